@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every third-party package the project looks for. Optional ones set TANDEM_HAVE_<NAME>; nothing is downloaded.
+
+find_package(Threads REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(prometheus-cpp REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(hwy REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+find_package(dnnl QUIET)
+set(TANDEM_HAVE_DNNL ${dnnl_FOUND})
+find_package(OpenCL QUIET)
+set(TANDEM_HAVE_OPENCL ${OpenCL_FOUND})
+find_path(XRT_INCLUDE_DIR xrt/xrt_device.h PATH_SUFFIXES xrt HINTS /usr/include/xrt)
+find_library(XRT_COREUTIL_LIBRARY xrt_coreutil)
+if(XRT_INCLUDE_DIR AND XRT_COREUTIL_LIBRARY)
+  set(TANDEM_HAVE_XRT TRUE)
+  add_library(XRT::coreutil UNKNOWN IMPORTED)
+  set_target_properties(XRT::coreutil PROPERTIES IMPORTED_LOCATION ${XRT_COREUTIL_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES "${XRT_INCLUDE_DIR}" )
+else()
+  set(TANDEM_HAVE_XRT FALSE)
+endif()
+
+message(STATUS "Tandem: oneDNN ${TANDEM_HAVE_DNNL}, OpenCL ${TANDEM_HAVE_OPENCL}, XRT ${TANDEM_HAVE_XRT}")
+
+if(TANDEM_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler options common to every target: C++20, warnings, sanitizers, ccache, a fast linker.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET default)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(TANDEM_CCACHE ccache)
+if(TANDEM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+endif()
+
+add_library(tandem_options INTERFACE)
+target_compile_options(tandem_options INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(TANDEM_WERROR)
+  target_compile_options(tandem_options INTERFACE -Werror)
+endif()
+if(TANDEM_SANITIZE)
+  target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
+endif()

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# One target per folder: helpers that give every library, program and test the same options and include roots.
+
+# tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
+# A static library `name`, alias Tandem::<name without "tandem_">. Headers are included relative to host/,
+# drivers/ and fpga_hls/ ("common/error.h", "device/attention_unit.h", "attention_decode/abi.h").
+function(tandem_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  string(REPLACE "tandem_" "" short ${name})
+  add_library(Tandem::${short} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/host>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/drivers>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/fpga_hls>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tandem>)
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:tandem_options>)
+  set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
+endfunction()
+
+# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
+# A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
+function(tandem_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
+                             ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_options)
+  target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                             TANDEM_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
