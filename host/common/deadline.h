@@ -2,7 +2,8 @@
 //
 // Deadline: the point in monotonic time that every blocking wait of the system takes.
 //
-// A value type; copying is free. Deadline::never() waits for ever and is meant for tests and idle loops only.
+// A value type; copying is free. Deadline::never() waits for ever and is meant for tests and idle
+// loops only.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure path of TANDEM_CHECK: one line on stderr, then abort, so that a core dump shows the place.
+// The failure path of TANDEM_CHECK: one line on stderr, then abort, so that a core dump shows the
+// place.
 #include "common/error.h"
 
 #include <cstdio>
@@ -8,8 +9,7 @@
 
 namespace tandem::detail {
 
-void check_failed(const char* file, int line, const char* expression,
-                  const std::string& operands) {
+void check_failed(const char* file, int line, const char* expression, const std::string& operands) {
   std::fprintf(stderr, "%s:%d: invariant broken: %s%s%s\n", file, line, expression,
                operands.empty() ? "" : ": ", operands.c_str());
   std::fflush(stderr);

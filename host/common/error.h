@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors of the whole system: what a caller can act on, what a device did, and what must never happen.
+// Errors of the whole system: what a caller can act on, what a device did, and what must never
+// happen.
 //
-// Error        the caller can act (argument, file, network); the message starts "[module]" and says what to do.
-// DeviceError  a device failed; the throwing object's documentation states what is left of it.
-// TANDEM_CHECK a broken invariant: prints both operands and aborts; never used for input.
+// Error        the caller can act (argument, file, network); the message starts "[module]" and says
+// what to do. DeviceError  a device failed; the throwing object's documentation states what is left
+// of it. TANDEM_CHECK a broken invariant: prints both operands and aborts; never used for input.
 // Threads: any.
 #pragma once
 
@@ -40,20 +41,20 @@ std::string both_operands(const A& a, const B& b) {
 
 }  // namespace tandem
 
-#define TANDEM_CHECK(condition)                                                   \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
+#define TANDEM_CHECK(condition)                                                      \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
       ::tandem::detail::check_failed(__FILE__, __LINE__, #condition, std::string()); \
-    }                                                                             \
+    }                                                                                \
   } while (0)
 
-#define TANDEM_CHECK_OP(a, op, b)                                                        \
-  do {                                                                                   \
-    const auto& tandem_check_a = (a);                                                    \
-    const auto& tandem_check_b = (b);                                                    \
-    if (!(tandem_check_a op tandem_check_b)) {                                           \
-      ::tandem::detail::check_failed(__FILE__, __LINE__, #a " " #op " " #b,              \
-                                     ::tandem::detail::both_operands(tandem_check_a,     \
-                                                                     tandem_check_b));   \
-    }                                                                                    \
+#define TANDEM_CHECK_OP(a, op, b)                                           \
+  do {                                                                      \
+    const auto& tandem_check_a = (a);                                       \
+    const auto& tandem_check_b = (b);                                       \
+    if (!(tandem_check_a op tandem_check_b)) {                              \
+      ::tandem::detail::check_failed(                                       \
+          __FILE__, __LINE__, #a " " #op " " #b,                            \
+          ::tandem::detail::both_operands(tandem_check_a, tandem_check_b)); \
+    }                                                                       \
   } while (0)

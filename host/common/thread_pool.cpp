@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: one shared job, an epoch counter that workers spin on for a moment and then sleep on (futex through
-// std::atomic::wait), and an atomic index from which everyone takes parts.
+// ThreadPool: one shared job, an epoch counter that workers spin on for a moment and then sleep on
+// (futex through std::atomic::wait), and an atomic index from which everyone takes parts.
 #include "common/thread_pool.h"
 
 #include <sched.h>
@@ -27,7 +27,8 @@ inline void relax() {
 #endif
 }
 
-constexpr int kSpins = 2000;  // about 50 us with pause: longer than the gap between two loops of one layer
+constexpr int kSpins =
+    2000;  // about 50 us with pause: longer than the gap between two loops of one layer
 
 }  // namespace
 
@@ -97,7 +98,8 @@ void ThreadPool::run(std::size_t num_parts, const std::function<void(std::size_t
   s.epoch.fetch_add(1, std::memory_order_release);
   s.epoch.notify_all();
   s.take_parts();
-  // Every worker must have seen this epoch before the next one begins, so wait for all, not only for the parts.
+  // Every worker must have seen this epoch before the next one begins, so wait for all, not only
+  // for the parts.
   for (int i = 0; s.busy.load(std::memory_order_acquire) > 0; ++i) {
     if (i < kSpins) {
       relax();

@@ -2,11 +2,12 @@
 //
 // ThreadPool: a fixed team of threads for short data-parallel loops (microseconds to milliseconds).
 //
-// run(n, body) calls body(i) once for every i in [0, n), on the caller and the team, and returns when all are done.
-// Indices are taken in order from one counter, so uneven parts balance. Workers spin for a short while before they
-// sleep, since a decode step is a chain of many small loops. A pool of one thread runs everything on the caller.
-// Threads: run() from one thread at a time (a second caller waits its turn); body must not call run() on the same pool.
-// Errors: the first exception a body throws is rethrown by run() after all parts have ended.
+// run(n, body) calls body(i) once for every i in [0, n), on the caller and the team, and returns
+// when all are done. Indices are taken in order from one counter, so uneven parts balance. Workers
+// spin for a short while before they sleep, since a decode step is a chain of many small loops. A
+// pool of one thread runs everything on the caller. Threads: run() from one thread at a time (a
+// second caller waits its turn); body must not call run() on the same pool. Errors: the first
+// exception a body throws is rethrown by run() after all parts have ended.
 #pragma once
 
 #include <cstddef>

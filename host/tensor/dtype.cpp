@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scalar conversions between element types: the reference everyone may call, not a hot path (see drivers/cpu).
+// Scalar conversions between element types: the reference everyone may call, not a hot path (see
+// drivers/cpu).
 #include "tensor/dtype.h"
 
 #include <cmath>
@@ -12,13 +13,20 @@ namespace tandem {
 
 std::string_view dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "f32";
-    case DType::kF16: return "f16";
-    case DType::kBF16: return "bf16";
-    case DType::kI8: return "i8";
-    case DType::kI32: return "i32";
-    case DType::kQ8_0: return "q8_0";
-    case DType::kQ4_0: return "q4_0";
+    case DType::kF32:
+      return "f32";
+    case DType::kF16:
+      return "f16";
+    case DType::kBF16:
+      return "bf16";
+    case DType::kI8:
+      return "i8";
+    case DType::kI32:
+      return "i32";
+    case DType::kQ8_0:
+      return "q8_0";
+    case DType::kQ4_0:
+      return "q4_0";
   }
   return "unknown";
 }
@@ -30,12 +38,17 @@ int dtype_block_values(DType dtype) {
 std::size_t dtype_block_bytes(DType dtype) {
   switch (dtype) {
     case DType::kF32:
-    case DType::kI32: return 4;
+    case DType::kI32:
+      return 4;
     case DType::kF16:
-    case DType::kBF16: return 2;
-    case DType::kI8: return 1;
-    case DType::kQ8_0: return sizeof(BlockQ8_0);
-    case DType::kQ4_0: return sizeof(BlockQ4_0);
+    case DType::kBF16:
+      return 2;
+    case DType::kI8:
+      return 1;
+    case DType::kQ8_0:
+      return sizeof(BlockQ8_0);
+    case DType::kQ4_0:
+      return sizeof(BlockQ4_0);
   }
   return 0;
 }
@@ -52,7 +65,8 @@ float f16_to_f32(std::uint16_t half) {
   if (magnitude >= 0x7c00u) {  // infinity or NaN
     return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   }
-  // Shifted into place the exponent is 112 too small; the multiplication also normalises subnormals.
+  // Shifted into place the exponent is 112 too small; the multiplication also normalises
+  // subnormals.
   const float shifted = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(shifted) | sign);
 }
@@ -64,7 +78,8 @@ std::uint16_t f32_to_f16(float value) {
   if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN, made quiet
   if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to 65536 or more
   if (magnitude < 0x38800000u) {                        // subnormal or zero in f16
-    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // the adder rounds to units of 2^-24
+    const float scaled =
+        std::bit_cast<float>(magnitude) + 0.5f;  // the adder rounds to units of 2^-24
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scaled) - 0x3f000000u);
   }
   const std::uint32_t odd = (magnitude >> 13) & 1u;
@@ -111,7 +126,9 @@ void dequantize_q4_0(const std::byte* from, float* to, std::size_t num_values) {
 void dequantize_row(DType dtype, const std::byte* from, float* to, std::size_t num_values) {
   TANDEM_CHECK_OP(num_values % static_cast<std::size_t>(dtype_block_values(dtype)), ==, 0u);
   switch (dtype) {
-    case DType::kF32: std::memcpy(to, from, num_values * sizeof(float)); return;
+    case DType::kF32:
+      std::memcpy(to, from, num_values * sizeof(float));
+      return;
     case DType::kF16:
     case DType::kBF16:
       for (std::size_t i = 0; i < num_values; ++i) {
@@ -120,10 +137,15 @@ void dequantize_row(DType dtype, const std::byte* from, float* to, std::size_t n
         to[i] = dtype == DType::kF16 ? f16_to_f32(value) : bf16_to_f32(value);
       }
       return;
-    case DType::kQ8_0: dequantize_q8_0(from, to, num_values); return;
-    case DType::kQ4_0: dequantize_q4_0(from, to, num_values); return;
+    case DType::kQ8_0:
+      dequantize_q8_0(from, to, num_values);
+      return;
+    case DType::kQ4_0:
+      dequantize_q4_0(from, to, num_values);
+      return;
     case DType::kI8:
-    case DType::kI32: break;
+    case DType::kI32:
+      break;
   }
   throw Error("tensor", "cannot convert " + std::string(dtype_name(dtype)) + " to f32");
 }

@@ -4,7 +4,8 @@
 //
 // Quantised types store blocks of 32 values along a row (the layout of GGUF):
 //   kQ8_0: f16 scale d, 32 x int8 q;          x = d * q                       34 bytes
-//   kQ4_0: f16 scale d, 16 bytes of nibbles;  x = d * (nibble - 8)            18 bytes; low nibbles are values 0..15
+//   kQ4_0: f16 scale d, 16 bytes of nibbles;  x = d * (nibble - 8)            18 bytes; low nibbles
+//   are values 0..15
 // kI8 is plain signed bytes (KV pages; its scales are stated by whoever uses it).
 #pragma once
 
@@ -33,8 +34,8 @@ static_assert(sizeof(BlockQ4_0) == 18);
 
 std::string_view dtype_name(DType dtype);  // "f32", "q8_0", ...
 
-int dtype_block_values(DType dtype);        // values per block: 1, or 32 for quantised types
-std::size_t dtype_block_bytes(DType dtype); // bytes per block
+int dtype_block_values(DType dtype);         // values per block: 1, or 32 for quantised types
+std::size_t dtype_block_bytes(DType dtype);  // bytes per block
 
 // Bytes of a row of `num_values`, which must be a multiple of the block.
 std::size_t dtype_row_bytes(DType dtype, std::size_t num_values);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for the CUDA backend in builds without it: enumerates nothing and says why.
+#include "common/error.h"
+#include "cuda/backend.h"
+
+namespace tandem::device {
+namespace {
+
+class AbsentCudaBackend final : public Backend {
+ public:
+  std::string_view kind() const override { return "cuda"; }
+  bool available() const override { return false; }
+  std::string unavailable_reason() const override {
+    return "this version of Tandem has no CUDA backend; use --compute cpu";
+  }
+  std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
+  std::unique_ptr<Device> open(int, const DeviceOptions&) const override {
+    throw Error("cuda", unavailable_reason());
+  }
+};
+
+}  // namespace
+
+const Backend& cuda_backend() {
+  static const AbsentCudaBackend backend;
+  return backend;
+}
+
+}  // namespace tandem::device

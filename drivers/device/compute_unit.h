@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ComputeUnit: where the dense part of a transformer layer runs.
+//
+// Operations are small descriptors on the unit's own buffers, enqueued in order; a prefill chunk
+// and a decode batch are the same calls with more or fewer rows. Activations are f32, row-major
+// [rows, width]; weights keep the type of the model file. Ownership: buffers and weights belong to
+// the caller and must live until a wait() after their last use; host spans inside a descriptor
+// (ids, positions, row lists) are copied by enqueue(). Threads: one submitting thread per unit.
+// Failure: enqueue() throws Error on arguments that break the stated shapes; wait() throws
+// DeviceError when the device failed, after which buffers are undefined and the unit must be
+// discarded. Numerics: every op accumulates in f32 (or wider); the result of a row does not depend
+// on which other rows share the call, except by the order of additions inside a matrix product.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/deadline.h"
+#include "device/attention_unit.h"
+#include "device/buffer.h"
+#include "tensor/dtype.h"
+
+namespace tandem::device {
+
+// A weight matrix y = W x, W [out_features, in_features] row-major in `dtype` (a vector:
+// out_features = 1). `data` is borrowed for the life of the Weight made from it (a memory-mapped
+// file): units in host memory use it in place where they can.
+struct WeightSource {
+  DType dtype = DType::kF32;
+  std::int64_t out_features = 0;
+  std::int64_t in_features = 0;
+  const std::byte* data = nullptr;  // [out_features, in_features]
+};
+
+class Weight {
+ public:
+  virtual ~Weight() = default;
+  virtual std::int64_t out_features() const = 0;
+  virtual std::int64_t in_features() const = 0;
+  virtual std::size_t size_bytes() const = 0;
+};
+
+// out[row] = table[ids[row]], dequantised.
+struct EmbedOp {
+  const Weight* table = nullptr;      // [vocab, width]
+  std::span<const std::int32_t> ids;  // [rows]
+  Slice out;                          // [rows, width]
+};
+
+// out[row] = x[row] / sqrt(mean(x[row]^2) + epsilon) * weight. out may be x.
+struct RmsNormOp {
+  std::int64_t rows = 0;
+  Slice x, out;                    // [rows, width]
+  const Weight* weight = nullptr;  // [1, width]
+  float epsilon = 1e-5f;
+};
+
+// out = (accumulate ? out : 0) + x W^T + bias, for every target: projections that share an input go
+// in one call.
+struct LinearTarget {
+  const Weight* weight = nullptr;  // [out_features, in_features]
+  const Weight* bias = nullptr;    // [1, out_features] or none
+  Slice out;                       // [rows, out_features]
+  bool accumulate = false;
+};
+struct LinearOp {
+  std::int64_t rows = 0;
+  Slice x;  // [rows, in_features]
+  std::span<const LinearTarget> targets;
+};
+
+// Rotates the first 2 * inverse_frequencies.size() values of every head of x in place, by
+// position * inverse_frequencies[i]; `magnitude` multiplies cos and sin (YaRN).
+// Pairs are (2i, 2i+1) when interleaved, else (i, i + n/2).
+struct RopeOp {
+  std::int64_t rows = 0;
+  int heads = 0, head_dim = 0;
+  Slice x;                                     // [rows, heads, head_dim]
+  std::span<const std::int32_t> positions;     // [rows]
+  std::span<const float> inverse_frequencies;  // [rotated / 2]
+  float magnitude = 1.0f;
+  bool interleaved = true;
+};
+
+// out = silu(gate) * up. out may be gate.
+struct SwiGluOp {
+  std::int64_t rows = 0, width = 0;
+  Slice gate, up, out;  // [rows, width]
+};
+
+// Causal attention of each chunk among its own rows only: row i sees rows 0..i of its chunk. k and
+// v are first rounded to kv_dtype, as the pages store them, so that a token's KV does not depend on
+// where it was attended.
+struct CausalChunk {
+  std::int32_t row_begin = 0;
+  std::int32_t num_rows = 0;
+};
+struct CausalAttentionOp {
+  std::span<const CausalChunk> chunks;
+  int q_heads = 0, kv_heads = 0, head_dim = 0;
+  float scale = 1.0f;
+  DType kv_dtype = DType::kF16;  // kF32: no rounding; kF16; kI8 per token and head
+  Slice q, k, v;                 // [rows, q_heads | kv_heads | kv_heads, head_dim]
+  Slice o, lse;  // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
+};
+
+// Merges partial attention results of the same queries: L = ln sum exp(L_i), O = sum exp(L_i - L)
+// O_i. Every partial covers the rows it lists; a row that no partial covers becomes 0. Exact and
+// independent of the partials' order up to rounding.
+struct MergePartial {
+  Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]; host buffers
+  std::span<const std::int32_t> rows;  // the rows that it answers
+};
+struct MergeOp {
+  std::int64_t rows = 0;
+  int heads = 0, head_dim = 0;
+  std::span<const MergePartial> partials;
+  Slice out;  // [rows, heads, head_dim]
+};
+
+// out[i] = x[rows[i]].
+struct GatherRowsOp {
+  std::span<const std::int32_t> rows;
+  std::int64_t width = 0;
+  Slice x, out;  // [*, width], [rows.size(), width]
+};
+
+struct ComputeStats {
+  std::uint64_t ops = 0;
+  std::uint64_t weight_bytes_read = 0;
+  double busy_seconds = 0;
+};
+
+class ComputeUnit {
+ public:
+  virtual ~ComputeUnit() = default;
+
+  virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) = 0;
+  virtual std::unique_ptr<Weight> load(const WeightSource& source) = 0;
+
+  virtual void enqueue(const EmbedOp& op) = 0;
+  virtual void enqueue(const RmsNormOp& op) = 0;
+  virtual void enqueue(const LinearOp& op) = 0;
+  virtual void enqueue(const RopeOp& op) = 0;
+  virtual void enqueue(const SwiGluOp& op) = 0;
+  virtual void enqueue(const CausalAttentionOp& op) = 0;
+  virtual void enqueue(const MergeOp& op) = 0;
+  virtual void enqueue(const GatherRowsOp& op) = 0;
+
+  // Marks the point behind everything enqueued so far; wait() returns when the device has passed
+  // it.
+  virtual Ticket record() = 0;
+  virtual WaitResult wait(Ticket ticket, Deadline deadline) = 0;
+
+  virtual ComputeStats stats() const = 0;
+};
+
+}  // namespace tandem::device

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device: one piece of hardware that can compute dense layers, attend, or both.
+//
+// Callers ask what it can do (makes_compute, makes_attention), never what it is; `kind` is for
+// people. Ownership: units must not outlive their device. Threads: any for info(); making units
+// from one thread. Errors: making a unit throws Error (arguments, memory) or DeviceError
+// (hardware).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "device/attention_unit.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device {
+
+struct DeviceInfo {
+  std::string id;    // "cpu", "opencl:0", "xrt:1": what --attention takes
+  std::string kind;  // "cpu", "opencl", "xrt", "cuda"
+  std::string name;  // as the vendor calls it
+  std::uint64_t memory_bytes = 0;
+  double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
+  double link_bandwidth_bytes_per_s = 0;    // to host memory; 0 where it is host memory
+  double link_latency_us = 0;
+  bool makes_compute = false;
+  bool makes_attention = false;
+};
+
+struct AttentionUnitOptions {
+  AttentionGeometry geometry;
+  std::uint64_t kv_bytes = 0;   // memory for pages; 0: what the device has free, less a reserve
+  std::uint32_t max_pages = 0;  // upper bound on pages; 0: none
+  int max_batch_rows = 512;     // rows of q, k, v in one batch, for staging memory
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  // Throw Error when info() says that the device does not make this kind of unit.
+  virtual std::unique_ptr<ComputeUnit> make_compute_unit() = 0;
+  virtual std::unique_ptr<AttentionUnit> make_attention_unit(
+      const AttentionUnitOptions& options) = 0;
+};
+
+}  // namespace tandem::device

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The backends of this build, and how a device is opened by its id.
+//
+// A backend whose dependency was missing at build time is present all the same (its absent.cpp):
+// available() is false and open() throws an Error that says how to enable it. To add a backend:
+// write `const Backend& <kind>_backend()` in drivers/<kind>, and name it in drivers/registry.cpp.
+// Threads: any.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.h"
+
+namespace tandem::device {
+
+struct DeviceOptions {
+  int num_threads = 0;  // host threads of a CPU device; 0: the cores this process may use
+  std::string
+      kernel_image;  // xclbin for cards: path; empty: beside the program (see find_kernel_image)
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view kind() const = 0;
+  virtual bool available() const = 0;
+  virtual std::string unavailable_reason() const = 0;  // how to enable it; empty when available
+
+  // The devices present now; empty when none. Never throws for absent hardware.
+  virtual std::vector<DeviceInfo> enumerate(const DeviceOptions& options) const = 0;
+  virtual std::unique_ptr<Device> open(int index, const DeviceOptions& options) const = 0;
+};
+
+std::span<const Backend* const> backends();
+
+// "cpu", "opencl:0", "xrt:1" -> the device; an id without a number means 0. Throws Error naming the
+// known ids.
+std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
+
+// Every device of every available backend.
+std::vector<DeviceInfo> enumerate_devices(const DeviceOptions& options);
+
+}  // namespace tandem::device

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The xrt backend of the device registry. Present in every build; see Backend::available().
+#pragma once
+
+#include "device/registry.h"
+
+namespace tandem::device {
+
+const Backend& xrt_backend();
+
+}  // namespace tandem::device
