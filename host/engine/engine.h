@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine: continuous batching of requests over one compute unit and any number of attention units.
+//
+// One thread owns all state: it takes requests from a bounded queue, asks the scheduler for a
+// StepPlan (a pure function), lets the executor run it, samples, and hands events to the sinks. A
+// request never fails for lack of pages unless it could never fit: it waits, or is preempted and
+// later recomputed. A unit that is lost costs its pages, not its requests: they are rebuilt from
+// prompt + generated tokens on the units that live, at last on the fallback unit; no token is lost,
+// repeated or changed. Threads: submit, cancel and stats from any thread. Ownership: borrows model
+// and compute, owns the attention units.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/deadline.h"
+#include "device/attention_unit.h"
+#include "device/compute_unit.h"
+#include "engine/request.h"
+#include "model/model.h"
+#include "trace/metrics.h"
+
+namespace tandem::engine {
+
+enum class Placement {
+  kSequences,  // a sequence lives on one unit, chosen by free pages and bandwidth
+  kPages,      // the pages of every sequence are dealt over all units by bandwidth
+};
+
+struct EngineOptions {
+  int max_running = 64;       // sequences in a step
+  int max_waiting = 512;      // queue; submit() answers kQueueFull beyond
+  int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
+  int context_length = 0;     // prompt + output limit; 0: the model's
+  int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
+  Placement placement = Placement::kSequences;
+  bool prefix_cache = true;
+  std::chrono::milliseconds device_timeout{
+      10000};  // a unit that does not answer for so long is lost
+};
+
+struct NamedUnit {
+  std::string id;  // "xrt:0"
+  std::unique_ptr<device::AttentionUnit> unit;
+};
+
+struct UnitStatus {
+  std::string id;
+  bool alive = true;
+  std::uint32_t pages_total = 0, pages_used = 0,
+                pages_cached = 0;  // cached: free to take, but still hold a prefix
+  device::AttentionStats stats;
+};
+
+struct EngineStatus {
+  int running = 0, waiting = 0;
+  std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
+  std::uint64_t preemptions = 0, rebuilt_sequences = 0;
+  device::ComputeStats compute;
+  std::vector<UnitStatus> units;
+};
+
+class Engine {
+ public:
+  // `make_fallback` is called once, when the last unit has been lost; may be empty (then requests
+  // fail). `metrics` may be null. Throws Error when the options and the units do not fit the model.
+  Engine(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
+         const EngineOptions& options, std::function<NamedUnit()> make_fallback,
+         trace::Metrics* metrics);
+  ~Engine();  // cancels what is left
+
+  // The longest prompt + output one request may have: the context, or what all pages hold.
+  int max_request_tokens() const;
+
+  // Throws Error("engine", ...) naming both lengths when prompt + 1 exceeds max_request_tokens();
+  // an output that would pass it ends with kLength.
+  SubmitResult submit(Request request, EventSink sink);
+
+  // Its pages are free before the next step; the sink hears kCancelled. Unknown or finished ids are
+  // ignored.
+  void cancel(RequestId id);
+
+  // Refuses new requests and returns when all are done (true) or the deadline has passed (false).
+  bool drain(Deadline deadline);
+
+  EngineStatus status() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Model: a decoder-only transformer as the engine needs it: configuration, weights by role,
+// tokenizer, chat template.
+//
+// load_model() maps the file, checks everything it will ever use of it, and copies nothing large:
+// weights are views of the mapping, valid as long as the Model. Families (families/<one file each>)
+// translate a file's names and keys. Threads: immutable after loading; any thread. Errors:
+// Error("gguf", ...) naming file, field and offset when the file is truncated, hostile or unknown.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/chat/chat_template.h"
+#include "model/tokenizer/tokenizer.h"
+#include "tensor/tensor_view.h"
+
+namespace tandem::model {
+
+// Frequencies after every scaling variant (none, linear, YaRN, Llama-3 factors) has been applied.
+struct RopeConfig {
+  std::vector<float> inverse_frequencies;  // [rotated dimensions / 2]
+  float magnitude = 1.0f;                  // multiplies cos and sin
+  bool interleaved = true;                 // pairs (2i, 2i+1), else (i, i + n/2)
+};
+
+struct ModelConfig {
+  std::string name;
+  std::string architecture;  // "llama"
+  std::string quantization;  // of most weights: "q8_0"
+  int num_layers = 0;
+  int width = 0;
+  int q_heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int ffn_width = 0;
+  int vocab_size = 0;
+  int context_length = 0;
+  float norm_epsilon = 1e-5f;
+  float attention_scale = 0;  // 1/sqrt(head_dim) unless the family says otherwise
+  RopeConfig rope;
+  std::uint64_t parameters = 0;
+  std::uint64_t weight_bytes = 0;
+};
+
+// A view is empty (operator bool) where the family has no such tensor.
+struct LayerTensors {
+  TensorView attention_norm;  // [1, width]
+  TensorView wq, wk, wv;      // [heads * head_dim, width]
+  TensorView bq, bk, bv;      // [1, heads * head_dim], optional
+  TensorView wo, bo;          // [width, q_heads * head_dim]; bias optional
+  TensorView ffn_norm;        // [1, width]
+  TensorView gate, up, down;  // [ffn, width] twice, [width, ffn]
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const ModelConfig& config() const = 0;
+  virtual const std::vector<LayerTensors>& layers() const = 0;
+  virtual const TensorView& embedding() const = 0;    // [vocab, width]
+  virtual const TensorView& output_norm() const = 0;  // [1, width]
+  virtual const TensorView& output() const = 0;       // [vocab, width]; the embedding where tied
+  virtual const Tokenizer& tokenizer() const = 0;
+  virtual const ChatTemplate* chat_template() const = 0;  // null when the file has none
+};
+
+// `progress` (may be empty) hears fractions 0..1 while a large file is checked and read ahead.
+std::unique_ptr<Model> load_model(const std::string& path,
+                                  const std::function<void(double)>& progress = {});
+
+}  // namespace tandem::model

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sampler: logits -> the next token, for one sequence.
+//
+// Order: logit bias, penalties over the sequence so far, temperature, top-k, top-p, min-p, draw.
+// Temperature 0 is argmax (lowest id wins a tie) after bias and penalties. Log-probabilities are
+// those of the model: log-softmax of the logits as they came, before any of this. Reproducible:
+// with a seed, a sequence's draws depend on the seed and its own logits only (Philox-like counter
+// or mt19937_64, stated in the source), never on batch mates. Threads: one thread per Sampler.
+// Cost: O(vocab) per token; top-k/top-p sort only what they keep.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/tokenizer/tokenizer.h"
+
+namespace tandem::model {
+
+struct SamplingParams {
+  float temperature = 1.0f;  // 0: greedy
+  int top_k = 0;             // 0: off
+  float top_p = 1.0f;        // 1: off
+  float min_p = 0.0f;        // 0: off; keeps p >= min_p * p_max
+  float repetition_penalty =
+      1.0f;  // > 1 divides positive and multiplies negative logits of tokens seen
+  float presence_penalty = 0.0f;   // subtracted once for every token generated before
+  float frequency_penalty = 0.0f;  // subtracted per earlier occurrence among generated tokens
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::optional<std::uint64_t> seed;  // none: a random one
+};
+
+struct TokenLogprob {
+  TokenId id = kNoToken;
+  float logprob = 0;
+};
+
+struct SampledToken {
+  TokenId id = kNoToken;
+  float logprob = 0;
+  std::vector<TokenLogprob> top;  // the most likely, best first; as many as asked for
+};
+
+class Sampler {
+ public:
+  // Throws Error("sampler", ...) naming the field when a parameter is out of range (NaN included)
+  // or a biased id is outside the vocabulary.
+  Sampler(const SamplingParams& params, int vocab_size);
+  ~Sampler();
+  Sampler(Sampler&&) noexcept;
+
+  // Tokens of the prompt count for repetition_penalty only.
+  void accept_prompt(std::span<const TokenId> prompt);
+
+  // Draws, and counts the drawn token as seen. `num_top` log-probabilities besides; `logits`
+  // [vocab] is not changed.
+  SampledToken sample(std::span<const float> logits, int num_top);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// log-softmax of one row at one id, in double.
+float log_probability(std::span<const float> logits, TokenId id);
+
+}  // namespace tandem::model

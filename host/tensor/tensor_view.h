@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorView: a named matrix in somebody else's memory, usually a memory-mapped model file.
+//
+// Ownership: borrows `data`; valid as long as the model it came from. Row-major [rows, columns]; a
+// vector has rows = 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tensor/dtype.h"
+
+namespace tandem {
+
+struct TensorView {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;  // a multiple of the dtype's block
+  const std::byte* data = nullptr;
+
+  explicit operator bool() const { return data != nullptr; }
+  std::size_t size_bytes() const {
+    return static_cast<std::size_t>(rows) *
+           dtype_row_bytes(dtype, static_cast<std::size_t>(columns));
+  }
+};
+
+}  // namespace tandem

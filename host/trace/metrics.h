@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Metrics: what the daemon tells Prometheus; one object per process, filled by engine and server.
+//
+// Names begin with tandem_; histograms are in seconds, counters end in _total.
+// Threads: any; observing costs an atomic or two.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tandem::trace {
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+
+  // Histograms, per request or per token.
+  void observe_queue_seconds(double seconds);
+  void observe_prefill_seconds(double seconds);
+  void observe_decode_seconds(double seconds);
+  void observe_time_to_first_token_seconds(double seconds);
+  void observe_inter_token_seconds(double seconds);
+
+  // Gauges and counters that the engine sets after every step; totals must not decrease.
+  void set_requests(int running, int waiting);
+  void set_tokens_total(std::uint64_t prompt, std::uint64_t cached, std::uint64_t generated);
+  void set_preemptions_total(std::uint64_t count);
+  void count_finished(const std::string& reason);  // "stop", "length", "cancelled", "error"
+  void set_unit_pages(const std::string& unit, std::uint32_t used, std::uint32_t total);
+  void set_unit_alive(const std::string& unit, bool alive);
+  void set_unit_totals(const std::string& unit, std::uint64_t launches, std::uint64_t bytes_to_unit,
+                       std::uint64_t bytes_from_unit, double busy_seconds);
+  void set_compute_totals(const std::string& device, std::uint64_t ops, std::uint64_t weight_bytes,
+                          double busy_seconds);
+  void count_http(const std::string& route, int status);
+
+  std::string text() const;  // Prometheus text exposition format 0.0.4
+
+ private:
+  struct Registry;
+  std::unique_ptr<Registry> registry_;
+};
+
+}  // namespace tandem::trace
