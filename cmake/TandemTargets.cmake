@@ -19,6 +19,9 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
+# Builds every program of the unit tests, and nothing else: what the sanitizer runs need.
+add_custom_target(tandem_unit_tests)
+
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
 function(tandem_add_test name)
@@ -35,6 +38,9 @@ function(tandem_add_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_options)
   target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              TANDEM_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  if("unit" IN_LIST ARG_LABELS)
+    add_dependencies(tandem_unit_tests ${name})
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by demo.sh and test.sh: installs what Debian packages provide and configures the build. Sourced, not run.
+# Everything here does nothing when it has been done already.
+
+# Build tools, then libraries, then what runs: names as in Debian 12.
+tandem_packages=(
+  build-essential cmake ninja-build ccache pkg-config git ca-certificates
+  libboost-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+  prometheus-cpp-dev libpcre2-dev libxxhash-dev libhwy-dev libdnnl-dev uuid-dev
+  libgtest-dev libgmock-dev
+  libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
+  curl jq
+)
+
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+
+# install_packages NAME...: installs those that are missing, as root or through sudo.
+install_packages() {
+  local missing=() name
+  for name in "$@"; do
+    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  say "installing Debian packages: ${missing[*]}"
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "need root or sudo to install: ${missing[*]}" >&2; return 1; }
+    root=(sudo)
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build PRESET [TARGET...]: configures once, then builds.
+build() {
+  local preset=$1
+  shift
+  [ -f "build/$preset/build.ninja" ] || { say "configuring $preset"; cmake --preset "$preset" >"build-$preset.log" 2>&1 || { cat "build-$preset.log"; rm -f "build-$preset.log"; return 1; }; rm -f "build-$preset.log"; }
+  say "building $preset${*:+: $*}"
+  cmake --build --preset "$preset" ${*:+--target "$@"} -- -j "$(nproc)" --quiet
+}
