@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// posix_spawn of the compiler with its output in a pipe; the last lines of the output go into the
+// error.
+#include "bitstreams/compiler_process.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "common/error.h"
+
+extern char** environ;
+
+namespace tandem::xclbin {
+namespace {
+
+constexpr size_t kMaxQuotedOutput = 8000;
+
+std::string join(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::string drain(int descriptor) {
+  std::string output;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t count = read(descriptor, buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return output;
+    output.append(buffer, static_cast<size_t>(count));
+  }
+}
+
+}  // namespace
+
+void run_compiler(const std::vector<std::string>& command, bool verbose) {
+  if (verbose) std::fprintf(stderr, "%s\n", join(command).c_str());
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error("xclbin", "cannot make a pipe for the compiler");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+  pid_t process = 0;
+  const int code =
+      posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  const std::string output = code == 0 ? drain(ends[0]) : "";
+  close(ends[0]);
+  if (code != 0) {
+    throw Error("xclbin", "cannot start the compiler '" + command[0] + "': " + std::strerror(code) +
+                              "; install g++ or name another compiler");
+  }
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    if (verbose && !output.empty()) std::fprintf(stderr, "%s", output.c_str());
+    return;
+  }
+  throw Error("xclbin", "the kernel does not compile:\n" + output.substr(0, kMaxQuotedOutput) +
+                            "\n" + join(command));
+}
+
+}  // namespace tandem::xclbin

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one compiler command without a shell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::xclbin {
+
+// Waits for the command; throws Error with its diagnostics when it cannot start or fails.
+void run_compiler(const std::vector<std::string>& command, bool verbose);
+
+}  // namespace tandem::xclbin

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// inspect(): the parsed tables plus the kernels and arguments of the metadata XML.
+#include <xclbin.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "bitstreams/builder.h"
+#include "bitstreams/xml_reader.h"
+#include "common/error.h"
+
+namespace tandem::xclbin {
+namespace {
+
+uint32_t number(const XmlElement& element, const std::string& key, const std::string& file_name) {
+  const std::string text = element.attribute(key, "0");
+  const bool hexadecimal = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  uint32_t value = 0;
+  const char* begin = text.data() + (hexadecimal ? 2 : 0);
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
+  if (result.ec != std::errc() || result.ptr != end) {
+    throw Error("xclbin", file_name + ": field EMBEDDED_METADATA, element " + element.name +
+                              ", attribute " + key + ": '" + text + "' is not a 32-bit number");
+  }
+  return value;
+}
+
+KernelInfo read_kernel(const XmlElement& element, const std::string& file_name) {
+  KernelInfo kernel{element.attribute("name"), element.attribute("hwControlProtocol"), {}};
+  for (const XmlElement& child : element.children) {
+    if (child.name != "arg") continue;
+    kernel.arguments.push_back(
+        {child.attribute("name"), child.attribute("type"),
+         number(child, "addressQualifier", file_name), number(child, "hostSize", file_name),
+         number(child, "size", file_name), number(child, "offset", file_name)});
+  }
+  return kernel;
+}
+
+void read_metadata(std::string_view text, const std::string& file_name, XclbinInfo& info) {
+  const XmlElement project = parse_xml(text, file_name);
+  const XmlElement* element = &project;
+  for (const char* name : {"platform", "device", "core"}) {
+    element = element->child(name);
+    if (element == nullptr) {
+      throw Error("xclbin", file_name + ": field EMBEDDED_METADATA has no element '" + name + "'");
+    }
+  }
+  for (const XmlElement& child : element->children) {
+    if (child.name == "kernel") info.kernels.push_back(read_kernel(child, file_name));
+  }
+}
+
+std::vector<std::byte> read_file(const std::string& path) {
+  constexpr uint64_t kMaxFileBytes = uint64_t{2} << 30;
+  std::error_code code;
+  const uint64_t size = std::filesystem::file_size(path, code);
+  if (code) throw Error("xclbin", path + ": cannot open the file: " + code.message());
+  if (size > kMaxFileBytes) throw Error("xclbin", path + ": larger than 2 GiB, which no xclbin is");
+  std::vector<std::byte> bytes(size);
+  std::ifstream in(path, std::ios::binary);
+  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (!in) throw Error("xclbin", path + ": cannot read the file");
+  return bytes;
+}
+
+}  // namespace
+
+std::string section_kind_name(uint32_t kind) {
+  static const char* const kNames[] = {"BITSTREAM",
+                                       "CLEARING_BITSTREAM",
+                                       "EMBEDDED_METADATA",
+                                       "FIRMWARE",
+                                       "DEBUG_DATA",
+                                       "SCHED_FIRMWARE",
+                                       "MEM_TOPOLOGY",
+                                       "CONNECTIVITY",
+                                       "IP_LAYOUT",
+                                       "DEBUG_IP_LAYOUT",
+                                       "DESIGN_CHECK_POINT",
+                                       "CLOCK_FREQ_TOPOLOGY",
+                                       "MCS",
+                                       "BMC",
+                                       "BUILD_METADATA",
+                                       "KEYVALUE_METADATA",
+                                       "USER_METADATA",
+                                       "DNA_CERTIFICATE",
+                                       "PDI",
+                                       "BITSTREAM_PARTIAL_PDI",
+                                       "PARTITION_METADATA",
+                                       "EMULATION_DATA",
+                                       "SYSTEM_METADATA",
+                                       "SOFT_KERNEL",
+                                       "ASK_FLASH",
+                                       "AIE_METADATA",
+                                       "GROUP_TOPOLOGY",
+                                       "GROUP_CONNECTIVITY",
+                                       "SMARTNIC",
+                                       "AIE_RESOURCES",
+                                       "OVERLAY",
+                                       "VENDER_METADATA"};
+  return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
+}
+
+XclbinInfo inspect(std::span<const std::byte> bytes, const std::string& file_name) {
+  const XclbinFile file = XclbinFile::parse(bytes, file_name);
+  XclbinInfo info;
+  info.path = file_name;
+  info.size_bytes = bytes.size();
+  info.uuid = file.uuid_text();
+  info.platform = file.platform_vbnv();
+  info.sections = file.sections();
+  info.memories = file.groups();
+  info.compute_units = file.compute_units();
+  info.connections = file.connections();
+  const auto bitstream = file.section(BITSTREAM);
+  info.emulated =
+      bitstream.size() > 4 && bitstream[0] == std::byte{0x7f} && bitstream[1] == std::byte{'E'};
+  const auto xml = file.section(EMBEDDED_METADATA);
+  if (!xml.empty()) {
+    read_metadata({reinterpret_cast<const char*>(xml.data()), xml.size()}, file_name, info);
+  }
+  return info;
+}
+
+XclbinInfo inspect(const std::string& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return inspect(bytes, path);
+}
+
+}  // namespace tandem::xclbin

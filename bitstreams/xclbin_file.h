@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads an xclbin: every size, count, offset and string is checked before it is used.
+//
+// parse() keeps a view of the caller's bytes and copies the small tables; nothing is allocated in
+// proportion to a number the file merely states. Errors: Error("xclbin", ...) naming the file, the
+// field and its byte offset. Cost: linear in the section table and the small sections; BITSTREAM is
+// not touched beyond its first bytes. Threads: const after parse. Source: the public header
+// <xclbin.h>.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem::xclbin {
+
+struct Section {
+  uint32_t kind = 0;
+  std::string name;
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
+};
+
+struct Memory {
+  std::string tag;
+  uint32_t type = 0;  // MEM_TYPE
+  bool used = false;
+  uint64_t base = 0;
+  uint64_t size_bytes = 0;
+};
+
+enum class Control : uint8_t { kHandshake = 0, kChain = 1, kNone = 2 };
+
+struct ComputeUnit {
+  std::string kernel;
+  std::string name;  // without the kernel
+  uint64_t base = 0;
+  uint32_t interrupt_id = 0;
+  Control control = Control::kHandshake;
+};
+
+struct Connection {
+  int32_t argument = 0;
+  int32_t unit = 0;    // index into compute_units
+  int32_t memory = 0;  // index into memories
+};
+
+class XclbinFile {
+ public:
+  // `bytes` must outlive the object; `file_name` is used in messages only.
+  static XclbinFile parse(std::span<const std::byte> bytes, const std::string& file_name);
+
+  // Bytes of the first section of `kind`; empty when absent.
+  std::span<const std::byte> section(uint32_t kind) const;
+  // The ELF shared object with the kernels. Throws Error when the file was built for a real card.
+  std::span<const std::byte> emulation_elf() const;
+
+  const std::string& file_name() const { return file_name_; }
+  const std::string& platform_vbnv() const { return platform_vbnv_; }
+  const std::array<uint8_t, 16>& uuid() const { return uuid_; }
+  std::string uuid_text() const;
+  const std::vector<Section>& sections() const { return sections_; }
+  const std::vector<Memory>& memories() const { return memories_; }  // plain banks
+  // Banks followed by bank ranges, as XRT numbers memory groups; equals memories() without ranges.
+  const std::vector<Memory>& groups() const { return groups_.empty() ? memories_ : groups_; }
+  const std::vector<ComputeUnit>& compute_units() const { return units_; }
+  const std::vector<Connection>& connections() const { return connections_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string file_name_;
+  std::string platform_vbnv_;
+  std::array<uint8_t, 16> uuid_{};
+  std::vector<Section> sections_;
+  std::vector<Memory> memories_;
+  std::vector<Memory> groups_;
+  std::vector<ComputeUnit> units_;
+  std::vector<Connection> connections_;
+
+  friend class XclbinParser;
+};
+
+}  // namespace tandem::xclbin

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encodes a design into sections and lays them out at 8-byte boundaries behind the section table.
+#include "bitstreams/xclbin_writer.h"
+
+#include <unistd.h>
+#include <xclbin.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "bitstreams/unit_layout.h"
+#include "common/error.h"
+
+namespace tandem::xclbin {
+namespace {
+
+constexpr uint64_t kFirstUnitBase = 0x1800000;
+constexpr uint64_t kUnitStride = 0x10000;
+constexpr size_t kMaxUnits = 126;  // interrupt ids are 7 bits, 0 means none
+
+using Bytes = std::vector<std::byte>;
+
+struct RawSection {
+  axlf_section_kind kind;
+  std::string name;
+  Bytes bytes;
+};
+
+template <typename T>
+void append(Bytes& bytes, const T& value) {
+  const size_t end = bytes.size();
+  bytes.resize(end + sizeof(T));
+  std::memcpy(bytes.data() + end, &value, sizeof(T));
+}
+
+// A section that starts with a count and continues with entries at `first`.
+template <typename Entry>
+Bytes counted_section(const std::vector<Entry>& entries, size_t first) {
+  Bytes bytes;
+  append(bytes, static_cast<int32_t>(entries.size()));
+  bytes.resize(first);
+  for (const Entry& entry : entries) append(bytes, entry);
+  return bytes;
+}
+
+void copy_text(void* field, size_t capacity, const std::string& text, const char* what) {
+  if (text.size() >= capacity) {
+    throw Error("xclbin", std::string(what) + " '" + text + "' has more than " +
+                              std::to_string(capacity - 1) + " characters");
+  }
+  std::memcpy(field, text.c_str(), text.size() + 1);
+}
+
+struct Topology {
+  std::vector<mem_data> banks;
+  std::vector<mem_data> groups;  // banks, then one entry per connected range
+  std::vector<connection> bank_connections;
+  std::vector<connection> group_connections;
+};
+
+mem_data make_memory(const std::string& tag, uint8_t type, uint64_t base, uint64_t size_bytes) {
+  mem_data data{};
+  data.m_type = type;
+  data.m_size = size_bytes / 1024;
+  data.m_base_address = base;
+  copy_text(data.m_tag, sizeof(data.m_tag), tag, "memory tag");
+  return data;
+}
+
+std::string range_tag(const Bank& first, const Bank& last) {
+  const std::string index = last.tag.substr(last.tag.find('[') + 1);
+  return first.tag.substr(0, first.tag.size() - 1) + ":" + index;
+}
+
+int32_t argument_index(const Kernel& kernel, const std::string& name) {
+  for (size_t index = 0; index < kernel.arguments.size(); ++index) {
+    if (kernel.arguments[index].name != name) continue;
+    if (kernel.arguments[index].kind != 1) {
+      throw Error("xclbin",
+                  "sp: argument '" + name + "' of kernel " + kernel.name +
+                      " is not in global memory; only pointers can be connected to banks");
+    }
+    return static_cast<int32_t>(index);
+  }
+  throw Error("xclbin", "sp: kernel " + kernel.name + " has no argument '" + name + "'");
+}
+
+class TopologyBuilder {
+ public:
+  explicit TopologyBuilder(const Design& design) : design_(design), units_(place_units(design)) {
+    for (const Bank& bank : design.platform->banks) {
+      const uint8_t type = bank.type == BankType::kHbm ? MEM_HBM : MEM_DDR4;
+      topology_.banks.push_back(make_memory(bank.tag, type, bank.base, bank.size_bytes));
+    }
+    topology_.groups = topology_.banks;
+  }
+
+  Topology run() {
+    for (size_t unit = 0; unit < units_.size(); ++unit) {
+      const Kernel& kernel = *units_[unit].kernel;
+      for (size_t index = 0; index < kernel.arguments.size(); ++index) {
+        if (kernel.arguments[index].kind == 1) connect(unit, index);
+      }
+    }
+    for (const BankConnection& wanted : design_.connections) check_known(wanted);
+    return topology_;
+  }
+
+ private:
+  void connect(size_t unit, size_t argument) {
+    const std::string& name = units_[unit].kernel->arguments[argument].name;
+    bool found = false;
+    for (const BankConnection& wanted : design_.connections) {
+      if (wanted.unit != units_[unit].name || wanted.argument != name) continue;
+      add(unit, argument, wanted.first_bank, wanted.last_bank);
+      found = true;
+    }
+    if (!found) add(unit, argument, 0, 0);
+  }
+
+  void add(size_t unit, size_t argument, uint32_t first, uint32_t last) {
+    if (first > last || last >= topology_.banks.size()) {
+      throw Error("xclbin", "sp: bank range of " + units_[unit].name + " is not on platform " +
+                                design_.platform->name);
+    }
+    const auto argument_id = static_cast<int32_t>(argument);
+    const auto unit_id = static_cast<int32_t>(unit);
+    for (uint32_t bank = first; bank <= last; ++bank) {
+      topology_.banks[bank].m_used = 1;
+      topology_.groups[bank].m_used = 1;
+      topology_.bank_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
+    }
+    topology_.group_connections.push_back({argument_id, unit_id, group_of(first, last)});
+  }
+
+  int32_t group_of(uint32_t first, uint32_t last) {
+    if (first == last) return static_cast<int32_t>(first);
+    const auto known = ranges_.find({first, last});
+    if (known != ranges_.end()) return known->second;
+    const Bank& begin = design_.platform->banks[first];
+    const Bank& end = design_.platform->banks[last];
+    topology_.groups.push_back(make_memory(range_tag(begin, end), MEM_DRAM, begin.base,
+                                           end.base + end.size_bytes - begin.base));
+    topology_.groups.back().m_used = 1;
+    const auto index = static_cast<int32_t>(topology_.groups.size() - 1);
+    ranges_[{first, last}] = index;
+    return index;
+  }
+
+  void check_known(const BankConnection& wanted) const {
+    for (const PlacedUnit& unit : units_) {
+      if (unit.name == wanted.unit) {
+        argument_index(*unit.kernel, wanted.argument);
+        return;
+      }
+    }
+    throw Error("xclbin", "sp: no compute unit is called '" + wanted.unit + "'");
+  }
+
+  const Design& design_;
+  std::vector<PlacedUnit> units_;
+  Topology topology_;
+  std::map<std::pair<uint32_t, uint32_t>, int32_t> ranges_;
+};
+
+Bytes ip_section(const Design& design) {
+  std::vector<ip_data> entries;
+  for (const PlacedUnit& unit : place_units(design)) {
+    ip_data data{};
+    data.m_type = IP_KERNEL;
+    const auto interrupt_id = static_cast<uint32_t>(entries.size() + 1);
+    data.properties = 1u | (interrupt_id << IP_INTERRUPT_ID_SHIFT) |
+                      (static_cast<uint32_t>(unit.kernel->control) << IP_CONTROL_SHIFT);
+    data.m_base_address = unit.base;
+    copy_text(data.m_name, sizeof(data.m_name), unit.kernel->name + ":" + unit.name,
+              "compute unit");
+    entries.push_back(data);
+  }
+  return counted_section(entries, offsetof(ip_layout, m_ip_data));
+}
+
+Bytes clock_section(const Design& design) {
+  std::vector<clock_freq> clocks;
+  for (const auto& [type, name] :
+       {std::pair{CT_DATA, "DATA_CLK"}, std::pair{CT_KERNEL, "KERNEL_CLK"}}) {
+    clock_freq clock{};
+    clock.m_freq_Mhz = static_cast<uint16_t>(design.platform->kernel_clock_mhz);
+    clock.m_type = static_cast<uint8_t>(type);
+    copy_text(clock.m_name, sizeof(clock.m_name), name, "clock");
+    clocks.push_back(clock);
+  }
+  Bytes bytes;
+  append(bytes, static_cast<int16_t>(clocks.size()));
+  bytes.resize(offsetof(clock_freq_topology, m_clock_freq));
+  for (const clock_freq& clock : clocks) append(bytes, clock);
+  return bytes;
+}
+
+std::vector<RawSection> make_sections(const Design& design) {
+  const Topology topology = TopologyBuilder(design).run();
+  const std::string xml = metadata_xml(design);
+  const auto* text = reinterpret_cast<const std::byte*>(xml.data());
+  const size_t first_memory = offsetof(mem_topology, m_mem_data);
+  const size_t first_connection = offsetof(connectivity, m_connection);
+  std::vector<RawSection> sections = {
+      {BITSTREAM, design.name, design.elf},
+      {EMBEDDED_METADATA, "metadata", Bytes(text, text + xml.size())},
+      {MEM_TOPOLOGY, "mem_topology", counted_section(topology.banks, first_memory)},
+      {IP_LAYOUT, "ip_layout", ip_section(design)},
+      {CONNECTIVITY, "connectivity", counted_section(topology.bank_connections, first_connection)},
+      {CLOCK_FREQ_TOPOLOGY, "clocks", clock_section(design)}};
+  if (topology.groups.size() > topology.banks.size()) {
+    sections.push_back(
+        {ASK_GROUP_TOPOLOGY, "group_topology", counted_section(topology.groups, first_memory)});
+    sections.push_back({ASK_GROUP_CONNECTIVITY, "group_connect",
+                        counted_section(topology.group_connections, first_connection)});
+  }
+  sections.front().name = "kernels";
+  return sections;
+}
+
+// 128 bits of FNV-1a over the content, marked as a version 8 (custom) UUID.
+void hash_uuid(const std::vector<RawSection>& sections, unsigned char* uuid) {
+  uint64_t hashes[2] = {0xcbf29ce484222325u, 0x9ae16a3b2f90404fu};
+  for (const RawSection& section : sections) {
+    for (std::byte byte : section.bytes) {
+      for (uint64_t& hash : hashes) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
+      hashes[1] = (hashes[1] << 7) | (hashes[1] >> 57);
+    }
+  }
+  std::memcpy(uuid, hashes, 16);
+  uuid[6] = static_cast<unsigned char>((uuid[6] & 0x0f) | 0x80);
+  uuid[8] = static_cast<unsigned char>((uuid[8] & 0x3f) | 0x80);
+}
+
+axlf make_header(const Design& design, const std::vector<RawSection>& sections, uint64_t length) {
+  axlf top{};
+  std::memcpy(top.m_magic, "xclbin2\0", 8);
+  top.m_signature_length = -1;
+  std::memset(top.reserved, 0xff, sizeof(top.reserved));
+  std::memset(top.m_keyBlock, 0xff, sizeof(top.m_keyBlock));
+  top.m_header.m_length = length;
+  top.m_header.m_versionMajor = 2;
+  top.m_header.m_versionMinor = 13;
+  top.m_header.m_mode = XCLBIN_SW_EMU;
+  copy_text(top.m_header.m_platformVBNV, sizeof(top.m_header.m_platformVBNV), design.platform->vbnv,
+            "platform");
+  hash_uuid(sections, top.m_header.uuid);
+  std::memcpy(&top.m_uniqueId, top.m_header.uuid, sizeof(top.m_uniqueId));
+  top.m_header.m_numSections = static_cast<uint32_t>(sections.size());
+  return top;
+}
+
+uint64_t round_up8(uint64_t value) { return (value + 7) / 8 * 8; }
+
+}  // namespace
+
+std::vector<PlacedUnit> place_units(const Design& design) {
+  std::vector<PlacedUnit> units;
+  for (const Kernel& kernel : design.kernels) {
+    for (const std::string& name : kernel.unit_names) {
+      units.push_back({&kernel, name, kFirstUnitBase + units.size() * kUnitStride});
+    }
+  }
+  return units;
+}
+
+std::vector<std::byte> encode(const Design& design) {
+  const size_t num_units = place_units(design).size();
+  if (num_units == 0 || num_units > kMaxUnits) {
+    throw Error("xclbin", "a design has 1 to " + std::to_string(kMaxUnits) + " compute units, '" +
+                              design.name + "' has " + std::to_string(num_units));
+  }
+  const std::vector<RawSection> sections = make_sections(design);
+  const uint64_t table = offsetof(axlf, m_sections);
+  std::vector<axlf_section_header> headers;
+  uint64_t end = round_up8(table + sections.size() * sizeof(axlf_section_header));
+  for (const RawSection& section : sections) {
+    axlf_section_header header{};
+    header.m_sectionKind = section.kind;
+    copy_text(header.m_sectionName, sizeof(header.m_sectionName), section.name, "section");
+    header.m_sectionOffset = end;
+    header.m_sectionSize = section.bytes.size();
+    headers.push_back(header);
+    end = round_up8(end + section.bytes.size());
+  }
+  const axlf top = make_header(design, sections, end);
+  Bytes file(end);
+  std::memcpy(file.data(), &top, table);
+  std::memcpy(file.data() + table, headers.data(), headers.size() * sizeof(axlf_section_header));
+  for (size_t index = 0; index < sections.size(); ++index) {
+    std::copy(sections[index].bytes.begin(), sections[index].bytes.end(),
+              file.begin() + static_cast<ptrdiff_t>(headers[index].m_sectionOffset));
+  }
+  return file;
+}
+
+void write_xclbin(const Design& design, const std::string& path) {
+  const Bytes bytes = encode(design);
+  const std::string temporary = path + ".tmp" + std::to_string(getpid());
+  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
+    throw Error("xclbin", "cannot write " + path + ": check that the folder exists and has room");
+  }
+}
+
+}  // namespace tandem::xclbin
