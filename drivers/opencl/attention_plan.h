@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BatchPlan: an attention batch cut into the work-groups of the kernels, and packed for one
+// transfer. Pure: no OpenCL here.
+//
+// A sequence's queries of one KV head, num_q * group vectors, are cut into tiles of as many vectors
+// as the kernel takes; its tokens into ranges of at most `split_tokens`, chosen so that every
+// work-group gets about an equal share and all of them keep the device busy. A sequence with one
+// range writes its result at once; ranges of a longer one go to scratch slots and are merged.
+// Rows are compact: sequence after sequence, without the rows of q that no sequence names;
+// sequences that attend to nothing have no row here (their result is O = 0, LSE = -inf). Packed
+// input, in 4-byte words: header [8] of offsets, q * scale [q_rows, q_heads, head_dim], k and v
+// [kv_rows, kv_heads, head_dim], append, part and merge entries, page ids. Threads: none. Errors:
+// none; the batch was checked before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/attention_unit.h"
+
+namespace tandem::opencl {
+
+// What the kernels of a unit take.
+struct PlanLimits {
+  int decode_queries = 1;  // query vectors per group for a single token
+  int chunk_queries = 8;   // and for several
+  int work_groups = 1;     // that keep the device busy
+};
+
+// As the kernels read them: 4-byte words in this order.
+struct AppendEntry {
+  std::int32_t row, page, slot;
+};
+struct PartEntry {
+  std::int32_t q_row, first_query, num_queries;
+  std::int32_t pages_at, token_begin, token_end;
+  std::int32_t out_slot, in_scratch;
+};
+struct MergeEntry {
+  std::int32_t first_slot, slot_step, num_parts, out_row;
+};
+
+// Rows of a sequence in the caller's arrays and in the compact ones.
+struct RowRange {
+  std::int32_t caller_row, compact_row, num_rows;
+};
+
+struct BatchPlan {
+  std::vector<AppendEntry> appends;
+  std::vector<PartEntry> decode_parts, chunk_parts;
+  std::vector<MergeEntry> merges;
+  std::vector<device::PageId> pages;
+  std::vector<RowRange> queries;     // with tokens to attend to
+  std::vector<RowRange> unanswered;  // with none; compact_row is unused
+  std::vector<RowRange> new_rows;
+  std::int32_t q_rows = 0, kv_rows = 0, scratch_slots = 0;
+  std::uint64_t kv_rows_read = 0;  // rows of K (and as many of V), times KV heads
+
+  std::size_t input_words(const device::AttentionGeometry& geometry) const;
+};
+
+BatchPlan plan_batch(const device::AttentionGeometry& geometry, const PlanLimits& limits,
+                     const device::AttentionBatch& batch);
+
+// Writes the packed input; `to` holds input_words() words.
+void pack_input(const device::AttentionGeometry& geometry, const BatchPlan& plan,
+                const device::AttentionBatch& batch, std::span<std::uint32_t> to);
+
+}  // namespace tandem::opencl

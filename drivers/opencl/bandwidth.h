@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Measures what OpenCL does not tell: memory bandwidth, link bandwidth, and the latency of a
+// command.
+//
+// Cost: about 0.1 s and 64 MiB of device memory for a while. Best of a few runs, since anything
+// else on the machine only slows it. Errors: DeviceError when the device fails. Threads: one.
+#pragma once
+
+#include "opencl/session.h"
+
+namespace tandem::opencl {
+
+struct MeasuredSpeed {
+  double read_bytes_per_s = 0;  // device memory, read by kernels
+  double link_bytes_per_s = 0;  // host to device; 0 where they share memory
+  double latency_us = 0;        // of a small write + read back
+};
+
+MeasuredSpeed measure_speed(const Session& session);
+
+}  // namespace tandem::opencl
