@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `tandem`: each adds itself to the command line and runs from its callback.
+//
+// A callback returns normally on success; Error and DeviceError end the program with code 2 and 3
+// (see main.cpp).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tandem::apps {
+
+void add_serve(CLI::App& app);
+void add_generate(CLI::App& app);
+void add_perplexity(CLI::App& app);
+void add_devices(CLI::App& app);
+void add_xclbin(CLI::App& app);
+
+}  // namespace tandem::apps

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem devices`: what can compute and attend here, and why the rest cannot.
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/runtime.h"
+
+namespace tandem::apps {
+namespace {
+
+nlohmann::json device_json(const device::DeviceInfo& info) {
+  return {{"id", info.id},
+          {"kind", info.kind},
+          {"name", info.name},
+          {"compute", info.makes_compute},
+          {"attention", info.makes_attention},
+          {"memory_bytes", info.memory_bytes},
+          {"memory_bandwidth_bytes_per_s", info.memory_bandwidth_bytes_per_s},
+          {"link_bandwidth_bytes_per_s", info.link_bandwidth_bytes_per_s},
+          {"link_latency_us", info.link_latency_us}};
+}
+
+std::string rate(double bytes_per_s, const char* none) {
+  return bytes_per_s > 0 ? fmt::format("{:.1f} GB/s", bytes_per_s / 1e9) : none;
+}
+
+void print_table(const std::vector<device::DeviceInfo>& all) {
+  fmt::print("{:<10} {:<9} {:<10} {:>11} {:>12} {:>12}  {}\n", "id", "compute", "attention",
+             "memory", "bandwidth", "link", "name");
+  for (const device::DeviceInfo& info : all) {
+    fmt::print("{:<10} {:<9} {:<10} {:>7.1f} GiB {:>12} {:>12}  {}\n", info.id,
+               info.makes_compute ? "yes" : "-", info.makes_attention ? "yes" : "-",
+               static_cast<double>(info.memory_bytes) / (1ull << 30),
+               rate(info.memory_bandwidth_bytes_per_s, "unknown"),
+               rate(info.link_bandwidth_bytes_per_s, "host memory"), info.name);
+  }
+  for (const device::Backend* backend : device::backends()) {
+    if (!backend->available()) {
+      fmt::print("{:<10} not available: {}\n", backend->kind(), backend->unavailable_reason());
+    }
+  }
+}
+
+void run(bool as_json) {
+  const device::DeviceOptions options;
+  const std::vector<device::DeviceInfo> all = device::enumerate_devices(options);
+  if (!as_json) {
+    print_table(all);
+    return;
+  }
+  nlohmann::json result = {{"devices", nlohmann::json::array()},
+                           {"unavailable", nlohmann::json::object()}};
+  for (const device::DeviceInfo& info : all) result["devices"].push_back(device_json(info));
+  for (const device::Backend* backend : device::backends()) {
+    if (!backend->available()) {
+      result["unavailable"][std::string(backend->kind())] = backend->unavailable_reason();
+    }
+  }
+  fmt::print("{}\n", result.dump(2));
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("devices", "List the devices that can compute and attend");
+  auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "print JSON");
+  command->callback([as_json] { run(*as_json); });
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adapts model and engine to what the HTTP front asks for.
+#include "apps/engine_service.h"
+
+#include <ctime>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+
+std::vector<model::TokenId> encode_chat(const model::Model& model,
+                                        std::span<const model::ChatMessage> messages) {
+  if (model.chat_template() == nullptr) {
+    throw Error("chat", "model '" + model.config().name +
+                            "' has no chat template; use a completion with a plain prompt");
+  }
+  const std::string prompt = model.chat_template()->render(messages, true);
+  const model::Tokenizer& tokenizer = model.tokenizer();
+  std::vector<model::TokenId> ids =
+      tokenizer.encode(prompt, {.add_special = false, .parse_special = true});
+  // Templates disagree on whether they write BOS themselves; the model expects exactly one.
+  const std::vector<model::TokenId> empty = tokenizer.encode("", {.add_special = true});
+  const bool wants_bos = !empty.empty() && empty.front() == tokenizer.bos();
+  if (wants_bos && (ids.empty() || ids.front() != tokenizer.bos())) {
+    ids.insert(ids.begin(), tokenizer.bos());
+  }
+  return ids;
+}
+
+EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id)
+    : runtime_(runtime),
+      metrics_(metrics),
+      card_{std::move(model_id), static_cast<std::int64_t>(std::time(nullptr)),
+            runtime.engine().max_request_tokens()} {}
+
+int EngineService::vocab_size() const { return runtime_.model().config().vocab_size; }
+
+int EngineService::max_request_tokens() const { return runtime_.engine().max_request_tokens(); }
+
+std::vector<model::TokenId> EngineService::tokenize(std::string_view text) const {
+  return runtime_.model().tokenizer().encode(text, {.add_special = true, .parse_special = false});
+}
+
+std::vector<model::TokenId> EngineService::tokenize_chat(
+    std::span<const model::ChatMessage> messages) const {
+  return encode_chat(runtime_.model(), messages);
+}
+
+std::string EngineService::token_bytes(model::TokenId id) const {
+  return std::string(runtime_.model().tokenizer().token_bytes(id));
+}
+
+engine::SubmitResult EngineService::submit(engine::Request request, engine::EventSink sink) {
+  return runtime_.engine().submit(std::move(request), std::move(sink));
+}
+
+void EngineService::cancel(engine::RequestId id) { runtime_.engine().cancel(id); }
+
+bool EngineService::healthy() const {
+  for (const engine::UnitStatus& unit : runtime_.engine().status().units) {
+    if (unit.alive) return true;
+  }
+  return false;
+}
+
+std::string EngineService::metrics_text() const { return metrics_.text(); }
+
+}  // namespace tandem::apps

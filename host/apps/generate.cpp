@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem generate`: one prompt, one answer, on the terminal or as JSON with what ran where.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "apps/command.h"
+#include "apps/engine_service.h"
+#include "apps/ran_where.h"
+#include "apps/runtime.h"
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+struct GenerateOptions {
+  RuntimeOptions runtime;
+  std::string prompt;
+  bool chat = false;
+  bool as_json = false;
+  int max_tokens = 128;
+  int top_logprobs = 0;
+  bool ignore_eos = false;
+  std::vector<std::string> stop;
+  model::SamplingParams sampling;
+  std::optional<std::uint64_t> seed;
+};
+
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable done;
+  std::string text;
+  std::vector<engine::TokenOutput> tokens;
+  std::optional<engine::RequestEvent> last;
+};
+
+const char* finish_name(engine::FinishReason reason) {
+  switch (reason) {
+    case engine::FinishReason::kStop:
+      return "stop";
+    case engine::FinishReason::kLength:
+      return "length";
+    case engine::FinishReason::kCancelled:
+      return "cancelled";
+    case engine::FinishReason::kError:
+      return "error";
+  }
+  return "unknown";
+}
+
+void generate(Runtime& runtime, engine::Request request, bool stream, Answer& answer) {
+  const auto sink = [&answer, stream](engine::RequestEvent event) {
+    const std::lock_guard lock(answer.mutex);
+    if (stream) {
+      std::fputs(event.text.c_str(), stdout);
+      std::fflush(stdout);
+    }
+    answer.text += event.text;
+    for (engine::TokenOutput& token : event.tokens) answer.tokens.push_back(std::move(token));
+    if (event.finish) {
+      answer.last = std::move(event);
+      answer.done.notify_one();
+    }
+  };
+  runtime.engine().submit(std::move(request), sink);
+  std::unique_lock lock(answer.mutex);
+  answer.done.wait(lock, [&] { return answer.last.has_value(); });
+  if (*answer.last->finish == engine::FinishReason::kError)
+    throw DeviceError("engine", answer.last->error);
+}
+
+nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& status,
+                           const std::vector<model::TokenId>& prompt, const Answer& answer) {
+  nlohmann::json ids = nlohmann::json::array();
+  nlohmann::json logprobs = nlohmann::json::array();
+  nlohmann::json top = nlohmann::json::array();
+  for (const engine::TokenOutput& token : answer.tokens) {
+    ids.push_back(token.id);
+    logprobs.push_back(token.logprob);
+    nlohmann::json alternatives = nlohmann::json::object();
+    for (const model::TokenLogprob& other : token.top)
+      alternatives[std::to_string(other.id)] = other.logprob;
+    top.push_back(std::move(alternatives));
+  }
+  const engine::RequestEvent& last = *answer.last;
+  return {{"model", runtime.model().config().name},
+          {"text", answer.text},
+          {"prompt_ids", prompt},
+          {"output_ids", std::move(ids)},
+          {"logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(top)},
+          {"finish_reason", finish_name(*last.finish)},
+          {"seconds",
+           {{"queued", last.times.queued},
+            {"prefill", last.times.prefill},
+            {"decode", last.times.decode},
+            {"time_to_first_token", last.times.time_to_first_token}}},
+          {"devices", ran_where_json(status, runtime.compute_id(), runtime.model().config())}};
+}
+
+void run(const GenerateOptions& options) {
+  if (options.as_json && spdlog::get_level() == spdlog::level::info)
+    spdlog::set_level(spdlog::level::warn);
+  Runtime runtime(options.runtime, nullptr);
+  const model::Model& model = runtime.model();
+  engine::Request request;
+  const model::ChatMessage message{"user", options.prompt};
+  request.prompt = options.chat ? encode_chat(model, {&message, 1})
+                                : model.tokenizer().encode(options.prompt, {.add_special = true});
+  if (request.prompt.empty())
+    throw Error("generate", "the prompt has no tokens; give some text with --prompt");
+  request.continues_text = !options.chat;
+  request.sampling = options.sampling;
+  request.sampling.seed = options.seed;
+  request.max_tokens = options.max_tokens;
+  request.stop = options.stop;
+  request.ignore_eos = options.ignore_eos;
+  request.top_logprobs = options.top_logprobs;
+  const std::vector<model::TokenId> prompt = request.prompt;
+
+  Answer answer;
+  if (!options.as_json && !options.chat) fmt::print("{}", options.prompt);
+  generate(runtime, std::move(request), !options.as_json, answer);
+  const engine::EngineStatus status = runtime.engine().status();
+  if (options.as_json) {
+    // Bytes that are not UTF-8 cannot stand in JSON; the detokeniser has replaced them already.
+    fmt::print("{}\n", answer_json(runtime, status, prompt, answer).dump(2));
+    return;
+  }
+  const engine::RequestTimes& times = answer.last->times;
+  const auto decoded = static_cast<double>(answer.tokens.empty() ? 0 : answer.tokens.size() - 1);
+  fmt::print("\n\n");
+  std::fflush(stdout);
+  fmt::print(stderr, "{} tokens, first after {:.1f} ms, then {:.1f} tokens/s ({})\n{}",
+             answer.tokens.size(), times.time_to_first_token * 1e3,
+             times.decode > 0 ? decoded / times.decode : 0.0, finish_name(*answer.last->finish),
+             ran_where_table(status, runtime.compute_id(), model.config()));
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("generate", "Answer one prompt on the terminal");
+  auto o = std::make_shared<GenerateOptions>();
+  o->sampling.temperature = 0;
+  command->add_option("-p,--prompt", o->prompt, "text to continue, or with --chat to answer")
+      ->required();
+  command->add_flag("--chat", o->chat, "treat the prompt as a user's message");
+  command->add_option("-n,--max-tokens", o->max_tokens, "longest answer")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_flag("--json", o->as_json, "print one JSON object instead of text");
+  command->add_option("--temperature", o->sampling.temperature, "0 takes the most likely token")
+      ->capture_default_str()
+      ->group("Sampling");
+  command->add_option("--top-k", o->sampling.top_k, "sample among the k most likely (0: all)")
+      ->group("Sampling");
+  command->add_option("--top-p", o->sampling.top_p, "sample among the most likely with this mass")
+      ->group("Sampling");
+  command->add_option("--min-p", o->sampling.min_p, "drop tokens below this share of the best")
+      ->group("Sampling");
+  command
+      ->add_option("--repetition-penalty", o->sampling.repetition_penalty, "above 1: repeat less")
+      ->group("Sampling");
+  command->add_option("--presence-penalty", o->sampling.presence_penalty, "per token used before")
+      ->group("Sampling");
+  command->add_option("--frequency-penalty", o->sampling.frequency_penalty, "per earlier use")
+      ->group("Sampling");
+  command->add_option("--seed", o->seed, "makes sampling repeatable")->group("Sampling");
+  command->add_option("--stop", o->stop, "text that ends the answer; may be repeated")
+      ->group("Sampling");
+  command->add_flag("--ignore-eos", o->ignore_eos, "go on past the end-of-text token")
+      ->group("Sampling");
+  command->add_option("--top-logprobs", o->top_logprobs, "alternatives to report per token (JSON)")
+      ->check(CLI::Range(0, 20))
+      ->group("Sampling");
+  add_runtime_options(*command, o->runtime);
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `tandem` command. Exit codes: 0 done, 1 unexpected, 2 bad input (arguments, files), 3 a
+// device failed.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "apps/command.h"
+#include "apps/config_file.h"
+#include "common/error.h"
+
+namespace {
+
+constexpr int kUnexpected = 1;
+constexpr int kBadInput = 2;
+constexpr int kDeviceFailed = 3;
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Tandem runs a language model on compute-rich and memory-rich devices in tandem:\n"
+      "dense layers here, decode attention with its KV cache on FPGA cards or host memory.",
+      "tandem"};
+  app.set_version_flag("--version", TANDEM_VERSION);
+  app.require_subcommand(1);
+  std::string log_level = "info";
+  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.fallthrough();
+  app.parse_complete_callback([&] { spdlog::set_level(spdlog::level::from_str(log_level)); });
+  tandem::apps::add_serve(app);
+  tandem::apps::add_generate(app);
+  tandem::apps::add_perplexity(app);
+  tandem::apps::add_devices(app);
+  tandem::apps::add_xclbin(app);
+  app.footer("Start here: `tandem generate --prompt \"Once upon a time\"`, then `tandem serve`.");
+  try {
+    std::vector<std::string> arguments =
+        tandem::apps::with_config_file(app, {argv + 1, argv + argc});
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? 0 : kBadInput;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
+  try {
+    return run(argc, argv);
+  } catch (const tandem::DeviceError& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kDeviceFailed;
+  } catch (const tandem::Error& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
+    return kUnexpected;
+  }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem perplexity`: how well a model predicts a text, exp of the mean negative log-likelihood
+// per token.
+//
+// The text is scored in windows of at most the context length, each starting with the tokenizer's
+// BOS where it has one; the first token of a window is not scored.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/command.h"
+#include "apps/ran_where.h"
+#include "apps/runtime.h"
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+struct PerplexityOptions {
+  RuntimeOptions runtime;
+  std::string file;
+  bool as_json = false;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error("perplexity", "cannot read '" + path + "'");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<float> score(engine::Engine& engine, std::vector<model::TokenId> window) {
+  engine::Request request;
+  request.prompt = std::move(window);
+  request.max_tokens = 1;
+  request.sampling.temperature = 0;
+  request.prompt_logprobs = true;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<float> logprobs;
+  std::optional<engine::RequestEvent> last;
+  engine.submit(std::move(request), [&](engine::RequestEvent event) {
+    const std::lock_guard lock(mutex);
+    logprobs.insert(logprobs.end(), event.prompt_logprobs.begin(), event.prompt_logprobs.end());
+    if (event.finish) last = std::move(event);
+    changed.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return last.has_value(); });
+  if (*last->finish == engine::FinishReason::kError) throw DeviceError("engine", last->error);
+  return logprobs;
+}
+
+void run(const PerplexityOptions& options) {
+  if (options.as_json && spdlog::get_level() == spdlog::level::info)
+    spdlog::set_level(spdlog::level::warn);
+  const std::string text = read_file(options.file);
+  Runtime runtime(options.runtime, nullptr);
+  const model::Tokenizer& tokenizer = runtime.model().tokenizer();
+  const std::vector<model::TokenId> ids = tokenizer.encode(text, {.add_special = true});
+  const bool has_bos = !ids.empty() && ids.front() == tokenizer.bos();
+  const std::size_t head = has_bos ? 1 : 0;
+  const auto window_tokens = static_cast<std::size_t>(runtime.engine().max_request_tokens() - 1);
+  if (ids.size() < 2) throw Error("perplexity", "'" + options.file + "' has fewer than two tokens");
+
+  std::vector<double> nll;
+  for (std::size_t at = head; at < ids.size(); at += window_tokens - head) {
+    const std::size_t end = std::min(ids.size(), at + window_tokens - head);
+    std::vector<model::TokenId> window;
+    if (has_bos) window.push_back(tokenizer.bos());
+    window.insert(window.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
+                  ids.begin() + static_cast<std::ptrdiff_t>(end));
+    if (window.size() < 2) break;
+    for (const float logprob : score(runtime.engine(), std::move(window))) nll.push_back(-logprob);
+    if (!options.as_json) {
+      spdlog::info("{} of {} tokens scored", end, ids.size());
+    }
+  }
+  double sum = 0;
+  for (const double value : nll) sum += value;
+  const double mean = sum / static_cast<double>(nll.size());
+  if (!options.as_json) {
+    fmt::print("perplexity {:.4f} over {} tokens (mean negative log-likelihood {:.5f})\n",
+               std::exp(mean), nll.size(), mean);
+    return;
+  }
+  const nlohmann::json result = {
+      {"model", runtime.model().config().name},
+      {"file", options.file},
+      {"ppl", std::exp(mean)},
+      {"mean_nll", mean},
+      {"tokens_scored", nll.size()},
+      {"ids", ids},
+      {"nll", nll},
+      {"devices",
+       ran_where_json(runtime.engine().status(), runtime.compute_id(), runtime.model().config())}};
+  fmt::print("{}\n", result.dump(2));
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("perplexity", "Score how well a model predicts a text");
+  auto o = std::make_shared<PerplexityOptions>();
+  command->add_option("-f,--file", o->file, "UTF-8 text to score")->required();
+  command->add_flag("--json", o->as_json, "print one JSON object");
+  add_runtime_options(*command, o->runtime);
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace tandem::apps

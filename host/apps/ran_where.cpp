@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Renders engine::EngineStatus per device, as JSON and as a table.
+#include "apps/ran_where.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tandem::apps {
+namespace {
+
+std::string human_bytes(std::uint64_t bytes) {
+  const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+}  // namespace
+
+nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::string& compute_id,
+                              const model::ModelConfig& config) {
+  nlohmann::json devices = nlohmann::json::array();
+  devices.push_back({{"device", compute_id},
+                     {"role", "compute"},
+                     {"layers", config.num_layers},
+                     {"launches", status.compute.ops},
+                     {"weight_bytes_read", status.compute.weight_bytes_read},
+                     {"seconds", status.compute.busy_seconds}});
+  for (const engine::UnitStatus& unit : status.units) {
+    devices.push_back({{"device", unit.id},
+                       {"role", "attention"},
+                       {"alive", unit.alive},
+                       {"layers", unit.stats.launches > 0 ? config.num_layers : 0},
+                       {"launches", unit.stats.launches},
+                       {"bytes_to_device", unit.stats.bytes_to_unit},
+                       {"bytes_from_device", unit.stats.bytes_from_unit},
+                       {"kv_bytes_read", unit.stats.kv_bytes_read},
+                       {"pages_used", unit.pages_used},
+                       {"pages_cached", unit.pages_cached},
+                       {"pages_total", unit.pages_total},
+                       {"seconds", unit.stats.busy_seconds}});
+  }
+  return devices;
+}
+
+std::string ran_where_table(const engine::EngineStatus& status, const std::string& compute_id,
+                            const model::ModelConfig& config) {
+  std::string table =
+      fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>9}\n", "device", "role",
+                  "layers", "launches", "sent", "received", "read there", "time");
+  table += fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", compute_id,
+                       "compute", config.num_layers, status.compute.ops, "-", "-",
+                       human_bytes(status.compute.weight_bytes_read), status.compute.busy_seconds);
+  for (const engine::UnitStatus& unit : status.units) {
+    table +=
+        fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", unit.id,
+                    unit.alive ? "attention" : "lost",
+                    unit.stats.launches > 0 ? config.num_layers : 0, unit.stats.launches,
+                    human_bytes(unit.stats.bytes_to_unit), human_bytes(unit.stats.bytes_from_unit),
+                    human_bytes(unit.stats.kv_bytes_read), unit.stats.busy_seconds);
+  }
+  return table;
+}
+
+}  // namespace tandem::apps

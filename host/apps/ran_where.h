@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ran where: per device the layers, launches, bytes and time of everything an engine has done
+// so far.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "engine/engine.h"
+#include "model/model.h"
+
+namespace tandem::apps {
+
+// An array with one object per device: {"device", "role", "layers", "launches", ...}.
+nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::string& compute_id,
+                              const model::ModelConfig& config);
+
+// The same as a table for people.
+std::string ran_where_table(const engine::EngineStatus& status, const std::string& compute_id,
+                            const model::ModelConfig& config);
+
+}  // namespace tandem::apps

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Assembles model, devices and engine; see runtime.h.
+#include "apps/runtime.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPageTokens = 16;
+constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
+constexpr const char* kKernelImage = "bitstreams/attention_decode.xclbin";
+
+std::uint64_t host_memory_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+// Percent steps on a terminal only: logs should not fill with them.
+std::function<void(double)> load_progress(const std::string& path) {
+  if (!isatty(STDERR_FILENO)) return {};
+  return [path, last = -1](double fraction) mutable {
+    const int percent = static_cast<int>(fraction * 100);
+    if (percent == last) return;
+    last = percent;
+    std::fprintf(stderr, "\rloading %s: %3d %%%s", path.c_str(), percent,
+                 fraction >= 1 ? "\n" : "");
+    std::fflush(stderr);
+  };
+}
+
+device::AttentionGeometry geometry_of(const model::ModelConfig& config,
+                                      const std::string& kv_dtype) {
+  device::AttentionGeometry geometry;
+  geometry.num_layers = config.num_layers;
+  geometry.q_heads = config.q_heads;
+  geometry.kv_heads = config.kv_heads;
+  geometry.head_dim = config.head_dim;
+  geometry.page_tokens = kPageTokens;
+  geometry.kv_dtype = kv_dtype == "i8" ? DType::kI8 : DType::kF16;
+  return geometry;
+}
+
+engine::EngineOptions engine_options(const RuntimeOptions& options) {
+  engine::EngineOptions result;
+  result.max_running = options.max_running;
+  result.max_waiting = options.max_waiting;
+  result.max_step_tokens = options.max_step_tokens;
+  result.context_length = options.context_length;
+  result.num_sub_batches = options.sub_batches;
+  result.placement =
+      options.placement == "pages" ? engine::Placement::kPages : engine::Placement::kSequences;
+  result.prefix_cache = !options.no_prefix_cache;
+  result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
+  return result;
+}
+
+}  // namespace
+
+std::string shared_file(const std::string& name) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const fs::path path = self.parent_path().parent_path() / "share" / "tandem" / name;
+  return fs::exists(path, error) ? path.string() : std::string();
+}
+
+std::vector<std::string> attention_ids(const std::string& value,
+                                       const device::DeviceOptions& options) {
+  std::vector<std::string> ids;
+  if (value == "auto") {
+    for (const device::DeviceInfo& info : device::enumerate_devices(options)) {
+      if (info.makes_attention && info.kind == "xrt") ids.push_back(info.id);
+    }
+    if (ids.empty()) ids.emplace_back("cpu");
+    return ids;
+  }
+  std::istringstream words(value);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word.empty()) throw Error("attention", "'" + value + "' has an empty device id");
+    if (std::find(ids.begin(), ids.end(), word) != ids.end()) {
+      throw Error("attention", "device '" + word + "' is named twice");
+    }
+    ids.push_back(word);
+  }
+  if (ids.empty())
+    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
+  return ids;
+}
+
+void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command
+      .add_option("-m,--model", o.model_path,
+                  "GGUF file of the Llama family (default: the demo model)")
+      ->group("Model");
+  command
+      .add_option("--context", o.context_length,
+                  "longest prompt + output, in tokens (0: the model's)")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Model");
+  command.add_option("--compute", o.compute, "device of the dense layers (see `tandem devices`)")
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--attention", o.attention,
+                  "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1")
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--placement", o.placement,
+                  "sequences: each lives on one device; pages: each is dealt over all of them")
+      ->check(CLI::IsMember({"sequences", "pages"}))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--xclbin", o.kernel_image,
+                  "attention kernel for cards (default: the one built here)")
+      ->group("Devices");
+  command.add_option("--threads", o.threads, "CPU threads (0: all cores)")
+      ->check(CLI::Range(0, 1024))
+      ->group("Devices");
+  command
+      .add_option("--device-timeout-ms", o.device_timeout_ms,
+                  "a device silent for so long counts as lost")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
+      ->group("Devices");
+  command.add_option("--kv-dtype", o.kv_dtype, "type of keys and values in the cache")
+      ->check(CLI::IsMember({"f16", "i8"}))
+      ->capture_default_str()
+      ->group("KV cache");
+  command
+      .add_option("--kv-memory", o.kv_bytes,
+                  "KV memory per device, e.g. 2GiB (default: 1/4 of host memory, all of a card's)")
+      ->transform(CLI::AsSizeValue(false))
+      ->group("KV cache");
+  command
+      .add_flag("--no-prefix-cache", o.no_prefix_cache,
+                "do not reuse KV of equal prompt beginnings")
+      ->group("KV cache");
+  command.add_option("--max-running", o.max_running, "sequences decoded together")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command.add_option("--max-waiting", o.max_waiting, "requests queued before new ones are refused")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--max-step-tokens", o.max_step_tokens, "rows per step; bounds a prefill chunk")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command.add_option("--sub-batches", o.sub_batches, "2 overlaps attention with dense layers")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str()
+      ->group("Scheduling");
+}
+
+Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : options_(options) {
+  model_path_ = options.model_path.empty() ? shared_file(kDemoModel) : options.model_path;
+  if (model_path_.empty()) {
+    throw Error("model", "the demo model is not installed; name a GGUF file with --model");
+  }
+  model_ = model::load_model(model_path_, load_progress(model_path_));
+  const model::ModelConfig& config = model_->config();
+  spdlog::info(
+      "model {}: {} {} layers, width {}, {} / {} heads of {}, {:.1f} M parameters, {:.1f} MiB",
+      config.name, config.architecture, config.num_layers, config.width, config.q_heads,
+      config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
+      static_cast<double>(config.weight_bytes) / (1 << 20));
+
+  device_options_.num_threads = options.threads;
+  device_options_.kernel_image =
+      options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
+  compute_device_ = &device(options.compute);
+  compute_ = compute_device_->make_compute_unit();
+  std::vector<engine::NamedUnit> units;
+  for (const std::string& id : attention_ids(options.attention, device_options_)) {
+    units.push_back(make_unit(id));
+  }
+  const auto fallback = [this] {
+    spdlog::warn("every attention device is lost: host memory takes over");
+    return make_unit("cpu");
+  };
+  engine_ = std::make_unique<engine::Engine>(*model_, *compute_, std::move(units),
+                                             engine_options(options), fallback, metrics);
+}
+
+device::Device& Runtime::device(const std::string& id) {
+  for (const auto& open : devices_) {
+    if (open->info().id == id || open->info().id == id + ":0") return *open;
+  }
+  devices_.push_back(device::open_device(id, device_options_));
+  return *devices_.back();
+}
+
+engine::NamedUnit Runtime::make_unit(const std::string& id) {
+  device::Device& owner = device(id);
+  const device::DeviceInfo& info = owner.info();
+  const bool host_memory = info.link_bandwidth_bytes_per_s == 0;
+  device::AttentionUnitOptions unit;
+  unit.geometry = geometry_of(model_->config(), options_.kv_dtype);
+  unit.kv_bytes = options_.kv_bytes;
+  if (unit.kv_bytes == 0 && host_memory) unit.kv_bytes = host_memory_bytes() / 4;
+  unit.max_batch_rows = options_.max_step_tokens;
+  const int context =
+      options_.context_length > 0 ? options_.context_length : model_->config().context_length;
+  const auto pages_per_request =
+      static_cast<std::uint64_t>((context + kPageTokens - 1) / kPageTokens);
+  unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      pages_per_request * static_cast<std::uint64_t>(options_.max_running), UINT32_MAX));
+  engine::NamedUnit named{info.id, owner.make_attention_unit(unit)};
+  const device::AttentionCapacity capacity = named.unit->capacity();
+  spdlog::info("attention {} ({}): {} KV pages of {:.1f} KiB", info.id, info.name,
+               capacity.num_pages, static_cast<double>(capacity.page_bytes) / 1024);
+  return named;
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
+// `perplexity` share.
+//
+// The only place where command-line words become objects. Errors: Error naming the option and what
+// it accepts. Ownership: a Runtime owns everything; members are destroyed engine first, model last.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/registry.h"
+#include "engine/engine.h"
+#include "model/model.h"
+#include "trace/metrics.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::apps {
+
+struct RuntimeOptions {
+  std::string model_path;          // empty: the demo model
+  std::string attention = "auto";  // "auto", or device ids separated by commas
+  std::string compute = "cpu";
+  std::string kv_dtype = "f16";
+  std::string placement = "sequences";
+  std::string kernel_image;    // empty: the attention kernel built with Tandem
+  std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
+  int threads = 0;
+  int context_length = 0;
+  int max_running = 64;
+  int max_waiting = 512;
+  int max_step_tokens = 256;
+  int sub_batches = 1;
+  int device_timeout_ms = 10000;
+  bool no_prefix_cache = false;
+};
+
+// Adds the options to a subcommand, in groups, with their help.
+void add_runtime_options(CLI::App& command, RuntimeOptions& options);
+
+class Runtime {
+ public:
+  Runtime(const RuntimeOptions& options, trace::Metrics* metrics);
+
+  const model::Model& model() const { return *model_; }
+  engine::Engine& engine() { return *engine_; }
+  const std::string& compute_id() const { return compute_device_->info().id; }
+  const std::string& model_path() const { return model_path_; }
+
+ private:
+  device::Device& device(const std::string& id);  // opened once, whatever it is used for
+  engine::NamedUnit make_unit(const std::string& id);
+
+  RuntimeOptions options_;
+  std::string model_path_;
+  device::DeviceOptions device_options_;
+  std::unique_ptr<model::Model> model_;
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  device::Device* compute_device_ = nullptr;
+  std::unique_ptr<device::ComputeUnit> compute_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+// Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
+// if not there.
+std::string shared_file(const std::string& name);
+
+// The device ids of an --attention value; "auto" is every card that is present, else the CPU.
+std::vector<std::string> attention_ids(const std::string& value,
+                                       const device::DeviceOptions& options);
+
+}  // namespace tandem::apps

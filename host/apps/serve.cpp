@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
+// a second one, or the end of --drain-seconds, stops at once.
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "apps/command.h"
+#include "apps/engine_service.h"
+#include "apps/runtime.h"
+#include "common/error.h"
+#include "server/http_server.h"
+
+namespace tandem::apps {
+namespace {
+
+struct ServeOptions {
+  RuntimeOptions runtime;
+  server::ServerOptions server;
+  std::string config;  // read before the command line is parsed; here for the help
+  std::string port_file;
+  std::string model_name;
+  std::string key_file;
+  int port = 8080;
+  int drain_seconds = 30;
+  int connections = 256;
+  std::uint64_t max_body_bytes = 4 << 20;
+};
+
+// Blocked before any thread starts, so that only wait_for_stop() sees them.
+void block_signals(sigset_t& signals) {
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+// Written under another name first: whoever waits for the file never sees half of it.
+void write_port_file(const std::string& path, int port) {
+  if (path.empty()) return;
+  const std::string temporary = path + ".new";
+  {
+    std::ofstream file(temporary);
+    file << port << '\n';
+    if (!file) throw Error("serve", "cannot write --port-file '" + path + "'");
+  }
+  std::filesystem::rename(temporary, path);
+}
+
+// A second signal while draining ends the wait.
+void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& signals,
+           int seconds) {
+  const Deadline deadline = Deadline::after(std::chrono::seconds(seconds));
+  std::atomic<bool> drained{false};
+  std::thread worker([&] {
+    engine.drain(deadline);
+    server.drain(deadline);
+    drained = true;
+  });
+  while (!drained && !deadline.expired()) {
+    const timespec tick{0, 20'000'000};
+    if (sigtimedwait(&signals, nullptr, &tick) > 0) {
+      spdlog::warn("second signal: stopping at once");
+      break;
+    }
+  }
+  server.stop();
+  worker.join();
+}
+
+void run(ServeOptions& options) {
+  sigset_t signals;
+  block_signals(signals);
+  trace::Metrics metrics;
+  Runtime runtime(options.runtime, &metrics);
+  const std::string name =
+      options.model_name.empty() ? runtime.model().config().name : options.model_name;
+  EngineService service(runtime, metrics, name);
+  options.server.port = static_cast<std::uint16_t>(options.port);
+  server::HttpServer server(options.server, service, &metrics);
+  server.start();
+  write_port_file(options.port_file, server.port());
+  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.host,
+               server.port(), service.max_request_tokens());
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);
+  drain(server, runtime.engine(), signals, options.drain_seconds);
+  spdlog::info("stopped");
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP (OpenAI's API)");
+  auto o = std::make_shared<ServeOptions>();
+  add_runtime_options(*command, o->runtime);
+  command->add_option("--config", o->config, "TOML file; its keys are these options")
+      ->check(CLI::ExistingFile);
+  command->add_option("--host", o->server.host, "address to listen on")
+      ->capture_default_str()
+      ->group("HTTP");
+  command->add_option("--port", o->port, "port to listen on (0: any free one)")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str()
+      ->group("HTTP");
+  command->add_option("--port-file", o->port_file, "write the port there once listening")
+      ->group("HTTP");
+  command
+      ->add_option("--model-name", o->model_name,
+                   "the name clients use (default: the model file's)")
+      ->group("HTTP");
+  command
+      ->add_option("--api-keys", o->key_file,
+                   "file with one key per line; required on every route but /health")
+      ->group("HTTP");
+  command->add_option("--max-connections", o->connections, "clients at once")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str()
+      ->group("HTTP");
+  command->add_option("--max-body", o->max_body_bytes, "largest request, e.g. 4MiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->group("HTTP");
+  command
+      ->add_option("--drain-seconds", o->drain_seconds, "time running requests get after SIGTERM")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str()
+      ->group("HTTP");
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace tandem::apps

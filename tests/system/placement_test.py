@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The same prompts give the same tokens wherever attention runs, alone and among 16 requests.
+import concurrent.futures
+import unittest
+
+from daemon import Daemon, card_environment, run_json
+
+PROMPTS = [
+    "Once upon a time",
+    "Tom and Lily went to the park to play with a big red ball.",
+    "The little dog was sad because",
+    "One day, a girl found a",
+]
+TOKENS = 40
+SPLIT = ["--attention", "cpu,xrt:0,xrt:1", "--placement", "pages"]
+
+
+def generate(prompt, *arguments):
+    answer = run_json("generate", "--prompt", prompt, "--max-tokens", TOKENS, "--temperature", 0, "--ignore-eos",
+                      *arguments, environment=card_environment())
+    return answer
+
+
+class PlacementTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.expected = {prompt: generate(prompt, "--attention", "cpu")["output_ids"] for prompt in PROMPTS}
+
+    def check_alone(self, *arguments):
+        for prompt in PROMPTS:
+            answer = generate(prompt, *arguments)
+            self.assertEqual(answer["output_ids"], self.expected[prompt])
+            self.assertEqual(len(answer["output_ids"]), TOKENS)
+            for device in answer["devices"]:
+                self.assertGreater(device["launches"], 0, f"{device['device']} did nothing")
+
+    def test_opencl_gives_the_tokens_of_the_cpu(self):
+        self.check_alone("--attention", "opencl")
+
+    def test_one_card_gives_the_tokens_of_the_cpu(self):
+        self.check_alone("--attention", "xrt:0")
+
+    def test_pages_split_over_two_cards_give_the_tokens_of_the_cpu(self):
+        self.check_alone("--attention", "xrt:0,xrt:1", "--placement", "pages")
+
+    def test_pages_split_over_cpu_and_two_cards_give_the_tokens_of_the_cpu(self):
+        self.check_alone(*SPLIT)
+
+    def check_sixteen(self, *arguments):
+        jobs = [PROMPTS[i % len(PROMPTS)] for i in range(16)]
+        with Daemon(*arguments, cards=2) as daemon, concurrent.futures.ThreadPoolExecutor(16) as pool:
+            def ask(prompt):
+                body = daemon.complete(prompt, max_tokens=TOKENS, temperature=0, ignore_eos=True, logprobs=1)
+                return body["choices"][0]
+
+            answers = list(pool.map(ask, jobs))
+            devices = [d for d in daemon.status()["devices"] if d["role"] == "attention"]
+        alone = {prompt: generate(prompt, "--attention", "cpu")["text"] for prompt in PROMPTS}
+        for prompt, choice in zip(jobs, answers):
+            self.assertEqual(choice["text"], alone[prompt])
+            self.assertEqual(choice["finish_reason"], "length")
+        for device in devices:
+            self.assertGreater(device["launches"], 0, f"{device['device']} did nothing")
+
+    def test_sixteen_requests_on_the_cpu(self):
+        self.check_sixteen("--attention", "cpu")
+
+    def test_sixteen_requests_on_opencl(self):
+        self.check_sixteen("--attention", "opencl")
+
+    def test_sixteen_requests_on_one_card(self):
+        self.check_sixteen("--attention", "xrt:0")
+
+    def test_sixteen_requests_on_two_cards(self):
+        self.check_sixteen("--attention", "xrt:0,xrt:1")
+
+    def test_sixteen_requests_on_two_cards_in_two_sub_batches(self):
+        self.check_sixteen("--attention", "xrt:0,xrt:1", "--sub-batches", "2")
+
+    def test_sixteen_requests_split_by_pages_over_everything(self):
+        self.check_sixteen(*SPLIT)
+
+    def test_an_int8_cache_gives_equal_tokens_on_cpu_and_cards(self):
+        for prompt in PROMPTS:
+            on_cpu = generate(prompt, "--attention", "cpu", "--kv-dtype", "i8")["output_ids"]
+            on_cards = generate(prompt, "--attention", "xrt:0,xrt:1", "--kv-dtype", "i8")["output_ids"]
+            self.assertEqual(on_cpu, on_cards)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The daemon as its operator meets it: start, limits, keys, drain, a card that dies, memory, bad input.
+import concurrent.futures
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from daemon import BUILD, MODELS, Daemon, card_environment, run, run_json
+
+STORY = {"model": "tandem-stories", "prompt": "Once upon a time", "temperature": 0, "ignore_eos": True}
+
+
+def text_of(events):
+    return "".join(choice["text"] for event in events for choice in event["choices"])
+
+
+class CardLossTest(unittest.TestCase):
+    def stream_while(self, daemon, count, disturb, tokens=150):
+        """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
+        begun = threading.Barrier(count + 1, timeout=60)
+
+        def read(_):
+            parts = []
+            for event in daemon.stream("/v1/completions", {**STORY, "max_tokens": tokens}):
+                parts.append(event)
+                if len(parts) == 5:
+                    begun.wait()
+            return text_of(parts)
+
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            futures = [pool.submit(read, i) for i in range(count)]
+            begun.wait()
+            disturb()
+            return [future.result(120) for future in futures]
+
+    def test_killing_one_card_changes_no_token(self):
+        with Daemon("--attention", "xrt:0,xrt:1", cards=2) as daemon:
+            expected = self.stream_while(daemon, 4, lambda: None)
+            cards = daemon.card_processes()
+            self.assertEqual(len(cards), 2)
+            texts = self.stream_while(daemon, 4, lambda: os.kill(cards[0], signal.SIGKILL))
+            self.assertEqual(texts, expected)
+            alive = [d["alive"] for d in daemon.status()["devices"] if d["role"] == "attention"]
+            self.assertEqual(sorted(alive), [False, True])
+            self.assertEqual(daemon.request("GET", "/health")[0], 200)
+
+    def test_killing_every_card_falls_back_to_host_memory(self):
+        with Daemon("--attention", "xrt:0,xrt:1", "--placement", "pages", cards=2) as daemon:
+            expected = self.stream_while(daemon, 2, lambda: None)
+            texts = self.stream_while(
+                daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])
+            self.assertEqual(texts, expected)
+            devices = {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
+            self.assertTrue(devices["cpu"]["alive"])
+            self.assertFalse(devices["xrt:0"]["alive"] or devices["xrt:1"]["alive"])
+
+    def test_a_card_that_hangs_counts_as_lost(self):
+        with Daemon("--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", cards=2) as daemon:
+            expected = self.stream_while(daemon, 2, lambda: None)
+            cards = daemon.card_processes()
+            texts = self.stream_while(daemon, 2, lambda: os.kill(cards[1], signal.SIGSTOP))
+            self.assertEqual(texts, expected)
+            os.kill(cards[1], signal.SIGCONT)
+
+
+class DaemonTest(unittest.TestCase):
+    def test_sigterm_lets_streams_finish(self):
+        with Daemon("--attention", "cpu") as daemon:
+            events = daemon.stream("/v1/completions", {**STORY, "max_tokens": 300})
+            parts = [next(events)]
+            daemon.process.send_signal(signal.SIGTERM)
+            parts += list(events)
+            self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
+            self.assertEqual(daemon.process.wait(30), 0)
+
+    def test_a_disconnected_client_frees_its_pages(self):
+        with Daemon("--attention", "cpu", "--no-prefix-cache") as daemon:
+            events = daemon.stream("/v1/completions", {**STORY, "max_tokens": 400})
+            next(events)
+            events.close()
+            for _ in range(100):
+                status = daemon.status()
+                if status["running"] == 0 and all(d.get("pages_used", 0) == 0 for d in status["devices"]):
+                    break
+                time.sleep(0.05)
+            else:
+                self.fail(f"pages are still in use: {status}")
+
+    def test_more_requests_than_pages_all_finish(self):
+        with Daemon("--attention", "cpu", "--kv-memory", "1MiB") as daemon:
+            with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                answers = list(pool.map(lambda i: daemon.complete("Once upon a time", max_tokens=100, temperature=0,
+                                                                  ignore_eos=True), range(12)))
+            texts = {answer["choices"][0]["text"] for answer in answers}
+            self.assertEqual(len(texts), 1)
+
+    def test_a_full_queue_answers_429_with_retry_after(self):
+        with Daemon("--attention", "cpu", "--max-running", "1", "--max-waiting", "1") as daemon:
+            streams = []
+            saw = None
+            for _ in range(12):
+                connection = daemon.connection()
+                connection.request("POST", "/v1/completions", json.dumps({**STORY, "max_tokens": 400, "stream": True}),
+                                   {"Content-Type": "application/json"})
+                streams.append(connection)
+            for connection in streams:
+                response = connection.getresponse()
+                if response.status == 429:
+                    saw = response
+                    break
+            self.assertIsNotNone(saw)
+            self.assertTrue(int(saw.getheader("Retry-After")) >= 1)
+            self.assertEqual(json.loads(saw.read())["error"]["type"], "rate_limit_error")
+            for connection in streams:
+                connection.close()
+
+    def test_keys_guard_every_route_but_health(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
+            keys.write("# keys\nsecret-1\n")
+            keys.flush()
+            with Daemon("--attention", "cpu", "--api-keys", keys.name) as daemon:
+                for path in ("/v1/models", "/metrics", "/status"):
+                    self.assertEqual(daemon.request("GET", path)[0], 401, path)
+                    good = {"Authorization": "Bearer secret-1"}
+                    self.assertEqual(daemon.request("GET", path, headers=good)[0], 200, path)
+                self.assertEqual(daemon.request("GET", "/health")[0], 200)
+
+    def test_a_prompt_beyond_the_context_is_refused_with_both_lengths(self):
+        with Daemon("--attention", "cpu", "--context", "64") as daemon:
+            status, _, body = daemon.request(
+                "POST", "/v1/completions", {**STORY, "prompt": "story " * 200, "max_tokens": 4})
+            self.assertEqual(status, 400)
+            self.assertIn("64", body["error"]["message"])
+            self.assertRegex(body["error"]["message"], r"\b[2-9]\d\d\b")
+
+    def test_metrics_name_every_unit(self):
+        with Daemon("--attention", "cpu,xrt:0", cards=1) as daemon:
+            daemon.complete("Once upon a time", max_tokens=8)
+            text = daemon.request("GET", "/metrics")[2]
+            for name in ("tandem_requests_running", "tandem_requests_waiting", "tandem_time_to_first_token_seconds",
+                         "tandem_inter_token_seconds", "tandem_queue_seconds", "tandem_prefill_seconds",
+                         "tandem_decode_seconds", 'unit="cpu"', 'unit="xrt:0"'):
+                self.assertIn(name, text)
+
+
+class CommandTest(unittest.TestCase):
+    def test_every_subcommand_has_help(self):
+        for command in ("serve", "generate", "perplexity", "devices", "xclbin"):
+            process = run(command, "--help")
+            self.assertEqual(process.returncode, 0)
+            self.assertIn("Usage", process.stdout)
+
+    def test_hostile_model_files_end_with_code_2_and_name_the_file(self):
+        good = (BUILD / "share" / "tandem" / "models" / "tandem-stories-q8_0.gguf").read_bytes()
+        with tempfile.TemporaryDirectory() as directory:
+            for name, data in {
+                "empty.gguf": b"",
+                "magic.gguf": b"GGML" + good[4:],
+                "cut.gguf": good[: len(good) // 2],
+                "count.gguf": good[:8] + b"\xff" * 16 + good[24:],
+            }.items():
+                path = Path(directory) / name
+                path.write_bytes(data)
+                process = run("generate", "--prompt", "x", "--model", path)
+                self.assertEqual(process.returncode, 2, name + process.stderr)
+                self.assertIn(name, process.stderr)
+
+    def test_bad_arguments_end_with_code_2(self):
+        for arguments in (["generate"], ["generate", "--prompt", "x", "--temperature", "-1"],
+                          ["generate", "--prompt", "x", "--attention", "abacus"], ["frobnicate"],
+                          ["generate", "--prompt", "x", "--attention", "cpu,cpu"]):
+            process = run(*arguments)
+            self.assertEqual(process.returncode, 2, f"{arguments}: {process.stderr}")
+            self.assertTrue(process.stderr)
+
+    def test_a_configuration_file_sets_options_and_the_command_line_wins(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
+            config.write('attention = "cpu"\n[scheduling]\nmax-running = 3\n[kv]\nkv-memory = "1MiB"\n')
+            config.flush()
+            with Daemon("--config", config.name) as daemon:
+                self.assertEqual(daemon.complete("Once", max_tokens=2)["usage"]["completion_tokens"], 2)
+            config.write("colour = 3\n")
+            config.flush()
+            process = run("serve", "--config", config.name)
+            self.assertEqual(process.returncode, 2)
+            self.assertIn("colour", process.stderr)
+            self.assertIn(":6:", process.stderr)
+
+    def test_devices_lists_cpu_opencl_and_cards(self):
+        listing = run_json("devices", environment=card_environment())
+        kinds = {device["kind"]: device for device in listing["devices"]}
+        self.assertGreater(kinds["cpu"]["memory_bandwidth_bytes_per_s"], 1e9)
+        self.assertGreater(kinds["xrt"]["memory_bytes"], 15 << 30)
+        self.assertEqual(sum(device["kind"] == "xrt" for device in listing["devices"]), 2)
+
+
+@unittest.skipUnless(MODELS.exists(), "the models with golden values are not here")
+class GoldenTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.golden = json.loads((MODELS / "golden.json").read_text())["models"]
+
+    def test_float_models_give_the_golden_tokens_on_cpu_and_cards(self):
+        for name in ("stories260K-f32", "stories260K-f16"):
+            for case in self.golden[name]["prompts"]:
+                for attention in ("cpu", "opencl", "xrt:0,xrt:1"):
+                    answer = run_json("generate", "--model", MODELS / f"{name}.gguf", "--prompt", case["prompt"],
+                                      "--max-tokens", len(case["out_ids"]), "--ignore-eos", "--attention", attention,
+                                      environment=card_environment())
+                    self.assertEqual(answer["prompt_ids"], case["prompt_ids"])
+                    self.assertEqual(answer["output_ids"], case["out_ids"], f"{name} on {attention}")
+
+    def test_perplexity_is_that_of_the_float64_reference(self):
+        for name, golden in self.golden.items():
+            result = run_json("perplexity", "--model", MODELS / f"{name}.gguf", "--file", MODELS / "ppl.txt",
+                              "--attention", "cpu")
+            self.assertEqual(result["ids"][: len(golden["ppl"]["ids"])], golden["ppl"]["ids"])
+            reference = golden["ref64"]["ppl"]
+            self.assertLess(abs(result["ppl"] / reference - 1), 0.005, f"{name}: {result['ppl']} against {reference}")
+
+
+if __name__ == "__main__":
+    unittest.main()
