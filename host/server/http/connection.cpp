@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reading half and the phases of a connection; answers are in connection_answer.cpp.
+//
+// At most one read and one write are in flight. Timers are checked against their expiry in the
+// handler, since a handler that is already queued cannot be cancelled.
+#include "server/http/connection.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+
+namespace tandem::server::http {
+namespace asio = boost::asio;
+
+namespace {
+constexpr std::size_t kReadBytes = 16 * 1024;
+}  // namespace
+
+Connection::Connection(Socket socket, std::shared_ptr<const Hooks> hooks,
+                       std::shared_ptr<PostGate> gate, bool overloaded,
+                       std::function<void()> on_destroyed)
+    : socket_(std::move(socket)),
+      hooks_(std::move(hooks)),
+      gate_(std::move(gate)),
+      overloaded_(overloaded),
+      on_destroyed_(std::move(on_destroyed)),
+      reader_(hooks_->limits),
+      read_timer_(socket_.get_executor()),
+      write_timer_(socket_.get_executor()) {}
+
+Connection::~Connection() { on_destroyed_(); }
+
+template <typename Work>
+void Connection::on_strand(Work work) {
+  asio::post(socket_.get_executor(), [self = shared_from_this(), work] { (self.get()->*work)(); });
+}
+
+void Connection::start() {
+  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+    ErrorCode ignored;
+    self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    self->begin_request();
+  });
+}
+
+void Connection::drain() {
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->draining_ = true;
+    if (self->phase_ == Phase::kIdle) self->close();
+  });
+}
+
+void Connection::abort() { on_strand(&Connection::close); }
+
+void Connection::begin_request() {
+  phase_ = Phase::kIdle;
+  reader_.restart();
+  request_ = {};
+  pending_.reset();
+  framing_ = Framing::kLength;
+  keep_alive_ = true;
+  answer_begun_ = answer_complete_ = false;
+  if (end_of_input_ && input_.empty()) return close();
+  arm_read_timer(hooks_->limits.idle_timeout);
+  if (input_.empty()) {
+    read_more();
+  } else {
+    process_input();
+  }
+}
+
+void Connection::process_input() {
+  std::size_t consumed = 0;
+  for (;;) {
+    const ReadState state = reader_.consume(input_, &consumed);
+    input_.erase(0, consumed);
+    if (phase_ == Phase::kIdle && reader_.started()) {
+      phase_ = Phase::kReading;
+      arm_read_timer(hooks_->limits.read_timeout);
+    }
+    if (state == ReadState::kComplete) return on_complete();
+    if (state == ReadState::kHead && on_head()) continue;
+    if (state == ReadState::kHead) return;
+    if (state == ReadState::kRefused) {
+      const Refusal& refusal = reader_.refusal();
+      return refuse(hooks_->error_response(refusal.status, refusal.message), false);
+    }
+    return end_of_input_ ? close() : read_more();
+  }
+}
+
+bool Connection::on_head() {
+  std::optional<Response> refusal;
+  if (overloaded_) {
+    refusal = hooks_->error_response(503, "too many connections; try again later");
+    refusal->headers.push_back({"Retry-After", "1"});
+  } else {
+    refusal = hooks_->admit(reader_.request());
+  }
+  if (!refusal) {
+    if (reader_.expects_continue() && input_.empty()) {
+      output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+      flush();
+    }
+    return true;
+  }
+  // A body that is already here is skipped and the connection lives on; else it is not waited for.
+  std::size_t consumed = 0;
+  const bool complete = reader_.consume(input_, &consumed) == ReadState::kComplete;
+  input_.erase(0, consumed);
+  refuse(std::move(*refusal), complete && !overloaded_);
+  return false;
+}
+
+void Connection::refuse(Response response, bool may_keep_alive) {
+  phase_ = Phase::kHandling;
+  read_timer_.cancel();
+  keep_alive_ = may_keep_alive && reader_.keep_alive();
+  request_ = reader_.take();
+  respond(std::move(response));
+}
+
+void Connection::on_complete() {
+  phase_ = Phase::kHandling;
+  read_timer_.cancel();
+  keep_alive_ = reader_.keep_alive();
+  request_ = reader_.take();
+  try {
+    hooks_->handle(*this);
+  } catch (const std::exception& error) {
+    spdlog::error("[server] {} {}: {}", request_.method, request_.path, error.what());
+    if (answer_begun_) return close();
+    respond(hooks_->error_response(500, "the server failed to handle this request"));
+  }
+  read_more();
+}
+
+void Connection::read_more() {
+  if (read_in_flight_ || phase_ == Phase::kClosed || end_of_input_) return;
+  if (phase_ == Phase::kHandling && input_.size() >= hooks_->limits.max_header_bytes) return;
+  read_in_flight_ = true;
+  read_buffer_.resize(kReadBytes);
+  socket_.async_read_some(asio::buffer(read_buffer_),
+                          [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
+                            self->on_read(error, size);
+                          });
+}
+
+void Connection::on_read(const ErrorCode& error, std::size_t size) {
+  read_in_flight_ = false;
+  if (phase_ == Phase::kClosed) return;
+  if (error == asio::error::eof) return on_end_of_input();
+  if (error) return close();
+  if (phase_ == Phase::kLingering) return read_more();
+  input_.append(read_buffer_, 0, size);
+  if (phase_ == Phase::kHandling) return read_more();
+  process_input();
+}
+
+void Connection::on_end_of_input() {
+  end_of_input_ = true;
+  // An answer that is complete but not yet sent still goes out.
+  if (phase_ == Phase::kHandling && answer_complete_) return;
+  close();
+}
+
+void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
+  read_timer_.expires_after(timeout);
+  read_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || self->read_timer_.expiry() > asio::steady_timer::clock_type::now()) return;
+    self->on_read_timeout();
+  });
+}
+
+void Connection::on_read_timeout() {
+  if (phase_ == Phase::kReading) {
+    refuse(hooks_->error_response(408, "the request did not arrive in time"), false);
+  } else if (phase_ == Phase::kIdle || phase_ == Phase::kLingering) {
+    close();
+  }
+}
+
+void Connection::linger() {
+  // Closing with unread input would reset the connection and may destroy the answer on its way.
+  phase_ = Phase::kLingering;
+  input_.clear();
+  ErrorCode ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  if (end_of_input_) return close();
+  arm_read_timer(hooks_->limits.linger_timeout);
+  read_more();
+}
+
+void Connection::close() {
+  if (phase_ == Phase::kClosed) return;
+  phase_ = Phase::kClosed;
+  ErrorCode ignored;
+  socket_.close(ignored);
+  read_timer_.cancel();
+  write_timer_.cancel();
+  if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();
+}
+
+void Connection::close_soon() {
+  dropped_ = true;
+  on_strand(&Connection::close);
+}
+
+}  // namespace tandem::server::http

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connection: one client's socket: reads requests, hands them out one at a time, sends the answers.
+//
+// Phases: idle -> reading -> handling -> (idle | lingering | closed). While a request is handled
+// the socket is still read: bytes are kept for the next (pipelined) request, and end of file means
+// that the client has gone, so its answer is abandoned at once. A client that wants an answer must
+// therefore not shut down its sending side. Unsent bytes of a stream are bounded; a client that
+// takes none for stall_timeout, or lets the bound be reached, is dropped. Threads: start, drain,
+// abort and poster from any thread; all else runs on the strand of the socket. Ownership: pending
+// socket operations keep the connection alive; it goes when the last completes.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/http/exchange.h"
+#include "server/http/limits.h"
+#include "server/http/post_gate.h"
+#include "server/http/request_reader.h"
+#include "server/http/wire.h"
+
+namespace tandem::server::http {
+
+// What a server does with requests; shared by all of its connections, immutable.
+struct Hooks {
+  Limits limits;
+  // Sees the head before the body is read; an answer here refuses the request.
+  std::function<std::optional<Response>(const Request&)> admit;
+  std::function<void(Exchange&)> handle;
+  // The body of the server's own errors (malformed HTTP, limits, an exception of a handler).
+  std::function<Response(int status, const std::string& message)> error_response;
+  // Sees every answer before its head is sent; may add headers.
+  std::function<void(const Request&, Response&)> finalize;
+};
+
+class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  // `overloaded`: answer the first request with 503 and close.
+  Connection(Socket socket, std::shared_ptr<const Hooks> hooks, std::shared_ptr<PostGate> gate,
+             bool overloaded, std::function<void()> on_destroyed);
+  ~Connection() override;
+
+  void start();
+  void drain();  // close when the exchange in progress, if any, is done
+  void abort();
+
+  const Request& request() const override { return request_; }
+  Poster poster() override;
+  void keep(std::shared_ptr<PendingAnswer> answer) override { pending_ = std::move(answer); }
+  void respond(Response response) override;
+  void begin_stream(Response head) override;
+  void write(std::string_view data) override;
+  void end_stream() override;
+
+ private:
+  enum class Phase { kIdle, kReading, kHandling, kLingering, kClosed };
+  using ErrorCode = boost::system::error_code;
+
+  void begin_request();
+  void process_input();
+  bool on_head();  // false when the request has been refused
+  void on_complete();
+  void refuse(Response response, bool may_keep_alive);
+  void complete_answer();
+  void finish_exchange();
+
+  void read_more();
+  void on_read(const ErrorCode& error, std::size_t size);
+  void on_end_of_input();
+  void arm_read_timer(std::chrono::milliseconds timeout);
+  void on_read_timeout();
+
+  void flush();
+  void on_written(const ErrorCode& error, std::size_t size);
+  std::size_t unsent_bytes() const;
+
+  void linger();
+  void close();
+  void close_soon();  // from inside a handler's call
+  template <typename Work>
+  void on_strand(Work work);
+
+  Socket socket_;
+  std::shared_ptr<const Hooks> hooks_;
+  std::shared_ptr<PostGate> gate_;
+  const bool overloaded_;
+  std::function<void()> on_destroyed_;
+  RequestReader reader_;
+  boost::asio::steady_timer read_timer_, write_timer_;
+
+  Phase phase_ = Phase::kIdle;
+  bool draining_ = false;
+  bool end_of_input_ = false;
+
+  std::string read_buffer_;  // where the socket reads to
+  std::string input_;        // received, not yet consumed
+  bool read_in_flight_ = false;
+
+  Request request_;
+  std::shared_ptr<PendingAnswer> pending_;
+  Framing framing_ = Framing::kLength;
+  bool keep_alive_ = true;
+  bool answer_begun_ = false;
+  bool answer_complete_ = false;
+
+  std::string output_;     // to be sent after in_flight_
+  std::string in_flight_;  // being sent
+  std::size_t sent_bytes_ = 0;
+  bool write_in_flight_ = false;
+  bool dropped_ = false;
+};
+
+}  // namespace tandem::server::http

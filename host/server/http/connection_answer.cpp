@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The writing half of a connection: answers, streams and the bounded queue of unsent bytes.
+//
+// Whatever gathers while a write is in flight leaves in the next one, so a burst of events costs
+// one system call. The stall timer restarts with every byte the client takes.
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <exception>
+
+#include "server/http/connection.h"
+
+namespace tandem::server::http {
+namespace asio = boost::asio;
+
+Poster Connection::poster() {
+  return [gate = gate_, weak = weak_from_this()](std::function<void()> work) {
+    const PostGate::Guard guard = gate->enter();
+    if (!guard) return;
+    auto self = weak.lock();
+    if (!self) return;
+    auto& socket = self->socket_;
+    asio::post(socket.get_executor(), [self = std::move(self), work = std::move(work)] {
+      if (self->phase_ == Phase::kClosed) return;
+      try {
+        work();
+      } catch (const std::exception& error) {
+        spdlog::error("[server] {}: {}", self->request_.path, error.what());
+        self->close();
+      }
+    });
+  };
+}
+
+void Connection::respond(Response response) {
+  if (phase_ != Phase::kHandling || answer_begun_ || dropped_) return;
+  answer_begun_ = true;
+  keep_alive_ = keep_alive_ && !draining_;
+  hooks_->finalize(request_, response);
+  output_ += response_head(response, Framing::kLength, keep_alive_);
+  if (request_.method != "HEAD" && response.status != 204) output_ += response.body;
+  complete_answer();
+}
+
+void Connection::begin_stream(Response head) {
+  if (phase_ != Phase::kHandling || answer_begun_ || dropped_) return;
+  answer_begun_ = true;
+  framing_ = request_.minor_version == 0 ? Framing::kUntilClose : Framing::kChunked;
+  keep_alive_ = keep_alive_ && !draining_ && framing_ == Framing::kChunked;
+  hooks_->finalize(request_, head);
+  output_ += response_head(head, framing_, keep_alive_);
+  flush();
+}
+
+void Connection::write(std::string_view data) {
+  if (phase_ != Phase::kHandling || !answer_begun_ || answer_complete_ || dropped_) return;
+  if (data.empty()) return;
+  if (framing_ == Framing::kChunked) {
+    append_chunk(output_, data);
+  } else {
+    output_ += data;
+  }
+  if (unsent_bytes() > hooks_->limits.max_stream_buffer_bytes) {
+    spdlog::warn("[server] dropping a client that left {} bytes of its stream unread",
+                 unsent_bytes());
+    return close_soon();
+  }
+  flush();
+}
+
+void Connection::end_stream() {
+  if (phase_ != Phase::kHandling || !answer_begun_ || answer_complete_ || dropped_) return;
+  if (framing_ == Framing::kChunked) output_ += kLastChunk;
+  complete_answer();
+}
+
+void Connection::complete_answer() {
+  answer_complete_ = true;
+  pending_.reset();
+  flush();
+}
+
+void Connection::finish_exchange() {
+  if (!keep_alive_ || draining_) return linger();
+  begin_request();
+}
+
+std::size_t Connection::unsent_bytes() const {
+  return output_.size() + in_flight_.size() - sent_bytes_;
+}
+
+void Connection::flush() {
+  if (write_in_flight_ || phase_ == Phase::kClosed) return;
+  if (sent_bytes_ == in_flight_.size()) {
+    in_flight_.clear();
+    sent_bytes_ = 0;
+    in_flight_.swap(output_);
+  }
+  if (in_flight_.empty()) {
+    write_timer_.cancel();
+    if (phase_ == Phase::kHandling && answer_complete_) finish_exchange();
+    return;
+  }
+  write_in_flight_ = true;
+  write_timer_.expires_after(hooks_->limits.stall_timeout);
+  write_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || self->write_timer_.expiry() > asio::steady_timer::clock_type::now()) return;
+    if (!self->write_in_flight_) return;
+    spdlog::warn("[server] dropping a client that takes no bytes");
+    self->close();
+  });
+  socket_.async_write_some(
+      asio::buffer(in_flight_.data() + sent_bytes_, in_flight_.size() - sent_bytes_),
+      [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
+        self->on_written(error, size);
+      });
+}
+
+void Connection::on_written(const ErrorCode& error, std::size_t size) {
+  write_in_flight_ = false;
+  if (phase_ == Phase::kClosed) return;
+  if (error) return close();
+  sent_bytes_ += size;
+  flush();
+}
+
+}  // namespace tandem::server::http

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exchange: one HTTP request and its answer, as a handler sees it.
+//
+// A handler answers at once (respond), or keeps a PendingAnswer on the exchange and answers later:
+// respond(), or begin_stream(), any number of write(), end_stream(). Threads: everything on the
+// connection's strand (where the handler is called) except the Poster, which any thread may call to
+// get back onto the strand. Nothing here blocks. Errors: a client that goes away or takes its bytes
+// too slowly is told to the PendingAnswer once, by abandon(); later calls on the exchange do
+// nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::server::http {
+
+struct Header {
+  std::string name;  // lower case in requests
+  std::string value;
+};
+
+struct Request {
+  std::string method;
+  std::string path;   // percent-decoded, without query
+  std::string query;  // as sent, without '?'
+  std::vector<Header> headers;
+  std::string body;
+  int minor_version = 1;  // of HTTP/1.x
+
+  // The first header of that (lower-case) name; empty when there is none.
+  std::string_view header(std::string_view name) const;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::vector<Header> headers;
+  std::string body;
+};
+
+// Work that runs on the connection's strand, in order; dropped when the connection is gone.
+using Poster = std::function<void(std::function<void()>)>;
+
+class PendingAnswer {
+ public:
+  virtual ~PendingAnswer() = default;
+  virtual void abandon() = 0;  // nobody waits for the answer any more
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual const Request& request() const = 0;
+  virtual Poster poster() = 0;
+
+  // Kept until the answer is complete or abandoned.
+  virtual void keep(std::shared_ptr<PendingAnswer> answer) = 0;
+
+  virtual void respond(Response response) = 0;
+
+  // Sends the head at once; the body of `head` is ignored. Chunked, or until close for HTTP/1.0.
+  virtual void begin_stream(Response head) = 0;
+  virtual void write(std::string_view data) = 0;
+  virtual void end_stream() = 0;
+};
+
+}  // namespace tandem::server::http

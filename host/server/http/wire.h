@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of HTTP/1.1 answers, and the path of a request target. Pure functions, any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/http/exchange.h"
+
+namespace tandem::server::http {
+
+enum class Framing { kLength, kChunked, kUntilClose };
+
+// Status line and headers, with Date, Content-Type and what `framing` needs.
+std::string response_head(const Response& response, Framing framing, bool keep_alive);
+
+// Appends one chunk; `data` is not empty (an empty chunk would end the stream).
+void append_chunk(std::string& out, std::string_view data);
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+// Splits a request target (origin or absolute form) into decoded path and query. False when it is
+// neither, or an escape is malformed.
+bool split_target(std::string_view target, std::string* path, std::string* query);
+
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+
+}  // namespace tandem::server::http

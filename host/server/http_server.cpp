@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Joins listener and routes. Order of the end: no new connections, no posts from foreign threads,
+// connections closed (which cancels their requests), threads run out of work and are joined.
+#include "server/http_server.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "common/error.h"
+#include "server/http/listener.h"
+#include "server/openai/api_error.h"
+
+namespace tandem::server {
+namespace asio = boost::asio;
+
+struct HttpServer::Impl {
+  Impl(ServerOptions server_options, GenerationService& service, AnswerObserver observer)
+      : options(std::move(server_options)),
+        routes(options.routes, service),
+        io(options.num_io_threads),
+        gate(std::make_shared<http::PostGate>()) {
+    auto hooks = std::make_shared<http::Hooks>();
+    hooks->limits = options.limits;
+    hooks->admit = [this](const http::Request& request) { return routes.admit(request); };
+    hooks->handle = [this](http::Exchange& exchange) { routes.handle(exchange); };
+    hooks->error_response = [](int status, const std::string& message) {
+      return openai::error_response(openai::ApiError(status, message));
+    };
+    hooks->finalize = [this, observer = std::move(observer)](const http::Request& request,
+                                                             http::Response& response) {
+      routes.add_headers(request, response);
+      if (observer) observer(Routes::label(request), response.status);
+      spdlog::debug("[server] {} {} {}", request.method, request.path, response.status);
+    };
+    listener =
+        std::make_shared<http::Listener>(io, options.host, options.port, std::move(hooks), gate);
+  }
+
+  void run_io() {
+    for (;;) {
+      try {
+        io.run();
+        return;
+      } catch (const std::exception& error) {
+        spdlog::error("[server] unexpected: {}", error.what());
+      }
+    }
+  }
+
+  ServerOptions options;
+  Routes routes;
+  asio::io_context io;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
+  std::shared_ptr<http::PostGate> gate;
+  std::shared_ptr<http::Listener> listener;
+  std::vector<std::thread> threads;
+  bool stopped = false;
+};
+
+HttpServer::HttpServer(ServerOptions options, GenerationService& service, AnswerObserver observer) {
+  const http::Limits& limits = options.limits;
+  if (options.num_io_threads < 1 || options.num_io_threads > 256) {
+    throw Error("server", "io threads must be between 1 and 256");
+  }
+  if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
+      limits.max_stream_buffer_bytes < 4096) {
+    throw Error("server",
+                "limits are too small: at least 1 connection, 1024 header bytes, 1 body byte, "
+                "4096 stream buffer bytes");
+  }
+  impl_ = std::make_unique<Impl>(std::move(options), service, std::move(observer));
+}
+
+HttpServer::~HttpServer() { stop(); }
+
+void HttpServer::start() {
+  TANDEM_CHECK(impl_->threads.empty() && !impl_->stopped);
+  impl_->work.emplace(impl_->io.get_executor());
+  impl_->listener->start();
+  for (int i = 0; i < impl_->options.num_io_threads; ++i) {
+    impl_->threads.emplace_back([impl = impl_.get()] { impl->run_io(); });
+  }
+}
+
+std::uint16_t HttpServer::port() const { return impl_->listener->port(); }
+
+bool HttpServer::drain(Deadline deadline) {
+  if (impl_->stopped) return true;
+  impl_->listener->stop_accepting();
+  impl_->listener->drain_connections();
+  return impl_->listener->wait_until_empty(deadline);
+}
+
+void HttpServer::stop() {
+  if (impl_->stopped) return;
+  impl_->stopped = true;
+  impl_->listener->stop_accepting();
+  impl_->gate->close();
+  impl_->listener->abort_connections();
+  impl_->work.reset();
+  for (std::thread& thread : impl_->threads) thread.join();
+  impl_->threads.clear();
+}
+
+}  // namespace tandem::server

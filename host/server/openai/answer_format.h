@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AnswerFormat: pieces of generated text -> the JSON objects of OpenAI's API, whole or in chunks.
+//
+// One per request: it holds the id, the time and the model name that all chunks repeat. Threads:
+// one. Text is expected to be whole UTF-8; anything else is replaced by U+FFFD.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+
+namespace tandem::server::openai {
+
+enum class AnswerKind { kCompletion, kChat };
+
+struct AnswerPiece {
+  int index = 0;  // of the choice
+  std::string text;
+  nlohmann::ordered_json logprobs = nullptr;
+  std::optional<engine::FinishReason> finish;
+};
+
+struct Usage {
+  int prompt_tokens = 0;
+  int completion_tokens = 0;
+  int cached_tokens = 0;  // of the prompt tokens
+};
+
+class AnswerFormat {
+ public:
+  // `with_usage`: chunks carry "usage": null, as they do when the last one will have it.
+  AnswerFormat(AnswerKind kind, std::string model, bool with_usage);
+
+  std::string whole(const std::vector<AnswerPiece>& choices, const Usage& usage) const;
+
+  // Server-sent events ("data: ...\n\n").
+  std::string opening_event(int index) const;  // chat: the role; completions: empty
+  std::string event(const AnswerPiece& piece) const;
+  std::string usage_event(const Usage& usage) const;
+  static std::string error_event(const std::string& error_body);
+  static std::string done_event() { return "data: [DONE]\n\n"; }
+
+ private:
+  nlohmann::ordered_json envelope(const char* object) const;
+  std::string chunk_event(nlohmann::ordered_json choice) const;
+
+  AnswerKind kind_;
+  std::string model_;
+  bool with_usage_;
+  std::string id_;
+  std::int64_t created_;
+};
+
+}  // namespace tandem::server::openai

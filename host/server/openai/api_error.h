@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ApiError: what a client did wrong (or we cannot do), in the shape of OpenAI's error object.
+//
+// Thrown while a request is read, caught where it is answered; never crosses the engine's thread.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "server/http/exchange.h"
+
+namespace tandem::server::openai {
+
+struct ApiError : std::runtime_error {
+  // `param`: the field at fault ("messages[0].content"); empty: null. `code` likewise.
+  ApiError(int http_status, const std::string& message, std::string at_fault = {},
+           std::string error_code = {})
+      : std::runtime_error(message),
+        status(http_status),
+        param(std::move(at_fault)),
+        code(std::move(error_code)) {}
+
+  int status;
+  std::string param;
+  std::string code;
+};
+
+// {"error": {"message", "type", "param", "code"}}; the type follows from the status.
+std::string error_body(const ApiError& error);
+http::Response error_response(const ApiError& error);
+
+}  // namespace tandem::server::openai

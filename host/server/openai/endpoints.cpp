@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From parsed requests to engine requests. Choice i of a prompt draws with seed + i.
+#include "server/openai/endpoints.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/error.h"
+#include "server/openai/generation_call.h"
+
+namespace tandem::server::openai {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kDefaultCompletionTokens = 16;  // OpenAI's
+
+RequestContext context_of(const GenerationService& service, const RequestLimits& limits) {
+  return {service.model().id, service.vocab_size(), limits};
+}
+
+engine::Request engine_request(const GenerationOptions& options,
+                               std::vector<model::TokenId> prompt) {
+  engine::Request request;
+  request.prompt = std::move(prompt);
+  request.sampling = options.sampling;
+  request.stop = options.stop;
+  request.stop_tokens = options.stop_tokens;
+  request.ignore_eos = options.ignore_eos;
+  request.top_logprobs = options.top_logprobs;
+  return request;
+}
+
+// Checks the prompt against the context and returns how many tokens may follow it.
+int output_room(std::size_t prompt_tokens, int max_request_tokens, const char* param) {
+  if (prompt_tokens == 0) throw ApiError(400, "the prompt has no tokens", param);
+  if (prompt_tokens >= static_cast<std::size_t>(max_request_tokens)) {
+    throw ApiError(400,
+                   "This model's context holds " + std::to_string(max_request_tokens) +
+                       " tokens, of which at least one must be left for the output, but the "
+                       "prompt has " +
+                       std::to_string(prompt_tokens) + " tokens; shorten it",
+                   param, "context_length_exceeded");
+  }
+  return max_request_tokens - static_cast<int>(prompt_tokens);
+}
+
+GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
+  GenerationPlan plan;
+  plan.kind = kind;
+  plan.choices_per_prompt = options.num_choices;
+  plan.stream = options.stream;
+  plan.include_usage = options.include_usage;
+  plan.logprobs = options.logprobs;
+  return plan;
+}
+
+void add_choices(GenerationPlan& plan, const GenerationOptions& options,
+                 const PlannedChoice& choice) {
+  for (int i = 0; i < options.num_choices; ++i) {
+    plan.choices.push_back(choice);
+    auto& seed = plan.choices.back().request.sampling.seed;
+    if (seed) *seed += static_cast<std::uint64_t>(i);
+  }
+}
+
+std::string text_of(const std::vector<model::TokenId>& tokens, const GenerationService& service) {
+  std::string text;
+  for (const model::TokenId token : tokens) text += service.token_bytes(token);
+  return text;
+}
+
+ordered_json model_object(const ModelCard& card) {
+  return {{"id", card.id},
+          {"object", "model"},
+          {"created", card.created},
+          {"owned_by", "tandem"},
+          {"context_length", card.context_length}};
+}
+
+}  // namespace
+
+void handle_completion(http::Exchange& exchange, GenerationService& service,
+                       const RequestLimits& limits) {
+  CompletionRequest request =
+      parse_completion_request(exchange.request().body, context_of(service, limits));
+  const GenerationOptions& options = request.options;
+  GenerationPlan plan = plan_for(AnswerKind::kCompletion, options);
+  for (PromptInput& prompt : request.prompts) {
+    const bool is_text = prompt.tokens.empty();
+    PlannedChoice choice;
+    choice.request =
+        engine_request(options, is_text ? service.tokenize(prompt.text) : std::move(prompt.tokens));
+    const auto& tokens = choice.request.prompt;
+    const int room = output_room(tokens.size(), service.max_request_tokens(), "prompt");
+    const int wanted = options.max_tokens.value_or(kDefaultCompletionTokens);
+    choice.scores_only = wanted == 0;
+    choice.request.max_tokens = std::clamp(wanted, 1, room);
+    choice.request.continues_text = true;
+    if (request.echo) choice.echo = is_text ? prompt.text : text_of(tokens, service);
+    choice.echo_logprobs = request.echo && options.logprobs;
+    choice.request.prompt_logprobs = choice.echo_logprobs;
+    add_choices(plan, options, choice);
+  }
+  GenerationCall::start(exchange, service, std::move(plan));
+}
+
+void handle_chat(http::Exchange& exchange, GenerationService& service,
+                 const RequestLimits& limits) {
+  const ChatRequest request =
+      parse_chat_request(exchange.request().body, context_of(service, limits));
+  const GenerationOptions& options = request.options;
+  PlannedChoice choice;
+  try {
+    choice.request = engine_request(options, service.tokenize_chat(request.messages));
+  } catch (const Error& error) {  // the template refuses this conversation
+    throw ApiError(400, error.what(), "messages");
+  }
+  const int room =
+      output_room(choice.request.prompt.size(), service.max_request_tokens(), "messages");
+  choice.request.max_tokens = std::min(options.max_tokens.value_or(room), room);
+  choice.request.continues_text = false;
+  GenerationPlan plan = plan_for(AnswerKind::kChat, options);
+  add_choices(plan, options, choice);
+  GenerationCall::start(exchange, service, std::move(plan));
+}
+
+std::string model_list_body(const ModelCard& card) {
+  const ordered_json body = {{"object", "list"}, {"data", {model_object(card)}}};
+  return body.dump();
+}
+
+std::string model_body(const ModelCard& card) { return model_object(card).dump(); }
+
+}  // namespace tandem::server::openai

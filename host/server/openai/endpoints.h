@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The handlers of OpenAI's endpoints: bodies in, plans out to GenerationCall.
+//
+// Prompts are tokenised here, on the connection's thread; chat goes through the model's template.
+// A prompt that leaves no room for output is 400 context_length_exceeded with both lengths; an
+// output limit beyond the context is cut to what fits. Threads: any; stateless.
+#pragma once
+
+#include "server/generation_service.h"
+#include "server/http/exchange.h"
+#include "server/openai/request_parser.h"
+
+namespace tandem::server::openai {
+
+// Throw ApiError; the caller answers it.
+void handle_completion(http::Exchange& exchange, GenerationService& service,
+                       const RequestLimits& limits);
+void handle_chat(http::Exchange& exchange, GenerationService& service, const RequestLimits& limits);
+
+// Bodies of /v1/models and /v1/models/{id}.
+std::string model_list_body(const ModelCard& card);
+std::string model_body(const ModelCard& card);
+
+}  // namespace tandem::server::openai

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FieldReader: typed, range-checked access to the fields of one JSON object, with bookkeeping of
+// what was read so that the rest can be refused.
+//
+// null counts as absent, as in OpenAI's API. Every error is an ApiError 400 that names the field by
+// its path ("stream_options.include_usage"). Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tandem::server::openai {
+
+struct NumberRange {
+  double low = -std::numeric_limits<double>::max();
+  double high = std::numeric_limits<double>::max();
+  bool open_low = false;  // low itself is excluded
+};
+
+// 400 saying what is wrong with the field at `path`.
+[[noreturn]] void fail_field(const std::string& path, const std::string& problem);
+
+// Checked conversions of a value that is there; `path` for the message.
+double number_value(const nlohmann::json& value, const std::string& path, NumberRange range);
+std::int64_t integer_value(const nlohmann::json& value, const std::string& path, std::int64_t low,
+                           std::int64_t high);
+const std::string& string_value(const nlohmann::json& value, const std::string& path);
+const nlohmann::json& object_value(const nlohmann::json& value, const std::string& path);
+
+class FieldReader {
+ public:
+  // `prefix`: the path of the object itself with its dot; empty at the top. Borrows the object.
+  FieldReader(const nlohmann::json& object, std::string prefix);
+
+  // Null when absent or null; marks the field as read.
+  const nlohmann::json* find(std::string_view name);
+  const nlohmann::json& require(std::string_view name);
+
+  std::optional<double> number(std::string_view name, NumberRange range);
+  std::optional<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high);
+  std::optional<bool> boolean(std::string_view name);
+
+  std::string path(std::string_view name) const { return prefix_ + std::string(name); }
+
+  // 400 for the first field that nobody asked for.
+  void refuse_unread() const;
+
+ private:
+  const nlohmann::json* object_;
+  std::string prefix_;
+  std::set<std::string, std::less<>> read_;
+};
+
+}  // namespace tandem::server::openai

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranges are OpenAI's where OpenAI has the field. top_k of -1 is "off", as other servers have it.
+#include "server/openai/generation_options.h"
+
+#include <array>
+#include <charconv>
+
+#include "server/openai/api_error.h"
+
+namespace tandem::server::openai {
+namespace {
+
+using nlohmann::json;
+
+// Read and forgotten: none of them changes what is generated.
+constexpr std::array kIgnored = {
+    "user",
+    "metadata",
+    "store",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "parallel_tool_calls",
+};
+
+bool is_empty_array(const json& value) { return value.is_array() && value.empty(); }
+bool is_true(const json& value) { return value == json(true); }
+bool is_false(const json& value) { return value == json(false); }
+bool is_zero(const json& value) { return value == json(0); }
+bool is_one(const json& value) { return value == json(1); }
+bool is_empty_text(const json& value) { return value == json(""); }
+bool is_no_tool(const json& value) { return value == json("none") || value == json("auto"); }
+bool is_text_format(const json& value) { return value == json{{"type", "text"}}; }
+bool is_text_modality(const json& value) { return value == json::array({"text"}); }
+
+// Accepted only with the value that asks for what happens anyway.
+struct NeutralField {
+  const char* name;
+  bool (*is_neutral)(const json&);
+  const char* neutral;
+};
+
+constexpr std::array kNeutral = {
+    NeutralField{"tools", is_empty_array, "[]"},
+    NeutralField{"functions", is_empty_array, "[]"},
+    NeutralField{"tool_choice", is_no_tool, "\"none\""},
+    NeutralField{"function_call", is_no_tool, "\"none\""},
+    NeutralField{"response_format", is_text_format, "{\"type\": \"text\"}"},
+    NeutralField{"modalities", is_text_modality, "[\"text\"]"},
+    NeutralField{"suffix", is_empty_text, "\"\""},
+    NeutralField{"min_tokens", is_zero, "0"},
+    NeutralField{"use_beam_search", is_false, "false"},
+    NeutralField{"length_penalty", is_one, "1"},
+    NeutralField{"skip_special_tokens", is_true, "true"},
+    NeutralField{"include_stop_str_in_output", is_false, "false"},
+    NeutralField{"add_generation_prompt", is_true, "true"},
+    NeutralField{"continue_final_message", is_false, "false"},
+};
+
+void read_neutral_fields(FieldReader& fields, int num_choices) {
+  for (const char* name : kIgnored) fields.find(name);
+  for (const NeutralField& field : kNeutral) {
+    const json* value = fields.find(field.name);
+    if (value == nullptr || field.is_neutral(*value)) continue;
+    fail_field(fields.path(field.name), std::string("is not supported by this server; leave it "
+                                                    "out or set it to ") +
+                                            field.neutral);
+  }
+  const auto best_of = fields.integer("best_of", 1, 1 << 20);
+  if (best_of && *best_of != 1 && *best_of != num_choices) {
+    fail_field("best_of", "is not supported by this server unless it equals 'n'");
+  }
+}
+
+std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& limits) {
+  std::vector<std::string> result;
+  const json* stop = fields.find("stop");
+  if (stop == nullptr) return result;
+  const auto add = [&](const json& value, const std::string& path) {
+    const std::string& text = string_value(value, path);
+    if (text.empty()) fail_field(path, "must not be empty");
+    if (text.size() > static_cast<std::size_t>(limits.max_stop_bytes)) {
+      fail_field(path, "must have at most " + std::to_string(limits.max_stop_bytes) + " bytes");
+    }
+    result.push_back(text);
+  };
+  if (!stop->is_array()) {
+    if (!stop->is_string()) fail_field("stop", "must be a string or an array of strings");
+    add(*stop, "stop");
+    return result;
+  }
+  if (stop->size() > static_cast<std::size_t>(limits.max_stop_texts)) {
+    fail_field("stop", "must have at most " + std::to_string(limits.max_stop_texts) + " texts");
+  }
+  for (std::size_t i = 0; i < stop->size(); ++i) {
+    add((*stop)[i], "stop[" + std::to_string(i) + "]");
+  }
+  return result;
+}
+
+std::vector<std::pair<model::TokenId, float>> read_logit_bias(FieldReader& fields,
+                                                              const RequestContext& context) {
+  std::vector<std::pair<model::TokenId, float>> result;
+  const json* bias = fields.find("logit_bias");
+  if (bias == nullptr) return result;
+  for (const auto& [key, value] : object_value(*bias, "logit_bias").items()) {
+    model::TokenId id = model::kNoToken;
+    const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
+    const bool canonical = parsed.ec == std::errc() && std::to_string(id) == key;
+    if (!canonical || id < 0 || id >= context.vocab_size) {
+      fail_field("logit_bias", "has the key '" + key.substr(0, 40) +
+                                   "'; keys must be token ids between 0 and " +
+                                   std::to_string(context.vocab_size - 1));
+    }
+    const double amount = number_value(value, "logit_bias." + key, {-100, 100});
+    result.emplace_back(id, static_cast<float>(amount));
+  }
+  return result;
+}
+
+model::SamplingParams read_sampling(FieldReader& fields, const RequestContext& context) {
+  model::SamplingParams sampling;
+  const auto read = [&](const char* name, float& to, NumberRange range) {
+    if (const auto value = fields.number(name, range)) to = static_cast<float>(*value);
+  };
+  read("temperature", sampling.temperature, {0, 2});
+  read("top_p", sampling.top_p, {0, 1});
+  // OpenAI allows 0, meaning the most likely token alone.
+  if (sampling.top_p == 0) sampling.top_p = std::numeric_limits<float>::min();
+  read("min_p", sampling.min_p, {0, 1});
+  read("repetition_penalty", sampling.repetition_penalty, {0.01, 100});
+  read("presence_penalty", sampling.presence_penalty, {-2, 2});
+  read("frequency_penalty", sampling.frequency_penalty, {-2, 2});
+  if (const auto top_k = fields.integer("top_k", -1, std::numeric_limits<int>::max())) {
+    sampling.top_k = *top_k == -1 ? 0 : static_cast<int>(*top_k);
+  }
+  if (const auto seed = fields.integer("seed", std::numeric_limits<std::int64_t>::min(),
+                                       std::numeric_limits<std::int64_t>::max())) {
+    sampling.seed = static_cast<std::uint64_t>(*seed);
+  }
+  sampling.logit_bias = read_logit_bias(fields, context);
+  return sampling;
+}
+
+void read_stream(FieldReader& fields, GenerationOptions& options) {
+  options.stream = fields.boolean("stream").value_or(false);
+  const json* value = fields.find("stream_options");
+  if (value == nullptr) return;
+  FieldReader stream_options(object_value(*value, "stream_options"), "stream_options.");
+  if (!options.stream) fail_field("stream_options", "is only allowed together with stream: true");
+  options.include_usage = stream_options.boolean("include_usage").value_or(false);
+  stream_options.boolean("include_obfuscation");  // padding; there is none here
+  stream_options.refuse_unread();
+}
+
+}  // namespace
+
+std::vector<model::TokenId> read_token_ids(const json& array, const std::string& path,
+                                           const RequestContext& context) {
+  if (!array.is_array()) fail_field(path, "must be an array of token ids");
+  std::vector<model::TokenId> result;
+  result.reserve(array.size());
+  for (const json& value : array) {
+    const bool valid = value.is_number_integer() && value >= 0 && value < context.vocab_size;
+    if (!valid) {
+      fail_field(path + "[" + std::to_string(result.size()) + "]",
+                 "must be a token id between 0 and " + std::to_string(context.vocab_size - 1));
+    }
+    result.push_back(value.get<model::TokenId>());
+  }
+  return result;
+}
+
+GenerationOptions read_generation_options(FieldReader& fields, const RequestContext& context) {
+  GenerationOptions options;
+  options.sampling = read_sampling(fields, context);
+  options.num_choices =
+      static_cast<int>(fields.integer("n", 1, context.limits.max_choices).value_or(1));
+  options.stop = read_stop(fields, context.limits);
+  if (const json* ids = fields.find("stop_token_ids")) {
+    options.stop_tokens = read_token_ids(*ids, "stop_token_ids", context);
+  }
+  options.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  read_stream(fields, options);
+  read_neutral_fields(fields, options.num_choices);
+  return options;
+}
+
+}  // namespace tandem::server::openai

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fields that both kinds of request share. Errors: ApiError 400 naming the field.
+#pragma once
+
+#include <vector>
+
+#include "server/openai/field_reader.h"
+#include "server/openai/request_parser.h"
+
+namespace tandem::server::openai {
+
+// Sampling, stops, n, stream; also reads away what is ignored or neutral.
+GenerationOptions read_generation_options(FieldReader& fields, const RequestContext& context);
+
+// A JSON array of ids within the vocabulary.
+std::vector<model::TokenId> read_token_ids(const nlohmann::json& array, const std::string& path,
+                                           const RequestContext& context);
+
+}  // namespace tandem::server::openai

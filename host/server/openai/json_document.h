@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// parse_document: untrusted bytes -> a JSON object, strictly.
+//
+// Besides the grammar (which excludes NaN, trailing text and invalid UTF-8) it refuses duplicate
+// keys, deep nesting and more values than a request can need, since a JSON value takes up to forty
+// times the bytes of its text. Cost: one pass, no recursion. Errors: ApiError 400.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+namespace tandem::server::openai {
+
+struct DocumentLimits {
+  std::size_t max_depth = 16;
+  std::size_t max_values = 1 << 19;
+};
+
+nlohmann::json parse_document(std::string_view text, const DocumentLimits& limits = {});
+
+}  // namespace tandem::server::openai
