@@ -65,11 +65,16 @@ class Model {
   virtual const TensorView& output_norm() const = 0;  // [1, width]
   virtual const TensorView& output() const = 0;       // [vocab, width]; the embedding where tied
   virtual const Tokenizer& tokenizer() const = 0;
-  virtual const ChatTemplate* chat_template() const = 0;  // null when the file has none
+  // Null when the file has none, or one that cannot be used: chat_template_error() then says why.
+  virtual const ChatTemplate* chat_template() const = 0;
+  virtual const std::string& chat_template_error() const = 0;  // empty: there is nothing to say
 };
 
 // `progress` (may be empty) hears fractions 0..1 while a large file is checked and read ahead.
 std::unique_ptr<Model> load_model(const std::string& path,
                                   const std::function<void(double)>& progress = {});
+
+// The tokenizer alone, of a file that may hold nothing else.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 
 }  // namespace tandem::model

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families: how the keys and tensor names of an architecture become configuration and weights.
+//
+// To add one: a file beside this, a declaration here, and an entry in read_family(). A family
+// checks the shape of every tensor it takes and names what is missing. Weights are views of the
+// file. Errors: Error("gguf", ...).
+#pragma once
+
+#include <vector>
+
+#include "model/loader/gguf/gguf_file.h"
+#include "model/model.h"
+
+namespace tandem::model {
+
+struct FamilyWeights {
+  ModelConfig config;
+  std::vector<LayerTensors> layers;
+  TensorView embedding, output_norm, output;
+};
+
+// By general.architecture; an unknown one is an Error that lists those supported.
+FamilyWeights read_family(const GgufFile& file, int vocab_size);
+
+FamilyWeights read_llama(const GgufFile& file, int vocab_size);
+
+}  // namespace tandem::model

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GgufFile: the metadata and tensor table of a GGUF file, checked completely before use.
+//
+// Versions 2 and 3, little endian. Opening walks the whole header once and holds it to the file's
+// size: magic, version, counts, string lengths, value and array types (nested too), unique keys and
+// tensor names, alignment, tensor shapes, types, offsets, order and overlap. Nothing is allocated
+// by a size the file claims; memory is proportional to what is really there.
+// Ownership: owns the mapping; string views and tensor data live as long as the GgufFile.
+// Threads: immutable. Errors: Error("gguf", "FILE: field 'x' at offset N: ...").
+// Source: the GGUF specification (ggml project, docs/gguf.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/error.h"
+#include "model/loader/mapped_file.h"
+#include "tensor/tensor_view.h"
+
+namespace tandem::model {
+
+enum class GgufType : std::uint32_t {
+  kU8 = 0,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64
+};
+
+struct GgufField {
+  GgufType type = GgufType::kU8;
+  GgufType element = GgufType::kU8;  // of an array
+  std::uint64_t count = 1;           // elements of an array
+  std::uint64_t offset = 0;          // of the value's (an array's first element's) bytes
+};
+
+struct GgufTensor {
+  std::string_view name;
+  DType dtype = DType::kF32;
+  std::uint32_t num_dims = 0;
+  std::uint64_t dims[4] = {1, 1, 1, 1};  // innermost first
+  std::uint64_t offset = 0;              // of its description in the file
+  std::uint64_t data_offset = 0;         // of its data in the file
+  std::uint64_t size_bytes = 0;
+};
+
+class GgufFile {
+ public:
+  explicit GgufFile(const std::string& path);
+  // Parses bytes in memory, which must outlive the object; `name` stands in messages.
+  GgufFile(std::span<const std::byte> bytes, std::string name);
+
+  const std::string& path() const { return path_; }
+  bool has(std::string_view key) const { return fields_.contains(key); }
+
+  // Empty when the key is absent; Error when it has another type. Integers of any width are taken
+  // where they fit; f32 keys accept f64.
+  std::optional<std::uint32_t> get_u32(std::string_view key) const;
+  std::optional<float> get_f32(std::string_view key) const;
+  std::optional<bool> get_bool(std::string_view key) const;
+  std::optional<std::string_view> get_string(std::string_view key) const;
+  std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
+  std::optional<std::vector<float>> get_f32s(std::string_view key) const;
+  std::optional<std::vector<std::int32_t>> get_i32s(std::string_view key) const;
+  // One integer, or an array of integers that are all equal (per-layer values of uniform models).
+  std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const;
+
+  // As above; Error when the key is absent.
+  std::uint32_t require_u32(std::string_view key) const;
+  std::string_view require_string(std::string_view key) const;
+  std::vector<std::string_view> require_strings(std::string_view key) const;
+
+  const std::vector<GgufTensor>& tensors() const { return tensors_; }
+  const GgufTensor* find_tensor(std::string_view name) const;
+  // The tensor as a matrix [rows, columns]; Error when it has more than two dimensions.
+  TensorView view(const GgufTensor& tensor) const;
+
+  // An error about a key of this file, with its offset; to throw.
+  Error field_error(std::string_view key, const std::string& what) const;
+  Error tensor_error(const GgufTensor& tensor, const std::string& what) const;
+
+  void read_ahead(const std::function<void(double)>& progress) const;
+
+ private:
+  const GgufField* find(std::string_view key) const;
+  const GgufField* find_typed(std::string_view key, GgufType type) const;
+  const GgufField* find_array(std::string_view key, GgufType element) const;
+  std::uint64_t integer_at(std::string_view key, GgufType type, std::uint64_t offset) const;
+
+  std::string path_;
+  std::optional<MappedFile> mapping_;
+  std::span<const std::byte> bytes_;
+  std::unordered_map<std::string_view, GgufField> fields_;
+  std::vector<GgufTensor> tensors_;
+  std::unordered_map<std::string_view, std::size_t> tensor_index_;
+};
+
+std::string_view gguf_type_name(GgufType type);
+
+}  // namespace tandem::model

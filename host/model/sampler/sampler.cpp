@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sampling (declared in sampler.h). Draws come from a std::mt19937_64 of the sequence's own, one
+// per sampled token, so batch mates change nothing. NaN logits count as -inf and +inf as the
+// largest finite float; a row without any finite logit is an Error.
+#include "model/sampler/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <unordered_map>
+
+#include "common/error.h"
+#include "model/sampler/candidates.h"
+
+namespace tandem::model {
+namespace {
+
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+float cleaned(float logit) {
+  if (std::isnan(logit)) return kLowest;
+  return std::min(logit, std::numeric_limits<float>::max());
+}
+
+float best_logit(std::span<const float> logits) {
+  float best = kLowest;
+  for (const float logit : logits) best = std::max(best, cleaned(logit));
+  if (best == kLowest) {
+    throw Error("sampler", "the model's output holds no finite logit; its weights are damaged");
+  }
+  return best;
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const float best = best_logit(logits);
+  double sum = 0;
+  for (const float raw : logits) {
+    const float below = cleaned(raw) - best;
+    // Terms below e^-60 cannot change a sum of at least 1.
+    if (below > -60.0f) sum += std::exp(static_cast<double>(below));
+  }
+  return best + std::log(sum);
+}
+
+void check(bool good, const char* field, const std::string& range) {
+  if (!good) throw Error("sampler", std::string(field) + " must be " + range);
+}
+
+void check_params(const SamplingParams& params, int vocab_size) {
+  // Written so that a NaN fails.
+  check(params.temperature >= 0.0f && std::isfinite(params.temperature), "temperature",
+        "a finite number of at least 0");
+  check(params.top_k >= 0, "top_k", "at least 0 (0 turns it off)");
+  check(params.top_p >= 0.0f && params.top_p <= 1.0f, "top_p", "in 0..1");
+  check(params.min_p >= 0.0f && params.min_p <= 1.0f, "min_p", "in 0..1");
+  check(params.repetition_penalty > 0.0f && std::isfinite(params.repetition_penalty),
+        "repetition_penalty", "a finite number greater than 0");
+  check(std::fabs(params.presence_penalty) <= 2.0f, "presence_penalty", "in -2..2");
+  check(std::fabs(params.frequency_penalty) <= 2.0f, "frequency_penalty", "in -2..2");
+  for (const auto& [id, bias] : params.logit_bias) {
+    check(id >= 0 && id < vocab_size, "logit_bias",
+          "of tokens 0.." + std::to_string(vocab_size - 1) + ", not " + std::to_string(id));
+    check(std::fabs(bias) <= 100.0f, "logit_bias", "in -100..100");
+  }
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+TokenId argmax(std::span<const float> logits) {
+  // max_element answers the first of equals.
+  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count, double norm) {
+  std::vector<TokenId> ids(logits.size());
+  for (std::size_t id = 0; id < ids.size(); ++id) ids[id] = static_cast<TokenId>(id);
+  const auto kept = std::clamp<std::ptrdiff_t>(count, 0, static_cast<std::ptrdiff_t>(ids.size()));
+  const auto logit_of = [&](TokenId id) { return cleaned(logits[static_cast<std::size_t>(id)]); };
+  std::partial_sort(ids.begin(), ids.begin() + kept, ids.end(), [&](TokenId a, TokenId b) {
+    return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b;
+  });
+  std::vector<TokenLogprob> top;
+  for (std::ptrdiff_t rank = 0; rank < kept; ++rank) {
+    const TokenId id = ids[static_cast<std::size_t>(rank)];
+    top.push_back({id, static_cast<float>(logit_of(id) - norm)});
+  }
+  return top;
+}
+
+}  // namespace
+
+struct Sampler::State {
+  struct Seen {
+    int generated = 0;  // occurrences among generated tokens; 0: in the prompt only
+  };
+
+  SamplingParams params;
+  int vocab_size = 0;
+  std::mt19937_64 random;
+  std::unordered_map<TokenId, Seen> seen;
+  std::vector<float> logits;  // scratch, [vocab]
+
+  void apply_bias_and_penalties();
+};
+
+void Sampler::State::apply_bias_and_penalties() {
+  for (const auto& [id, bias] : params.logit_bias) logits[static_cast<std::size_t>(id)] += bias;
+  for (const auto& [id, tokens] : seen) {
+    float& logit = logits[static_cast<std::size_t>(id)];
+    logit = logit > 0 ? logit / params.repetition_penalty : logit * params.repetition_penalty;
+    if (tokens.generated > 0) {
+      logit -=
+          params.presence_penalty + params.frequency_penalty * static_cast<float>(tokens.generated);
+    }
+  }
+  for (float& logit : logits) logit = cleaned(logit);
+}
+
+Sampler::Sampler(const SamplingParams& params, int vocab_size) : state_(std::make_unique<State>()) {
+  check_params(params, vocab_size);
+  state_->params = params;
+  state_->vocab_size = vocab_size;
+  state_->random.seed(params.seed ? *params.seed : random_seed());
+}
+
+Sampler::~Sampler() = default;
+Sampler::Sampler(Sampler&&) noexcept = default;
+
+void Sampler::accept_prompt(std::span<const TokenId> prompt) {
+  if (state_->params.repetition_penalty == 1.0f) return;
+  for (const TokenId id : prompt) {
+    if (id >= 0 && id < state_->vocab_size) state_->seen.try_emplace(id);
+  }
+}
+
+SampledToken Sampler::sample(std::span<const float> logits, int num_top) {
+  State& state = *state_;
+  TANDEM_CHECK_OP(logits.size(), ==, static_cast<std::size_t>(state.vocab_size));
+  const double norm = log_sum_exp(logits);
+  state.logits.assign(logits.begin(), logits.end());
+  state.apply_bias_and_penalties();
+  best_logit(state.logits);  // a bias may have taken the last finite one
+  SampledToken token;
+  if (state.params.temperature == 0.0f) {
+    token.id = argmax(state.logits);
+  } else {
+    Candidates candidates(state.logits, state.params.temperature);
+    candidates.keep_top_k(state.params.top_k);
+    candidates.keep_top_p(state.params.top_p);
+    candidates.keep_min_p(state.params.min_p);
+    const double share = static_cast<double>(state.random() >> 11) * 0x1p-53;
+    token.id = candidates.at_share(share);
+  }
+  ++state.seen[token.id].generated;
+  token.logprob = static_cast<float>(cleaned(logits[static_cast<std::size_t>(token.id)]) - norm);
+  if (num_top > 0) token.top = most_likely(logits, num_top, norm);
+  return token;
+}
+
+float log_probability(std::span<const float> logits, TokenId id) {
+  TANDEM_CHECK_OP(static_cast<std::size_t>(id), <, logits.size());
+  return static_cast<float>(cleaned(logits[static_cast<std::size_t>(id)]) - log_sum_exp(logits));
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VocabularyTokenizer: what all tokenizers read from a GGUF file share: special tokens, BOS and
+// EOS, the bytes of each token. A kind of tokenizer adds how raw text is encoded.
+//
+// Threads: immutable after construction.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/tokenizer/special_tokens.h"
+#include "model/tokenizer/vocabulary.h"
+
+namespace tandem::model {
+
+class VocabularyTokenizer : public Tokenizer {
+ public:
+  std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override;
+  std::string_view token_bytes(TokenId id) const override;
+  int vocab_size() const override { return vocabulary_.size(); }
+  TokenId bos() const override { return vocabulary_.bos; }
+  TokenId eos() const override { return vocabulary_.eos; }
+  bool is_control(TokenId id) const override;
+  bool is_end_of_generation(TokenId id) const override;
+
+ protected:
+  // `bytes`: what token_bytes() answers, [vocabulary].
+  VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes, bool add_bos_default);
+
+  // Appends the tokens of `text`, which holds no special token and is not empty. `opens`: nothing
+  // or a special token stands before it.
+  virtual void encode_raw(std::string_view text, bool opens, std::vector<TokenId>& ids) const = 0;
+
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const std::string& bytes_of(TokenId id) const { return bytes_[static_cast<std::size_t>(id)]; }
+
+ private:
+  bool inside(TokenId id) const { return id >= 0 && id < vocabulary_.size(); }
+
+  Vocabulary vocabulary_;
+  std::vector<std::string> bytes_;
+  SpecialTokens specials_;
+  bool add_bos_, add_eos_;
+};
+
+}  // namespace tandem::model
