@@ -20,16 +20,12 @@
 #include "common/deadline.h"
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
+#include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
 #include "model/model.h"
 #include "trace/metrics.h"
 
 namespace tandem::engine {
-
-enum class Placement {
-  kSequences,  // a sequence lives on one unit, chosen by free pages and bandwidth
-  kPages,      // the pages of every sequence are dealt over all units by bandwidth
-};
 
 struct EngineOptions {
   int max_running = 64;       // sequences in a step
@@ -39,8 +35,9 @@ struct EngineOptions {
   int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
-  std::chrono::milliseconds device_timeout{
-      10000};  // a unit that does not answer for so long is lost
+  // A unit that does not answer for so long is lost.
+  std::chrono::milliseconds device_timeout{10000};
+  std::string compute_id = "cpu";  // of the compute unit, for metrics
 };
 
 struct NamedUnit {
@@ -73,11 +70,13 @@ class Engine {
          trace::Metrics* metrics);
   ~Engine();  // cancels what is left
 
-  // The longest prompt + output one request may have: the context, or what all pages hold.
+  // The longest prompt + output one request may have: the context, or what all pages hold. Less
+  // after a unit is lost.
   int max_request_tokens() const;
 
-  // Throws Error("engine", ...) naming both lengths when prompt + 1 exceeds max_request_tokens();
-  // an output that would pass it ends with kLength.
+  // Throws Error("engine", ...) naming both lengths when prompt + 1 (the prompt, where max_tokens
+  // is 0) exceeds max_request_tokens(), and for any other field that is out of range; an output
+  // that would pass max_request_tokens() ends with kLength.
   SubmitResult submit(Request request, EventSink sink);
 
   // Its pages are free before the next step; the sink hears kCancelled. Unknown or finished ids are

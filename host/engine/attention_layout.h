@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionLayout: which attention unit appends and attends what, for the rows of one sub-batch;
+// the same for every layer.
+//
+// A row group is the next rows of one sequence: `past` tokens lie in its pages, `num_rows` follow.
+// Each unit appends the new tokens whose blocks it holds. A group of one row (decode) then attends
+// over all it holds, the new token included. In a larger group (prefill chunk) no mask exists on
+// the units, so they attend to the past only, and the causal part inside the chunk is one more
+// partial, computed by the compute unit. Rows are numbered from the sub-batch's first row; each
+// unit gets the smallest range of rows that covers its work, so that rows should be ordered by
+// home_unit. Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have
+// grown.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "device/compute_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+
+namespace tandem::engine {
+
+struct RowGroup {
+  std::span<const BlockPlace> blocks;  // at least enough for past + num_rows tokens
+  int past = 0;
+  int num_rows = 0;
+  int row_begin = 0;  // in the sub-batch
+};
+
+// The unit that appends the group's last row.
+int home_unit(const RowGroup& group, int page_tokens);
+
+struct UnitShare {
+  int unit = 0;
+  int row_begin = 0, row_end = 0;  // the rows of q, k, v it reads, in the sub-batch
+  std::vector<device::AttentionSequence> sequences;  // rows relative to row_begin
+  std::vector<device::PageId> pages;
+  std::vector<std::int32_t> rows;  // answered, in the sub-batch
+};
+
+struct AttentionLayout {
+  std::vector<UnitShare> shares;  // only units with work
+  std::vector<device::CausalChunk> chunks;
+  std::vector<std::int32_t> chunk_rows;  // answered by the causal op
+  // Whether one partial is the whole answer, so that there is nothing to merge: the index of the
+  // share that answers every row, or the causal op.
+  int only_share = -1;
+  bool only_causal = false;
+
+  void build(std::span<const RowGroup> groups, int page_tokens, int num_units);
+
+ private:
+  void add_group(const RowGroup& group, int page_tokens, UnitShare& share);
+  std::vector<UnitShare> spare_;  // keeps the vectors' memory from step to step
+};
+
+}  // namespace tandem::engine

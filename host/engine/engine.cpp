@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine: the thread around EngineLoop, and the queue in front of it.
+//
+// Callers and the engine's thread share one mutex: over the incoming requests and cancellations,
+// the counts that bound the queue, and the last published status. The thread holds it only to swap
+// lists. Events are delivered after the status is published and without the lock, so that a sink
+// may call submit(), cancel() and status().
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "engine/engine_loop.h"
+#include "engine/sequence.h"
+
+namespace tandem::engine {
+namespace {
+
+constexpr auto kMetricsInterval = std::chrono::milliseconds(100);
+
+const char* reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+    case FinishReason::kError:
+      break;
+  }
+  return "error";
+}
+
+void observe(trace::Metrics& metrics, Sequence& sequence) {
+  const RequestTimes& times = sequence.times();
+  if (const auto gap = sequence.take_token_gap()) metrics.observe_inter_token_seconds(*gap);
+  if (sequence.take_first_token()) {
+    metrics.observe_queue_seconds(times.queued);
+    metrics.observe_prefill_seconds(times.prefill);
+    metrics.observe_time_to_first_token_seconds(times.time_to_first_token);
+  }
+}
+
+void observe_end(trace::Metrics& metrics, const Sequence& sequence) {
+  metrics.count_finished(reason_name(sequence.finish_reason()));
+  if (sequence.num_generated() > 0) metrics.observe_decode_seconds(sequence.times().decode);
+}
+
+void set_totals(trace::Metrics& metrics, const EngineStatus& status, const std::string& compute) {
+  metrics.set_requests(status.running, status.waiting);
+  metrics.set_tokens_total(status.prompt_tokens, status.cached_tokens, status.generated_tokens);
+  metrics.set_preemptions_total(status.preemptions);
+  metrics.set_compute_totals(compute, status.compute.ops, status.compute.weight_bytes_read,
+                             status.compute.busy_seconds);
+  for (const UnitStatus& unit : status.units) {
+    metrics.set_unit_pages(unit.id, unit.pages_used, unit.pages_total);
+    metrics.set_unit_alive(unit.id, unit.alive);
+    metrics.set_unit_totals(unit.id, unit.stats.launches, unit.stats.bytes_to_unit,
+                            unit.stats.bytes_from_unit, unit.stats.busy_seconds);
+  }
+}
+
+}  // namespace
+
+struct Engine::State {
+  State(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
+        const EngineOptions& options, std::function<NamedUnit()> make_fallback,
+        trace::Metrics* metrics)
+      : model(model),
+        options(options),
+        metrics(metrics),
+        loop(model, compute, std::move(units), options, std::move(make_fallback)) {
+    if (metrics != nullptr) {
+      loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
+      loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
+    }
+    publish();
+  }
+
+  void run();
+  bool take_commands();
+  void publish();
+  void deliver();
+
+  const model::Model& model;
+  const EngineOptions options;
+  trace::Metrics* const metrics;
+  EngineLoop loop;  // the engine thread's, once it runs
+  std::chrono::steady_clock::time_point metrics_set_at;
+  std::atomic<int> max_request_tokens{0};
+
+  std::mutex mutex;
+  std::condition_variable work, idle;
+  std::vector<std::unique_ptr<Sequence>> incoming;
+  std::vector<RequestId> cancelled;
+  EngineStatus status;
+  RequestId last_id = 0;
+  int num_active = 0;   // accepted and not finished
+  int num_waiting = 0;  // of these in the loop's queue, when last published
+  bool refusing = false;
+  bool stopping = false;
+
+  std::thread thread;  // last: it uses all of the above
+};
+
+void Engine::State::run() {
+  while (take_commands()) {
+    loop.step();
+    publish();
+    deliver();
+  }
+  loop.cancel_all();
+  publish();
+  deliver();
+}
+
+// Waits for something to do; false when the engine is to stop.
+bool Engine::State::take_commands() {
+  std::vector<std::unique_ptr<Sequence>> added;
+  std::vector<RequestId> dropped;
+  bool stop = false;
+  {
+    std::unique_lock lock(mutex);
+    work.wait(lock,
+              [&] { return stopping || !incoming.empty() || !cancelled.empty() || !loop.idle(); });
+    added.swap(incoming);
+    dropped.swap(cancelled);
+    num_waiting += static_cast<int>(added.size());
+    stop = stopping;
+  }
+  for (auto& sequence : added) loop.add(std::move(sequence));
+  for (const RequestId id : dropped) loop.cancel(id);
+  return !stop;
+}
+
+void Engine::State::publish() {
+  EngineStatus now = loop.status();
+  max_request_tokens = loop.max_request_tokens();
+  const auto time = std::chrono::steady_clock::now();
+  if (metrics != nullptr && (loop.idle() || time - metrics_set_at >= kMetricsInterval)) {
+    metrics_set_at = time;
+    set_totals(*metrics, now, options.compute_id);
+  }
+  const std::lock_guard lock(mutex);
+  num_waiting = now.waiting;
+  status = std::move(now);
+}
+
+void Engine::State::deliver() {
+  int num_ended = 0;
+  for (Delivery& delivery : loop.take_deliveries()) {
+    if (delivery.event.finish) ++num_ended;
+    try {
+      if (delivery.sink) delivery.sink(std::move(delivery.event));
+    } catch (...) {
+      // The sink's own affair: the other requests go on.
+    }
+  }
+  if (num_ended == 0) return;
+  const std::lock_guard lock(mutex);
+  num_active -= num_ended;
+  if (num_active == 0) idle.notify_all();
+}
+
+Engine::Engine(const model::Model& model, device::ComputeUnit& compute,
+               std::vector<NamedUnit> units, const EngineOptions& options,
+               std::function<NamedUnit()> make_fallback, trace::Metrics* metrics)
+    : state_(std::make_unique<State>(model, compute, std::move(units), options,
+                                     std::move(make_fallback), metrics)) {
+  state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->refusing = state_->stopping = true;
+  }
+  state_->work.notify_all();
+  state_->thread.join();
+}
+
+int Engine::max_request_tokens() const { return state_->max_request_tokens; }
+
+SubmitResult Engine::submit(Request request, EventSink sink) {
+  State& s = *state_;
+  RequestId id = 0;
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.refusing) return {SubmitStatus::kStopping, 0};
+    id = ++s.last_id;
+  }
+  // Validation and the sampler's tables cost more than the lock should be held for.
+  auto sequence = std::make_unique<Sequence>(id, std::move(request), std::move(sink), s.model,
+                                             max_request_tokens());
+  {
+    const std::lock_guard lock(s.mutex);
+    if (s.refusing) return {SubmitStatus::kStopping, 0};
+    if (s.num_waiting + static_cast<int>(s.incoming.size()) >= s.options.max_waiting) {
+      return {SubmitStatus::kQueueFull, 0};
+    }
+    s.incoming.push_back(std::move(sequence));
+    ++s.num_active;
+  }
+  s.work.notify_one();
+  return {SubmitStatus::kAccepted, id};
+}
+
+void Engine::cancel(RequestId id) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->cancelled.push_back(id);
+  }
+  state_->work.notify_one();
+}
+
+bool Engine::drain(Deadline deadline) {
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  s.refusing = true;
+  return s.idle.wait_for(lock, deadline.remaining(), [&] { return s.num_active == 0; });
+}
+
+EngineStatus Engine::status() const {
+  const std::lock_guard lock(state_->mutex);
+  EngineStatus status = state_->status;
+  status.waiting += static_cast<int>(state_->incoming.size());
+  return status;
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EngineLoop: all state of the engine, and one iteration of it.
+//
+// step(): views -> plan_step() -> pages -> Executor -> sampling -> events. Events are collected and
+// taken by the caller, so that whoever hears of the end of a request finds its pages free already.
+// A unit that was lost: its pages and prefixes are forgotten, the sequences with pages there give
+// up all their pages and go to the head of the queue, and the interrupted step counts for nobody:
+// no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, the
+// fallback is made; when that fails too, or the compute unit does, every request, then and later,
+// ends with kError. Threads: one at a time. Errors: none escape step().
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/compute_unit.h"
+#include "engine/engine.h"
+#include "engine/executor.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+struct Delivery {
+  EventSink sink;
+  RequestEvent event;
+};
+
+class EngineLoop {
+ public:
+  // As Engine's constructor.
+  EngineLoop(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
+             const EngineOptions& options, std::function<NamedUnit()> make_fallback);
+
+  void add(std::unique_ptr<Sequence> sequence);
+  void cancel(RequestId id);
+  void cancel_all();
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  void step();
+
+  int max_request_tokens() const;
+  int num_waiting() const { return static_cast<int>(waiting_.size()); }
+  EngineStatus status() const;
+  std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
+
+  // Told of every set of logits and every end; set before the first step; may be empty.
+  std::function<void(Sequence&)> on_token, on_end;
+
+ private:
+  void check_unit(const NamedUnit& unit) const;
+  void add_unit(NamedUnit unit);
+  StepPlan make_plan();
+  void view_waiting(std::vector<WaitingView>& views);
+  void view_running(std::vector<RunningView>& views);
+  void apply(const StepPlan& plan);
+  bool execute(const StepPlan& plan);
+  void advance(const StepPlan& plan);
+  Sequence& running(SequenceId id);
+  void requeue(std::size_t index);
+  void handle_lost(const std::vector<int>& units);
+  bool replace_units();
+  void refuse_what_cannot_fit();
+  void fail_all(const std::string& message);
+  void break_down(const std::string& message);
+  void deliver(Sequence& sequence);
+  void remove_finished();
+
+  const model::ModelConfig& config_;
+  device::ComputeUnit& compute_;
+  EngineOptions options_;
+  std::function<NamedUnit()> make_fallback_;
+  device::AttentionGeometry geometry_;
+  KvCache kv_;
+  Executor executor_;
+  std::vector<NamedUnit> units_;  // after the executor: units are destroyed first
+
+  std::deque<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
+  std::vector<Delivery> deliveries_;
+  std::string broken_;  // why nothing can run any more
+  EngineStatus totals_;
+
+  std::vector<WaitingView> waiting_views_;
+  std::vector<RunningView> running_views_;
+  std::vector<ExecutorItem> executor_items_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executor: the loop over layers and sub-batches.
+//
+// stage(layer, sub_batch) = collect the attention of layer-1, finish layer-1, project layer, launch
+// its attention. Run alternately for both sub-batches, that is the two-stage pipeline: between the
+// launch and the collection of one, the compute unit works for the other. Units behind a link are
+// launched first and collected last, since a unit in host memory may do its work inside wait().
+// What units borrow (q, k, v, their results, the lists of the layouts) is one object, Lent, so that
+// it can be set aside whole after a timeout.
+#include "engine/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "common/error.h"
+
+namespace tandem::engine {
+namespace {
+
+using device::Buffer;
+using device::MemoryKind;
+using device::Slice;
+using device::WaitResult;
+
+// A dense stage that takes longer than this has hung.
+constexpr auto kComputeTimeout = std::chrono::minutes(10);
+constexpr std::size_t kMaxSubBatches = 2;
+
+Slice row(const std::unique_ptr<Buffer>& buffer, std::size_t index, std::size_t width) {
+  return {buffer.get(), index * width * sizeof(float)};
+}
+
+struct PartialBuffers {
+  std::unique_ptr<Buffer> o, lse;
+};
+
+struct Lent {
+  std::unique_ptr<Buffer> q, k, v;
+  std::vector<PartialBuffers> partials;  // [units]
+  std::array<AttentionLayout, kMaxSubBatches> layouts;
+};
+
+struct Unit {
+  device::AttentionUnit* unit = nullptr;
+  bool alive = true;
+  bool has_link = false;
+};
+
+struct SubBatch {
+  std::size_t row_begin = 0, num_rows = 0;
+  std::vector<RowGroup> groups;
+  std::vector<std::pair<int, device::Ticket>> in_flight;  // unit, ticket
+};
+
+struct LogitRow {
+  std::size_t item;
+  int row;                // of the item
+  std::int32_t step_row;  // of the step
+};
+
+}  // namespace
+
+struct Executor::State {
+  State(const model::Model& model, device::ComputeUnit& compute, const ExecutorOptions& options);
+
+  void add_unit(device::AttentionUnit& unit);
+  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
+
+ private:
+  std::unique_ptr<Buffer> floats(std::size_t width, MemoryKind kind, std::size_t rows) {
+    return compute_.allocate(std::max<std::size_t>(rows * width, 1) * sizeof(float), kind);
+  }
+  std::unique_ptr<Lent> make_lent();
+  PartialBuffers make_partials();
+  bool run_layers();
+  void prepare(std::span<const ExecutorItem> items);
+  void assign_rows(std::span<const ExecutorItem> items);
+  bool stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
+  void project(int layer, const SubBatch& sub_batch);
+  bool launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
+  bool submit(const UnitShare& share, device::AttentionBatch& batch, SubBatch& sub_batch);
+  void attend_inside_chunks(const SubBatch& sub_batch, const AttentionLayout& layout);
+  bool collect(SubBatch& sub_batch);
+  Slice merge(const SubBatch& sub_batch, const AttentionLayout& layout);
+  void finish_layer(int layer, const SubBatch& sub_batch, Slice attention);
+  void compute_logits(const LogitsSink& sink);
+  void lose(int unit, bool still_running);
+  void land();
+  void sync();
+
+  const model::ModelConfig& config_;
+  device::ComputeUnit& compute_;
+  const ExecutorOptions options_;
+  const ModelWeights weights_;
+  const std::size_t width_, q_width_, kv_width_, ffn_width_, vocab_;
+
+  std::unique_ptr<Buffer> x_, normed_, attention_, gate_, up_, causal_o_, causal_lse_;
+  std::unique_ptr<Buffer> last_, logits_;
+  std::unique_ptr<Lent> lent_;
+  std::vector<std::unique_ptr<Lent>> set_aside_;
+  std::vector<Unit> units_;
+
+  // Of the step that is running.
+  std::array<SubBatch, kMaxSubBatches> sub_batches_;
+  std::vector<std::size_t> order_;
+  std::vector<std::int32_t> ids_, positions_;
+  std::vector<LogitRow> logit_rows_;
+  std::vector<int> lost_;
+  bool lent_is_stuck_ = false;
+};
+
+Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
+                       const ExecutorOptions& options)
+    : config_(model.config()),
+      compute_(compute),
+      options_(options),
+      weights_(model, compute),
+      width_(static_cast<std::size_t>(config_.width)),
+      q_width_(static_cast<std::size_t>(config_.q_heads) * config_.head_dim),
+      kv_width_(static_cast<std::size_t>(config_.kv_heads) * config_.head_dim),
+      ffn_width_(static_cast<std::size_t>(config_.ffn_width)),
+      vocab_(static_cast<std::size_t>(config_.vocab_size)) {
+  const auto rows = static_cast<std::size_t>(options.max_rows);
+  const auto logit_rows = static_cast<std::size_t>(options.max_logit_rows);
+  x_ = floats(width_, MemoryKind::kDevice, rows);
+  normed_ = floats(width_, MemoryKind::kDevice, rows);
+  attention_ = floats(q_width_, MemoryKind::kDevice, rows);
+  gate_ = floats(ffn_width_, MemoryKind::kDevice, rows);
+  up_ = floats(ffn_width_, MemoryKind::kDevice, rows);
+  causal_o_ = floats(q_width_, MemoryKind::kHost, rows);
+  causal_lse_ = floats(static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost, rows);
+  last_ = floats(width_, MemoryKind::kDevice, logit_rows);
+  logits_ = floats(vocab_, MemoryKind::kHost, logit_rows);
+  lent_ = make_lent();
+}
+
+PartialBuffers Executor::State::make_partials() {
+  const auto rows = static_cast<std::size_t>(options_.max_rows);
+  return {floats(q_width_, MemoryKind::kHost, rows),
+          floats(static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost, rows)};
+}
+
+std::unique_ptr<Lent> Executor::State::make_lent() {
+  const auto rows = static_cast<std::size_t>(options_.max_rows);
+  auto lent = std::make_unique<Lent>();
+  lent->q = floats(q_width_, MemoryKind::kHost, rows);
+  lent->k = floats(kv_width_, MemoryKind::kHost, rows);
+  lent->v = floats(kv_width_, MemoryKind::kHost, rows);
+  for (const Unit& unit : units_) {
+    lent->partials.push_back(unit.alive ? make_partials() : PartialBuffers{});
+  }
+  return lent;
+}
+
+void Executor::State::add_unit(device::AttentionUnit& unit) {
+  units_.push_back({&unit, true, unit.capacity().link_bandwidth_bytes_per_s > 0});
+  lent_->partials.push_back(make_partials());
+}
+
+std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const LogitsSink& sink) {
+  if (!lost_.empty()) return std::exchange(lost_, {});  // found while another error was handled
+  try {
+    prepare(items);
+    if (run_layers()) {
+      compute_logits(sink);
+    } else {
+      land();
+      sync();
+    }
+  } catch (...) {
+    land();
+    throw;
+  }
+  return std::exchange(lost_, {});
+}
+
+bool Executor::State::run_layers() {
+  compute_.enqueue(device::EmbedOp{weights_.embedding(), ids_, row(x_, 0, width_)});
+  for (int layer = 0; layer <= config_.num_layers; ++layer) {
+    for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
+      if (sub_batches_[i].num_rows == 0) continue;
+      if (!stage(layer, sub_batches_[i], lent_->layouts[i])) return false;
+    }
+  }
+  return true;
+}
+
+void Executor::State::prepare(std::span<const ExecutorItem> items) {
+  assign_rows(items);
+  const auto num_units = static_cast<int>(units_.size());
+  for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
+    lent_->layouts[i].build(sub_batches_[i].groups, options_.page_tokens, num_units);
+  }
+}
+
+// Rows lie by sub-batch, then by home unit, so that each unit reads a short range of q, k and v.
+void Executor::State::assign_rows(std::span<const ExecutorItem> items) {
+  const auto home = [&](const ExecutorItem& item) {
+    return home_unit({item.blocks, item.past, static_cast<int>(item.tokens.size()), 0},
+                     options_.page_tokens);
+  };
+  order_.resize(items.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order_, {}, [&](std::size_t i) { return std::pair(items[i].sub_batch, home(items[i])); });
+  ids_.clear();
+  positions_.clear();
+  logit_rows_.clear();
+  for (SubBatch& sub_batch : sub_batches_) {
+    sub_batch.groups.clear();
+    sub_batch.num_rows = 0;
+  }
+  for (const std::size_t index : order_) {
+    const ExecutorItem& item = items[index];
+    SubBatch& sub_batch = sub_batches_.at(static_cast<std::size_t>(item.sub_batch));
+    if (sub_batch.num_rows == 0) sub_batch.row_begin = ids_.size();
+    const auto num_rows = static_cast<int>(item.tokens.size());
+    sub_batch.groups.push_back(
+        {item.blocks, item.past, num_rows, static_cast<int>(sub_batch.num_rows)});
+    sub_batch.num_rows += item.tokens.size();
+    const int first_logit = item.logits == LogitRows::kAll    ? 0
+                            : item.logits == LogitRows::kLast ? num_rows - 1
+                                                              : num_rows;
+    for (int i = 0; i < num_rows; ++i) {
+      if (i >= first_logit) {
+        logit_rows_.push_back({index, i, static_cast<std::int32_t>(ids_.size())});
+      }
+      ids_.push_back(item.tokens[static_cast<std::size_t>(i)]);
+      positions_.push_back(item.past + i);
+    }
+  }
+  TANDEM_CHECK_OP(ids_.size(), <=, static_cast<std::size_t>(options_.max_rows));
+}
+
+bool Executor::State::stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
+  if (layer > 0) {
+    if (!collect(sub_batch)) return false;
+    finish_layer(layer - 1, sub_batch, merge(sub_batch, layout));
+  }
+  if (layer == config_.num_layers) return true;
+  project(layer, sub_batch);
+  sync();
+  if (!launch(layer, sub_batch, layout)) return false;
+  attend_inside_chunks(sub_batch, layout);
+  return true;
+}
+
+void Executor::State::project(int layer, const SubBatch& sub_batch) {
+  const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
+  const std::size_t begin = sub_batch.row_begin;
+  const auto rows = static_cast<std::int64_t>(sub_batch.num_rows);
+  const Slice normed = row(normed_, begin, width_);
+  const Slice q = row(lent_->q, begin, q_width_), k = row(lent_->k, begin, kv_width_);
+  compute_.enqueue(device::RmsNormOp{rows, row(x_, begin, width_), normed, w.attention_norm,
+                                     config_.norm_epsilon});
+  const std::array<device::LinearTarget, 3> targets = {
+      device::LinearTarget{w.wq, w.bq, q, false}, device::LinearTarget{w.wk, w.bk, k, false},
+      device::LinearTarget{w.wv, w.bv, row(lent_->v, begin, kv_width_), false}};
+  compute_.enqueue(device::LinearOp{rows, normed, targets});
+  const auto rotate = [&](int heads, Slice x) {
+    const model::RopeConfig& rope = config_.rope;
+    compute_.enqueue(device::RopeOp{rows, heads, config_.head_dim, x,
+                                    std::span(positions_).subspan(begin, sub_batch.num_rows),
+                                    rope.inverse_frequencies, rope.magnitude, rope.interleaved});
+  };
+  rotate(config_.q_heads, q);
+  rotate(config_.kv_heads, k);
+}
+
+bool Executor::State::launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
+  device::AttentionBatch batch;
+  batch.layer = layer;
+  batch.scale = config_.attention_scale;
+  for (const bool behind_link : {true, false}) {
+    for (const UnitShare& share : layout.shares) {
+      if (units_[static_cast<std::size_t>(share.unit)].has_link != behind_link) continue;
+      if (!submit(share, batch, sub_batch)) return false;
+    }
+  }
+  return true;
+}
+
+bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& batch,
+                             SubBatch& sub_batch) {
+  const std::size_t begin = sub_batch.row_begin + static_cast<std::size_t>(share.row_begin);
+  const auto rows = static_cast<std::size_t>(share.row_end - share.row_begin);
+  const auto q_heads = static_cast<std::size_t>(config_.q_heads);
+  const PartialBuffers& partial = lent_->partials[static_cast<std::size_t>(share.unit)];
+  batch.q = device::host_floats(row(lent_->q, begin, q_width_), rows * q_width_);
+  batch.k = device::host_floats(row(lent_->k, begin, kv_width_), rows * kv_width_);
+  batch.v = device::host_floats(row(lent_->v, begin, kv_width_), rows * kv_width_);
+  batch.sequences = share.sequences;
+  batch.pages = share.pages;
+  const device::AttentionPartial out = {
+      device::host_floats(row(partial.o, begin, q_width_), rows * q_width_),
+      device::host_floats(row(partial.lse, begin, q_heads), rows * q_heads)};
+  try {
+    const device::Ticket ticket =
+        units_[static_cast<std::size_t>(share.unit)].unit->submit(batch, out);
+    sub_batch.in_flight.emplace_back(share.unit, ticket);
+  } catch (const DeviceError&) {
+    lose(share.unit, false);
+    return false;
+  }
+  return true;
+}
+
+void Executor::State::attend_inside_chunks(const SubBatch& sub_batch,
+                                           const AttentionLayout& layout) {
+  if (layout.chunks.empty()) return;
+  const std::size_t begin = sub_batch.row_begin;
+  device::CausalAttentionOp op;
+  op.chunks = layout.chunks;
+  op.q_heads = config_.q_heads;
+  op.kv_heads = config_.kv_heads;
+  op.head_dim = config_.head_dim;
+  op.scale = config_.attention_scale;
+  op.kv_dtype = options_.kv_dtype;
+  op.q = row(lent_->q, begin, q_width_);
+  op.k = row(lent_->k, begin, kv_width_);
+  op.v = row(lent_->v, begin, kv_width_);
+  op.o = row(causal_o_, begin, q_width_);
+  op.lse = row(causal_lse_, begin, static_cast<std::size_t>(config_.q_heads));
+  compute_.enqueue(op);
+}
+
+// Waits for what a sub-batch has in flight, host memory first. False when a unit was lost; what it
+// had not answered by then is forgotten, the tickets of others stay in flight.
+bool Executor::State::collect(SubBatch& sub_batch) {
+  bool complete = true;
+  for (const bool behind_link : {false, true}) {
+    for (auto& [index, ticket] : sub_batch.in_flight) {
+      Unit& unit = units_[static_cast<std::size_t>(index)];
+      if (unit.has_link != behind_link) continue;
+      const WaitResult result =
+          unit.alive ? unit.unit->wait(ticket, Deadline::after(options_.device_timeout))
+                     : WaitResult::kLost;
+      if (result == WaitResult::kDone) continue;
+      if (unit.alive) lose(index, result == WaitResult::kTimeout);
+      complete = false;
+    }
+  }
+  sub_batch.in_flight.clear();
+  return complete;
+}
+
+void Executor::State::lose(int unit, bool still_running) {
+  units_[static_cast<std::size_t>(unit)].alive = false;
+  lost_.push_back(unit);
+  lent_is_stuck_ |= still_running;
+}
+
+// Ends an interrupted step: nothing is in flight any more, and nothing that a stuck unit borrowed
+// is used again.
+void Executor::State::land() {
+  for (SubBatch& sub_batch : sub_batches_) collect(sub_batch);
+  if (!lent_is_stuck_) return;
+  set_aside_.push_back(std::move(lent_));
+  lent_ = make_lent();
+  lent_is_stuck_ = false;
+}
+
+// Where the attention of the sub-batch's rows lies.
+Slice Executor::State::merge(const SubBatch& sub_batch, const AttentionLayout& layout) {
+  const std::size_t begin = sub_batch.row_begin;
+  const auto heads = static_cast<std::size_t>(config_.q_heads);
+  const auto answers_of = [&](const UnitShare& share) -> const PartialBuffers& {
+    return lent_->partials[static_cast<std::size_t>(share.unit)];
+  };
+  if (layout.only_causal) return row(causal_o_, begin, q_width_);
+  if (layout.only_share >= 0) {
+    return row(answers_of(layout.shares[static_cast<std::size_t>(layout.only_share)]).o, begin,
+               q_width_);
+  }
+  std::vector<device::MergePartial> partials;
+  for (const UnitShare& share : layout.shares) {
+    if (share.rows.empty()) continue;
+    const PartialBuffers& partial = answers_of(share);
+    partials.push_back(
+        {row(partial.o, begin, q_width_), row(partial.lse, begin, heads), share.rows});
+  }
+  if (!layout.chunks.empty()) {
+    partials.push_back(
+        {row(causal_o_, begin, q_width_), row(causal_lse_, begin, heads), layout.chunk_rows});
+  }
+  const Slice out = row(attention_, begin, q_width_);
+  compute_.enqueue(device::MergeOp{static_cast<std::int64_t>(sub_batch.num_rows), config_.q_heads,
+                                   config_.head_dim, partials, out});
+  return out;
+}
+
+void Executor::State::finish_layer(int layer, const SubBatch& sub_batch, Slice attention) {
+  const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
+  const std::size_t begin = sub_batch.row_begin;
+  const auto rows = static_cast<std::int64_t>(sub_batch.num_rows);
+  const Slice x = row(x_, begin, width_), normed = row(normed_, begin, width_);
+  const Slice gate = row(gate_, begin, ffn_width_), up = row(up_, begin, ffn_width_);
+  const auto linear = [&](Slice in, std::span<const device::LinearTarget> targets) {
+    compute_.enqueue(device::LinearOp{rows, in, targets});
+  };
+  const device::LinearTarget project_out[] = {{w.wo, w.bo, x, true}};
+  linear(attention, project_out);
+  compute_.enqueue(device::RmsNormOp{rows, x, normed, w.ffn_norm, config_.norm_epsilon});
+  const device::LinearTarget widen[] = {{w.gate, nullptr, gate, false}, {w.up, nullptr, up, false}};
+  linear(normed, widen);
+  compute_.enqueue(device::SwiGluOp{rows, static_cast<std::int64_t>(ffn_width_), gate, up, gate});
+  const device::LinearTarget narrow[] = {{w.down, nullptr, x, true}};
+  linear(gate, narrow);
+}
+
+void Executor::State::compute_logits(const LogitsSink& sink) {
+  const auto most = static_cast<std::size_t>(options_.max_logit_rows);
+  std::vector<std::int32_t> rows;
+  for (std::size_t begin = 0; begin < logit_rows_.size(); begin += most) {
+    const auto block =
+        std::span(logit_rows_).subspan(begin, std::min(most, logit_rows_.size() - begin));
+    rows.clear();
+    for (const LogitRow& logit_row : block) rows.push_back(logit_row.step_row);
+    const auto num_rows = static_cast<std::int64_t>(rows.size());
+    const Slice last = row(last_, 0, width_), logits = row(logits_, 0, vocab_);
+    compute_.enqueue(
+        device::GatherRowsOp{rows, static_cast<std::int64_t>(width_), row(x_, 0, width_), last});
+    compute_.enqueue(
+        device::RmsNormOp{num_rows, last, last, weights_.output_norm(), config_.norm_epsilon});
+    const device::LinearTarget target[] = {{weights_.output(), nullptr, logits, false}};
+    compute_.enqueue(device::LinearOp{num_rows, last, target});
+    sync();
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      sink(block[i].item, block[i].row, device::host_floats(row(logits_, i, vocab_), vocab_));
+    }
+  }
+  if (logit_rows_.empty()) sync();
+}
+
+void Executor::State::sync() {
+  const WaitResult result = compute_.wait(compute_.record(), Deadline::after(kComputeTimeout));
+  if (result != WaitResult::kDone) {
+    throw DeviceError("executor", "the compute unit did not finish a layer within 10 minutes");
+  }
+}
+
+Executor::Executor(const model::Model& model, device::ComputeUnit& compute,
+                   const ExecutorOptions& options)
+    : state_(std::make_unique<State>(model, compute, options)) {}
+Executor::~Executor() = default;
+
+void Executor::add_unit(device::AttentionUnit& unit) { state_->add_unit(unit); }
+
+std::vector<int> Executor::run(std::span<const ExecutorItem> items, const LogitsSink& sink) {
+  return state_->run(items, sink);
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Executor: runs the rows of a step through the model, dense layers on the compute unit and
+// attention on the attention units.
+//
+// It decides nothing: which rows, whose pages and which sub-batch are given. With two sub-batches,
+// one's attention is in flight while the compute unit works on the other's dense layers. Results
+// appear only through the sink, after every layer of every row is done; when a unit is lost on the
+// way, run() says which and nothing has reached the sink. Appends of an interrupted step may have
+// happened in part; running the same rows again overwrites them. A unit that timed out may still
+// read or write what it was lent: those buffers are set aside for the executor's life.
+// Threads: the engine's. Ownership: borrows all; units must be destroyed before the executor.
+// Errors: DeviceError from the compute unit passes through: the executor must then be discarded.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "device/compute_unit.h"
+#include "engine/attention_layout.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/layer_weights.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+enum class LogitRows { kNone, kLast, kAll };
+
+struct ExecutorItem {
+  std::span<const TokenId> tokens;     // [num_rows]
+  std::span<const BlockPlace> blocks;  // for past + num_rows tokens
+  int past = 0;                        // tokens whose KV is in the pages
+  LogitRows logits = LogitRows::kNone;
+  int sub_batch = 0;
+};
+
+struct ExecutorOptions {
+  int max_rows = 256;       // of a step
+  int max_logit_rows = 64;  // of one output projection; more rows run in several
+  int page_tokens = 16;
+  DType kv_dtype = DType::kF16;
+  std::chrono::milliseconds device_timeout{10000};
+};
+
+class Executor {
+ public:
+  Executor(const model::Model& model, device::ComputeUnit& compute, const ExecutorOptions& options);
+  ~Executor();
+
+  // Unit numbers follow the calls: 0, 1, ... as in KvCache.
+  void add_unit(device::AttentionUnit& unit);
+
+  // `row`: of the item. `logits` [vocab] is valid during the call.
+  using LogitsSink = std::function<void(std::size_t item, int row, std::span<const float> logits)>;
+
+  // Returns the units that were lost; empty when the step is complete.
+  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::engine

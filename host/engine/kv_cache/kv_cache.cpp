@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KvCache: page tables over the units' pools, and the two placements.
+//
+// kPages deals the next block to the unit with the least (blocks held + 1) / (bandwidth x free
+// fraction), so that all units finish attending at the same time and a nearly full one is spared.
+// kSequences chooses, for a sequence without a home, the unit with the least (pages in use + pages
+// wanted) / bandwidth among those where it fits whole; a sequence that attached to a prefix joins
+// that prefix's unit unless its load is more than twice the least.
+#include "engine/kv_cache/kv_cache.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+
+namespace tandem::engine {
+namespace {
+
+// How much busier than the least busy unit the home of a shared prefix may be and still be joined.
+constexpr double kPrefixLoadFactor = 2.0;
+
+}  // namespace
+
+KvCache::KvCache(int page_tokens, Placement placement, bool prefix_cache, PrefixIndex::Hash hash)
+    : page_tokens_(static_cast<std::size_t>(page_tokens)),
+      placement_(placement),
+      prefix_cache_(prefix_cache),
+      index_(hash) {}
+
+int KvCache::add_unit(std::uint32_t num_pages, double bandwidth) {
+  units_.push_back({PagePool(num_pages), bandwidth, true});
+  return static_cast<int>(units_.size()) - 1;
+}
+
+void KvCache::lose_unit(int unit) {
+  units_[unit].alive = false;
+  units_[unit].pool = PagePool(0);
+  index_.erase_unit(unit);
+}
+
+std::uint32_t KvCache::num_pages() const {
+  std::uint32_t total = 0;
+  for (const Unit& unit : units_) total += unit.pool.num_pages();
+  return total;
+}
+
+std::uint32_t KvCache::num_available() const {
+  std::uint32_t total = 0;
+  for (const Unit& unit : units_) total += unit.pool.num_available();
+  return total;
+}
+
+UnitPages KvCache::unit_pages(int unit) const {
+  const Unit& u = units_[unit];
+  return {u.alive, u.pool.num_pages(), u.pool.num_used(), u.pool.num_idle()};
+}
+
+std::size_t KvCache::matchable_blocks(std::span<const TokenId> tokens) const {
+  return prefix_cache_ && !tokens.empty() ? (tokens.size() - 1) / page_tokens_ : 0;
+}
+
+PrefixProbe KvCache::probe(std::span<const TokenId> tokens) const {
+  PrefixProbe probe;
+  PrefixLink link;
+  const std::size_t limit = matchable_blocks(tokens);
+  for (; probe.num_blocks < limit; ++probe.num_blocks) {
+    const auto hit = index_.find(link, block_tokens(tokens, probe.num_blocks));
+    if (!hit) break;
+    link = hit->link;
+    if (units_[hit->place.unit].pool.references(hit->place.page) > 0) ++probe.num_in_use;
+  }
+  return probe;
+}
+
+std::size_t KvCache::attach(PageTable& table, std::span<const TokenId> tokens) {
+  TANDEM_CHECK(table.blocks.empty());
+  const std::size_t limit = matchable_blocks(tokens);
+  while (table.blocks.size() < limit) {
+    const auto hit = index_.find(table.link, block_tokens(tokens, table.blocks.size()));
+    if (!hit) break;
+    units_[hit->place.unit].pool.retain(hit->place.page);
+    add_block(table, hit->place);
+    table.link = hit->link;
+  }
+  table.num_attached = table.num_published = table.blocks.size();
+  return table.blocks.size() * page_tokens_;
+}
+
+bool KvCache::extend(PageTable& table, std::size_t num_tokens) {
+  const std::size_t wanted = blocks_for(num_tokens);
+  if (wanted <= table.blocks.size()) return true;
+  if (wanted - table.blocks.size() > num_available()) return false;
+  while (table.blocks.size() < wanted) {
+    const int unit = placement_ == Placement::kPages
+                         ? choose_by_share(table)
+                         : choose_home(table, wanted - table.blocks.size());
+    const auto taken = units_[unit].pool.take();
+    TANDEM_CHECK(taken.has_value());
+    if (taken->evicted != 0) index_.erase(taken->evicted);
+    add_block(table, {unit, taken->page});
+  }
+  return true;
+}
+
+void KvCache::add_block(PageTable& table, const BlockPlace& place) {
+  table.held.resize(units_.size());
+  ++table.held[place.unit];
+  table.blocks.push_back(place);
+}
+
+double KvCache::bandwidth(int unit) const {
+  if (units_[unit].bandwidth > 0) return units_[unit].bandwidth;
+  double sum = 0;
+  int known = 0;
+  for (const Unit& u : units_) {
+    if (u.bandwidth > 0) sum += u.bandwidth, ++known;
+  }
+  return known > 0 ? sum / known : 1.0;
+}
+
+int KvCache::choose_by_share(const PageTable& table) const {
+  int best = -1;
+  double best_cost = 0;
+  for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
+    const PagePool& pool = units_[unit].pool;
+    if (pool.num_available() == 0) continue;
+    const auto index = static_cast<std::size_t>(unit);
+    const double held = index < table.held.size() ? table.held[index] : 0;
+    const double free_fraction = static_cast<double>(pool.num_available()) / pool.num_pages();
+    const double cost = (held + 1) / (bandwidth(unit) * free_fraction);
+    if (best < 0 || cost < best_cost) best = unit, best_cost = cost;
+  }
+  return best;
+}
+
+int KvCache::choose_home(const PageTable& table, std::size_t missing) const {
+  const int last = table.blocks.empty() ? -1 : table.blocks.back().unit;
+  const bool from_prefix = table.blocks.size() == table.num_attached;
+  if (last >= 0 && !from_prefix && units_[last].pool.num_available() > 0) return last;
+  const auto load = [&](int unit) {
+    return static_cast<double>(units_[unit].pool.num_used() + missing) / bandwidth(unit);
+  };
+  int best = -1, roomiest = -1;
+  for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
+    const std::uint32_t available = units_[unit].pool.num_available();
+    if (available == 0) continue;
+    if (roomiest < 0 || available > units_[roomiest].pool.num_available()) roomiest = unit;
+    if (available >= missing && (best < 0 || load(unit) < load(best))) best = unit;
+  }
+  if (best < 0) return roomiest;
+  if (last >= 0 && units_[last].pool.num_available() >= missing &&
+      load(last) <= kPrefixLoadFactor * load(best)) {
+    return last;
+  }
+  return best;
+}
+
+void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written) {
+  if (!prefix_cache_) return;
+  const std::size_t full = num_written / page_tokens_;
+  for (; table.publishes && table.num_published < full; ++table.num_published) {
+    const auto block = block_tokens(tokens, table.num_published);
+    const BlockPlace& place = table.blocks[table.num_published];
+    if (const auto known = index_.find(table.link, block)) {
+      table.link = known->link;  // a twin computed at the same time: this page stays private
+    } else if (const auto link = index_.insert(table.link, block, place)) {
+      units_[place.unit].pool.set_key(place.page, link->key);
+      table.link = *link;
+    } else {
+      table.publishes = false;
+    }
+  }
+}
+
+void KvCache::release(PageTable& table) {
+  // Last block first: the idle list then gives up the tail of a prefix before its head.
+  for (auto place = table.blocks.rbegin(); place != table.blocks.rend(); ++place) {
+    if (units_[place->unit].alive) units_[place->unit].pool.release(place->page);
+  }
+  table = PageTable();
+}
+
+bool KvCache::touches(const PageTable& table, int unit) {
+  return static_cast<std::size_t>(unit) < table.held.size() && table.held[unit] > 0;
+}
+
+std::uint32_t KvCache::num_sole(const PageTable& table) const {
+  std::uint32_t count = 0;
+  for (const BlockPlace& place : table.blocks) {
+    const Unit& unit = units_[place.unit];
+    if (unit.alive && unit.pool.references(place.page) == 1) ++count;
+  }
+  return count;
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PrefixIndex: one hash table of verified entries (hash: XXH3, 64 bits, seeded by the parent's).
+#include "engine/kv_cache/prefix_index.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace tandem::engine {
+
+PrefixKey hash_block(PrefixKey parent, std::span<const TokenId> tokens) {
+  const PrefixKey key = XXH3_64bits_withSeed(tokens.data(), tokens.size_bytes(), parent);
+  return key == 0 ? 1 : key;
+}
+
+std::optional<PrefixIndex::Hit> PrefixIndex::find(const PrefixLink& parent,
+                                                  std::span<const TokenId> tokens) const {
+  const PrefixKey key = hash_(parent.key, tokens);
+  const auto it = entries_.find(key);
+  if (it == entries_.end() || it->second.parent_serial != parent.serial ||
+      !std::ranges::equal(it->second.tokens, tokens)) {
+    return std::nullopt;
+  }
+  return Hit{{key, it->second.serial}, it->second.place};
+}
+
+std::optional<PrefixLink> PrefixIndex::insert(const PrefixLink& parent,
+                                              std::span<const TokenId> tokens,
+                                              const BlockPlace& place) {
+  const PrefixKey key = hash_(parent.key, tokens);
+  const auto [it, added] = entries_.try_emplace(key);
+  if (!added) return std::nullopt;
+  it->second = {++last_serial_, parent.serial, place, {tokens.begin(), tokens.end()}};
+  return PrefixLink{key, it->second.serial};
+}
+
+void PrefixIndex::erase_unit(int unit) {
+  std::erase_if(entries_, [&](const auto& item) { return item.second.place.unit == unit; });
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PrefixIndex: finds the page that already holds a block of tokens behind a given prefix.
+//
+// A block's key is a hash of its parent's key and its own tokens, so a key names a whole prefix. A
+// hash alone is not trusted: an entry also keeps its tokens and the serial number of its parent
+// entry, and both must match; by induction from the root, a chain that is found is the prefix asked
+// for. Two prefixes with one key: the first stays, the second is simply not found. Cost: O(tokens
+// of the block) per call. Threads: the engine's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/kv_cache/page_pool.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace tandem::engine {
+
+using model::TokenId;
+
+// Where a logical block of page_tokens tokens lives.
+struct BlockPlace {
+  int unit = 0;
+  PageId page = 0;
+  friend bool operator==(const BlockPlace&, const BlockPlace&) = default;
+};
+
+// The end of a chain of blocks; the default is the root, before the first token.
+struct PrefixLink {
+  PrefixKey key = 0;
+  std::uint64_t serial = 0;
+};
+
+// XXH3 over parent and tokens; never 0.
+PrefixKey hash_block(PrefixKey parent, std::span<const TokenId> tokens);
+
+class PrefixIndex {
+ public:
+  using Hash = PrefixKey (*)(PrefixKey parent, std::span<const TokenId> tokens);
+  explicit PrefixIndex(Hash hash = hash_block) : hash_(hash) {}
+
+  struct Hit {
+    PrefixLink link;
+    BlockPlace place;
+  };
+  std::optional<Hit> find(const PrefixLink& parent, std::span<const TokenId> tokens) const;
+
+  // The link of the new entry; nothing when another prefix has the key.
+  // The block must not be known yet (find() first).
+  std::optional<PrefixLink> insert(const PrefixLink& parent, std::span<const TokenId> tokens,
+                                   const BlockPlace& place);
+
+  void erase(PrefixKey key) { entries_.erase(key); }
+  void erase_unit(int unit);
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::uint64_t serial = 0;
+    std::uint64_t parent_serial = 0;
+    BlockPlace place;
+    std::vector<TokenId> tokens;
+  };
+
+  Hash hash_;
+  std::uint64_t last_serial_ = 0;
+  std::unordered_map<PrefixKey, Entry> entries_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Metrics prints is what was put in: names, labels and values in the text exposition format.
+#include "trace/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <vector>
+
+namespace tandem::trace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Metrics, CountsAnObservationInEveryBucketThatHoldsIt) {
+  Metrics metrics;
+  metrics.observe_time_to_first_token_seconds(0.02);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("# TYPE tandem_time_to_first_token_seconds histogram"));
+  EXPECT_THAT(text, HasSubstr("tandem_time_to_first_token_seconds_bucket{le=\"0.01\"} 0"));
+  EXPECT_THAT(text, HasSubstr("tandem_time_to_first_token_seconds_bucket{le=\"0.025\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tandem_time_to_first_token_seconds_bucket{le=\"+Inf\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tandem_time_to_first_token_seconds_count 1"));
+}
+
+TEST(Metrics, ShowsGaugesAsLastSet) {
+  Metrics metrics;
+  metrics.set_requests(3, 4);
+  metrics.set_requests(1, 0);
+  metrics.set_unit_pages("xrt:0", 7, 100);
+  metrics.set_unit_alive("xrt:0", true);
+  metrics.set_unit_alive("xrt:0", false);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("tandem_requests{state=\"running\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tandem_requests{state=\"waiting\"} 0"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_kv_pages{state=\"used\",unit=\"xrt:0\"} 7"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_kv_pages{state=\"total\",unit=\"xrt:0\"} 100"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_alive{unit=\"xrt:0\"} 0"));
+}
+
+TEST(Metrics, CountersFollowAbsoluteTotalsAndNeverFall) {
+  Metrics metrics;
+  metrics.set_tokens_total(10, 2, 5);
+  metrics.set_tokens_total(12, 2, 9);
+  metrics.set_unit_totals("cpu", 5, 100, 200, 0.5);
+  metrics.set_unit_totals("cpu", 4, 100, 250, 0.75);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("# TYPE tandem_tokens_total counter"));
+  EXPECT_THAT(text, HasSubstr("tandem_tokens_total{kind=\"prompt\"} 12"));
+  EXPECT_THAT(text, HasSubstr("tandem_tokens_total{kind=\"generated\"} 9"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_launches_total{unit=\"cpu\"} 5"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_bytes_total{direction=\"from\",unit=\"cpu\"} 250"));
+  EXPECT_THAT(text, HasSubstr("tandem_unit_busy_seconds_total{unit=\"cpu\"} 0.75"));
+}
+
+TEST(Metrics, CountsEventsByLabel) {
+  Metrics metrics;
+  metrics.count_finished("stop");
+  metrics.count_finished("stop");
+  metrics.count_http("/v1/models", 200);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("tandem_requests_finished_total{reason=\"stop\"} 2"));
+  EXPECT_THAT(text, Not(HasSubstr("reason=\"length\"")));
+  EXPECT_THAT(text, HasSubstr("tandem_http_requests_total{route=\"/v1/models\",status=\"200\"} 1"));
+}
+
+TEST(Metrics, LosesNoCountUnderThreads) {
+  Metrics metrics;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&metrics] {
+      for (int n = 0; n < 500; ++n) {
+        metrics.count_finished("stop");
+        metrics.set_preemptions_total(static_cast<std::uint64_t>(n));
+        if (n % 100 == 0) {
+          EXPECT_FALSE(metrics.text().empty());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("tandem_requests_finished_total{reason=\"stop\"} 2000"));
+  EXPECT_THAT(text, HasSubstr("tandem_preemptions_total 499"));
+}
+
+}  // namespace
+}  // namespace tandem::trace
