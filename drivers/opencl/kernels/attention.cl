@@ -54,28 +54,56 @@ float sum_16(float16 v) { return sum_8(v.lo + v.hi); }
 #define LANES_8 (0, 1, 2, 3, 4, 5, 6, 7)
 #define LANES_16 (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 
-#define vload1(at, from) ((from)[at])
-#define vstore1(value, at, to) ((to)[at] = (value))
-#define float1 float
-#define int1 int
-#define as_float1 as_float
-#define convert_float1 convert_float
-#define convert_int1 convert_int
+// Names by width: a width of 1 has none in OpenCL C, and drivers may define the others as macros.
+#define FLOAT_1 float
+#define FLOAT_2 float2
+#define FLOAT_4 float4
+#define FLOAT_8 float8
+#define FLOAT_16 float16
+#define INT_1 int
+#define INT_2 int2
+#define INT_4 int4
+#define INT_8 int8
+#define INT_16 int16
+#define LOAD_1(from) (*(from))
+#define LOAD_2(from) vload2(0, from)
+#define LOAD_4(from) vload4(0, from)
+#define LOAD_8(from) vload8(0, from)
+#define LOAD_16(from) vload16(0, from)
+#define STORE_1(v, to) (*(to) = (v))
+#define STORE_2(v, to) vstore2(v, 0, to)
+#define STORE_4(v, to) vstore4(v, 0, to)
+#define STORE_8(v, to) vstore8(v, 0, to)
+#define STORE_16(v, to) vstore16(v, 0, to)
+#define AS_FLOAT_1(v) as_float(v)
+#define AS_FLOAT_2(v) as_float2(v)
+#define AS_FLOAT_4(v) as_float4(v)
+#define AS_FLOAT_8(v) as_float8(v)
+#define AS_FLOAT_16(v) as_float16(v)
+#define TO_FLOAT_1(v) convert_float(v)
+#define TO_FLOAT_2(v) convert_float2(v)
+#define TO_FLOAT_4(v) convert_float4(v)
+#define TO_FLOAT_8(v) convert_float8(v)
+#define TO_FLOAT_16(v) convert_float16(v)
+#define TO_INT_1(v) convert_int(v)
+#define TO_INT_2(v) convert_int2(v)
+#define TO_INT_4(v) convert_int4(v)
+#define TO_INT_8(v) convert_int8(v)
+#define TO_INT_16(v) convert_int16(v)
 
 #define CAT_(a, b) a##b
 #define CAT(a, b) CAT_(a, b)
 
 // Sign extension puts the sign where f32 has it; the exponent is then 112 too small, which the
 // multiplication mends for subnormals too. Infinity and NaN keep their mantissa.
-#define DECODE_F16(n)                                                           \
-  CAT(float, n) CAT(decode_f16_, n)(CAT(int, n) half_bits) {                    \
-    const CAT(int, n) bits = (half_bits << 13) & (int)0x8fffe000;               \
-    return select(CAT(as_float, n)(bits) * 0x1p112f,                            \
-                  CAT(as_float, n)(bits | 0x7f800000),                          \
-                  (bits & 0x0f800000) == 0x0f800000);                           \
+#define DECODE_F16(n)                                                                   \
+  CAT(FLOAT_, n) CAT(decode_f16_, n)(CAT(INT_, n) half_bits) {                          \
+    const CAT(INT_, n) bits = (half_bits << 13) & (int)0x8fffe000;                      \
+    return select(CAT(AS_FLOAT_, n)(bits) * 0x1p112f,                                   \
+                  CAT(AS_FLOAT_, n)(bits | 0x7f800000), (bits & 0x0f800000) == 0x0f800000); \
   }
 #if KV_I8
-#define LOAD_KV(n, from) CAT(convert_float, n)(CAT(vload, n)(0, from))
+#define LOAD_KV(n, from) CAT(TO_FLOAT_, n)(CAT(LOAD_, n)(from))
 #else
 DECODE_F16(VT)
 #if VD != VT
@@ -83,12 +111,12 @@ DECODE_F16(VD)
 #endif
 // The pool is read as shorts so that widening extends the sign.
 #define LOAD_KV(n, from) \
-  CAT(decode_f16_, n)(CAT(convert_int, n)(CAT(vload, n)(0, (__global const short*)(from))))
+  CAT(decode_f16_, n)(CAT(TO_INT_, n)(CAT(LOAD_, n)((__global const short*)(from))))
 #endif
 
-typedef CAT(float, VT) token_lanes;
-typedef CAT(int, VT) token_mask;
-typedef CAT(float, VD) row_lanes;
+typedef CAT(FLOAT_, VT) token_lanes;
+typedef CAT(INT_, VT) token_mask;
+typedef CAT(FLOAT_, VD) row_lanes;
 
 // Round to nearest even, subnormals included; NaN stays NaN.
 ushort encode_f16(float value) {
@@ -191,8 +219,8 @@ void score_tile(token_lanes* scores, __local const float* queries, __global cons
     const int slot = token % PAGE_TOKENS;
     k[b] = pool + page * PAGE_ELEMENTS + head * HEAD_DIM * PAGE_TOKENS + slot;
 #if KV_I8
-    scale[b] = CAT(vload, VT)(0, scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT +
-                                     head * PAGE_TOKENS + slot);
+    scale[b] = CAT(LOAD_, VT)(scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT + head * PAGE_TOKENS +
+                              slot);
 #endif
   }
   for (int i = 0; i < BLOCKS * QUERIES; ++i) scores[i] = 0.0f;
@@ -247,7 +275,7 @@ void soften_tile(token_lanes* scores, token_lanes* sum, float* peak, float* keep
     for (int b = 0; b < BLOCKS; ++b) {
       const token_lanes p = exp(scores[b * QUERIES + g] - base);
       sum[g] += p;
-      CAT(vstore, VT)(p, 0, probabilities + g * TILE + (b * LOCAL + item) * VT);
+      CAT(STORE_, VT)(p, probabilities + g * TILE + (b * LOCAL + item) * VT);
     }
   }
 }
@@ -349,7 +377,7 @@ __kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void attend(
     for (int c = 0; c < CHUNKS; ++c) {
       const int chunk = c * LOCAL + item;
       if (chunk < CHUNKS_OF_ROW) {
-        CAT(vstore, VD)(result[g * CHUNKS + c] * inverse, 0, to + row * HEAD_STRIDE + chunk * VD);
+        CAT(STORE_, VD)(result[g * CHUNKS + c] * inverse, to + row * HEAD_STRIDE + chunk * VD);
       }
     }
     if (item == 0) lse[row] = total[g] == 0.0f ? -INFINITY : peak[g] + log(total[g]);
@@ -375,11 +403,11 @@ __kernel void merge(__global const int* plan, __global const float* scratch,
     const float weight = exp(lse[row] - base);
     total += weight;
     if (weight != 0.0f) {
-      sum += weight * CAT(vload, VD)(0, scratch + row * HEAD_STRIDE + chunk * VD);
+      sum += weight * CAT(LOAD_, VD)(scratch + row * HEAD_STRIDE + chunk * VD);
     }
   }
   const size_t row = (size_t)entry[3] * Q_HEADS + head;
   const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
-  CAT(vstore, VD)(sum * inverse, 0, results + row * HEAD_STRIDE + chunk * VD);
+  CAT(STORE_, VD)(sum * inverse, results + row * HEAD_STRIDE + chunk * VD);
   if (chunk == 0) results[lse_at.x + row] = total == 0.0f ? -INFINITY : peak + log(total);
 }

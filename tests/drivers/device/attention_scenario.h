@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random attention batches with the answers they must have: what the op cases of attention units
+// are made of.
+//
+// SequenceModel is what the caller knows of one sequence: its pages and every row it appended, not
+// rounded. ScenarioBatch collects sequences of one layer, submits them to a unit and compares the
+// result with tests/support/reference (double precision, on rows rounded as pages store them).
+// Rows of q that belong to no sequence stand between the sequences, hold NaN, and their results
+// must be left alone. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "support/reference/attention.h"
+
+namespace tandem::device_test {
+
+using device::AttentionGeometry;
+using device::PageId;
+
+struct SequenceModel {
+  std::vector<PageId> pages;
+  std::vector<std::vector<float>> k, v;  // [num_layers][tokens, kv_heads, head_dim]
+
+  SequenceModel(const AttentionGeometry& geometry, std::vector<PageId> its_pages)
+      : pages(std::move(its_pages)), k(geometry.num_layers), v(geometry.num_layers) {}
+  std::int32_t num_tokens(const AttentionGeometry& geometry, int layer) const {
+    return static_cast<std::int32_t>(k[layer].size()) / (geometry.kv_heads * geometry.head_dim);
+  }
+};
+
+// What one sequence does in a batch.
+struct Request {
+  std::int32_t num_q = 1;
+  std::int32_t num_new = 0;
+  std::optional<std::int32_t> append_at;   // default: behind its last token
+  std::optional<std::int32_t> num_attend;  // default: all tokens, the new ones too
+};
+
+class ScenarioBatch {
+ public:
+  ScenarioBatch(const AttentionGeometry& geometry, int layer, std::mt19937_64& random)
+      : geometry_(geometry), layer_(layer), random_(random) {}
+
+  void add(SequenceModel& sequence, const Request& request);
+
+  // Both are what submit() will pass; tests may damage them before.
+  device::AttentionBatch batch() const;
+  device::AttentionPartial out();
+  std::vector<float>& q() { return q_; }  // [rows, q_heads, head_dim]
+  std::vector<float>& new_k() { return k_; }
+  std::vector<device::AttentionSequence>& sequences() { return sequences_; }
+  std::vector<PageId>& pages() { return pages_; }
+
+  // Takes the answers from the sequences as they are now, and enqueues.
+  device::Ticket submit(device::AttentionUnit& unit);
+
+  // After wait(): every answered row within `bound` (NMSE of O; LSE to 1e-4 of its size), every
+  // other row untouched.
+  void expect_reference(double bound) const;
+  // The same against rows that were not rounded.
+  void expect_unrounded(double bound) const;
+
+  const std::vector<float>& o() const { return o_; }
+  const std::vector<float>& lse() const { return lse_; }
+
+ private:
+  struct Answered {
+    SequenceModel* sequence;
+    std::int32_t row, tokens;
+  };
+  void expect_answers(const std::vector<reference::AttentionAnswer>& answers, double bound) const;
+  std::vector<reference::AttentionAnswer> answers(DType rounding) const;
+  void add_rows(std::vector<float>* rows, std::size_t count);
+
+  AttentionGeometry geometry_;
+  int layer_;
+  std::mt19937_64& random_;
+  std::vector<float> q_, k_, v_, o_, lse_;
+  std::vector<device::AttentionSequence> sequences_;
+  std::vector<PageId> pages_;
+  std::vector<Answered> answered_;
+  std::vector<reference::AttentionAnswer> rounded_, unrounded_;
+};
+
+// Page ids 0 .. num_pages-1 in random order, handed out front to back.
+class PageDeck {
+ public:
+  PageDeck(std::uint32_t num_pages, std::mt19937_64& random);
+  std::vector<PageId> take(std::size_t count);
+  std::vector<PageId> take_for(const AttentionGeometry& geometry, std::int32_t tokens);
+
+ private:
+  std::vector<PageId> pages_;
+};
+
+// Appends `tokens` random rows to every layer of the sequence, `step` rows a batch, and waits.
+void fill(device::AttentionUnit& unit, SequenceModel& sequence, std::int32_t tokens,
+          std::int32_t step, std::mt19937_64& random);
+
+inline constexpr std::chrono::seconds kPatience{60};
+
+}  // namespace tandem::device_test

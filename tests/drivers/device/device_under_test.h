@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The devices that the op cases run on, by id.
+//
+// Device 0 of every kind of the registry is always named, so that a missing one shows as a skipped
+// case with its reason; further devices are named when present. TANDEM_TEST_REQUIRE=kind[,kind]
+// turns the skip of that kind into a failure. Cards take their kernel image from
+// TANDEM_TEST_XCLBIN.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+
+namespace tandem::device_test {
+
+std::vector<std::string> device_ids();
+
+struct OpenedDevice {
+  std::unique_ptr<device::Device> device;  // empty: not here
+  std::string why_absent;
+  bool required = false;  // by TANDEM_TEST_REQUIRE
+};
+
+// Absent, too, where the device makes no attention units.
+OpenedDevice open_attention_device(const std::string& id);
+
+// "opencl:0" as part of a test's name.
+std::string case_name(const std::string& id);
+
+}  // namespace tandem::device_test
