@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CpuAttentionUnit: append, plan, attend, merge.
+#include "cpu/attention_unit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "common/error.h"
+#include "cpu/kernels/rows.h"
+#include "cpu/read_bandwidth.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kExpandRows = 2 * kMaxRows;  // above: convert tiles once, not per row group
+constexpr std::size_t kAppendAlone = 64;           // (token, head) pairs not worth waking a team
+
+std::uint32_t choose_pages(const AttentionUnitOptions& options) {
+  check_geometry(options.geometry);
+  std::uint64_t bytes = options.kv_bytes;
+  if (bytes == 0) {
+    const std::uint64_t available = available_memory_bytes();
+    bytes = available - std::min(available, std::max(kReserveBytes, available / 8));
+  }
+  const std::uint64_t page = KvPool::page_bytes(options.geometry);
+  std::uint64_t pages = bytes / page;
+  if (options.max_pages != 0) pages = std::min<std::uint64_t>(pages, options.max_pages);
+  if (pages == 0) {
+    throw Error("cpu", std::to_string(bytes) + " bytes hold no KV page of " + std::to_string(page) +
+                           " bytes; give the unit more memory");
+  }
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(pages, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+CpuAttentionUnit::CpuAttentionUnit(Team& team, const AttentionUnitOptions& options)
+    : geometry_(options.geometry),
+      team_(team),
+      pool_(options.geometry, choose_pages(options)),
+      workers_(team.size()) {}
+
+AttentionCapacity CpuAttentionUnit::capacity() const {
+  AttentionCapacity capacity;
+  capacity.num_pages = pool_.num_pages();
+  capacity.page_bytes = KvPool::page_bytes(geometry_);
+  capacity.read_bandwidth_bytes_per_s = read_bandwidth(team_.size());
+  return capacity;
+}
+
+Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial out) {
+  check_batch(geometry_, pool_.num_pages(), batch, out);
+  const auto start = std::chrono::steady_clock::now();
+  append(batch);
+  plan_attention(geometry_, batch, team_.size(), plan_);
+  partial_o_.resize(plan_.partial_rows * geometry_.head_dim);
+  partial_lse_.resize(plan_.partial_rows);
+  team_.run(plan_.items.size(), [&](std::size_t item, std::size_t worker) {
+    attend(batch, plan_.items[item], out, workers_[worker]);
+  });
+  std::uint64_t rows = 0, tiles = 0;
+  for (const AttentionItem& item : plan_.items) {
+    if (item.num_ranges > 1 && item.range == 0) merge(batch, item, out);
+    rows += item.range == 0 ? item.row_end - item.row_begin : 0;
+    tiles += (item.token_end - item.token_begin + pool_.tile_tokens() - 1) / pool_.tile_tokens();
+  }
+  launches_ += 1;
+  bytes_out_ += rows * (geometry_.head_dim + 1) * sizeof(float);
+  kv_bytes_ += tiles * pool_.tile_bytes();
+  busy_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
+  return ++last_ticket_;
+}
+
+WaitResult CpuAttentionUnit::wait(Ticket ticket, Deadline) {
+  if (ticket == 0 || ticket > last_ticket_) {
+    throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");
+  }
+  return WaitResult::kDone;
+}
+
+void CpuAttentionUnit::append(const AttentionBatch& batch) {
+  struct Part {
+    std::size_t sequence, head;
+  };
+  std::vector<Part> parts;
+  std::size_t tokens = 0;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    if (batch.sequences[i].num_new == 0) continue;
+    tokens += batch.sequences[i].num_new;
+    for (int head = 0; head < geometry_.kv_heads; ++head) {
+      parts.push_back({i, static_cast<std::size_t>(head)});
+    }
+  }
+  const auto dim = static_cast<std::size_t>(geometry_.head_dim);
+  const auto page_tokens = static_cast<std::size_t>(geometry_.page_tokens);
+  const auto append_part = [&](std::size_t index, std::size_t) {
+    const AttentionSequence& s = batch.sequences[parts[index].sequence];
+    for (std::int32_t i = 0; i < s.num_new; ++i) {
+      const std::size_t token = static_cast<std::size_t>(s.append_at) + i;
+      const std::size_t row = static_cast<std::size_t>(s.new_begin) + i;
+      const std::size_t at = (row * geometry_.kv_heads + parts[index].head) * dim;
+      pool_.write({batch.layer, batch.pages[s.page_begin + token / page_tokens], parts[index].head,
+                   token % page_tokens},
+                  batch.k.data() + at, batch.v.data() + at);
+    }
+  };
+  if (tokens * geometry_.kv_heads <= kAppendAlone) {
+    for (std::size_t i = 0; i < parts.size(); ++i) append_part(i, 0);
+  } else {
+    team_.run(parts.size(), append_part);
+  }
+}
+
+void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& item,
+                              const AttentionPartial& out, Worker& worker) {
+  const AttentionSequence& s = batch.sequences[item.sequence];
+  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
+  const auto dim = static_cast<std::size_t>(geometry_.head_dim);
+  worker.panel.start(item.row_end - item.row_begin, dim);
+  for (std::size_t row = item.row_begin; row < item.row_end; ++row) {
+    const std::size_t query = s.q_begin + row / group;
+    const std::size_t head = item.kv_head * group + row % group;
+    worker.panel.set_query(row - item.row_begin,
+                           batch.q.data() + (query * geometry_.q_heads + head) * dim, batch.scale);
+  }
+  attend_tokens(batch, item, worker);
+  finish_item(batch, item, out, worker.panel);
+}
+
+void CpuAttentionUnit::attend_tokens(const AttentionBatch& batch, const AttentionItem& item,
+                                     Worker& worker) {
+  const AttentionSequence& s = batch.sequences[item.sequence];
+  const std::size_t rows = item.row_end - item.row_begin;
+  const std::size_t used = pool_.tile_tokens();
+  const std::size_t per_page = pool_.tiles_per_page();
+  const std::size_t end = (item.token_end + used - 1) / used;  // tiles
+  const auto tile_at = [&](std::size_t tile) {
+    const PageId page = batch.pages[s.page_begin + tile / per_page];
+    return pool_.tile(batch.layer, page, item.kv_head, tile % per_page);
+  };
+  const bool expand = rows > kExpandRows;
+  const std::size_t matrix = kTileTokens * pool_.stride();
+  if (expand) worker.expanded.resize(2 * kMaxTiles * matrix);
+
+  for (std::size_t tile = item.token_begin / used; tile < end; tile += kMaxTiles) {
+    KvTile tiles[kMaxTiles];
+    Prefetch next[kMaxTiles];
+    const int count = static_cast<int>(std::min<std::size_t>(kMaxTiles, end - tile));
+    for (int i = 0; i < count; ++i) {
+      tiles[i] = tile_at(tile + i);
+      tiles[i].tokens = static_cast<int>(std::min(used, item.token_end - (tile + i) * used));
+      if (tile + i + kMaxTiles < end) {
+        next[i] = {static_cast<const std::byte*>(tile_at(tile + i + kMaxTiles).k),
+                   pool_.tile_bytes()};
+      }
+      if (expand) {
+        float* k = worker.expanded.data() + 2 * i * matrix;
+        expand_tile(geometry_.kv_dtype, tiles[i], pool_.stride(), k, k + matrix);
+        tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
+      }
+    }
+    worker.panel.attend(expand ? DType::kF32 : geometry_.kv_dtype, 0, rows, tiles, count, next);
+  }
+}
+
+void CpuAttentionUnit::finish_item(const AttentionBatch& batch, const AttentionItem& item,
+                                   const AttentionPartial& out, const RowPanel& panel) {
+  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
+  const auto dim = static_cast<std::size_t>(geometry_.head_dim);
+  for (std::size_t row = item.row_begin; row < item.row_end; ++row) {
+    const std::size_t in_panel = row - item.row_begin;
+    if (item.num_ranges > 1) {
+      const std::size_t at = item.partial_row + in_panel;
+      panel.finish(in_panel, partial_o_.data() + at * dim, partial_lse_.data() + at);
+      continue;
+    }
+    const std::size_t query = batch.sequences[item.sequence].q_begin + row / group;
+    const std::size_t at = query * geometry_.q_heads + item.kv_head * group + row % group;
+    panel.finish(in_panel, out.o.data() + at * dim, out.lse.data() + at);
+  }
+}
+
+// Combines the ranges of one panel, of which `first` is range 0.
+void CpuAttentionUnit::merge(const AttentionBatch& batch, const AttentionItem& first,
+                             const AttentionPartial& out) const {
+  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
+  const auto dim = static_cast<std::size_t>(geometry_.head_dim);
+  const std::size_t rows = first.row_end - first.row_begin;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t from = first.partial_row + row;
+    float peak = -std::numeric_limits<float>::infinity();
+    for (std::size_t i = 0; i < first.num_ranges; ++i) {
+      peak = std::fmax(peak, partial_lse_[from + i * rows]);
+    }
+    const std::size_t query =
+        batch.sequences[first.sequence].q_begin + (first.row_begin + row) / group;
+    const std::size_t at =
+        query * geometry_.q_heads + first.kv_head * group + (first.row_begin + row) % group;
+    float* o = out.o.data() + at * dim;
+    std::fill_n(o, dim, 0.0f);
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < first.num_ranges; ++i)
+      sum += std::exp(partial_lse_[from + i * rows] - peak);
+    for (std::size_t i = 0; i < first.num_ranges; ++i) {
+      const float weight = std::exp(partial_lse_[from + i * rows] - peak) / sum;
+      add_scaled(partial_o_.data() + (from + i * rows) * dim, weight, dim, o);
+    }
+    out.lse[at] = peak + std::log(sum);
+  }
+}
+
+void CpuAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
+  if (page >= pool_.num_pages()) {
+    throw Error("cpu", "page " + std::to_string(page) + " of " + std::to_string(pool_.num_pages()));
+  }
+  if (image_bytes != page_image_bytes(geometry_)) {
+    throw Error("cpu", "a page image has " + std::to_string(page_image_bytes(geometry_)) +
+                           " bytes, not " + std::to_string(image_bytes));
+  }
+}
+
+WaitResult CpuAttentionUnit::export_page(PageId page, std::span<std::byte> to, Deadline) {
+  check_page(page, to.size());
+  pool_.export_page(page, to);
+  return WaitResult::kDone;
+}
+
+WaitResult CpuAttentionUnit::import_page(PageId page, std::span<const std::byte> from, Deadline) {
+  check_page(page, from.size());
+  pool_.import_page(page, from);
+  return WaitResult::kDone;
+}
+
+AttentionStats CpuAttentionUnit::stats() const {
+  AttentionStats stats;
+  stats.launches = launches_;
+  stats.bytes_from_unit = bytes_out_;
+  stats.kv_bytes_read = kv_bytes_;
+  stats.busy_seconds = static_cast<double>(busy_ns_) * 1e-9;
+  return stats;
+}
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU as a device: its name and memory from Linux, its bandwidth measured when first asked for.
+#include "cpu/backend.h"
+
+#include <fstream>
+#include <mutex>
+
+#include "common/error.h"
+#include "cpu/attention_unit.h"
+#include "cpu/compute_unit.h"
+#include "cpu/read_bandwidth.h"
+
+namespace tandem::device {
+namespace {
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string::npos && line.starts_with("model name")) {
+      return line.substr(std::min(colon + 2, line.size()));
+    }
+  }
+  return "host processor";
+}
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(const DeviceOptions& options) : team_(options.num_threads) {}
+
+  const DeviceInfo& info() const override {
+    std::call_once(described_, [this] {
+      info_.id = "cpu";
+      info_.kind = "cpu";
+      info_.name = processor_name();
+      info_.memory_bytes = cpu::total_memory_bytes();
+      info_.memory_bandwidth_bytes_per_s = cpu::read_bandwidth(team_.size());
+      info_.makes_compute = true;
+      info_.makes_attention = true;
+    });
+    return info_;
+  }
+
+  std::unique_ptr<ComputeUnit> make_compute_unit() override {
+    return std::make_unique<cpu::CpuComputeUnit>(team_);
+  }
+
+  std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
+    return std::make_unique<cpu::CpuAttentionUnit>(team_, options);
+  }
+
+ private:
+  cpu::Team team_;
+  mutable std::once_flag described_;
+  mutable DeviceInfo info_;
+};
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view kind() const override { return "cpu"; }
+  bool available() const override { return true; }
+  std::string unavailable_reason() const override { return {}; }
+
+  std::vector<DeviceInfo> enumerate(const DeviceOptions& options) const override {
+    return {CpuDevice(options).info()};
+  }
+
+  std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
+    if (index != 0) throw Error("cpu", "there is one CPU device, cpu:0, and no other");
+    return std::make_unique<CpuDevice>(options);
+  }
+};
+
+}  // namespace
+
+const Backend& cpu_backend() {
+  static const CpuBackend backend;
+  return backend;
+}
+
+}  // namespace tandem::device

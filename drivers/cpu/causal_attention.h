@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CausalAttention: CausalAttentionOp on a team of threads, in tiles, never holding all scores.
+//
+// First K and V of every chunk are rounded to the KV type and laid out as f32 tiles (see
+// kernels/attention_block.h); then each (chunk, KV head, 16 query tokens) runs over its tiles:
+// those wholly in the past for 8 rows at a time, the one on the diagonal token by token. Memory: 2
+// * f32 per rounded K and V value of a call. Threads: one caller.
+#pragma once
+
+#include <vector>
+
+#include "cpu/row_panel.h"
+#include "cpu/team.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device::cpu {
+
+class CausalAttention {
+ public:
+  explicit CausalAttention(Team& team) : team_(team), panels_(team.size()) {}
+
+  // Throws Error on shapes that do not fit.
+  void run(const CausalAttentionOp& op);
+
+ private:
+  struct Operands {
+    const float *q = nullptr, *k = nullptr, *v = nullptr;
+    float *o = nullptr, *lse = nullptr;
+  };
+  struct Item {  // one tile of tokens of one chunk and KV head
+    const CausalChunk* chunk = nullptr;
+    std::size_t kv_head = 0;
+    std::size_t tile = 0;
+    std::size_t first_tile = 0;  // of the chunk and head, in tiles_
+  };
+
+  Operands resolve(const CausalAttentionOp& op) const;
+  void plan(const CausalAttentionOp& op);
+  void round_tile(const CausalAttentionOp& op, const Operands& at, const Item& item);
+  void attend(const CausalAttentionOp& op, const Operands& at, const Item& item, RowPanel& panel);
+  KvTile tile(std::size_t index, int tokens) const;
+
+  Team& team_;
+  std::vector<RowPanel> panels_;
+  std::vector<Item> items_;
+  std::size_t matrix_ = 0;    // values of one tile's K or V
+  std::vector<float> tiles_;  // [tiles][K | V]
+};
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CpuComputeUnit: operand checks and the loops over rows.
+#include "cpu/compute_unit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/error.h"
+#include "cpu/host_memory.h"
+#include "cpu/kernels/rows.h"
+#include "cpu/slices.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::size_t kSmallOp = std::size_t{1} << 15;  // values; about as long as waking the team
+
+std::size_t checked_count(std::int64_t count, const char* what) {
+  if (count < 0) throw Error("cpu", std::string(what) + " is negative");
+  return static_cast<std::size_t>(count);
+}
+
+}  // namespace
+
+std::unique_ptr<Buffer> CpuComputeUnit::allocate(std::size_t size_bytes, MemoryKind) {
+  return std::make_unique<HostBuffer>(size_bytes);
+}
+
+std::unique_ptr<Weight> CpuComputeUnit::load(const WeightSource& source) {
+  return std::make_unique<CpuWeight>(source);
+}
+
+void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width,
+                              const std::function<void(std::size_t begin, std::size_t end)>& body) {
+  if (rows * width <= kSmallOp || rows < 2) return body(0, rows);
+  const std::size_t parts = std::min(rows, std::size_t{4} * team_.size());
+  team_.run(parts, [&](std::size_t part, std::size_t) {
+    body(rows * part / parts, rows * (part + 1) / parts);
+  });
+}
+
+void CpuComputeUnit::enqueue(const EmbedOp& op) {
+  const Timed timed(*this);
+  const CpuWeight& table = cpu_weight(op.table, 0, 0, "embed: table");
+  const auto width = static_cast<std::size_t>(table.in_features());
+  float* out = floats(op.out, op.ids.size() * width, "embed: out");
+  for (const std::int32_t id : op.ids) {
+    if (id < 0 || id >= table.out_features()) {
+      throw Error(
+          "cpu", "embed: id " + std::to_string(id) + " of " + std::to_string(table.out_features()));
+    }
+  }
+  for_rows(op.ids.size(), width, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      dequantize_row(table.dtype(), table.row(op.ids[row]), out + row * width, width);
+    }
+  });
+  weight_bytes_ += op.ids.size() * table.row_bytes();
+}
+
+void CpuComputeUnit::enqueue(const RmsNormOp& op) {
+  const Timed timed(*this);
+  const auto rows = checked_count(op.rows, "rms norm: rows");
+  const CpuWeight& weight = cpu_weight(op.weight, 1, 0, "rms norm: weight");
+  const auto width = static_cast<std::size_t>(weight.in_features());
+  const float* x = floats(op.x, rows * width, "rms norm: x");
+  float* out = floats(op.out, rows * width, "rms norm: out");
+  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      rms_norm_row(x + row * width, weight.vector().data(), op.epsilon, width, out + row * width);
+    }
+  });
+}
+
+void CpuComputeUnit::enqueue(const LinearOp& op) {
+  const Timed timed(*this);
+  weight_bytes_ += linear_.run(op);
+}
+
+void CpuComputeUnit::update_rope_table(const RopeOp& op) {
+  const bool same = rope_.magnitude == op.magnitude &&
+                    std::ranges::equal(rope_.positions, op.positions) &&
+                    std::ranges::equal(rope_.inverse_frequencies, op.inverse_frequencies);
+  if (same) return;
+  rope_.magnitude = op.magnitude;
+  rope_.positions.assign(op.positions.begin(), op.positions.end());
+  rope_.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
+  const std::size_t pairs = op.inverse_frequencies.size();
+  rope_.cos_sin.resize(op.positions.size() * 2 * pairs);
+  for_rows(op.positions.size(), 16 * pairs, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      float* cosine = rope_.cos_sin.data() + row * 2 * pairs;
+      for (std::size_t i = 0; i < pairs; ++i) {
+        const double angle =
+            static_cast<double>(op.positions[row]) * static_cast<double>(op.inverse_frequencies[i]);
+        cosine[i] = static_cast<float>(std::cos(angle) * op.magnitude);
+        cosine[pairs + i] = static_cast<float>(std::sin(angle) * op.magnitude);
+      }
+    }
+  });
+}
+
+void CpuComputeUnit::enqueue(const RopeOp& op) {
+  const Timed timed(*this);
+  const auto rows = checked_count(op.rows, "rope: rows");
+  const std::size_t pairs = op.inverse_frequencies.size();
+  if (op.heads <= 0 || op.head_dim <= 0 || 2 * pairs > static_cast<std::size_t>(op.head_dim)) {
+    throw Error("cpu", "rope: " + std::to_string(pairs) + " frequencies for heads of " +
+                           std::to_string(op.head_dim));
+  }
+  if (op.positions.size() != rows) throw Error("cpu", "rope: one position per row is needed");
+  const RopeRow shape{static_cast<std::size_t>(op.heads), static_cast<std::size_t>(op.head_dim),
+                      pairs, op.interleaved};
+  const std::size_t width = shape.heads * shape.head_dim;
+  float* x = floats(op.x, rows * width, "rope: x");
+  update_rope_table(op);
+  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      rope_row(shape, rope_.cos_sin.data() + row * 2 * pairs, x + row * width);
+    }
+  });
+}
+
+void CpuComputeUnit::enqueue(const SwiGluOp& op) {
+  const Timed timed(*this);
+  const auto rows = checked_count(op.rows, "swiglu: rows");
+  const auto width = checked_count(op.width, "swiglu: width");
+  const float* gate = floats(op.gate, rows * width, "swiglu: gate");
+  const float* up = floats(op.up, rows * width, "swiglu: up");
+  float* out = floats(op.out, rows * width, "swiglu: out");
+  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    swiglu(gate + begin * width, up + begin * width, (end - begin) * width, out + begin * width);
+  });
+}
+
+void CpuComputeUnit::enqueue(const CausalAttentionOp& op) {
+  const Timed timed(*this);
+  causal_.run(op);
+}
+
+void CpuComputeUnit::enqueue(const GatherRowsOp& op) {
+  const Timed timed(*this);
+  const auto width = checked_count(op.width, "gather: width");
+  std::int32_t last = -1;
+  for (const std::int32_t row : op.rows) {
+    if (row < 0) throw Error("cpu", "gather: row " + std::to_string(row) + " is negative");
+    last = std::max(last, row);
+  }
+  const float* x = floats(op.x, (static_cast<std::size_t>(last) + 1) * width, "gather: x");
+  float* out = floats(op.out, op.rows.size() * width, "gather: out");
+  for_rows(op.rows.size(), width, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      std::memcpy(out + i * width, x + op.rows[i] * width, width * sizeof(float));
+    }
+  });
+}
+
+WaitResult CpuComputeUnit::wait(Ticket ticket, Deadline) {
+  if (ticket == 0 || ticket > last_ticket_) {
+    throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");
+  }
+  return WaitResult::kDone;
+}
+
+ComputeStats CpuComputeUnit::stats() const {
+  return {ops_, weight_bytes_, static_cast<double>(busy_ns_) * 1e-9};
+}
+
+}  // namespace tandem::device::cpu

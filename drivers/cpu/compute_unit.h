@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CpuComputeUnit: the dense operations of a transformer layer on the cores (contract:
+// device/compute_unit.h).
+//
+// enqueue() does the work before it returns; a ticket is done when it is given out. Device and host
+// memory are the same. Operations on little data run on the caller alone; others split rows over
+// the team, Linear its outputs. Rotation tables are kept while positions and frequencies stay the
+// same, as they do over the layers of a step. Threads: one submitter; stats() from any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/causal_attention.h"
+#include "cpu/linear.h"
+#include "cpu/team.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device::cpu {
+
+class CpuComputeUnit final : public ComputeUnit {
+ public:
+  explicit CpuComputeUnit(Team& team) : team_(team), linear_(team), causal_(team) {}
+
+  std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
+  std::unique_ptr<Weight> load(const WeightSource& source) override;
+
+  void enqueue(const EmbedOp& op) override;
+  void enqueue(const RmsNormOp& op) override;
+  void enqueue(const LinearOp& op) override;
+  void enqueue(const RopeOp& op) override;
+  void enqueue(const SwiGluOp& op) override;
+  void enqueue(const CausalAttentionOp& op) override;
+  void enqueue(const MergeOp& op) override;
+  void enqueue(const GatherRowsOp& op) override;
+
+  Ticket record() override { return ++last_ticket_; }
+  WaitResult wait(Ticket ticket, Deadline deadline) override;
+  ComputeStats stats() const override;
+
+ private:
+  // Counts one operation and its time.
+  class Timed {
+   public:
+    explicit Timed(CpuComputeUnit& unit) : unit_(unit) {}
+    ~Timed() {
+      unit_.ops_ += 1;
+      unit_.busy_ns_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - start_).count();
+    }
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+   private:
+    CpuComputeUnit& unit_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  };
+
+  // cos and sin of the last rotation, [rows, 2 * pairs].
+  struct RopeTable {
+    std::vector<std::int32_t> positions;
+    std::vector<float> inverse_frequencies;
+    float magnitude = 0;
+    std::vector<float> cos_sin;
+  };
+
+  // body(begin, end) over rows, on the team when rows * width is worth it.
+  void for_rows(std::size_t rows, std::size_t width,
+                const std::function<void(std::size_t begin, std::size_t end)>& body);
+  void update_rope_table(const RopeOp& op);
+
+  Team& team_;
+  Linear linear_;
+  CausalAttention causal_;
+  RopeTable rope_;
+  Ticket last_ticket_ = 0;
+  std::atomic<std::uint64_t> ops_{0}, weight_bytes_{0}, busy_ns_{0};
+};
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of the CPU device, from Linux: mmap with huge pages, /proc/meminfo, control groups v2.
+#include "cpu/host_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "common/error.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+std::uint64_t meminfo_bytes(const std::string& field) {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  for (std::uint64_t kilobytes = 0; file >> name >> kilobytes;
+       file.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    if (name == field + ":") return kilobytes * 1024;
+  }
+  return 0;
+}
+
+// The number in a control-group file; absent or "max": no limit.
+std::uint64_t group_bytes(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? value : std::numeric_limits<std::uint64_t>::max();
+}
+
+}  // namespace
+
+Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(size_bytes, 1)) {
+  void* at = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) {
+    throw Error("cpu", "cannot reserve " + std::to_string(size_bytes_ >> 20) +
+                           " MiB of memory for KV pages; ask for fewer");
+  }
+  madvise(at, size_bytes_, MADV_HUGEPAGE);  // advice only: 4 KiB pages serve as well
+  data_ = static_cast<std::byte*>(at);
+}
+
+Mapping::~Mapping() { munmap(data_, size_bytes_); }
+
+HostBuffer::HostBuffer(std::size_t size_bytes) : size_bytes_(size_bytes) {
+  const std::size_t rounded = (std::max<std::size_t>(size_bytes, 1) + kLine - 1) / kLine * kLine;
+  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, rounded)));
+  if (!data_) throw Error("cpu", "out of memory: " + std::to_string(rounded) + " bytes");
+  std::memset(data_.get(), 0, rounded);
+}
+
+std::uint64_t total_memory_bytes() {
+  return std::min(meminfo_bytes("MemTotal"), group_bytes("/sys/fs/cgroup/memory.max"));
+}
+
+std::uint64_t available_memory_bytes() {
+  const std::uint64_t limit = group_bytes("/sys/fs/cgroup/memory.max");
+  std::uint64_t in_group = limit;
+  if (limit != std::numeric_limits<std::uint64_t>::max()) {
+    in_group -= std::min(limit, group_bytes("/sys/fs/cgroup/memory.current"));
+  }
+  return std::min(meminfo_bytes("MemAvailable"), in_group);
+}
+
+}  // namespace tandem::device::cpu

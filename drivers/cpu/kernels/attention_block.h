@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One step of online-softmax attention: up to 8 query rows that share a KV head against up to
+// kMaxTiles tiles of 16 tokens.
+//
+// A K tile is stored by dimension, [stride, 16 tokens], so that a score of 16 tokens is one vector
+// and needs no sum over lanes; a V tile is stored by token, [16 tokens, stride]. stride is head_dim
+// rounded up to 16, the padding is zero. Cost: 2 * rows * stride FLOPs per token for each of K and
+// V; every K and V value is read once for all rows. Threads: pure functions. Numerics: f32
+// throughout; tokens at or behind a tile's `tokens` never take part, whatever bits stand there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace tandem::device::cpu {
+
+inline constexpr int kTileTokens = 16;
+inline constexpr int kMaxTiles = 4;
+inline constexpr int kMaxRows = 8;
+
+struct KvTile {
+  const void* k = nullptr;         // [stride, 16]
+  const void* v = nullptr;         // [16, stride]
+  const float* k_scale = nullptr;  // [16], kI8 only
+  const float* v_scale = nullptr;  // [16], kI8 only
+  int tokens = 0;                  // 1..16
+};
+
+// Memory that a later step will read: brought into the cache while this one computes.
+struct Prefetch {
+  const std::byte* at = nullptr;
+  std::size_t bytes = 0;
+};
+
+// The running state of rows: acc is not yet divided by `sum`. Start: peak -inf, sum 0, acc 0.
+struct AttentionRows {
+  int rows = 0;              // 1..kMaxRows
+  std::size_t stride = 0;    // a multiple of 16
+  const float* q = nullptr;  // [rows, stride], times the softmax scale
+  float* peak = nullptr;     // [rows]
+  float* sum = nullptr;      // [rows]
+  float* acc = nullptr;      // [rows, stride]
+};
+
+// type: kF32, kF16 or kI8. next: one entry per tile, or null.
+void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
+                  const Prefetch* next);
+
+// Copies one tile as f32, scales applied: k [stride, 16], v [16, stride]. Slots behind tile.tokens
+// become 0.
+void expand_tile(DType type, const KvTile& tile, std::size_t stride, float* k, float* v);
+
+}  // namespace tandem::device::cpu

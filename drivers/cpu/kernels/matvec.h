@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of weights as the model file stores them with a few rows of activations: decode.
+//
+// y = x W^T for 1 to about 16 rows. Weights stay where they are and are read from memory once
+// whatever the rows; activations stay f32, so nothing is lost but the order of additions. Cost:
+// out_features * row bytes read; 2 FLOPs per weight and row. Threads: pure; callers split the
+// outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace tandem::device::cpu {
+
+struct FewRows {
+  DType dtype = DType::kF32;
+  const std::byte* weights = nullptr;  // [outputs, in_features] of dtype
+  std::size_t row_bytes = 0;
+  std::size_t in_features = 0;
+  const float* x = nullptr;     // [rows, in_features]
+  std::size_t rows = 0;         // at least 1
+  float* y = nullptr;           // [rows, y_stride]; the first output of this call
+  std::size_t y_stride = 0;     // outputs of the whole matrix
+  const float* bias = nullptr;  // [outputs] or null
+  bool accumulate = false;      // y += instead of y =
+};
+
+void multiply_few_rows(const FewRows& task, std::size_t outputs);
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vectors of f32 as the CPU kernels use them, once per instruction set: loads that convert from
+// every stored type, exp, and sums over lanes.
+//
+// Included inside a file that Highway compiles for each target (AVX-512, AVX2, scalar). kLanes is
+// 16, 8 or 1 and always divides 16, so data padded to 16 values needs no remainder loop. Numerics:
+// exp() is within 2 ulp, 0 below -104, NaN for NaN.
+#if defined(TANDEM_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TANDEM_CPU_VECTOR_INL_H_
+#undef TANDEM_CPU_VECTOR_INL_H_
+#else
+#define TANDEM_CPU_VECTOR_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+#include "tensor/dtype.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tandem::device::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::CappedTag<float, 16>;
+using Vec = hn::Vec<FloatTag>;
+inline constexpr FloatTag kF;
+inline constexpr std::size_t kLanes = hn::MaxLanes(FloatTag());
+static_assert(16 % kLanes == 0);
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+inline constexpr std::size_t kRegisters = 32;
+#else
+inline constexpr std::size_t kRegisters = 16;
+#endif
+
+HWY_INLINE Vec load(const float* from) { return hn::LoadU(kF, from); }
+HWY_INLINE void store(Vec value, float* to) { hn::StoreU(value, kF, to); }
+HWY_INLINE Vec broadcast(float value) { return hn::Set(kF, value); }
+
+// f16 stored as bits, at any alignment of 2 bytes.
+HWY_INLINE Vec load_f16(const std::uint16_t* from) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(kF, f16_to_f32(*from));
+#else
+  const hn::Rebind<hwy::float16_t, FloatTag> half;
+  const hn::RebindToUnsigned<decltype(half)> bits;
+  return hn::PromoteTo(kF, hn::BitCast(half, hn::LoadU(bits, from)));
+#endif
+}
+
+HWY_INLINE void store_f16(Vec value, std::uint16_t* to) {
+#if HWY_TARGET == HWY_SCALAR
+  *to = f32_to_f16(hn::GetLane(value));
+#else
+  const hn::Rebind<hwy::float16_t, FloatTag> half;
+  const hn::RebindToUnsigned<decltype(half)> bits;
+  hn::StoreU(hn::BitCast(bits, hn::DemoteTo(half, value)), bits, to);
+#endif
+}
+
+// One f16 in every lane.
+HWY_INLINE Vec broadcast_f16(std::uint16_t value) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(kF, f16_to_f32(value));
+#else
+  const hn::Rebind<hwy::float16_t, FloatTag> half;
+  const hn::RebindToUnsigned<decltype(half)> bits;
+  return hn::PromoteTo(kF, hn::BitCast(half, hn::Set(bits, value)));
+#endif
+}
+
+HWY_INLINE Vec load_bf16(const std::uint16_t* from) {
+  const hn::Rebind<std::uint16_t, FloatTag> narrow;
+  const hn::RebindToUnsigned<FloatTag> wide;
+  return hn::BitCast(kF, hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(narrow, from))));
+}
+
+HWY_INLINE Vec load_i8(const std::int8_t* from) {
+  const hn::Rebind<std::int8_t, FloatTag> narrow;
+  const hn::RebindToSigned<FloatTag> wide;
+  return hn::ConvertTo(kF, hn::PromoteTo(wide, hn::LoadU(narrow, from)));
+}
+
+// Nearest, ties to even; the values must lie in -127..127.
+HWY_INLINE void store_i8(Vec value, std::int8_t* to) {
+  const hn::Rebind<std::int8_t, FloatTag> narrow;
+  hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(value)), narrow, to);
+}
+
+HWY_INLINE float sum_of_lanes(Vec value) { return hn::GetLane(hn::SumOfLanes(kF, value)); }
+HWY_INLINE float max_of_lanes(Vec value) { return hn::GetLane(hn::MaxOfLanes(kF, value)); }
+
+// For x <= 88; larger ones are taken as 88.
+HWY_INLINE Vec exp(Vec x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(kF, hn::Min(x, broadcast(88.0f))));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tandem::device::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target guard

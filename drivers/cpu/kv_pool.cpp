@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KvPool: addresses of tiles, writing tokens, and moving whole pages in and out of their layout.
+#include "cpu/kv_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "common/error.h"
+#include "cpu/kernels/rows.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::size_t kSlots = kTileTokens;
+
+std::size_t padded_stride(const AttentionGeometry& g) {
+  return (static_cast<std::size_t>(g.head_dim) + 15) / 16 * 16;
+}
+
+std::size_t bytes_of_tile(const AttentionGeometry& g) {
+  const std::size_t values = 2 * kSlots * padded_stride(g) * dtype_block_bytes(g.kv_dtype);
+  return values + (g.kv_dtype == DType::kI8 ? 2 * kSlots * sizeof(float) : 0);
+}
+
+std::size_t tiles_of_page(const AttentionGeometry& g) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(g.page_tokens) / kSlots);
+}
+
+}  // namespace
+
+struct KvPool::TileView {
+  std::byte* k;    // [stride, 16]
+  std::byte* v;    // [16, stride]
+  float* k_scale;  // [16]; null unless kI8
+  float* v_scale;
+};
+
+std::size_t KvPool::page_bytes(const AttentionGeometry& g) {
+  return static_cast<std::size_t>(g.num_layers) * g.kv_heads * tiles_of_page(g) * bytes_of_tile(g);
+}
+
+KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages)
+    : geometry_(geometry),
+      num_pages_(num_pages),
+      stride_(padded_stride(geometry)),
+      value_bytes_(dtype_block_bytes(geometry.kv_dtype)),
+      tile_tokens_(std::min<std::size_t>(kSlots, geometry.page_tokens)),
+      tiles_per_page_(tiles_of_page(geometry)),
+      tile_bytes_(bytes_of_tile(geometry)),
+      memory_(page_bytes(geometry) * num_pages) {}
+
+std::byte* KvPool::tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const {
+  const std::size_t page_index = static_cast<std::size_t>(layer) * num_pages_ + page;
+  const std::size_t row = page_index * geometry_.kv_heads + head;
+  return memory_.data() + (row * tiles_per_page_ + tile) * tile_bytes_;
+}
+
+KvPool::TileView KvPool::view(std::byte* tile) const {
+  TileView at{tile, tile + kSlots * stride_ * value_bytes_, nullptr, nullptr};
+  if (geometry_.kv_dtype == DType::kI8) {
+    at.k_scale = reinterpret_cast<float*>(tile + 2 * kSlots * stride_);
+    at.v_scale = at.k_scale + kSlots;
+  }
+  return at;
+}
+
+KvTile KvPool::tile(int layer, PageId page, std::size_t head, std::size_t tile) const {
+  const TileView at = view(tile_at(layer, page, head, tile));
+  return {at.k, at.v, at.k_scale, at.v_scale, static_cast<int>(tile_tokens_)};
+}
+
+void KvPool::write(const Slot& slot, const float* k, const float* v) {
+  const TileView at = view(tile_at(slot.layer, slot.page, slot.head, slot.token / tile_tokens_));
+  const std::size_t lane = slot.token % tile_tokens_;
+  const auto dim = static_cast<std::size_t>(geometry_.head_dim);
+  if (geometry_.kv_dtype == DType::kF16) {
+    std::array<std::uint16_t, 256> row;
+    to_f16(k, dim, row.data());
+    auto* column = reinterpret_cast<std::uint16_t*>(at.k) + lane;
+    for (std::size_t d = 0; d < dim; ++d) column[d * kSlots] = row[d];
+    to_f16(v, dim, reinterpret_cast<std::uint16_t*>(at.v) + lane * stride_);
+  } else {
+    std::array<std::int8_t, 256> row;
+    at.k_scale[lane] = to_i8(k, dim, row.data());
+    auto* column = reinterpret_cast<std::int8_t*>(at.k) + lane;
+    for (std::size_t d = 0; d < dim; ++d) column[d * kSlots] = row[d];
+    at.v_scale[lane] = to_i8(v, dim, reinterpret_cast<std::int8_t*>(at.v) + lane * stride_);
+  }
+}
+
+// Visits every token slot of the page with its place in the image.
+template <bool kToImage, typename Bytes>
+void KvPool::move_page(PageId page, Bytes* image) const {
+  const AttentionGeometry& g = geometry_;
+  const auto move = [](std::byte* in_pool, Bytes* in_image, std::size_t count) {
+    if constexpr (kToImage) {
+      std::memcpy(in_image, in_pool, count);
+    } else {
+      std::memcpy(in_pool, in_image, count);
+    }
+  };
+  const auto dim = static_cast<std::size_t>(g.head_dim);
+  const std::size_t row_bytes = dim * value_bytes_;
+  const std::size_t rows = static_cast<std::size_t>(g.num_layers) * 2 * g.kv_heads * g.page_tokens;
+  Bytes* scales = image + rows * row_bytes;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::size_t token = row % g.page_tokens;
+    const std::size_t head = row / g.page_tokens % g.kv_heads;
+    const bool is_v = row / g.page_tokens / g.kv_heads % 2 == 1;
+    const auto layer = static_cast<int>(row / g.page_tokens / g.kv_heads / 2);
+    const TileView at = view(tile_at(layer, page, head, token / tile_tokens_));
+    const std::size_t lane = token % tile_tokens_;
+    Bytes* values = image + row * row_bytes;
+    if (is_v) {
+      move(at.v + lane * stride_ * value_bytes_, values, row_bytes);
+    } else {
+      for (std::size_t d = 0; d < dim; ++d) {
+        move(at.k + (d * kSlots + lane) * value_bytes_, values + d * value_bytes_, value_bytes_);
+      }
+    }
+    if (at.k_scale != nullptr) {
+      float* scale = (is_v ? at.v_scale : at.k_scale) + lane;
+      move(reinterpret_cast<std::byte*>(scale), scales + row * sizeof(float), sizeof(float));
+    }
+  }
+}
+
+void KvPool::export_page(PageId page, std::span<std::byte> image) const {
+  move_page<true>(page, image.data());
+}
+
+void KvPool::import_page(PageId page, std::span<const std::byte> image) {
+  move_page<false>(page, image.data());
+}
+
+}  // namespace tandem::device::cpu

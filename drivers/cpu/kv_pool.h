@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KvPool: the KV pages of a CPU attention unit.
+//
+// Layout: [layer][page][kv head][tile], a tile being 16 token slots: K by dimension [stride, 16], V
+// by token [16, stride], and for kI8 the scales [16] of K and [16] of V behind them; stride is
+// head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per tile for
+// head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16 tokens leave
+// slots empty. Memory is touched when a page is first written. Threads: different (page, head) may
+// be written at the same time; reads and writes of one must not overlap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cpu/host_memory.h"
+#include "cpu/kernels/attention_block.h"
+#include "device/attention_unit.h"
+
+namespace tandem::device::cpu {
+
+class KvPool {
+ public:
+  KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages);
+
+  static std::size_t page_bytes(const AttentionGeometry& geometry);  // of all layers
+  std::uint32_t num_pages() const { return num_pages_; }
+  std::size_t stride() const { return stride_; }
+  std::size_t tile_bytes() const { return tile_bytes_; }
+  std::size_t tile_tokens() const { return tile_tokens_; }  // used slots per tile: 16 or fewer
+  std::size_t tiles_per_page() const { return tiles_per_page_; }
+
+  // The whole tile, as if all its slots were filled.
+  KvTile tile(int layer, PageId page, std::size_t head, std::size_t tile) const;
+
+  // Stores one token's k and v [head_dim] of one head, rounded to the page's type.
+  struct Slot {
+    int layer = 0;
+    PageId page = 0;
+    std::size_t head = 0;
+    std::size_t token = 0;  // within the page
+  };
+  void write(const Slot& slot, const float* k, const float* v);
+
+  // Page images as AttentionUnit states them.
+  void export_page(PageId page, std::span<std::byte> image) const;
+  void import_page(PageId page, std::span<const std::byte> image);
+
+ private:
+  struct TileView;
+  std::byte* tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const;
+  TileView view(std::byte* tile) const;
+  template <bool kToImage, typename Bytes>
+  void move_page(PageId page, Bytes* image) const;
+
+  AttentionGeometry geometry_;
+  std::uint32_t num_pages_;
+  std::size_t stride_, value_bytes_, tile_tokens_, tiles_per_page_, tile_bytes_;
+  Mapping memory_;
+};
+
+}  // namespace tandem::device::cpu

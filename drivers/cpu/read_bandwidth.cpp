@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ReadProbe: passes over memory in three ways (one stream per thread, four streams, four streams
+// with prefetch), in parts of 1 MiB that the team shares; the best counts.
+#include "cpu/read_bandwidth.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "cpu/kernels/stream.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::size_t kPart = std::size_t{1} << 20;
+constexpr std::size_t kQuickBytes = std::size_t{128} << 20;  // several times a last-level cache
+constexpr int kQuickPasses = 3;
+
+}  // namespace
+
+ReadProbe::ReadProbe(Team& team, std::size_t size_bytes)
+    : team_(team), memory_(size_bytes / kPart * kPart) {
+  team_.run(memory_.size_bytes() / kPart, [&](std::size_t part, std::size_t) {
+    std::memset(memory_.data() + part * kPart, static_cast<int>(part % 251) + 1, kPart);
+  });
+}
+
+double ReadProbe::measure() {
+  double best = 0;
+  std::vector<std::uint64_t> sums(memory_.size_bytes() / kPart);
+  for (const ReadPattern pattern :
+       {ReadPattern::kOneStream, ReadPattern::kFourStreams, ReadPattern::kPrefetch}) {
+    const auto start = std::chrono::steady_clock::now();
+    team_.run(sums.size(), [&](std::size_t part, std::size_t) {
+      sums[part] = read_stream(pattern, memory_.data() + part * kPart, kPart);
+    });
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    best = std::max(best, static_cast<double>(memory_.size_bytes()) / time.count());
+  }
+  return best;
+}
+
+double read_bandwidth(int num_threads) {
+  static std::mutex mutex;
+  static std::map<int, double> known;
+  const std::lock_guard lock(mutex);
+  double& bandwidth = known[num_threads];
+  if (bandwidth == 0) {
+    Team team(num_threads);
+    ReadProbe probe(team, kQuickBytes);
+    for (int pass = 0; pass < kQuickPasses; ++pass)
+      bandwidth = std::max(bandwidth, probe.measure());
+  }
+  return bandwidth;
+}
+
+}  // namespace tandem::device::cpu

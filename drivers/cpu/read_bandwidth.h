@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast the cores read memory: the roofline of decode.
+//
+// A pass reads every byte once, in the best of several patterns. read_bandwidth() measures once per
+// process and thread count (about 50 ms on 128 MiB) and remembers; ReadProbe is for benchmarks that
+// repeat it on more memory. Threads: any for read_bandwidth().
+#pragma once
+
+#include <cstddef>
+
+#include "cpu/host_memory.h"
+#include "cpu/team.h"
+
+namespace tandem::device::cpu {
+
+class ReadProbe {
+ public:
+  ReadProbe(Team& team, std::size_t size_bytes);
+
+  // Bytes per second of one pass, by the best of the ways to read that are tried.
+  double measure();
+
+ private:
+  Team& team_;
+  Mapping memory_;
+};
+
+double read_bandwidth(int num_threads);
+
+}  // namespace tandem::device::cpu

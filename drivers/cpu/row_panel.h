@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RowPanel: the running softmax of some query rows that share a KV head, from the first tile to the
+// normalised (O, LSE).
+//
+// Memory: 2 * stride + 2 floats per row, kept for the next panel. Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cpu/kernels/attention_block.h"
+
+namespace tandem::device::cpu {
+
+class RowPanel {
+ public:
+  void start(std::size_t rows, std::size_t head_dim);
+  void set_query(std::size_t row, const float* q /* [head_dim] */, float scale);
+
+  // Rows [begin, end) see the tiles, at most kMaxTiles.
+  void attend(DType type, std::size_t begin, std::size_t end, const KvTile* tiles, int num_tiles,
+              const Prefetch* next);
+
+  // A row that saw nothing gives O = 0, LSE = -inf.
+  void finish(std::size_t row, float* o /* [head_dim] */, float* lse) const;
+
+  std::size_t stride() const { return stride_; }
+
+ private:
+  std::size_t head_dim_ = 0, stride_ = 0;
+  std::vector<float> q_, acc_;     // [rows, stride]
+  std::vector<float> peak_, sum_;  // [rows]
+};
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slices of host buffers as pointers to f32, with the check that they are long enough.
+#pragma once
+
+#include <cstddef>
+
+#include "device/buffer.h"
+
+namespace tandem::device::cpu {
+
+// The first of `count` floats. Throws Error naming `what` when the slice is missing, not in host
+// memory, misaligned or too short.
+float* floats(const Slice& slice, std::size_t count, const char* what);
+
+}  // namespace tandem::device::cpu

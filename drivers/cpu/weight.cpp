@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CpuWeight: the checks of a WeightSource, and of weights in descriptors.
+#include "cpu/weight.h"
+
+#include <string>
+
+#include "common/error.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+std::string shape(std::int64_t out, std::int64_t in) {
+  return "[" + std::to_string(out) + ", " + std::to_string(in) + "]";
+}
+
+}  // namespace
+
+CpuWeight::CpuWeight(const WeightSource& source) : source_(source) {
+  if (source.data == nullptr || source.out_features <= 0 || source.in_features <= 0) {
+    throw Error("cpu", "a weight of shape " + shape(source.out_features, source.in_features) +
+                           (source.data == nullptr ? " has no data" : " is empty"));
+  }
+  if (source.dtype == DType::kI8 || source.dtype == DType::kI32) {
+    throw Error("cpu", std::string(dtype_name(source.dtype)) + " is no type of weight");
+  }
+  if (source.in_features % dtype_block_values(source.dtype) != 0) {
+    throw Error("cpu", "rows of " + std::to_string(source.in_features) +
+                           " values do not divide into blocks of " +
+                           std::string(dtype_name(source.dtype)));
+  }
+  row_bytes_ = dtype_row_bytes(source.dtype, source.in_features);
+  if (source.out_features == 1) {
+    vector_.resize(source.in_features);
+    dequantize_row(source.dtype, source.data, vector_.data(), vector_.size());
+  }
+}
+
+const CpuWeight& cpu_weight(const Weight* weight, std::int64_t out_features,
+                            std::int64_t in_features, const char* what) {
+  const auto* mine = dynamic_cast<const CpuWeight*>(weight);
+  if (mine == nullptr) {
+    throw Error("cpu", std::string(what) + " is missing or was loaded by another unit");
+  }
+  if ((out_features != 0 && mine->out_features() != out_features) ||
+      (in_features != 0 && mine->in_features() != in_features)) {
+    throw Error("cpu", std::string(what) + " has shape " +
+                           shape(mine->out_features(), mine->in_features()) + " where " +
+                           shape(out_features, in_features) + " is needed (0: any)");
+  }
+  return *mine;
+}
+
+}  // namespace tandem::device::cpu
