@@ -3,18 +3,19 @@
 // Decode attention over a paged KV pool, in OpenCL C 1.2: append, attend, merge.
 //
 // One work-group attends QUERIES query vectors of one KV head to a range of tokens in one pass over
-// K and V (online softmax, so length has no cap); ranges of a long context merge exactly afterwards.
-// Shapes are macros (see attention_program.cpp), so every loop bound but the context is a constant:
+// K and V (online softmax, so length has no cap); ranges of a long context merge exactly
+// afterwards. Shapes are macros (see attention_program.cpp), so every loop bound but the context is
+// a constant:
 //   HEAD_DIM, HEAD_STRIDE (padded to VD), PAGE_TOKENS, KV_HEADS, GROUP (query heads per KV head),
-//   QUERIES, LOCAL (work-items of a group), VT / VD (lanes along tokens / dimensions), BLOCKS (token
-//   vectors of a work-item per tile), KV_I8, PAGE_ELEMENTS, V_AT, SCALES_AT.
+//   QUERIES, LOCAL (work-items of a group), VT / VD (lanes along tokens / dimensions), BLOCKS
+//   (token vectors of a work-item per tile), KV_I8, PAGE_ELEMENTS, V_AT, SCALES_AT.
 // Layout of a page of one layer: K [KV_HEADS, HEAD_DIM, PAGE_TOKENS] (transposed: lanes are tokens,
 // so a dot product needs no reduction), V [KV_HEADS, PAGE_TOKENS, HEAD_STRIDE] (lanes are
-// dimensions), and for I8 scales [2, KV_HEADS, PAGE_TOKENS] f32. With LOCAL = 1 and wide lanes it is
-// a CPU kernel, with LOCAL = 64 and one lane a GPU kernel with coalesced reads.
-// Cost per token and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES multiply-adds). Numerics: f32;
-// lanes past the range are masked before the softmax and never multiplied, so that whatever stands
-// in unused slots (NaN too) has no effect. F16 is decoded by integer shifts: no cl_khr_fp16 needed.
+// dimensions), and for I8 scales [2, KV_HEADS, PAGE_TOKENS] f32. With LOCAL = 1 and wide lanes it
+// is a CPU kernel, with LOCAL = 64 and one lane a GPU kernel with coalesced reads. Cost per token
+// and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES multiply-adds). Numerics: f32; lanes past the
+// range are masked before the softmax and never multiplied, so that whatever stands in unused slots
+// (NaN too) has no effect. F16 is decoded by integer shifts: no cl_khr_fp16 needed.
 
 #define TILE (LOCAL * VT * BLOCKS)
 #define CHUNKS_OF_ROW (HEAD_STRIDE / VD)
@@ -96,11 +97,11 @@ float sum_16(float16 v) { return sum_8(v.lo + v.hi); }
 
 // Sign extension puts the sign where f32 has it; the exponent is then 112 too small, which the
 // multiplication mends for subnormals too. Infinity and NaN keep their mantissa.
-#define DECODE_F16(n)                                                                   \
-  CAT(FLOAT_, n) CAT(decode_f16_, n)(CAT(INT_, n) half_bits) {                          \
-    const CAT(INT_, n) bits = (half_bits << 13) & (int)0x8fffe000;                      \
-    return select(CAT(AS_FLOAT_, n)(bits) * 0x1p112f,                                   \
-                  CAT(AS_FLOAT_, n)(bits | 0x7f800000), (bits & 0x0f800000) == 0x0f800000); \
+#define DECODE_F16(n)                                                                       \
+  CAT(FLOAT_, n) CAT(decode_f16_, n)(CAT(INT_, n) half_bits) {                              \
+    const CAT(INT_, n) bits = (half_bits << 13) & (int)0x8fffe000;                          \
+    return select(CAT(AS_FLOAT_, n)(bits) * 0x1p112f, CAT(AS_FLOAT_, n)(bits | 0x7f800000), \
+                  (bits & 0x0f800000) == 0x0f800000);                                       \
   }
 #if KV_I8
 #define LOAD_KV(n, from) CAT(TO_FLOAT_, n)(CAT(LOAD_, n)(from))
@@ -219,8 +220,8 @@ void score_tile(token_lanes* scores, __local const float* queries, __global cons
     const int slot = token % PAGE_TOKENS;
     k[b] = pool + page * PAGE_ELEMENTS + head * HEAD_DIM * PAGE_TOKENS + slot;
 #if KV_I8
-    scale[b] = CAT(LOAD_, VT)(scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT + head * PAGE_TOKENS +
-                              slot);
+    scale[b] =
+        CAT(LOAD_, VT)(scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT + head * PAGE_TOKENS + slot);
 #endif
   }
   for (int i = 0; i < BLOCKS * QUERIES; ++i) scores[i] = 0.0f;
@@ -282,8 +283,8 @@ void soften_tile(token_lanes* scores, token_lanes* sum, float* peak, float* keep
 
 // result[query][chunk] = keep * result + probabilities V over the tokens of a tile.
 void gather_tile(row_lanes* result, const float* keep, __local const float* probabilities,
-                 __global const kv_t* pool, __global const float* scales,
-                 __global const int* pages, int3 at) {
+                 __global const kv_t* pool, __global const float* scales, __global const int* pages,
+                 int3 at) {
   const int tile = at.x, head = at.z;
   const int count = min(TILE, at.y - tile);
   const int item = (int)get_local_id(0);
@@ -301,8 +302,8 @@ void gather_tile(row_lanes* result, const float* keep, __local const float* prob
       __global const kv_t* row = pool + page * PAGE_ELEMENTS + V_AT +
                                  (head * PAGE_TOKENS + slot) * HEAD_STRIDE + chunk * VD;
 #if KV_I8
-      __global const float* scale = scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT +
-                                    (KV_HEADS + head) * PAGE_TOKENS + slot;
+      __global const float* scale =
+          scales + page * (PAGE_ELEMENTS / 4) + SCALES_AT + (KV_HEADS + head) * PAGE_TOKENS + slot;
 #endif
       for (int t = 0; t < here; ++t) {
         row_lanes lanes = LOAD_KV(VD, row + t * HEAD_STRIDE);
