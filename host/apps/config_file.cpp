@@ -77,7 +77,9 @@ std::vector<std::string> with_config_file(const CLI::App& app,
   std::size_t position = 0;
   const CLI::App* command = nullptr;
   for (; position < arguments.size() && command == nullptr; ++position) {
-    const auto named = [&](const CLI::App* each) { return each->get_name() == arguments[position]; };
+    const auto named = [&](const CLI::App* each) {
+      return each->get_name() == arguments[position];
+    };
     const std::vector<const CLI::App*> found = app.get_subcommands(named);
     if (!found.empty()) command = found.front();
   }

@@ -4,7 +4,9 @@
 #include "apps/engine_service.h"
 
 #include <ctime>
+#include <nlohmann/json.hpp>
 
+#include "apps/ran_where.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -65,5 +67,21 @@ bool EngineService::healthy() const {
 }
 
 std::string EngineService::metrics_text() const { return metrics_.text(); }
+
+std::string EngineService::status_json() const {
+  const engine::EngineStatus status = runtime_.engine().status();
+  const nlohmann::json result = {
+      {"model", card_.id},
+      {"running", status.running},
+      {"waiting", status.waiting},
+      {"steps", status.steps},
+      {"prompt_tokens", status.prompt_tokens},
+      {"cached_tokens", status.cached_tokens},
+      {"generated_tokens", status.generated_tokens},
+      {"preemptions", status.preemptions},
+      {"rebuilt_sequences", status.rebuilt_sequences},
+      {"devices", ran_where_json(status, runtime_.compute_id(), runtime_.model().config())}};
+  return result.dump();
+}
 
 }  // namespace tandem::apps

@@ -26,6 +26,7 @@ class EngineService final : public server::GenerationService {
   void cancel(engine::RequestId id) override;
   bool healthy() const override;
   std::string metrics_text() const override;
+  std::string status_json() const override;
 
  private:
   Runtime& runtime_;

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 
-#include <cerrno>
+#include <atomic>
 #include <csignal>
-#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -16,6 +16,7 @@
 #include "apps/engine_service.h"
 #include "apps/runtime.h"
 #include "common/error.h"
+#include "server/auth.h"
 #include "server/http_server.h"
 
 namespace tandem::apps {
@@ -30,8 +31,8 @@ struct ServeOptions {
   std::string key_file;
   int port = 8080;
   int drain_seconds = 30;
-  int connections = 256;
-  std::uint64_t max_body_bytes = 4 << 20;
+  int read_timeout_ms = 30000;
+  int stall_timeout_ms = 30000;
 };
 
 // Blocked before any thread starts, so that only wait_for_stop() sees them.
@@ -85,6 +86,11 @@ void run(ServeOptions& options) {
       options.model_name.empty() ? runtime.model().config().name : options.model_name;
   EngineService service(runtime, metrics, name);
   options.server.port = static_cast<std::uint16_t>(options.port);
+  options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
+  options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
+  if (!options.key_file.empty()) {
+    options.server.routes.api_keys = server::load_api_keys(options.key_file);
+  }
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());
@@ -122,12 +128,36 @@ void add_serve(CLI::App& app) {
       ->add_option("--api-keys", o->key_file,
                    "file with one key per line; required on every route but /health")
       ->group("HTTP");
-  command->add_option("--max-connections", o->connections, "clients at once")
+  command
+      ->add_option("--cors-origin", o->server.routes.cors_origin,
+                   "web origin that may call from a browser (default: none)")
+      ->group("HTTP");
+  command->add_option("--io-threads", o->server.num_io_threads, "threads that parse and serialise")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group("HTTP");
+  server::http::Limits& limits = o->server.limits;
+  command->add_option("--max-connections", limits.max_connections, "clients at once")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->group("HTTP");
-  command->add_option("--max-body", o->max_body_bytes, "largest request, e.g. 4MiB")
+  command->add_option("--max-body", limits.max_body_bytes, "largest request body (default: 4MiB)")
       ->transform(CLI::AsSizeValue(false))
+      ->group("HTTP");
+  command
+      ->add_option("--max-header", limits.max_header_bytes, "largest request head (default: 16KiB)")
+      ->transform(CLI::AsSizeValue(false))
+      ->group("HTTP");
+  command
+      ->add_option("--read-timeout-ms", o->read_timeout_ms, "time a client has to send a request")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      ->add_option("--stall-timeout-ms", o->stall_timeout_ms,
+                   "a client that takes no byte for so long is dropped")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
       ->group("HTTP");
   command
       ->add_option("--drain-seconds", o->drain_seconds, "time running requests get after SIGTERM")
