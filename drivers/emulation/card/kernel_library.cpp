@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies the ELF into a fresh anonymous file (the loader tells libraries apart by file) and opens
+// that.
+#include "emulation/card/kernel_library.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace tandem::emulation {
+namespace {
+
+int copy_of(int elf) {
+  struct stat status {};
+  const int copy = memfd_create("tandem-kernel", MFD_CLOEXEC);
+  if (copy < 0 || fstat(elf, &status) != 0) throw std::runtime_error("cannot copy the kernels");
+  off_t offset = 0;
+  while (offset < status.st_size) {
+    const auto rest = static_cast<size_t>(status.st_size - offset);
+    if (sendfile(copy, elf, &offset, rest) <= 0) {
+      close(copy);
+      throw std::runtime_error("cannot copy the kernels");
+    }
+  }
+  return copy;
+}
+
+}  // namespace
+
+KernelLibrary::KernelLibrary(int elf, const std::string& kernel) {
+  const int copy = copy_of(elf);
+  handle_ = dlopen(("/proc/self/fd/" + std::to_string(copy)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char* message = handle_ == nullptr ? dlerror() : nullptr;
+  const std::string problem = message == nullptr ? "" : message;
+  close(copy);
+  if (handle_ == nullptr) throw std::runtime_error("cannot load the kernels: " + problem);
+  using Getter = const tandem_glue::KernelEntry* (*)();
+  const auto getter = reinterpret_cast<Getter>(dlsym(handle_, ("tandem_kernel_" + kernel).c_str()));
+  entry_ = getter == nullptr ? nullptr : getter();
+  if (entry_ == nullptr || entry_->version != tandem_glue::kEntryVersion) {
+    dlclose(handle_);
+    throw std::runtime_error(entry_ == nullptr ? "the bitstream holds no kernel '" + kernel + "'"
+                                               : "kernel '" + kernel +
+                                                     "' was built for another version; rebuild it");
+  }
+}
+
+KernelLibrary::~KernelLibrary() { dlclose(handle_); }
+
+}  // namespace tandem::emulation

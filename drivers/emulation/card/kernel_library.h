@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One compute unit's copy of the kernel code: a private load of the ELF, so that units share no
+// static variables.
+//
+// Errors: std::runtime_error with the loader's message. Threads: made and destroyed by the card's
+// main thread.
+#pragma once
+
+#include <string>
+
+#include "bitstreams/glue/kernel_entry.h"
+
+namespace tandem::emulation {
+
+class KernelLibrary {
+ public:
+  // `elf`: descriptor of the shared object (read, not owned). `kernel`: name of the kernel to look
+  // up.
+  KernelLibrary(int elf, const std::string& kernel);
+  ~KernelLibrary();
+  KernelLibrary(const KernelLibrary&) = delete;
+  KernelLibrary& operator=(const KernelLibrary&) = delete;
+
+  const tandem_glue::KernelEntry& entry() const { return *entry_; }
+
+ private:
+  void* handle_ = nullptr;
+  const tandem_glue::KernelEntry* entry_ = nullptr;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The unit's loop. The packet is copied before the kernel runs: the application may rewrite it once
+// it is done.
+#include "emulation/card/unit_thread.h"
+
+#include <ert.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "emulation/protocol/futex.h"
+#include "emulation/protocol/packet_state.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr std::chrono::microseconds kSpin{20};
+constexpr std::chrono::milliseconds kStopCheck{100};
+constexpr uint32_t kExecWriteReservedWords = 6;
+// Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
+constexpr size_t kStackBytes = size_t{256} << 20;
+constexpr size_t kSignalStackBytes = 64 << 10;
+
+thread_local int current_unit = -1;
+
+}  // namespace
+
+UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, int elf, const std::string& kernel)
+    : areas_(areas),
+      unit_(unit),
+      channel_(areas.shared().units[unit]),
+      library_(elf, kernel),
+      registers_(std::max<size_t>(library_.entry().register_bytes, kRegisterWords * 4)) {
+  channel_.registers[0].store(kRegisterIdle);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int code = pthread_create(&thread_, &attributes, &UnitThread::start, this);
+  pthread_attr_destroy(&attributes);
+  if (code != 0) throw std::runtime_error("cannot start the thread of a compute unit");
+}
+
+UnitThread::~UnitThread() {
+  stopping_.store(true);
+  futex_wake_all(channel_.submitted);
+  pthread_join(thread_, nullptr);
+}
+
+// Runs the unit with a signal stack of its own, so that a stack overflow is reported too.
+void* UnitThread::start(void* self) {
+  const auto signal_stack = std::make_unique<char[]>(kSignalStackBytes);
+  stack_t stack{};
+  stack.ss_sp = signal_stack.get();
+  stack.ss_size = kSignalStackBytes;
+  sigaltstack(&stack, nullptr);
+  static_cast<UnitThread*>(self)->run();
+  stack.ss_flags = SS_DISABLE;
+  sigaltstack(&stack, nullptr);
+  return nullptr;
+}
+
+bool UnitThread::busy() const {
+  return channel_.finished.load(std::memory_order_acquire) !=
+         channel_.submitted.load(std::memory_order_acquire);
+}
+
+int UnitThread::current() { return current_unit; }
+
+void UnitThread::run() {
+  current_unit = static_cast<int>(unit_);
+  uint32_t next = channel_.finished.load();
+  while (!stopping_.load()) {
+    if (channel_.submitted.load(std::memory_order_acquire) == next) {
+      if (spin_while_equal(channel_.submitted, next, kSpin)) continue;
+      channel_.asleep.store(1);
+      if (channel_.submitted.load() == next) futex_wait(channel_.submitted, next, kStopCheck);
+      channel_.asleep.store(0);
+      continue;
+    }
+    run_entry(channel_.ring[next % kRingEntries]);
+    channel_.finished.store(++next, std::memory_order_release);
+    SharedState& shared = areas_.shared();
+    shared.completions.fetch_add(1);
+    if (shared.waiters.load() != 0) futex_wake_all(shared.completions);
+  }
+}
+
+void UnitThread::run_entry(RingEntry& entry) {
+  EntryState expected = EntryState::kQueued;
+  if (!entry.state.compare_exchange_strong(expected, EntryState::kRunning)) return;
+  uint32_t* header = reinterpret_cast<uint32_t*>(areas_.packets.data() + entry.packet_offset);
+  const bool valid = load_registers(entry);
+  if (valid) {
+    set_packet_state(header, ERT_CMD_STATE_RUNNING);
+    call_kernel();
+  }
+  expected = EntryState::kRunning;
+  if (!entry.state.compare_exchange_strong(expected, EntryState::kDone)) return;
+  set_packet_state(header, valid ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+}
+
+// Fills registers_ from the packet; false when the packet is malformed.
+bool UnitThread::load_registers(const RingEntry& entry) {
+  const uint64_t offset = entry.packet_offset;
+  if (offset % 4 != 0 || offset > kPacketAreaBytes ||
+      entry.packet_bytes > kPacketAreaBytes - offset ||
+      entry.packet_bytes < sizeof(ert_start_kernel_cmd)) {
+    return false;
+  }
+  const auto* words = reinterpret_cast<const uint32_t*>(areas_.packets.data() + offset);
+  ert_start_kernel_cmd command;
+  std::memcpy(&command, words, sizeof(command));
+  const uint32_t num_masks = 1 + command.extra_cu_masks;
+  if (command.count < num_masks || (1u + command.count) * 4 > entry.packet_bytes) return false;
+  const uint32_t* payload = words + 1 + num_masks;
+  const uint32_t num_words = command.count - num_masks;
+  std::fill(registers_.begin(), registers_.end(), 0);
+  if (command.opcode == ERT_START_CU) {
+    const size_t bytes = std::min<size_t>(num_words * 4, registers_.size());
+    std::memcpy(registers_.data(), payload, bytes);
+    return true;
+  }
+  const uint32_t first = command.opcode == ERT_EXEC_WRITE ? kExecWriteReservedWords : 0;
+  for (uint32_t word = first; word + 1 < num_words; word += 2) {
+    const uint64_t at = payload[word];
+    if (at + 4 > registers_.size()) return false;
+    std::memcpy(registers_.data() + at, &payload[word + 1], 4);
+  }
+  return true;
+}
+
+void UnitThread::call_kernel() {
+  const auto begin = Clock::now();
+  channel_.registers[0].store(kRegisterStart);
+  library_.entry().call(registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()));
+  channel_.registers[0].store(kRegisterDone | kRegisterIdle | kRegisterReady);
+  const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
+  channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),
+                                        std::memory_order_relaxed);
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A compute unit: a thread that takes commands from its ring, runs the kernel and reports
+// completion.
+//
+// Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (offset, value
+// pairs). A malformed packet ends in state ERROR. Latency: the thread spins for a moment after each
+// command, then sleeps on the ring's futex. Threads: made, stopped and destroyed by the card's main
+// thread. busy() is true while a kernel runs.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "emulation/card/kernel_library.h"
+#include "emulation/protocol/shared_area.h"
+#include "emulation/protocol/shared_state.h"
+
+namespace tandem::emulation {
+
+struct CardAreas {
+  SharedArea state;
+  SharedArea packets;
+  SharedArea device;
+  SharedState& shared() const { return *reinterpret_cast<SharedState*>(state.data()); }
+};
+
+class UnitThread {
+ public:
+  UnitThread(const CardAreas& areas, uint32_t unit, int elf, const std::string& kernel);
+  ~UnitThread();
+  UnitThread(const UnitThread&) = delete;
+  UnitThread& operator=(const UnitThread&) = delete;
+
+  bool busy() const;
+
+  // The unit whose thread is calling, -1 on other threads; safe in signal handlers.
+  static int current();
+
+ private:
+  static void* start(void* self);
+  void run();
+  void run_entry(RingEntry& entry);
+  bool load_registers(const RingEntry& entry);
+  void call_kernel();
+
+  const CardAreas& areas_;
+  const uint32_t unit_;
+  UnitChannel& channel_;
+  KernelLibrary library_;
+  std::vector<unsigned char> registers_;
+  std::atomic<bool> stopping_{false};
+  pthread_t thread_{};
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SOCK_SEQPACKET messages with SCM_RIGHTS.
+#include "emulation/protocol/control_channel.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tandem::emulation {
+namespace {
+
+constexpr size_t kMaxDescriptors = 8;
+
+}  // namespace
+
+bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors) {
+  if (text.size() > kMaxMessageBytes || descriptors.size() > kMaxDescriptors) return false;
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    const size_t bytes = sizeof(int) * descriptors.size();
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
+  }
+  for (;;) {
+    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    if (sent >= 0) return true;
+    if (errno != EINTR) return false;
+  }
+}
+
+bool receive_message(int socket, Message& message) {
+  std::string buffer(kMaxMessageBytes, '\0');
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  ssize_t count = 0;
+  do {
+    count = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+  } while (count < 0 && errno == EINTR);
+  if (count <= 0) return false;
+  message.text.assign(buffer.data(), static_cast<size_t>(count));
+  message.descriptors.clear();
+  for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
+    if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
+    const size_t descriptors = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    message.descriptors.resize(descriptors);
+    std::memcpy(message.descriptors.data(), CMSG_DATA(item), descriptors * sizeof(int));
+  }
+  return true;
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A memory area two processes share: an anonymous file (memfd) and its mapping. Pages exist once
+// they are touched.
+//
+// Errors: std::system_error when the area cannot be made or mapped. Threads: any; move-only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::emulation {
+
+class SharedArea {
+ public:
+  SharedArea() = default;
+  // Makes a new area of `size_bytes`, zero-filled.
+  static SharedArea create(const char* name, uint64_t size_bytes);
+  // Maps the area behind `descriptor`, which the object then owns.
+  static SharedArea adopt(int descriptor, uint64_t size_bytes);
+
+  SharedArea(SharedArea&& other) noexcept;
+  SharedArea& operator=(SharedArea&& other) noexcept;
+  SharedArea(const SharedArea&) = delete;
+  SharedArea& operator=(const SharedArea&) = delete;
+  ~SharedArea();
+
+  std::byte* data() const { return data_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  int descriptor() const { return descriptor_; }
+  // Gives the pages of an interval back to the system; they read as zero afterwards.
+  void discard(uint64_t offset, uint64_t size_bytes) const;
+
+ private:
+  void map(const char* what);
+
+  int descriptor_ = -1;
+  uint64_t size_bytes_ = 0;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands of a card: into a ring, out by completion, abort or failure; and the wait for any
+// completion.
+#include <ert.h>
+
+#include <cerrno>
+
+#include "emulation/protocol/futex.h"
+#include "emulation/protocol/packet_state.h"
+#include "emulation/xrt_shim/card.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr std::chrono::microseconds kWaitSpin{20};
+constexpr uint32_t kRegisterPacketWords =
+    kAllocationGranule / 4 - 2;  // one page with header and mask
+
+// The completion count that the calling thread was last told of, per card. Each thread has its own,
+// so a completion that one thread consumes is never lost for another.
+uint32_t& seen_completions(uint64_t card_identity) {
+  thread_local std::vector<std::pair<uint64_t, uint32_t>> seen;
+  for (auto& [identity, count] : seen) {
+    if (identity == card_identity) return count;
+  }
+  return seen.emplace_back(card_identity, 0).second;
+}
+
+uint32_t queued(const UnitChannel& channel) {
+  return channel.submitted.load(std::memory_order_relaxed) -
+         channel.finished.load(std::memory_order_relaxed);
+}
+
+bool sleep_until_changed(SharedState& state, uint32_t seen, std::chrono::milliseconds timeout) {
+  const bool bounded = timeout >= std::chrono::milliseconds::zero();
+  const auto deadline = Clock::now() + timeout;
+  bool changed = false;
+  state.waiters.fetch_add(1);
+  for (;;) {
+    changed = state.completions.load() != seen;
+    const auto rest = bounded ? deadline - Clock::now() : std::chrono::nanoseconds(-1);
+    if (changed || (bounded && rest <= std::chrono::nanoseconds::zero())) break;
+    futex_wait(state.completions, seen, rest);
+  }
+  state.waiters.fetch_sub(1);
+  return changed;
+}
+
+}  // namespace
+
+int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
+                 uint32_t packet_bytes) {
+  uint32_t chosen = units.front();
+  for (uint32_t unit : units) {
+    if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
+  }
+  UnitChannel& channel = shared().units[chosen];
+  std::unique_lock lock(ring_mutexes_[chosen]);
+  if (failed()) {
+    lock.unlock();
+    complete(packet_offset, ERT_CMD_STATE_ERROR);
+    return 0;
+  }
+  const uint32_t next = channel.submitted.load(std::memory_order_relaxed);
+  if (next - channel.finished.load(std::memory_order_acquire) >= kRingEntries) return EBUSY;
+  RingEntry& entry = channel.ring[next % kRingEntries];
+  entry.packet_offset = packet_offset;
+  entry.packet_bytes = packet_bytes;
+  entry.state.store(EntryState::kQueued, std::memory_order_release);
+  channel.submitted.store(next + 1);
+  if (channel.asleep.load() != 0) futex_wake_all(channel.submitted);
+  return 0;
+}
+
+int Card::start_from_registers(uint32_t unit) {
+  std::lock_guard lock(register_mutex_);
+  const auto [known, is_new] = register_packets_.try_emplace(unit, 0);
+  if (is_new) {
+    const auto offset = packet_memory_.allocate(kAllocationGranule);
+    if (!offset) {
+      register_packets_.erase(known);
+      return ENOMEM;
+    }
+    known->second = *offset;
+  }
+  uint32_t* header = packet_header(known->second);
+  const uint32_t state = *header & 0xF;
+  if (!is_new && state < ERT_CMD_STATE_COMPLETED) return EBUSY;
+  auto* command = reinterpret_cast<ert_start_kernel_cmd*>(header);
+  command->header = 0;
+  command->state = ERT_CMD_STATE_NEW;
+  command->opcode = ERT_START_CU;
+  command->type = ERT_CU;
+  command->count = 1 + kRegisterPacketWords;
+  UnitChannel& channel = shared().units[unit];
+  for (uint32_t word = 0; word < kRegisterPacketWords; ++word) {
+    command->data[word] = channel.registers[word].load();
+  }
+  channel.registers[0].store(kRegisterStart);
+  return submit({unit}, known->second, kAllocationGranule);
+}
+
+bool Card::abort(uint64_t packet_offset) {
+  for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
+    UnitChannel& channel = shared().units[unit];
+    if (queued(channel) == 0) continue;
+    std::lock_guard lock(ring_mutexes_[unit]);
+    const uint32_t submitted = channel.submitted.load();
+    for (uint32_t next = channel.finished.load(); next != submitted; ++next) {
+      RingEntry& entry = channel.ring[next % kRingEntries];
+      if (entry.packet_offset != packet_offset) continue;
+      for (EntryState from : {EntryState::kQueued, EntryState::kRunning}) {
+        EntryState expected = from;
+        if (!entry.state.compare_exchange_strong(expected, EntryState::kCancelled)) continue;
+        complete(packet_offset, ERT_CMD_STATE_ABORT);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Card::complete(uint64_t packet_offset, uint32_t state) {
+  set_packet_state(packet_header(packet_offset), state);
+  announce();
+}
+
+void Card::announce() {
+  shared().completions.fetch_add(1);
+  if (shared().waiters.load() != 0) futex_wake_all(shared().completions);
+}
+
+bool Card::wait(std::chrono::milliseconds timeout) {
+  SharedState& state = shared();
+  uint32_t& seen = seen_completions(identity_);
+  bool changed = spin_while_equal(state.completions, seen, kWaitSpin);
+  if (!changed) changed = sleep_until_changed(state, seen, timeout);
+  if (changed) seen = state.completions.load();
+  return changed;
+}
+
+}  // namespace tandem::emulation

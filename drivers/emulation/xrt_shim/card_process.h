@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tandem-card process of one emulated card: started on construction, watched, ended on
+// destruction.
+//
+// A thread of its own starts the process (so that the parent-death signal is bound to the whole
+// application) and waits for its end; `on_death` then runs on that thread, once, unless the object
+// is being destroyed. The process is in a process group of its own: Ctrl-C in the terminal reaches
+// the application only. Errors: the constructor throws std::runtime_error saying what to do.
+// Threads: call() is serialised; the rest is for the owner.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <future>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tandem::emulation {
+
+class CardProcess {
+ public:
+  CardProcess(const std::string& executable, std::function<void()> on_death);
+  ~CardProcess();
+  CardProcess(const CardProcess&) = delete;
+  CardProcess& operator=(const CardProcess&) = delete;
+
+  // Sends a request and waits for the answer: empty when it was "ok", else what went wrong.
+  std::string call(const std::string& request, const std::vector<int>& descriptors);
+  pid_t process_id() const { return process_id_; }
+
+ private:
+  void run(const std::string& executable, int card_socket, std::promise<int>& started);
+  void watch();
+  void reap();
+
+  std::function<void()> on_death_;
+  std::mutex call_mutex_;
+  int socket_ = -1;
+  int stop_event_ = -1;
+  pid_t process_id_ = -1;
+  std::thread watcher_;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an xclDeviceHandle points to: a card, and the buffers this handle made.
+//
+// xclOpen makes one handle per call; handles of one card share its memory and its bitstream. A
+// buffer's device memory is an Allocation, shared with whoever imported the buffer. Host copies are
+// separate memory: without a sync neither side sees the other's writes, as on a real card. Threads:
+// any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "emulation/xrt_shim/card.h"
+
+namespace xrt_core {
+class device;
+}
+
+namespace tandem::emulation {
+
+// Device memory of a buffer; given back to the card when the last user is gone.
+class Allocation {
+ public:
+  // nullptr when there is no room in memory group `group` (in software emulation: in any bank).
+  static std::shared_ptr<Allocation> make(std::shared_ptr<Card> card, uint64_t size_bytes,
+                                          uint32_t group);
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  const Card& card() const { return *card_; }
+  uint64_t address() const { return address_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+  std::byte* data() const { return card_->device_data() + address_; }
+
+ private:
+  Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes)
+      : card_(std::move(card)), address_(address), size_bytes_(size_bytes) {}
+
+  std::shared_ptr<Card> card_;
+  uint64_t address_;
+  uint64_t size_bytes_;
+};
+
+enum class BufferKind {
+  kMirrored,    // device memory and a host copy, joined by sync
+  kDeviceOnly,  // no host copy
+  kMapped,      // the host maps the device memory itself (peer-to-peer, host-only, imported)
+  kCommand      // a command packet
+};
+
+struct Buffer {
+  BufferKind kind = BufferKind::kMirrored;
+  uint32_t flags = 0;
+  uint64_t size_bytes = 0;
+  std::shared_ptr<Allocation> memory;  // all but kCommand
+  uint64_t packet_offset = 0;          // kCommand
+  std::byte* host = nullptr;           // kMirrored, once mapped or given by the user
+  bool owns_host = false;
+};
+
+class DeviceHandle {
+ public:
+  // Throws std::exception when the card cannot be started.
+  static DeviceHandle* open(uint32_t index);
+  // The handle behind `raw` when it is an open one, else nullptr.
+  static DeviceHandle* check(void* raw);
+  // Takes the handle off the list of open ones and destroys it.
+  static void close(DeviceHandle* handle);
+
+  const std::shared_ptr<Card>& card() const { return card_; }
+
+  // XRT_NULL_BO when there is no memory. `user_memory`: the caller's host copy, or nullptr.
+  uint32_t allocate(uint64_t size_bytes, uint32_t flags, void* user_memory);
+  uint32_t adopt(std::shared_ptr<Allocation> memory, uint32_t flags);
+  void release(uint32_t id);
+  // A copy of the buffer's description; false when there is no such buffer.
+  bool find(uint32_t id, Buffer& buffer) const;
+  // Host address of the buffer, made at the first call; nullptr when it cannot be mapped.
+  void* map(uint32_t id);
+
+  // XRT's object for this device, kept alive while the handle is open.
+  std::shared_ptr<xrt_core::device> core_device;
+
+ private:
+  explicit DeviceHandle(std::shared_ptr<Card> card) : card_(std::move(card)) {}
+  ~DeviceHandle();
+  uint32_t insert(Buffer buffer);
+  void free_buffer(Buffer& buffer);
+
+  std::shared_ptr<Card> card_;
+  mutable std::mutex mutex_;
+  std::unordered_map<uint32_t, Buffer> buffers_;
+  uint32_t next_id_ = 1;
+};
+
+}  // namespace tandem::emulation

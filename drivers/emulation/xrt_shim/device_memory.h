@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Allocation of a card's memory: one free list per bank range, addresses as the kernels see them.
+//
+// First fit at multiples of 4 KiB, lowest address first; cost linear in the number of free pieces.
+// Threads: any (one mutex).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+namespace tandem::emulation {
+
+constexpr uint64_t kAllocationGranule = 4096;
+
+class RangeAllocator {
+ public:
+  RangeAllocator(uint64_t base, uint64_t size_bytes);
+
+  // `size_bytes` (> 0, rounded up to the granule) inside [low, high); nothing when there is no
+  // room.
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
+  std::optional<uint64_t> allocate(uint64_t size_bytes) {
+    return allocate(size_bytes, 0, ~uint64_t{0});
+  }
+  void release(uint64_t address, uint64_t size_bytes);
+  uint64_t free_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint64_t, uint64_t> free_;  // address -> size, never adjacent
+  uint64_t free_bytes_ = 0;
+};
+
+// `value` rounded up to the allocation granule; 0 when that overflows.
+uint64_t round_up_to_granule(uint64_t value);
+
+}  // namespace tandem::emulation

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// XRT's C API: submitting command packets and waiting for completions.
+#include <ert.h>
+#include <experimental/xrt-next.h>
+#include <xrt.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "emulation/xrt_shim/device_handle.h"
+
+namespace {
+
+using tandem::emulation::Buffer;
+using tandem::emulation::BufferKind;
+using tandem::emulation::Card;
+using tandem::emulation::DeviceHandle;
+
+constexpr uint32_t kUnitsPerMask = 32;
+
+// Compute units named by the masks of a start command.
+std::vector<uint32_t> selected_units(const Card& card, const ert_start_kernel_cmd& command) {
+  std::vector<uint32_t> units;
+  const auto program = card.program();
+  const size_t num_units = program == nullptr ? 0 : program->units.size();
+  for (uint32_t mask_index = 0; mask_index <= command.extra_cu_masks; ++mask_index) {
+    const uint32_t mask = mask_index == 0 ? command.cu_mask : command.data[mask_index - 1];
+    for (uint32_t bit = 0; bit < kUnitsPerMask; ++bit) {
+      const uint32_t unit = mask_index * kUnitsPerMask + bit;
+      if ((mask >> bit & 1) != 0 && unit < num_units) units.push_back(unit);
+    }
+  }
+  return units;
+}
+
+int start_unit(Card& card, const Buffer& packet, const ert_start_kernel_cmd& command) {
+  const uint64_t num_words = 1 + uint64_t{command.count};
+  if (num_words * 4 > packet.size_bytes || command.count <= command.extra_cu_masks) return -EINVAL;
+  const std::vector<uint32_t> units = selected_units(card, command);
+  if (units.empty()) return -EINVAL;
+  return -card.submit(units, packet.packet_offset, static_cast<uint32_t>(packet.size_bytes));
+}
+
+// Copies between two buffers of this handle; finished when it returns.
+int copy_buffers(DeviceHandle& handle, const Buffer& packet, ert_start_copybo_cmd& command) {
+  const int code = xclCopyBO(&handle, command.dst_bo_hdl, command.src_bo_hdl, command.size,
+                             ert_copybo_dst_offset(&command), ert_copybo_src_offset(&command));
+  handle.card()->complete(packet.packet_offset,
+                          code == 0 ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  return 0;
+}
+
+int abort_command(DeviceHandle& handle, const Buffer& packet, const ert_abort_cmd& command) {
+  Buffer target;
+  const bool known = handle.find(static_cast<uint32_t>(command.exec_bo_handle), target) &&
+                     target.kind == BufferKind::kCommand;
+  const bool aborted = known && handle.card()->abort(target.packet_offset);
+  handle.card()->complete(packet.packet_offset,
+                          aborted ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  return 0;
+}
+
+}  // namespace
+
+int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  Buffer packet;
+  if (handle == nullptr) return -ENODEV;
+  if (!handle->find(id, packet) || packet.kind != BufferKind::kCommand) return -EINVAL;
+  Card& card = *handle->card();
+  auto* data = card.packet_data() + packet.packet_offset;
+  auto* command = reinterpret_cast<ert_packet*>(data);
+  switch (command->opcode) {
+    case ERT_START_CU:
+    case ERT_EXEC_WRITE:
+    case ERT_START_KEY_VAL:
+      return start_unit(card, packet, *reinterpret_cast<ert_start_kernel_cmd*>(data));
+    case ERT_START_COPYBO:
+      return copy_buffers(*handle, packet, *reinterpret_cast<ert_start_copybo_cmd*>(data));
+    case ERT_ABORT:
+      return abort_command(*handle, packet, *reinterpret_cast<ert_abort_cmd*>(data));
+    case ERT_CONFIGURE:
+    case ERT_EXIT:
+    case ERT_CU_STAT:
+      card.complete(packet.packet_offset, ERT_CMD_STATE_COMPLETED);
+      return 0;
+    default:
+      return -EOPNOTSUPP;
+  }
+}
+
+int xclExecWait(xclDeviceHandle raw, int timeout_ms) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr) return -ENODEV;
+  return handle->card()->wait(std::chrono::milliseconds(timeout_ms)) ? 1 : 0;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// XRT's C API: loading bitstreams and opening contexts on compute units.
+#include <experimental/xrt-next.h>
+#include <xrt.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "bitstreams/xclbin_file.h"
+#include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/report.h"
+#include "emulation/xrt_shim/xrt_internal.h"
+
+namespace {
+
+using tandem::emulation::DeviceHandle;
+using tandem::xclbin::XclbinFile;
+
+constexpr uint64_t kMaxBitstreamBytes = uint64_t{2} << 30;
+constexpr unsigned int kVirtualUnit = 0xffffffff;  // XRT's lock on the bitstream as a whole
+
+}  // namespace
+
+int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr || top == nullptr) return -EINVAL;
+  const uint64_t length = top->m_header.m_length;
+  if (length < sizeof(axlf) || length > kMaxBitstreamBytes) return -EINVAL;
+  try {
+    const auto* bytes = reinterpret_cast<const std::byte*>(top);
+    const auto file = XclbinFile::parse({bytes, length}, "loaded xclbin");
+    const std::string problem = handle->card()->load(file);
+    if (!problem.empty()) {
+      tandem::emulation::report_error(problem);
+      return -EBUSY;
+    }
+  } catch (const std::exception& error) {
+    tandem::emulation::report_error(error.what());
+    return -EINVAL;
+  }
+  if (const auto device = xrt_core::get_userpf_device(raw)) device->register_axlf(top);
+  return 0;
+}
+
+int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int unit, bool) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr) return -ENODEV;
+  const auto program = handle->card()->program();
+  if (program == nullptr || std::memcmp(program->uuid.data(), xclbin_id, 16) != 0) return -EBUSY;
+  if (unit != kVirtualUnit && (unit & 0xffff) >= program->units.size()) return -EINVAL;
+  handle->card()->count_contexts(1);
+  return 0;
+}
+
+int xclCloseContext(xclDeviceHandle raw, const xuid_t, unsigned int) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr) return -ENODEV;
+  handle->card()->count_contexts(-1);
+  return 0;
+}
+
+int xclIPName2Index(xclDeviceHandle raw, const char* name) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  const auto program = handle == nullptr ? nullptr : handle->card()->program();
+  if (program == nullptr || name == nullptr) return -ENODEV;
+  for (size_t unit = 0; unit < program->units.size(); ++unit) {
+    if (program->units[unit].kernel + ":" + program->units[unit].name == name) {
+      return static_cast<int>(unit);
+    }
+  }
+  return -ENOENT;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "emulation/xrt_shim/report.h"
+
+#include <experimental/xrt_message.h>
+
+namespace tandem::emulation {
+
+void report_error(const std::string& text) {
+  xrt::message::log(xrt::message::level::error, "TANDEM", text);
+}
+
+void report_warning(const std::string& text) {
+  xrt::message::log(xrt::message::level::warning, "TANDEM", text);
+}
+
+}  // namespace tandem::emulation
