@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EngineRig: the random model is written once per process to the build tree's temporary folder.
+#include "host/engine/engine_rig.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <random>
+
+#include "cpu/backend.h"
+
+namespace tandem::engine {
+namespace {
+
+std::unique_ptr<model::Model> random_model() {
+  test::RandomLlama shape;
+  shape.num_layers = 2;
+  shape.width = 64;
+  shape.q_heads = 4;
+  shape.kv_heads = 2;
+  shape.head_dim = 16;
+  shape.ffn_width = 96;
+  shape.context_length = 512;
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("tandem_engine_test_" + std::to_string(getpid()) + ".gguf");
+  test::write_random_llama(path, shape, DType::kF32, 7);
+  auto model = model::load_model(path);
+  std::filesystem::remove(path);  // the mapping keeps it
+  return model;
+}
+
+}  // namespace
+
+EventSink Listener::sink() {
+  return [shared = shared_, on_event = on_event](RequestEvent event) {
+    Answer snapshot;
+    {
+      const std::lock_guard lock(shared->mutex);
+      Answer& answer = shared->answer;
+      EXPECT_FALSE(shared->ended) << "an event after the end";
+      for (const TokenOutput& token : event.tokens) {
+        answer.tokens.push_back(token.id);
+        answer.logprobs.push_back(token.logprob);
+      }
+      if (!event.prompt_logprobs.empty()) {
+        EXPECT_TRUE(answer.prompt_logprobs.empty()) << "prompt log-probabilities came twice";
+        answer.prompt_logprobs = event.prompt_logprobs;
+      }
+      answer.text += event.text;
+      ++answer.num_events;
+      if (event.finish) {
+        answer.finish = *event.finish;
+        shared->ended = true;
+      }
+      answer.last = std::move(event);
+      if (on_event) snapshot = answer;
+    }
+    shared->changed.notify_all();
+    if (on_event) on_event(snapshot);
+  };
+}
+
+Answer Listener::wait() {
+  std::unique_lock lock(shared_->mutex);
+  EXPECT_TRUE(shared_->changed.wait_for(lock, std::chrono::seconds(60), [&] {
+    return shared_->ended;
+  })) << "no end after a minute";
+  return shared_->answer;
+}
+
+void Listener::wait_tokens(std::size_t count) {
+  std::unique_lock lock(shared_->mutex);
+  EXPECT_TRUE(shared_->changed.wait_for(lock, std::chrono::seconds(60), [&] {
+    return shared_->ended || shared_->answer.tokens.size() >= count;
+  }));
+}
+
+EngineRig::EngineRig() : model_(random_model()) {
+  device_ = device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  compute_ = device_->make_compute_unit();
+}
+
+EngineRig::EngineRig(const std::string& model_path) : model_(model::load_model(model_path)) {
+  device_ = device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  compute_ = device_->make_compute_unit();
+}
+
+device::AttentionGeometry EngineRig::geometry(DType kv_dtype) const {
+  const model::ModelConfig& config = model_->config();
+  return {config.num_layers, config.q_heads, config.kv_heads, config.head_dim, 16, kv_dtype};
+}
+
+NamedUnit EngineRig::cpu_unit(std::uint32_t num_pages) const {
+  device::AttentionUnitOptions options;
+  options.geometry = geometry();
+  options.kv_bytes = device::page_image_bytes(options.geometry) * (num_pages + 1) * 4;
+  options.max_pages = num_pages;
+  auto unit = device_->make_attention_unit(options);
+  EXPECT_EQ(unit->capacity().num_pages, num_pages);
+  return {"cpu", std::move(unit)};
+}
+
+NamedUnit EngineRig::naive_unit(const std::string& id,
+                                const test::NaiveUnitOptions& options) const {
+  return {id, std::make_unique<test::NaiveAttentionUnit>(geometry(), options)};
+}
+
+std::vector<NamedUnit> EngineRig::cpu_units(std::initializer_list<std::uint32_t> pages) const {
+  std::vector<NamedUnit> units;
+  for (const std::uint32_t num_pages : pages) units.push_back(cpu_unit(num_pages));
+  return units;
+}
+
+std::unique_ptr<Engine> EngineRig::engine(std::vector<NamedUnit> units,
+                                          const EngineOptions& options,
+                                          std::function<NamedUnit()> make_fallback,
+                                          trace::Metrics* metrics) {
+  return std::make_unique<Engine>(*model_, *compute_, std::move(units), options,
+                                  std::move(make_fallback), metrics);
+}
+
+std::vector<model::TokenId> EngineRig::prompt(std::size_t length, std::uint32_t seed) const {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<model::TokenId> id(3, model_->config().vocab_size - 1);
+  std::vector<model::TokenId> tokens(length);
+  for (model::TokenId& token : tokens) token = id(random);
+  return tokens;
+}
+
+Request greedy(std::vector<model::TokenId> prompt, int max_tokens) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  request.ignore_eos = true;
+  return request;
+}
+
+std::vector<Answer> run_all(Engine& engine, const std::vector<Request>& requests) {
+  std::vector<Listener> listeners(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(engine.submit(requests[i], listeners[i].sink()).status, SubmitStatus::kAccepted);
+  }
+  std::vector<Answer> answers;
+  for (Listener& listener : listeners) answers.push_back(listener.wait());
+  EXPECT_EQ(pages_used(engine), 0u) << "pages leaked";
+  return answers;
+}
+
+std::uint32_t pages_used(const Engine& engine) {
+  std::uint32_t used = 0;
+  for (const UnitStatus& unit : engine.status().units) used += unit.pages_used;
+  return used;
+}
+
+}  // namespace tandem::engine
