@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <atomic>
+#include <cctype>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -56,6 +57,15 @@ void write_port_file(const std::string& path, int port) {
   std::filesystem::rename(temporary, path);
 }
 
+// "Tandem Stories" -> "tandem-stories": what clients can type.
+std::string client_name(const std::string& name) {
+  std::string result;
+  for (const unsigned char c : name) {
+    result += std::isspace(c) ? '-' : static_cast<char>(std::tolower(c));
+  }
+  return result;
+}
+
 // A second signal while draining ends the wait.
 void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& signals,
            int seconds) {
@@ -83,7 +93,7 @@ void run(ServeOptions& options) {
   trace::Metrics metrics;
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
-      options.model_name.empty() ? runtime.model().config().name : options.model_name;
+      options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
   EngineService service(runtime, metrics, name);
   options.server.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);

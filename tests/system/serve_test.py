@@ -3,6 +3,7 @@
 # The daemon as its operator meets it: start, limits, keys, drain, a card that dies, memory, bad input.
 import concurrent.futures
 import json
+import math
 import os
 import signal
 import tempfile
@@ -221,8 +222,10 @@ class GoldenTest(unittest.TestCase):
             result = run_json("perplexity", "--model", MODELS / f"{name}.gguf", "--file", MODELS / "ppl.txt",
                               "--attention", "cpu")
             self.assertEqual(result["ids"][: len(golden["ppl"]["ids"])], golden["ppl"]["ids"])
+            scored = result["nll"][: golden["ppl"]["n_scored"]]
+            ppl = math.exp(sum(scored) / len(scored))
             reference = golden["ref64"]["ppl"]
-            self.assertLess(abs(result["ppl"] / reference - 1), 0.005, f"{name}: {result['ppl']} against {reference}")
+            self.assertLess(abs(ppl / reference - 1), 0.005, f"{name}: {ppl} against {reference}")
 
 
 if __name__ == "__main__":
