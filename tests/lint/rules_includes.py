@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Includes point one way: apps -> server -> engine -> {model, planner, collectives} -> tensor -> common,
+and host -> drivers -> {gpu_kernels, fpga_hls}.
+
+A quoted include is looked up beside the file, then in the include roots; what it finds decides. Host
+code sees of the drivers only the contracts (drivers/device); a driver sees host/common, host/tensor,
+drivers/device and its own folder. Vendor headers stay inside the driver of that vendor.
+"""
+
+import posixpath
+import re
+
+from cpp_text import mask_comments
+from source_tree import C_FAMILY, Finding
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MULTILINE)
+ROOTS = ("host", "drivers", "fpga_hls", "gpu_kernels", "tests", "")
+
+LEAVES = {"common"}
+BELOW_MODEL = LEAVES | {"tensor", "trace"}
+BELOW_ENGINE = BELOW_MODEL | {"model", "planner", "collectives"}
+HOST_MAY_USE = {
+    "common": set(),
+    "tensor": LEAVES,
+    "trace": LEAVES | {"tensor"},
+    "model": BELOW_MODEL,
+    "planner": BELOW_MODEL,
+    "collectives": BELOW_MODEL,
+    "engine": BELOW_ENGINE,
+    "training": BELOW_ENGINE,
+    "server": BELOW_ENGINE | {"engine"},
+    "apps": BELOW_ENGINE | {"engine", "server", "training"},
+}
+WITHOUT_DRIVERS = {"common", "tensor"}
+CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
+
+VENDORS = (
+    ("CUDA", re.compile(r"^(cuda|cublas|cudnn|nccl|nvtx)[\w/]*\.h|^cuda/|^cub/|^cutlass/"),
+     ("drivers/cuda/", "gpu_kernels/", "host/collectives/transport/nccl/")),
+    ("XRT", re.compile(r"^(xrt/|xrt\.h|xclbin\.h|xclhal2|ert\.h|experimental/xrt_)"),
+     ("drivers/xrt/", "drivers/emulation/", "bitstreams/")),
+    ("OpenCL", re.compile(r"^CL/"), ("drivers/opencl/",)),
+)
+ANYTHING_GOES = ("tests/", "benchmarks/", "examples/")
+# Example programs beside a kernel, written against a vendor's API and nothing of ours.
+VENDOR_EXAMPLE = re.compile(r"^fpga_hls/\w+/host_\w+\.cpp$")
+# Who reads and builds xclbin files: the emulated card, and the command that makes them.
+BITSTREAM_USERS = ("drivers/emulation/", "host/apps/")
+
+
+def check(tree):
+    findings = []
+    known = set(tree.files)
+    for path in tree.with_suffix(C_FAMILY):
+        text = mask_comments(tree.text(path))
+        for match in INCLUDE.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            target = resolve(path, match[2], known)
+            message = (complaint(path, target) if target
+                       else vendor_complaint(path, match[2]))
+            if message:
+                findings.append(Finding(path, line, f'includes "{match[2]}": {message}'))
+    return findings
+
+
+def resolve(path, name, known):
+    """The file of this repository that `name` means, or None."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+    for candidate in (beside, *(posixpath.join(root, name) for root in ROOTS)):
+        if candidate in known:
+            return candidate
+    return None
+
+
+def vendor_complaint(path, name):
+    if VENDOR_EXAMPLE.match(path):
+        return None
+    for vendor, pattern, homes in VENDORS:
+        if pattern.search(name) and not path.startswith(homes + ANYTHING_GOES):
+            return f"{vendor} headers belong in {', '.join(homes)}"
+    return None
+
+
+def complaint(path, target):
+    if path.startswith(ANYTHING_GOES) or path.startswith("bitstreams/"):
+        return None
+    if target.startswith("bitstreams/") and path.startswith(BITSTREAM_USERS):
+        return None
+    top = path.split("/")[0]
+    rule = {"host": host_complaint, "drivers": driver_complaint}.get(top)
+    if rule:
+        return rule(path, target)
+    if not target.startswith(top + "/"):
+        return f"{top} uses nothing of {target.split('/')[0]}"
+    return None
+
+
+def host_complaint(path, target):
+    folder, parts = path.split("/")[1], target.split("/")
+    if folder not in HOST_MAY_USE:
+        return f"host/{folder} is not a folder of the plan; give it a place in rules_includes.py"
+    if parts[0] == "host":
+        allowed = HOST_MAY_USE[folder] | {folder}
+        return None if parts[1] in allowed else f"host/{folder} may not use host/{parts[1]}"
+    if target.startswith("drivers/device/") and folder not in WITHOUT_DRIVERS:
+        return None
+    return f"host/{folder} may not use {'/'.join(parts[:2])}"
+
+
+def driver_complaint(path, target):
+    folder = path.split("/")[1]
+    if folder.endswith(".cpp"):  # the registry names every backend
+        is_backend = re.match(r"^drivers/\w+/(backend|registry)\.h$", target)
+        return None if is_backend or target.startswith("host/common/") else "only backends are named here"
+    allowed = [f"drivers/{folder}/", "drivers/device/", "host/common/", "host/tensor/"]
+    if folder == "cuda":
+        allowed.append("gpu_kernels/")
+    if target.startswith(tuple(allowed)):
+        return None
+    if folder == "xrt" and CARD_INTERFACE.match(target):
+        return None
+    return f"drivers/{folder} may not use {'/'.join(target.split('/')[:2])}"

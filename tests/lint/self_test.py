@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lint itself: good samples pass, and each rule catches the sample that breaks it."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import rules_budgets
+import rules_format
+import rules_includes
+import rules_style
+from cpp_text import functions
+from source_tree import SourceTree
+
+HEAD = "// SPDX-License-Identifier: Apache-2.0\n//\n// A sample.\n"
+
+
+def findings(rule, files):
+    """What a rule says about a tree of these files (path -> text)."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            file = pathlib.Path(root) / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        return rule.check(SourceTree(root))
+
+
+def errors(rule, files):
+    return [f for f in findings(rule, files) if not f.is_warning]
+
+
+class FormatTest(unittest.TestCase):
+    def setUp(self):
+        if shutil.which("clang-format") is None:
+            self.skipTest("clang-format is not installed")
+
+    def test_reports_the_first_line_out_of_format(self):
+        found = errors(rules_format, {".clang-format": "BasedOnStyle: Google\n",
+                                      "a.cpp": "int a;\nint   b;\nint   c;\n", "b.cpp": "int b;\n"})
+        self.assertEqual([(f.path, f.line) for f in found], [("a.cpp", 2)])
+
+
+class IncludesTest(unittest.TestCase):
+    TREE = {path: HEAD for path in (
+        "host/common/error.h", "host/tensor/dtype.h", "host/model/graph.h", "host/engine/engine.h",
+        "host/server/http.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
+        "drivers/emulation/card/memory.h", "fpga_hls/attention_decode/abi.h",
+        "fpga_hls/attention_decode/stages.h", "gpu_kernels/gemm/gemm.h")}
+
+    def broken(self, path, name, bracket='""'):
+        line = f"#include {bracket[0]}{name}{bracket[1]}\n"
+        return [f.path for f in errors(rules_includes, {**self.TREE, path: HEAD + line})]
+
+    def test_allows_what_points_down(self):
+        for path, name in (("host/engine/a.cpp", "model/graph.h"), ("host/engine/a.cpp", "engine/engine.h"),
+                           ("host/engine/a.cpp", "device/device.h"), ("host/apps/a.cpp", "server/http.h"),
+                           ("drivers/xrt/a.cpp", "attention_decode/abi.h"),
+                           ("drivers/cuda/a.cpp", "gemm/gemm.h"), ("drivers/registry.cpp", "cpu/backend.h"),
+                           ("fpga_hls/attention_decode/a.cpp", "stages.h"),
+                           ("tests/host/a.cpp", "engine/engine.h")):
+            self.assertEqual(self.broken(path, name), [], f"{path} -> {name}")
+
+    def test_refuses_what_points_up_or_sideways(self):
+        for path, name in (("host/common/a.cpp", "tensor/dtype.h"), ("host/model/a.cpp", "engine/engine.h"),
+                           ("host/engine/a.cpp", "server/http.h"), ("host/engine/a.cpp", "xrt/card.h"),
+                           ("host/tensor/a.cpp", "device/device.h"), ("drivers/cpu/a.cpp", "model/graph.h"),
+                           ("drivers/xrt/a.cpp", "emulation/card/memory.h"),
+                           ("drivers/xrt/a.cpp", "attention_decode/stages.h"),
+                           ("drivers/cpu/a.cpp", "gemm/gemm.h"), ("gpu_kernels/gemm/a.cu", "common/error.h"),
+                           ("fpga_hls/attention_decode/a.cpp", "tensor/dtype.h"),
+                           ("drivers/device/a.cpp", "../xrt/card.h")):
+            self.assertEqual(self.broken(path, name), [path], f"{path} -> {name}")
+
+    def test_keeps_vendor_headers_in_their_driver(self):
+        for name in ("CL/cl.h", "cuda_runtime.h", "xrt/xrt_device.h"):
+            self.assertEqual(self.broken("host/engine/a.cpp", name, "<>"), ["host/engine/a.cpp"])
+        self.assertEqual(self.broken("drivers/opencl/a.cpp", "CL/cl.h", "<>"), [])
+        self.assertEqual(self.broken("fpga_hls/vector_add/host_opencl.cpp", "CL/cl.h", "<>"), [])
+        self.assertEqual(self.broken("fpga_hls/vector_add/kernel.cpp", "CL/cl.h", "<>"),
+                         ["fpga_hls/vector_add/kernel.cpp"])
+
+    def test_ignores_includes_in_comments(self):
+        self.assertEqual(self.broken("host/common/a.cpp", 'x"\n// #include "tensor/dtype.h'), [])
+
+
+class FunctionsTest(unittest.TestCase):
+    def names(self, text):
+        return [(f.name, f.num_parameters) for f in functions(text)]
+
+    def test_finds_definitions_and_counts_parameters(self):
+        self.assertEqual(self.names("""
+            namespace a { namespace {
+            template <typename T, int N>
+            std::map<T, int> f(std::map<int, T> x, int (*g)(int, int), T y = {1, 2}) { return {}; }
+            struct S : Base<int> {
+              S(int a, int b) : a_(a), b_{b}, c_{} { if (a) { b(); } }
+              bool operator()(int x) const noexcept { return [&](int y) { return y; }(x); }
+              int declared(int a, int b, int c);
+              std::vector<int> v = {1, 2, 3};
+            };
+            extern "C" {
+            void kernel() {}
+            }
+            TEST(Suite, Case) { EXPECT_EQ(1, 1); }
+            auto Class::method(int a) -> std::vector<int> { return {a}; }
+            }}"""), [("f", 3), ("S", 2), ("operator()", 1), ("kernel", 0), ("TEST", 2),
+                     ("Class::method", 1)])
+
+    def test_is_not_misled_by_text_and_preprocessor(self):
+        self.assertEqual(self.names("""
+            #define BRACE {
+            const char* a = "}{"; char b = '{'; // {
+            const char* raw = R"(  { { )";
+            #if X
+            void f(int a) {
+            #else
+            void f() {
+            #endif
+            }
+            int million = 1'000'000;
+            void g() {}"""), [("f", 1), ("g", 0)])
+
+    def test_counts_lines_from_header_to_brace(self):
+        (function,) = functions("\n\nint f(int a,\n      int b) {\n\n  return 0;\n}\n")
+        self.assertEqual((function.first_line, function.num_lines), (3, 5))
+
+
+class BudgetsTest(unittest.TestCase):
+    def test_long_files_warn_and_then_fail(self):
+        for lines, expected in ((390, []), (450, [True]), (701, [False])):
+            found = findings(rules_budgets, {"a.cpp": HEAD + "\n" * lines})
+            self.assertEqual([f.is_warning for f in found], expected)
+
+    def test_long_functions_fail_and_kernels_may_be_longer(self):
+        body = "void f() {\n" + "  g();\n" * 90 + "}\n"
+        self.assertEqual(len(errors(rules_budgets, {"host/a.cpp": body})), 1)
+        self.assertEqual(errors(rules_budgets, {"drivers/opencl/kernels/a.cl": body}), [])
+        self.assertEqual(len(errors(rules_budgets, {"a.py": "def f():\n" + "    g()\n" * 90})), 1)
+
+    def test_many_parameters_fail(self):
+        parameters = ", ".join(f"int a{i}" for i in range(9))
+        self.assertEqual(len(errors(rules_budgets, {"a.cpp": f"void f({parameters}) {{}}"})), 1)
+
+
+class StyleTest(unittest.TestCase):
+    def messages(self, path, text):
+        return [f.message for f in errors(rules_style, {path: text})]
+
+    def test_accepts_a_proper_file(self):
+        self.assertEqual(self.messages("host/a/b.h", HEAD + "#pragma once\n"), [])
+
+    def test_refuses_each_breach(self):
+        for path, text, word in (
+                ("host/a.cpp", "int a;\n", "SPDX"),
+                ("host/a.cpp", HEAD.splitlines()[0] + "\nint a;\n", "what this file is for"),
+                ("host/a.py", "import os\n", "SPDX"),
+                ("host/string_utils.cpp", HEAD, "'utils'"),
+                ("host/misc/a.cpp", HEAD, "'misc'"),
+                ("host/engine_v2.cpp", HEAD, "'v2'"),
+                ("host/a.h", HEAD + "#pragma once\nusing namespace std;\n", "using namespace"),
+                ("host/a.h", HEAD, "#pragma once"),
+                ("host/a.cpp", HEAD + "// TODO: more\n", "TODO"),
+                ("host/a.cpp", HEAD + 'const char* p = "/work/main/x";\n', "one machine"),
+                ("host/engine/a.cpp", HEAD + 'auto x = std::getenv("A");\n', "environment")):
+            found = self.messages(path, text)
+            self.assertEqual(len(found), 1, f"{path}: {found}")
+            self.assertIn(word, found[0])
+
+    def test_programs_may_read_the_environment(self):
+        self.assertEqual(self.messages("host/apps/a.cpp", HEAD + 'auto x = getenv("A");\n'), [])
+        self.assertEqual(self.messages("host/a.cpp", HEAD + "// no getenv() here\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
