@@ -74,7 +74,8 @@ struct DescriptorHeader {
   std::uint32_t q_word;  // [num_q_rows, kv_heads, group, 32 * chunks] f32
   std::uint32_t k_word;  // [num_kv_rows, kv_heads, 32 * chunks] f32
   std::uint32_t v_word;  // as k
-  std::uint32_t reserved[11];
+  std::uint32_t tag;     // comes back in the result
+  std::uint32_t reserved[10];
 };
 static_assert(sizeof(DescriptorHeader) == 2 * kWordBytes, "two words");
 
@@ -100,7 +101,8 @@ struct ResultHeader {
   std::uint32_t num_words;     // of the result, header included
   std::uint32_t kv_words_low;  // 64-byte words of K and V read to attend
   std::uint32_t kv_words_high;
-  std::uint32_t reserved[9];
+  std::uint32_t tag;  // the descriptor's: tells a result from the one before it
+  std::uint32_t reserved[8];
 };
 static_assert(sizeof(ResultHeader) == kWordBytes, "one word");
 

@@ -189,7 +189,8 @@ attend_heads:
   return tokens;
 }
 
-void write_result_header(IoWord* result, const Verdict& answer, std::uint64_t kv_words) {
+void write_result_header(IoWord* result, const Verdict& answer, std::uint64_t kv_words,
+                         std::uint32_t tag) {
   IoWord word(0);
   word[0] = kMagic;
   word[1] = kAbiVersion;
@@ -198,6 +199,7 @@ void write_result_header(IoWord* result, const Verdict& answer, std::uint64_t kv
   word[4] = answer.status == kOk ? answer.detail : 1;
   word[5] = static_cast<std::uint32_t>(kv_words);
   word[6] = static_cast<std::uint32_t>(kv_words >> 32);
+  word[7] = tag;
   result[0] = word;
 }
 
@@ -269,5 +271,5 @@ extern "C" void attention_decode(const IoWord* descriptor, IoWord* result, PoolW
       answer = verdict(kBadShape, h.operation);
     }
   }
-  write_result_header(result, answer, kv_words);
+  write_result_header(result, answer, kv_words, h.tag);
 }

@@ -62,6 +62,7 @@ inline DescriptorHeader read_header(const IoWord* descriptor) {
   h.q_word = second[2];
   h.k_word = second[3];
   h.v_word = second[4];
+  h.tag = second[5];
   return h;
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for the XRT backend in builds without XRT: enumerates nothing and says why.
+#include "common/error.h"
+#include "xrt/backend.h"
+
+namespace tandem::device {
+namespace {
+
+class AbsentXrtBackend final : public Backend {
+ public:
+  std::string_view kind() const override { return "xrt"; }
+  bool available() const override { return false; }
+  std::string unavailable_reason() const override {
+    return "built without the Xilinx Runtime; install libxrt-dev and build again";
+  }
+  std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
+  std::unique_ptr<Device> open(int, const DeviceOptions&) const override {
+    throw Error("xrt", unavailable_reason());
+  }
+};
+
+}  // namespace
+
+const Backend& xrt_backend() {
+  static const AbsentXrtBackend backend;
+  return backend;
+}
+
+}  // namespace tandem::device

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cards that the Xilinx Runtime shows. XRT finds nothing unless its environment is set up (its
+// setup script exports XILINX_XRT); that, like a machine without cards, is an empty list here.
+#include "xrt/backend.h"
+
+#include <experimental/xrt_system.h>
+#include <xrt/xrt_device.h>
+
+#include "common/error.h"
+#include "xrt/attention_unit.h"
+#include "xrt/card_table.h"
+#include "xrt/kernel_image.h"
+
+namespace tandem::device {
+namespace {
+
+using xrt_card::CardFacts;
+
+DeviceInfo describe(const xrt::device& card, int index) {
+  DeviceInfo info;
+  info.id = "xrt:" + std::to_string(index);
+  info.kind = "xrt";
+  info.name = card.get_info<xrt::info::device::name>();
+  const CardFacts facts = xrt_card::card_facts(info.name);
+  info.memory_bytes = facts.memory_bytes;
+  info.memory_bandwidth_bytes_per_s = facts.memory_bandwidth_bytes_per_s;
+  info.link_bandwidth_bytes_per_s = facts.link_bandwidth_bytes_per_s;
+  info.makes_attention = true;
+  return info;
+}
+
+class XrtDevice final : public Device {
+ public:
+  XrtDevice(int index, std::string kernel_image)
+      : card_(static_cast<unsigned>(index)),
+        info_(describe(card_, index)),
+        kernel_image_(std::move(kernel_image)) {}
+
+  const DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<ComputeUnit> make_compute_unit() override {
+    throw Error("xrt", "a card computes no dense layers; use --compute cpu");
+  }
+  std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
+    check_geometry(options.geometry);
+    return std::make_unique<xrt_card::XrtAttentionUnit>(
+        card_, xrt_card::load_kernel_image(card_, kernel_image_), options,
+        info_.link_bandwidth_bytes_per_s);
+  }
+
+ private:
+  xrt::device card_;
+  DeviceInfo info_;
+  std::string kernel_image_;
+};
+
+class XrtBackend final : public Backend {
+ public:
+  std::string_view kind() const override { return "xrt"; }
+  bool available() const override { return true; }
+  std::string unavailable_reason() const override { return ""; }
+
+  std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override {
+    std::vector<DeviceInfo> cards;
+    try {
+      const unsigned count = xrt::system::enumerate_devices();
+      for (unsigned index = 0; index < count; ++index) {
+        cards.push_back(describe(xrt::device(index), static_cast<int>(index)));
+      }
+    } catch (const std::exception&) {
+      // Cards after one that does not answer cannot be told apart from absent ones.
+    }
+    return cards;
+  }
+
+  std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
+    try {
+      return std::make_unique<XrtDevice>(index, options.kernel_image);
+    } catch (const std::exception& e) {
+      throw Error("xrt", "cannot open card " + std::to_string(index) +
+                             " (is XRT's setup script sourced?): " + e.what());
+    }
+  }
+};
+
+}  // namespace
+
+const Backend& xrt_backend() {
+  static const XrtBackend backend;
+  return backend;
+}
+
+}  // namespace tandem::device

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What XRT does not tell about a card: memory size, memory and link bandwidth, by the card's name.
+//
+// Figures are the vendor's data sheets (Alveo DS963, DS965, DS978). Pure; threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tandem::device::xrt_card {
+
+struct CardFacts {
+  std::uint64_t memory_bytes = 0;
+  double memory_bandwidth_bytes_per_s = 0;
+  double link_bandwidth_bytes_per_s = 0;
+};
+
+// All zero for a card that is not in the table.
+CardFacts card_facts(std::string_view name);
+
+}  // namespace tandem::device::xrt_card
