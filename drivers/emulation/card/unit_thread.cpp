@@ -18,7 +18,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr std::chrono::microseconds kSpin{20};
 constexpr std::chrono::milliseconds kStopCheck{100};
 constexpr uint32_t kExecWriteReservedWords = 6;
 // Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
@@ -73,9 +72,10 @@ int UnitThread::current() { return current_unit; }
 void UnitThread::run() {
   current_unit = static_cast<int>(unit_);
   uint32_t next = channel_.finished.load();
+  AdaptiveSpin spin;
   while (!stopping_.load()) {
     if (channel_.submitted.load(std::memory_order_acquire) == next) {
-      if (spin_while_equal(channel_.submitted, next, kSpin)) continue;
+      if (spin.wait(channel_.submitted, next)) continue;
       channel_.asleep.store(1);
       if (channel_.submitted.load() == next) futex_wait(channel_.submitted, next, kStopCheck);
       channel_.asleep.store(0);

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <ctime>
 
@@ -44,6 +45,17 @@ bool spin_while_equal(const std::atomic<uint32_t>& word, uint32_t seen,
     }
   } while (Clock::now() < end);
   return false;
+}
+
+bool AdaptiveSpin::wait(const std::atomic<uint32_t>& word, uint32_t seen) {
+  if (word.load(std::memory_order_acquire) != seen) return true;
+  if (budget_ < kSmallest) {
+    if (++waits_ % kProbeInterval != 0) return false;
+    budget_ = kLargest / 4;
+  }
+  const bool changed = spin_while_equal(word, seen, budget_);
+  budget_ = changed ? std::min(kLargest, budget_ * 2) : budget_ / 4;
+  return changed;
 }
 
 }  // namespace tandem::emulation

@@ -23,4 +23,20 @@ void futex_wake_all(std::atomic<uint32_t>& word);
 bool spin_while_equal(const std::atomic<uint32_t>& word, uint32_t seen,
                       std::chrono::nanoseconds duration);
 
+// Spinning that learns: the budget grows while spinning pays and falls to nothing while it does not (long kernels, long
+// pauses, no free core), where it would only keep a core from those who have work. Threads: one at a time.
+class AdaptiveSpin {
+ public:
+  // Spins until *word != seen or the budget is used up; true when it changed.
+  bool wait(const std::atomic<uint32_t>& word, uint32_t seen);
+
+ private:
+  static constexpr std::chrono::nanoseconds kLargest{20'000};
+  static constexpr std::chrono::nanoseconds kSmallest{500};
+  static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is gone
+
+  std::chrono::nanoseconds budget_ = kLargest;
+  uint32_t waits_ = 0;
+};
+
 }  // namespace tandem::emulation

@@ -13,7 +13,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr std::chrono::microseconds kWaitSpin{20};
 constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
@@ -134,7 +133,8 @@ void Card::announce() {
 bool Card::wait(std::chrono::milliseconds timeout) {
   SharedState& state = shared();
   uint32_t& seen = seen_completions(identity_);
-  bool changed = spin_while_equal(state.completions, seen, kWaitSpin);
+  thread_local AdaptiveSpin spin;
+  bool changed = spin.wait(state.completions, seen);
   if (!changed) changed = sleep_until_changed(state, seen, timeout);
   if (changed) seen = state.completions.load();
   return changed;
