@@ -48,7 +48,10 @@ class GenerationService {
   virtual void cancel(engine::RequestId id) = 0;
 
   virtual bool healthy() const = 0;
-  virtual std::string metrics_text() const = 0;
+  virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
+
+  // What runs where, as a JSON object, for GET /status.
+  virtual std::string status_json() const { return "{}"; }
 };
 
 }  // namespace tandem::server

@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <optional>
@@ -20,7 +21,7 @@ namespace tandem::server {
 namespace asio = boost::asio;
 
 struct HttpServer::Impl {
-  Impl(ServerOptions server_options, GenerationService& service, AnswerObserver observer)
+  Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),
         routes(options.routes, service),
         io(options.num_io_threads),
@@ -32,10 +33,9 @@ struct HttpServer::Impl {
     hooks->error_response = [](int status, const std::string& message) {
       return openai::error_response(openai::ApiError(status, message));
     };
-    hooks->finalize = [this, observer = std::move(observer)](const http::Request& request,
-                                                             http::Response& response) {
+    hooks->finalize = [this, metrics](const http::Request& request, http::Response& response) {
       routes.add_headers(request, response);
-      if (observer) observer(Routes::label(request), response.status);
+      if (metrics != nullptr) metrics->count_http(Routes::label(request), response.status);
       spdlog::debug("[server] {} {} {}", request.method, request.path, response.status);
     };
     listener =
@@ -60,10 +60,10 @@ struct HttpServer::Impl {
   std::shared_ptr<http::PostGate> gate;
   std::shared_ptr<http::Listener> listener;
   std::vector<std::thread> threads;
-  bool stopped = false;
+  std::atomic<bool> stopped{false};
 };
 
-HttpServer::HttpServer(ServerOptions options, GenerationService& service, AnswerObserver observer) {
+HttpServer::HttpServer(ServerOptions options, GenerationService& service, trace::Metrics* metrics) {
   const http::Limits& limits = options.limits;
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
     throw Error("server", "io threads must be between 1 and 256");
@@ -74,7 +74,7 @@ HttpServer::HttpServer(ServerOptions options, GenerationService& service, Answer
                 "limits are too small: at least 1 connection, 1024 header bytes, 1 body byte, "
                 "4096 stream buffer bytes");
   }
-  impl_ = std::make_unique<Impl>(std::move(options), service, std::move(observer));
+  impl_ = std::make_unique<Impl>(std::move(options), service, metrics);
 }
 
 HttpServer::~HttpServer() { stop(); }
@@ -98,8 +98,7 @@ bool HttpServer::drain(Deadline deadline) {
 }
 
 void HttpServer::stop() {
-  if (impl_->stopped) return;
-  impl_->stopped = true;
+  if (impl_->stopped.exchange(true)) return;
   impl_->listener->stop_accepting();
   impl_->gate->close();
   impl_->listener->abort_connections();

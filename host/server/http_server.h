@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,6 +17,7 @@
 #include "server/generation_service.h"
 #include "server/http/limits.h"
 #include "server/routes.h"
+#include "trace/metrics.h"
 
 namespace tandem::server {
 
@@ -31,12 +31,9 @@ struct ServerOptions {
 
 class HttpServer {
  public:
-  // Called for every answer with the pattern of its route and its status; any thread, must not
-  // block. May be empty.
-  using AnswerObserver = std::function<void(const std::string& route, int status)>;
-
-  // Throws Error("server", ...) when it cannot listen there or an option makes no sense.
-  HttpServer(ServerOptions options, GenerationService& service, AnswerObserver observer = {});
+  // `metrics` (may be null) counts the answers by route and status. Throws Error("server", ...)
+  // when it cannot listen there or an option makes no sense.
+  HttpServer(ServerOptions options, GenerationService& service, trace::Metrics* metrics);
   ~HttpServer();  // stop()
 
   void start();
@@ -46,7 +43,8 @@ class HttpServer {
   // True when none is left; false when the deadline passed first (then stop() ends them).
   bool drain(Deadline deadline);
 
-  // Closes what is open, cancels its requests, ends the threads. May be called twice.
+  // Closes what is open, cancels its requests, ends the threads. May be called twice, and while
+  // another thread waits in drain().
   void stop();
 
  private:

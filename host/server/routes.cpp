@@ -15,7 +15,7 @@ namespace {
 
 using openai::ApiError;
 
-enum class RouteId { kHealth, kMetrics, kModels, kModel, kCompletions, kChat };
+enum class RouteId { kHealth, kMetrics, kStatus, kModels, kModel, kCompletions, kChat };
 
 struct Route {
   RouteId id;
@@ -26,6 +26,7 @@ struct Route {
 constexpr std::array kRoutes = {
     Route{RouteId::kHealth, "/health", false},
     Route{RouteId::kMetrics, "/metrics", false},
+    Route{RouteId::kStatus, "/status", false},
     Route{RouteId::kModels, "/v1/models", false},
     Route{RouteId::kModel, "/v1/models/{id}", false},
     Route{RouteId::kCompletions, "/v1/completions", true},
@@ -140,6 +141,8 @@ void Routes::dispatch(http::Exchange& exchange) const {
     case RouteId::kMetrics:
       return exchange.respond(
           plain(service_.metrics_text(), "text/plain; version=0.0.4; charset=utf-8"));
+    case RouteId::kStatus:
+      return exchange.respond(plain(service_.status_json()));
     case RouteId::kModels:
       return exchange.respond(plain(openai::model_list_body(service_.model())));
     case RouteId::kModel:

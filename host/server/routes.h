@@ -4,6 +4,7 @@
 //
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
+//   GET  /status            what runs where, JSON
 //   GET  /v1/models         the one model; /v1/models/{id} itself or 404
 //   POST /v1/completions, /v1/chat/completions    application/json
 // HEAD goes wherever GET goes. OPTIONS answers with Allow. Cross-origin use from browsers (CORS) is

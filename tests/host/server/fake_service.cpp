@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The serving thread of FakeService. Sinks are called without the lock, as the engine calls them.
+#include "host/server/fake_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/error.h"
+
+namespace tandem::test {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+// Bytes at the end of `text` that begin a UTF-8 sequence which is not complete.
+std::size_t incomplete_tail(const std::string& text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+FakeService::FakeService(FakeBehaviour behaviour) : behaviour_(std::move(behaviour)) {
+  thread_ = std::thread([this] { serve(); });
+}
+
+FakeService::~FakeService() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::vector<model::TokenId> FakeService::tokenize(std::string_view text) const {
+  std::vector<model::TokenId> ids = {kBos};
+  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  return ids;
+}
+
+std::vector<model::TokenId> FakeService::tokenize_chat(
+    std::span<const model::ChatMessage> messages) const {
+  if (messages.front().role == "assistant") {
+    throw Error("chat", "the conversation must not begin with the assistant");
+  }
+  std::string text;
+  for (const model::ChatMessage& message : messages) {
+    text += message.role + ": " + message.content + "\n";
+  }
+  return tokenize(text + "assistant: ");
+}
+
+std::string FakeService::token_bytes(model::TokenId id) const {
+  if (id == kBos) return "<s>";
+  if (id == kEnd) return "</s>";
+  return std::string(1, static_cast<char>(id));
+}
+
+engine::SubmitResult FakeService::submit(engine::Request request, engine::EventSink sink) {
+  if (!behaviour_.unhappy_prompt.empty() && request.prompt == tokenize(behaviour_.unhappy_prompt)) {
+    throw Error("engine", "this request could never be served");
+  }
+  std::lock_guard lock(mutex_);
+  if (behaviour_.stopping) return {engine::SubmitStatus::kStopping, 0};
+  if (active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting)) {
+    return {engine::SubmitStatus::kQueueFull, 0};
+  }
+  const engine::RequestId id = next_id_++;
+  accepted_.push_back(request);
+  Active& active = active_[id];
+  active.id = id;
+  active.random.seed(request.sampling.seed.value_or(id));
+  active.request = std::move(request);
+  active.sink = std::move(sink);
+  changed_.notify_all();
+  return {engine::SubmitStatus::kAccepted, id};
+}
+
+void FakeService::cancel(engine::RequestId id) {
+  std::lock_guard lock(mutex_);
+  if (!active_.contains(id)) return;
+  cancelled_.insert(id);
+  changed_.notify_all();
+}
+
+std::string FakeService::metrics_text() const {
+  std::lock_guard lock(mutex_);
+  return "tandem_requests{state=\"running\"} " + std::to_string(active_.size()) + "\n";
+}
+
+void FakeService::release() {
+  std::lock_guard lock(mutex_);
+  released_ = true;
+  changed_.notify_all();
+}
+
+std::vector<engine::Request> FakeService::requests() {
+  std::lock_guard lock(mutex_);
+  return accepted_;
+}
+
+std::size_t FakeService::num_cancelled() {
+  std::lock_guard lock(mutex_);
+  return num_cancelled_;
+}
+
+std::size_t FakeService::num_running() {
+  std::lock_guard lock(mutex_);
+  return active_.size();
+}
+
+bool FakeService::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, kPatience, [&] { return active_.empty(); });
+}
+
+bool FakeService::held(const Active& active) const {
+  return !released_ && behaviour_.hold_after >= 0 && active.produced >= behaviour_.hold_after &&
+         !cancelled_.contains(active.id);
+}
+
+void FakeService::serve() {
+  std::unique_lock lock(mutex_);
+  engine::RequestId last = 0;
+  while (!ending_) {
+    auto at = active_.upper_bound(last);
+    while (at != active_.end() && held(at->second)) ++at;
+    if (at == active_.end()) {
+      const bool idle = std::all_of(active_.begin(), active_.end(),
+                                    [&](const auto& entry) { return held(entry.second); });
+      if (idle) changed_.wait(lock);
+      last = 0;
+      continue;
+    }
+    Active& active = at->second;
+    last = active.id;
+    engine::RequestEvent event;
+    event.id = active.id;
+    const bool done = step(active, event);
+    const engine::EventSink sink = active.sink;
+    if (done) active_.erase(at);
+    lock.unlock();
+    sink(std::move(event));
+    lock.lock();
+    if (done) changed_.notify_all();
+  }
+}
+
+int FakeService::next_token(Active& active) {
+  if (active.request.sampling.temperature > 0) {
+    return 'a' + static_cast<int>(active.random() % 26);
+  }
+  const auto size = static_cast<int>(behaviour_.reply.size());
+  if (active.produced >= size && !active.request.ignore_eos) return kEnd;
+  return static_cast<unsigned char>(behaviour_.reply[active.produced % size]);
+}
+
+// Fills the event with the next token; true when it is the last.
+bool FakeService::step(Active& active, engine::RequestEvent& event) {
+  const engine::Request& request = active.request;
+  event.prompt_tokens = static_cast<int>(request.prompt.size());
+  event.cached_tokens = event.prompt_tokens / 2;
+  event.completion_tokens = active.produced;
+  if (cancelled_.erase(active.id) > 0) {
+    ++num_cancelled_;
+    event.finish = engine::FinishReason::kCancelled;
+    return true;
+  }
+  if (behaviour_.fail_after >= 0 && active.produced >= behaviour_.fail_after) {
+    event.finish = engine::FinishReason::kError;
+    event.error = "the card is on fire";
+    return true;
+  }
+  if (!std::exchange(active.told_prompt, true) && request.prompt_logprobs) {
+    event.prompt_logprobs.assign(request.prompt.size() - 1, -0.25f);
+  }
+  const int token = next_token(active);
+  const auto& stops = request.stop_tokens;
+  if (token == kEnd || std::find(stops.begin(), stops.end(), token) != stops.end()) {
+    event.text = std::exchange(active.held, {});
+    event.finish = engine::FinishReason::kStop;
+    return true;
+  }
+  engine::TokenOutput output{token, -0.5f, {}};
+  for (int i = 0; i < request.top_logprobs; ++i)
+    output.top.push_back({(token + i) % kVocab, -0.5f - static_cast<float>(i)});
+  event.tokens.push_back(std::move(output));
+  event.completion_tokens = ++active.produced;
+  active.held += static_cast<char>(token);
+  if (incomplete_tail(active.held) == 0) event.text = std::exchange(active.held, {});
+  active.text += event.text;
+  for (const std::string& stop : request.stop) {  // tests use stop texts of one token
+    const std::size_t found = event.text.find(stop);
+    if (found == std::string::npos) continue;
+    event.text.resize(found);
+    event.finish = engine::FinishReason::kStop;
+    event.stop_text = stop;
+    return true;
+  }
+  event.text.append(behaviour_.padding_bytes, '.');
+  if (active.produced < request.max_tokens) return false;
+  event.finish = engine::FinishReason::kLength;
+  return true;
+}
+
+}  // namespace tandem::test

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FakeService: a GenerationService whose tokens are bytes and whose output tests can foresee.
+//
+// Ids 0..255 are bytes, 256 is BOS ("<s>"), 257 ends. A prompt is BOS + its bytes. The output is
+// FakeBehaviour::reply, byte by byte, then the end; with ignore_eos it repeats. A request with a
+// temperature above 0 draws letters that depend on its seed alone instead. One thread serves all
+// requests in turn, one token each, as the engine does. Log-probabilities: -0.5 for the token, then
+// -1.5, -2.5, ... for the ids that follow it; -0.25 for every prompt token.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/deadline.h"
+#include "server/generation_service.h"
+
+namespace tandem::test {
+
+struct FakeBehaviour {
+  std::string model_id = "fake";
+  std::string reply = "Once upon a time.";
+  int max_request_tokens = 256;
+  int max_waiting = 1000;           // unfinished requests; beyond: kQueueFull
+  int hold_after = -1;              // tokens after which generation waits for release()
+  int fail_after = -1;              // tokens after which a request ends with kError
+  bool stopping = false;            // kStopping
+  std::size_t padding_bytes = 0;    // of text beside every token: for slow clients
+  std::string unhappy_prompt = {};  // submit throws for it
+};
+
+class FakeService final : public server::GenerationService {
+ public:
+  static constexpr int kBos = 256, kEnd = 257, kVocab = 258;
+
+  explicit FakeService(FakeBehaviour behaviour = {});
+  ~FakeService() override;
+
+  server::ModelCard model() const override { return {behaviour_.model_id, 1700000000, 256}; }
+  int vocab_size() const override { return kVocab; }
+  int max_request_tokens() const override { return behaviour_.max_request_tokens; }
+  std::vector<model::TokenId> tokenize(std::string_view text) const override;
+  std::vector<model::TokenId> tokenize_chat(
+      std::span<const model::ChatMessage> messages) const override;
+  std::string token_bytes(model::TokenId id) const override;
+  engine::SubmitResult submit(engine::Request request, engine::EventSink sink) override;
+  void cancel(engine::RequestId id) override;
+  bool healthy() const override { return !behaviour_.stopping; }
+  std::string metrics_text() const override;
+  std::string status_json() const override { return R"({"devices":[]})"; }
+
+  void release();                           // ends hold_after for good
+  std::vector<engine::Request> requests();  // all that were accepted, in order
+  std::size_t num_cancelled();              // unfinished requests that were cancelled
+  std::size_t num_running();
+  bool wait_until_idle();  // false after a generous while
+
+ private:
+  struct Active {
+    engine::RequestId id;
+    engine::Request request;
+    engine::EventSink sink;
+    int produced = 0;
+    int unsent = 0;    // tokens of a text that is not yet whole UTF-8
+    std::string held;  // its bytes
+    std::string text;  // all of it, for stop texts
+    bool told_prompt = false;
+    std::mt19937_64 random{0};
+  };
+
+  void serve();
+  bool step(Active& active, engine::RequestEvent& event);
+  int next_token(Active& active);
+  bool held(const Active& active) const;
+
+  FakeBehaviour behaviour_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<engine::RequestId, Active> active_;
+  std::vector<engine::Request> accepted_;
+  std::set<engine::RequestId> cancelled_;
+  engine::RequestId next_id_ = 1;
+  std::size_t num_cancelled_ = 0;
+  bool released_ = false, ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tandem::test
