@@ -150,13 +150,14 @@ void CpuAttentionUnit::attend_tokens(const AttentionBatch& batch, const Attentio
   for (std::size_t tile = item.token_begin / used; tile < end; tile += kMaxTiles) {
     KvTile tiles[kMaxTiles];
     Prefetch next[kMaxTiles];
+    int num_next = 0;
     const int count = static_cast<int>(std::min<std::size_t>(kMaxTiles, end - tile));
     for (int i = 0; i < count; ++i) {
       tiles[i] = tile_at(tile + i);
       tiles[i].tokens = static_cast<int>(std::min(used, item.token_end - (tile + i) * used));
       if (tile + i + kMaxTiles < end) {
-        next[i] = {static_cast<const std::byte*>(tile_at(tile + i + kMaxTiles).k),
-                   pool_.tile_bytes()};
+        next[num_next++] = {static_cast<const std::byte*>(tile_at(tile + i + kMaxTiles).k),
+                            pool_.tile_bytes()};
       }
       if (expand) {
         float* k = worker.expanded.data() + 2 * i * matrix;
@@ -164,7 +165,8 @@ void CpuAttentionUnit::attend_tokens(const AttentionBatch& batch, const Attentio
         tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
       }
     }
-    worker.panel.attend(expand ? DType::kF32 : geometry_.kv_dtype, 0, rows, tiles, count, next);
+    worker.panel.attend(expand ? DType::kF32 : geometry_.kv_dtype, 0, rows, tiles, count, next,
+                        expand ? 0 : num_next);
   }
 }
 

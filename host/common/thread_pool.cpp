@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: one shared job, an epoch counter that workers spin on for a moment and then sleep on
-// (futex through std::atomic::wait), and an atomic index from which everyone takes parts.
+// ThreadPool: one job at a time behind a gate. Workers spin for a moment on a counter of jobs, then
+// sleep on it (futex through std::atomic::wait); a worker that finds the gate open enters, takes
+// parts from an atomic index and leaves. The caller closes the gate when no part is left and waits
+// only for those inside: a worker that the system has not scheduled in time holds nobody up.
 #include "common/thread_pool.h"
 
 #include <sched.h>
@@ -33,13 +35,15 @@ constexpr int kSpins =
 }  // namespace
 
 struct ThreadPool::State {
+  static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;  // the rest counts workers inside
+
   std::mutex caller;  // one run() at a time
   std::vector<std::thread> workers;
   const std::function<void(std::size_t)>* body = nullptr;
   std::size_t num_parts = 0;
   std::atomic<std::size_t> next{0};
-  std::atomic<std::uint32_t> epoch{0};
-  std::atomic<int> busy{0};
+  std::atomic<std::uint32_t> jobs{0};
+  std::atomic<std::uint32_t> gate{0};
   std::atomic<bool> stop{false};
   std::mutex error_mutex;
   std::exception_ptr error;
@@ -55,15 +59,23 @@ struct ThreadPool::State {
     }
   }
 
+  bool enter() {
+    std::uint32_t state = gate.load(std::memory_order_acquire);
+    while ((state & kOpen) != 0) {
+      if (gate.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
   void worker() {
-    std::uint32_t seen = 0;
-    for (;;) {
-      for (int i = 0; i < kSpins && epoch.load(std::memory_order_acquire) == seen; ++i) relax();
-      epoch.wait(seen, std::memory_order_acquire);
+    for (std::uint32_t seen = 0;;) {
+      for (int i = 0; i < kSpins && jobs.load(std::memory_order_acquire) == seen; ++i) relax();
+      jobs.wait(seen, std::memory_order_acquire);
       if (stop.load()) return;
-      seen = epoch.load(std::memory_order_acquire);
+      seen = jobs.load(std::memory_order_acquire);
+      if (!enter()) continue;
       take_parts();
-      busy.fetch_sub(1, std::memory_order_acq_rel);
+      gate.fetch_sub(1, std::memory_order_acq_rel);
     }
   }
 };
@@ -75,8 +87,8 @@ ThreadPool::ThreadPool(int num_threads) : state_(std::make_unique<State>()) {
 
 ThreadPool::~ThreadPool() {
   state_->stop = true;
-  state_->epoch.fetch_add(1);
-  state_->epoch.notify_all();
+  state_->jobs.fetch_add(1);
+  state_->jobs.notify_all();
   for (auto& worker : state_->workers) worker.join();
 }
 
@@ -94,13 +106,12 @@ void ThreadPool::run(std::size_t num_parts, const std::function<void(std::size_t
   s.num_parts = num_parts;
   s.error = nullptr;
   s.next.store(0);
-  s.busy.store(static_cast<int>(s.workers.size()), std::memory_order_release);
-  s.epoch.fetch_add(1, std::memory_order_release);
-  s.epoch.notify_all();
+  s.gate.store(State::kOpen, std::memory_order_release);
+  s.jobs.fetch_add(1, std::memory_order_release);
+  s.jobs.notify_all();
   s.take_parts();
-  // Every worker must have seen this epoch before the next one begins, so wait for all, not only
-  // for the parts.
-  for (int i = 0; s.busy.load(std::memory_order_acquire) > 0; ++i) {
+  s.gate.fetch_and(~State::kOpen, std::memory_order_acq_rel);
+  for (int i = 0; s.gate.load(std::memory_order_acquire) != 0; ++i) {
     if (i < kSpins) {
       relax();
     } else {

@@ -7,6 +7,7 @@
 // accumulators of all rows stay in registers while the tokens of all tiles pass by.
 #include "cpu/kernels/attention_block.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -29,6 +30,30 @@ constexpr std::size_t kTile = kTileTokens;
 constexpr std::size_t kParts = kTile / kLanes;  // vectors per 16 tokens
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
+// Walks over the places to prefetch, a cache line at a time and in order, which is what the
+// hardware's own prefetcher follows best. Into the second-level cache: it is used much later.
+struct Fetcher {
+  const Prefetch* next;
+  int num_next;
+  const std::byte* at = nullptr;
+  const std::byte* end = nullptr;
+
+  HWY_INLINE void line() {
+    if (at == end) {
+      if (num_next == 0) return;
+      at = next->at;
+      end = at + next->bytes;
+      ++next;
+      --num_next;
+    }
+    __builtin_prefetch(at, 0, 2);
+    at += 64;
+  }
+};
+
+template <typename T>
+constexpr std::size_t kDimsPerLine = std::max<std::size_t>(1, 64 / (kTile * sizeof(T)));
+
 // Independent chains per row, to hide the latency of multiply-add behind few rows.
 template <int kRows>
 constexpr int kChains = kRows >= 5   ? 1
@@ -36,7 +61,7 @@ constexpr int kChains = kRows >= 5   ? 1
                                      : 4;
 
 template <int kRows, typename T>
-HWY_INLINE void score_part(const AttentionRows& rows, const T* k, const Prefetch& next,
+HWY_INLINE void score_part(const AttentionRows& rows, const T* k, Fetcher* fetcher,
                            float* score /* [kRows, kMaxTiles * 16] */) {
   constexpr int kUnroll = kChains<kRows>;
   Vec sums[kUnroll][kRows];
@@ -45,8 +70,7 @@ HWY_INLINE void score_part(const AttentionRows& rows, const T* k, const Prefetch
   }
   for (std::size_t d = 0; d < rows.stride; d += kUnroll) {
     for (int u = 0; u < kUnroll; ++u) {
-      const std::size_t line = (d + u) * 64;
-      if (line < next.bytes) __builtin_prefetch(next.at + line, 0, 2);
+      if (fetcher != nullptr && u % kDimsPerLine<T> == 0) fetcher->line();
       const Vec key = load_kv(k + (d + u) * kTile);
       for (int r = 0; r < kRows; ++r) {
         sums[u][r] = hn::MulAdd(broadcast(rows.q[r * rows.stride + d + u]), key, sums[u][r]);
@@ -61,11 +85,11 @@ HWY_INLINE void score_part(const AttentionRows& rows, const T* k, const Prefetch
 }
 
 template <int kRows, typename T>
-HWY_INLINE void score_tile(const AttentionRows& rows, const KvTile& tile, const Prefetch& next,
+HWY_INLINE void score_tile(const AttentionRows& rows, const KvTile& tile, Fetcher& fetcher,
                            float* score) {
   const T* k = static_cast<const T*>(tile.k);
   for (std::size_t part = 0; part < kParts; ++part) {
-    score_part<kRows, T>(rows, k + part * kLanes, part == 0 ? next : Prefetch{},
+    score_part<kRows, T>(rows, k + part * kLanes, part == 0 ? &fetcher : nullptr,
                          score + part * kLanes);
   }
   for (int r = 0; r < kRows; ++r) {
@@ -113,7 +137,7 @@ HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles
 
 template <int kRows, int kStrip, typename T>
 HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                          std::size_t d, const float* weight) {
+                          Fetcher& fetcher, std::size_t d, const float* weight) {
   Vec acc[kRows][kStrip];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kStrip; ++c) acc[r][c] = load(rows.acc + r * rows.stride + d + c * kLanes);
@@ -122,6 +146,7 @@ HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, int nu
     const T* v = static_cast<const T*>(tiles[i].v) + d;
     const float* w = weight + i * kTile;
     for (int t = 0; t < tiles[i].tokens; ++t, v += rows.stride) {
+      for (std::size_t c = 0; c < kStrip * kLanes; c += 64 / sizeof(T)) fetcher.line();
       Vec value[kStrip];
       for (int c = 0; c < kStrip; ++c) value[c] = load_kv(v + c * kLanes);
       for (int r = 0; r < kRows; ++r) {
@@ -143,12 +168,12 @@ constexpr int kStripVectors = kRows >= 5   ? static_cast<int>(kRegisters) / 16
 
 template <int kRows, typename T>
 void attend_rows(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                 const Prefetch* next) {
+                 const Prefetch* next, int num_next) {
   if (num_tiles <= 0) return;
+  Fetcher fetcher{next, num_next};
   HWY_ALIGN float weight[kRows * kMaxTiles * kTile];
   for (int i = 0; i < num_tiles; ++i) {
-    score_tile<kRows, T>(rows, tiles[i], next == nullptr ? Prefetch{} : next[i],
-                         weight + i * kTile);
+    score_tile<kRows, T>(rows, tiles[i], fetcher, weight + i * kTile);
   }
   for (int r = 0; r < kRows; ++r) {
     soften_row(rows, r, tiles, num_tiles, weight + r * kMaxTiles * kTile);
@@ -156,31 +181,32 @@ void attend_rows(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
   constexpr int kStrip = kStripVectors<kRows>;
   std::size_t d = 0;
   for (; d + kStrip * kLanes <= rows.stride; d += kStrip * kLanes) {
-    add_strip<kRows, kStrip, T>(rows, tiles, num_tiles, d, weight);
+    add_strip<kRows, kStrip, T>(rows, tiles, num_tiles, fetcher, d, weight);
   }
-  for (; d < rows.stride; d += kLanes) add_strip<kRows, 1, T>(rows, tiles, num_tiles, d, weight);
+  for (; d < rows.stride; d += kLanes)
+    add_strip<kRows, 1, T>(rows, tiles, num_tiles, fetcher, d, weight);
 }
 
 template <typename T>
 void attend_typed(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next) {
+                  const Prefetch* next, int num_next) {
   switch (rows.rows) {
     case 1:
-      return attend_rows<1, T>(rows, tiles, num_tiles, next);
+      return attend_rows<1, T>(rows, tiles, num_tiles, next, num_next);
     case 2:
-      return attend_rows<2, T>(rows, tiles, num_tiles, next);
+      return attend_rows<2, T>(rows, tiles, num_tiles, next, num_next);
     case 3:
-      return attend_rows<3, T>(rows, tiles, num_tiles, next);
+      return attend_rows<3, T>(rows, tiles, num_tiles, next, num_next);
     case 4:
-      return attend_rows<4, T>(rows, tiles, num_tiles, next);
+      return attend_rows<4, T>(rows, tiles, num_tiles, next, num_next);
     case 5:
-      return attend_rows<5, T>(rows, tiles, num_tiles, next);
+      return attend_rows<5, T>(rows, tiles, num_tiles, next, num_next);
     case 6:
-      return attend_rows<6, T>(rows, tiles, num_tiles, next);
+      return attend_rows<6, T>(rows, tiles, num_tiles, next, num_next);
     case 7:
-      return attend_rows<7, T>(rows, tiles, num_tiles, next);
+      return attend_rows<7, T>(rows, tiles, num_tiles, next, num_next);
     default:
-      return attend_rows<8, T>(rows, tiles, num_tiles, next);
+      return attend_rows<8, T>(rows, tiles, num_tiles, next, num_next);
   }
 }
 
@@ -209,10 +235,11 @@ void expand_typed(const KvTile& tile, std::size_t stride, float* k, float* v) {
 }  // namespace
 
 void attend(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-            const Prefetch* next) {
-  if (type == DType::kF16) return attend_typed<std::uint16_t>(rows, tiles, num_tiles, next);
-  if (type == DType::kI8) return attend_typed<std::int8_t>(rows, tiles, num_tiles, next);
-  attend_typed<float>(rows, tiles, num_tiles, next);
+            const Prefetch* next, int num_next) {
+  if (type == DType::kF16)
+    return attend_typed<std::uint16_t>(rows, tiles, num_tiles, next, num_next);
+  if (type == DType::kI8) return attend_typed<std::int8_t>(rows, tiles, num_tiles, next, num_next);
+  attend_typed<float>(rows, tiles, num_tiles, next, num_next);
 }
 
 void expand(DType type, const KvTile& tile, std::size_t stride, float* k, float* v) {
@@ -231,8 +258,8 @@ HWY_EXPORT(attend);
 HWY_EXPORT(expand);
 
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next) {
-  HWY_DYNAMIC_DISPATCH(attend)(type, rows, tiles, num_tiles, next);
+                  const Prefetch* next, int num_next) {
+  HWY_DYNAMIC_DISPATCH(attend)(type, rows, tiles, num_tiles, next, num_next);
 }
 
 void expand_tile(DType type, const KvTile& tile, std::size_t stride, float* k, float* v) {

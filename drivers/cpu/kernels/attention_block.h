@@ -29,12 +29,6 @@ struct KvTile {
   int tokens = 0;                  // 1..16
 };
 
-// Memory that a later step will read: brought into the cache while this one computes.
-struct Prefetch {
-  const std::byte* at = nullptr;
-  std::size_t bytes = 0;
-};
-
 // The running state of rows: acc is not yet divided by `sum`. Start: peak -inf, sum 0, acc 0.
 struct AttentionRows {
   int rows = 0;              // 1..kMaxRows
@@ -45,9 +39,16 @@ struct AttentionRows {
   float* acc = nullptr;      // [rows, stride]
 };
 
-// type: kF32, kF16 or kI8. next: one entry per tile, or null.
+// Memory that a later step will read.
+struct Prefetch {
+  const std::byte* at = nullptr;
+  std::size_t bytes = 0;  // a multiple of 64
+};
+
+// type: kF32, kF16 or kI8. next: num_next places that are brought into the cache, in order, as many
+// bytes of them as this step reads and at the pace at which it reads.
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next);
+                  const Prefetch* next, int num_next);
 
 // Copies one tile as f32, scales applied: k [stride, 16], v [16, stride]. Slots behind tile.tokens
 // become 0.
