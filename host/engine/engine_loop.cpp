@@ -59,6 +59,7 @@ EngineLoop::EngineLoop(const model::Model& model, device::ComputeUnit& compute,
       executor_(model, compute, executor_options(options_, geometry_)) {
   for (const NamedUnit& unit : units) check_unit(unit);
   for (NamedUnit& unit : units) add_unit(std::move(unit));
+  update_limit();
 }
 
 void EngineLoop::check_unit(const NamedUnit& unit) const {
@@ -83,13 +84,15 @@ void EngineLoop::add_unit(NamedUnit unit) {
   units_.push_back(std::move(unit));
 }
 
-int EngineLoop::max_request_tokens() const {
+void EngineLoop::update_limit() {
   const auto held = static_cast<std::int64_t>(kv_.num_pages()) * geometry_.page_tokens;
-  return static_cast<int>(std::min<std::int64_t>(options_.context_length, held));
+  max_request_tokens_ = static_cast<int>(std::min<std::int64_t>(options_.context_length, held));
+  for (const auto& sequence : running_) sequence->lower_limit(max_request_tokens_);
+  for (const auto& sequence : waiting_) sequence->lower_limit(max_request_tokens_);
 }
 
 void EngineLoop::add(std::unique_ptr<Sequence> sequence) {
-  sequence->lower_limit(max_request_tokens());
+  sequence->lower_limit(max_request_tokens_);
   waiting_.push_back(std::move(sequence));
   if (!broken_.empty()) fail_all(broken_);
 }
@@ -274,8 +277,7 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
     ++totals_.rebuilt_sequences;
   }
   if (kv_.num_pages() == 0 && !replace_units()) return;
-  for (const auto& sequence : running_) sequence->lower_limit(max_request_tokens());
-  for (const auto& sequence : waiting_) sequence->lower_limit(max_request_tokens());
+  update_limit();
 }
 
 bool EngineLoop::replace_units() {
@@ -298,7 +300,7 @@ bool EngineLoop::replace_units() {
 
 // Only a lost unit makes this possible: submit() has refused what never fitted.
 void EngineLoop::refuse_what_cannot_fit() {
-  const int most = max_request_tokens();
+  const int most = max_request_tokens_;
   std::erase_if(waiting_, [&](const auto& sequence) {
     if (sequence->num_tokens() <= most) return false;
     sequence->finish(FinishReason::kError,

@@ -45,7 +45,7 @@ class EngineLoop {
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
 
-  int max_request_tokens() const;
+  int max_request_tokens() const { return max_request_tokens_; }
   int num_waiting() const { return static_cast<int>(waiting_.size()); }
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
@@ -66,6 +66,7 @@ class EngineLoop {
   void requeue(std::size_t index);
   void handle_lost(const std::vector<int>& units);
   bool replace_units();
+  void update_limit();
   void refuse_what_cannot_fit();
   void fail_all(const std::string& message);
   void break_down(const std::string& message);
@@ -84,7 +85,8 @@ class EngineLoop {
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
-  std::string broken_;  // why nothing can run any more
+  int max_request_tokens_ = 0;  // stays what it was when the last unit is lost
+  std::string broken_;          // why nothing can run any more
   EngineStatus totals_;
 
   std::vector<WaitingView> waiting_views_;

@@ -12,10 +12,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "common/error.h"
+#include "engine/step_rows.h"
 
 namespace tandem::engine {
 namespace {
@@ -27,7 +27,6 @@ using device::WaitResult;
 
 // A dense stage that takes longer than this has hung.
 constexpr auto kComputeTimeout = std::chrono::minutes(10);
-constexpr std::size_t kMaxSubBatches = 2;
 
 Slice row(const std::unique_ptr<Buffer>& buffer, std::size_t index, std::size_t width) {
   return {buffer.get(), index * width * sizeof(float)};
@@ -46,19 +45,13 @@ struct Lent {
 struct Unit {
   device::AttentionUnit* unit = nullptr;
   bool alive = true;
+  bool stuck = false;  // timed out: it still has what it was lent
   bool has_link = false;
 };
 
 struct SubBatch {
-  std::size_t row_begin = 0, num_rows = 0;
-  std::vector<RowGroup> groups;
+  const SubBatchRows* rows = nullptr;
   std::vector<std::pair<int, device::Ticket>> in_flight;  // unit, ticket
-};
-
-struct LogitRow {
-  std::size_t item;
-  int row;                // of the item
-  std::int32_t step_row;  // of the step
 };
 
 }  // namespace
@@ -77,7 +70,6 @@ struct Executor::State {
   PartialBuffers make_partials();
   bool run_layers();
   void prepare(std::span<const ExecutorItem> items);
-  void assign_rows(std::span<const ExecutorItem> items);
   bool stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
   void project(int layer, const SubBatch& sub_batch);
   bool launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
@@ -87,7 +79,7 @@ struct Executor::State {
   Slice merge(const SubBatch& sub_batch, const AttentionLayout& layout);
   void finish_layer(int layer, const SubBatch& sub_batch, Slice attention);
   void compute_logits(const LogitsSink& sink);
-  void lose(int unit, bool still_running);
+  void lose(int index);
   void land();
   void sync();
 
@@ -105,9 +97,7 @@ struct Executor::State {
 
   // Of the step that is running.
   std::array<SubBatch, kMaxSubBatches> sub_batches_;
-  std::vector<std::size_t> order_;
-  std::vector<std::int32_t> ids_, positions_;
-  std::vector<LogitRow> logit_rows_;
+  StepRows rows_;
   std::vector<int> lost_;
   bool lent_is_stuck_ = false;
 };
@@ -156,7 +146,7 @@ std::unique_ptr<Lent> Executor::State::make_lent() {
 }
 
 void Executor::State::add_unit(device::AttentionUnit& unit) {
-  units_.push_back({&unit, true, unit.capacity().link_bandwidth_bytes_per_s > 0});
+  units_.push_back({&unit, true, false, unit.capacity().link_bandwidth_bytes_per_s > 0});
   lent_->partials.push_back(make_partials());
 }
 
@@ -178,10 +168,10 @@ std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const
 }
 
 bool Executor::State::run_layers() {
-  compute_.enqueue(device::EmbedOp{weights_.embedding(), ids_, row(x_, 0, width_)});
+  compute_.enqueue(device::EmbedOp{weights_.embedding(), rows_.ids(), row(x_, 0, width_)});
   for (int layer = 0; layer <= config_.num_layers; ++layer) {
     for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
-      if (sub_batches_[i].num_rows == 0) continue;
+      if (sub_batches_[i].rows->num_rows == 0) continue;
       if (!stage(layer, sub_batches_[i], lent_->layouts[i])) return false;
     }
   }
@@ -189,50 +179,13 @@ bool Executor::State::run_layers() {
 }
 
 void Executor::State::prepare(std::span<const ExecutorItem> items) {
-  assign_rows(items);
-  const auto num_units = static_cast<int>(units_.size());
+  rows_.assign(items, options_.page_tokens);
+  TANDEM_CHECK_OP(rows_.ids().size(), <=, static_cast<std::size_t>(options_.max_rows));
   for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
-    lent_->layouts[i].build(sub_batches_[i].groups, options_.page_tokens, num_units);
+    sub_batches_[i].rows = &rows_.sub_batch(i);
+    lent_->layouts[i].build(rows_.sub_batch(i).groups, options_.page_tokens,
+                            static_cast<int>(units_.size()));
   }
-}
-
-// Rows lie by sub-batch, then by home unit, so that each unit reads a short range of q, k and v.
-void Executor::State::assign_rows(std::span<const ExecutorItem> items) {
-  const auto home = [&](const ExecutorItem& item) {
-    return home_unit({item.blocks, item.past, static_cast<int>(item.tokens.size()), 0},
-                     options_.page_tokens);
-  };
-  order_.resize(items.size());
-  std::iota(order_.begin(), order_.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order_, {}, [&](std::size_t i) { return std::pair(items[i].sub_batch, home(items[i])); });
-  ids_.clear();
-  positions_.clear();
-  logit_rows_.clear();
-  for (SubBatch& sub_batch : sub_batches_) {
-    sub_batch.groups.clear();
-    sub_batch.num_rows = 0;
-  }
-  for (const std::size_t index : order_) {
-    const ExecutorItem& item = items[index];
-    SubBatch& sub_batch = sub_batches_.at(static_cast<std::size_t>(item.sub_batch));
-    if (sub_batch.num_rows == 0) sub_batch.row_begin = ids_.size();
-    const auto num_rows = static_cast<int>(item.tokens.size());
-    sub_batch.groups.push_back(
-        {item.blocks, item.past, num_rows, static_cast<int>(sub_batch.num_rows)});
-    sub_batch.num_rows += item.tokens.size();
-    const int first_logit = item.logits == LogitRows::kAll    ? 0
-                            : item.logits == LogitRows::kLast ? num_rows - 1
-                                                              : num_rows;
-    for (int i = 0; i < num_rows; ++i) {
-      if (i >= first_logit) {
-        logit_rows_.push_back({index, i, static_cast<std::int32_t>(ids_.size())});
-      }
-      ids_.push_back(item.tokens[static_cast<std::size_t>(i)]);
-      positions_.push_back(item.past + i);
-    }
-  }
-  TANDEM_CHECK_OP(ids_.size(), <=, static_cast<std::size_t>(options_.max_rows));
 }
 
 bool Executor::State::stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
@@ -250,8 +203,8 @@ bool Executor::State::stage(int layer, SubBatch& sub_batch, const AttentionLayou
 
 void Executor::State::project(int layer, const SubBatch& sub_batch) {
   const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
-  const std::size_t begin = sub_batch.row_begin;
-  const auto rows = static_cast<std::int64_t>(sub_batch.num_rows);
+  const std::size_t begin = sub_batch.rows->row_begin;
+  const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
   const Slice normed = row(normed_, begin, width_);
   const Slice q = row(lent_->q, begin, q_width_), k = row(lent_->k, begin, kv_width_);
   compute_.enqueue(device::RmsNormOp{rows, row(x_, begin, width_), normed, w.attention_norm,
@@ -263,7 +216,7 @@ void Executor::State::project(int layer, const SubBatch& sub_batch) {
   const auto rotate = [&](int heads, Slice x) {
     const model::RopeConfig& rope = config_.rope;
     compute_.enqueue(device::RopeOp{rows, heads, config_.head_dim, x,
-                                    std::span(positions_).subspan(begin, sub_batch.num_rows),
+                                    rows_.positions().subspan(begin, sub_batch.rows->num_rows),
                                     rope.inverse_frequencies, rope.magnitude, rope.interleaved});
   };
   rotate(config_.q_heads, q);
@@ -285,7 +238,7 @@ bool Executor::State::launch(int layer, SubBatch& sub_batch, const AttentionLayo
 
 bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& batch,
                              SubBatch& sub_batch) {
-  const std::size_t begin = sub_batch.row_begin + static_cast<std::size_t>(share.row_begin);
+  const std::size_t begin = sub_batch.rows->row_begin + static_cast<std::size_t>(share.row_begin);
   const auto rows = static_cast<std::size_t>(share.row_end - share.row_begin);
   const auto q_heads = static_cast<std::size_t>(config_.q_heads);
   const PartialBuffers& partial = lent_->partials[static_cast<std::size_t>(share.unit)];
@@ -302,7 +255,7 @@ bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& bat
         units_[static_cast<std::size_t>(share.unit)].unit->submit(batch, out);
     sub_batch.in_flight.emplace_back(share.unit, ticket);
   } catch (const DeviceError&) {
-    lose(share.unit, false);
+    lose(share.unit);
     return false;
   }
   return true;
@@ -311,7 +264,7 @@ bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& bat
 void Executor::State::attend_inside_chunks(const SubBatch& sub_batch,
                                            const AttentionLayout& layout) {
   if (layout.chunks.empty()) return;
-  const std::size_t begin = sub_batch.row_begin;
+  const std::size_t begin = sub_batch.rows->row_begin;
   device::CausalAttentionOp op;
   op.chunks = layout.chunks;
   op.q_heads = config_.q_heads;
@@ -327,19 +280,19 @@ void Executor::State::attend_inside_chunks(const SubBatch& sub_batch,
   compute_.enqueue(op);
 }
 
-// Waits for what a sub-batch has in flight, host memory first. False when a unit was lost; what it
-// had not answered by then is forgotten, the tickets of others stay in flight.
+// Waits for what a sub-batch has in flight, host memory first. False when a unit was lost. Also a
+// lost unit's tickets are waited for, since only that gives back what they borrowed.
 bool Executor::State::collect(SubBatch& sub_batch) {
   bool complete = true;
   for (const bool behind_link : {false, true}) {
-    for (auto& [index, ticket] : sub_batch.in_flight) {
+    for (const auto& [index, ticket] : sub_batch.in_flight) {
       Unit& unit = units_[static_cast<std::size_t>(index)];
       if (unit.has_link != behind_link) continue;
-      const WaitResult result =
-          unit.alive ? unit.unit->wait(ticket, Deadline::after(options_.device_timeout))
-                     : WaitResult::kLost;
+      WaitResult result = WaitResult::kTimeout;
+      if (!unit.stuck) result = unit.unit->wait(ticket, Deadline::after(options_.device_timeout));
       if (result == WaitResult::kDone) continue;
-      if (unit.alive) lose(index, result == WaitResult::kTimeout);
+      unit.stuck = result == WaitResult::kTimeout;
+      lose(index);
       complete = false;
     }
   }
@@ -347,10 +300,11 @@ bool Executor::State::collect(SubBatch& sub_batch) {
   return complete;
 }
 
-void Executor::State::lose(int unit, bool still_running) {
-  units_[static_cast<std::size_t>(unit)].alive = false;
-  lost_.push_back(unit);
-  lent_is_stuck_ |= still_running;
+void Executor::State::lose(int index) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (unit.alive) lost_.push_back(index);
+  unit.alive = false;
+  lent_is_stuck_ |= unit.stuck;
 }
 
 // Ends an interrupted step: nothing is in flight any more, and nothing that a stuck unit borrowed
@@ -365,7 +319,7 @@ void Executor::State::land() {
 
 // Where the attention of the sub-batch's rows lies.
 Slice Executor::State::merge(const SubBatch& sub_batch, const AttentionLayout& layout) {
-  const std::size_t begin = sub_batch.row_begin;
+  const std::size_t begin = sub_batch.rows->row_begin;
   const auto heads = static_cast<std::size_t>(config_.q_heads);
   const auto answers_of = [&](const UnitShare& share) -> const PartialBuffers& {
     return lent_->partials[static_cast<std::size_t>(share.unit)];
@@ -387,15 +341,15 @@ Slice Executor::State::merge(const SubBatch& sub_batch, const AttentionLayout& l
         {row(causal_o_, begin, q_width_), row(causal_lse_, begin, heads), layout.chunk_rows});
   }
   const Slice out = row(attention_, begin, q_width_);
-  compute_.enqueue(device::MergeOp{static_cast<std::int64_t>(sub_batch.num_rows), config_.q_heads,
-                                   config_.head_dim, partials, out});
+  compute_.enqueue(device::MergeOp{static_cast<std::int64_t>(sub_batch.rows->num_rows),
+                                   config_.q_heads, config_.head_dim, partials, out});
   return out;
 }
 
 void Executor::State::finish_layer(int layer, const SubBatch& sub_batch, Slice attention) {
   const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
-  const std::size_t begin = sub_batch.row_begin;
-  const auto rows = static_cast<std::int64_t>(sub_batch.num_rows);
+  const std::size_t begin = sub_batch.rows->row_begin;
+  const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
   const Slice x = row(x_, begin, width_), normed = row(normed_, begin, width_);
   const Slice gate = row(gate_, begin, ffn_width_), up = row(up_, begin, ffn_width_);
   const auto linear = [&](Slice in, std::span<const device::LinearTarget> targets) {
@@ -413,10 +367,11 @@ void Executor::State::finish_layer(int layer, const SubBatch& sub_batch, Slice a
 
 void Executor::State::compute_logits(const LogitsSink& sink) {
   const auto most = static_cast<std::size_t>(options_.max_logit_rows);
+  std::span<const LogitRow> left = rows_.logit_rows();
   std::vector<std::int32_t> rows;
-  for (std::size_t begin = 0; begin < logit_rows_.size(); begin += most) {
-    const auto block =
-        std::span(logit_rows_).subspan(begin, std::min(most, logit_rows_.size() - begin));
+  while (!left.empty()) {
+    const auto block = left.first(std::min(most, left.size()));
+    left = left.subspan(block.size());
     rows.clear();
     for (const LogitRow& logit_row : block) rows.push_back(logit_row.step_row);
     const auto num_rows = static_cast<std::int64_t>(rows.size());
@@ -432,7 +387,7 @@ void Executor::State::compute_logits(const LogitsSink& sink) {
       sink(block[i].item, block[i].row, device::host_floats(row(logits_, i, vocab_), vocab_));
     }
   }
-  if (logit_rows_.empty()) sync();
+  if (rows_.logit_rows().empty()) sync();
 }
 
 void Executor::State::sync() {

@@ -24,7 +24,7 @@ namespace tandem::test {
 
 struct NaiveUnitOptions {
   std::uint32_t num_pages = 64;
-  double read_bandwidth = 1e9;
+  double read_bandwidth = 0;  // unknown
   bool has_link = true;
   std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t slow_batch = std::numeric_limits<std::uint64_t>::max();

@@ -39,7 +39,7 @@ EventSink Listener::sink() {
     {
       const std::lock_guard lock(shared->mutex);
       Answer& answer = shared->answer;
-      EXPECT_FALSE(shared->ended) << "an event after the end";
+      EXPECT_FALSE(answer.last.finish) << "an event after the end";
       for (const TokenOutput& token : event.tokens) {
         answer.tokens.push_back(token.id);
         answer.logprobs.push_back(token.logprob);
@@ -50,15 +50,14 @@ EventSink Listener::sink() {
       }
       answer.text += event.text;
       ++answer.num_events;
-      if (event.finish) {
-        answer.finish = *event.finish;
-        shared->ended = true;
-      }
+      if (event.finish) answer.finish = *event.finish;
       answer.last = std::move(event);
-      if (on_event) snapshot = answer;
+      snapshot = answer;
     }
-    shared->changed.notify_all();
     if (on_event) on_event(snapshot);
+    const std::lock_guard lock(shared->mutex);
+    shared->ended = snapshot.last.finish.has_value();
+    shared->changed.notify_all();
   };
 }
 

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a caller of the engine may rely on: ends and their reasons, limits, queueing, cancellation,
+// counts, and what happens when nothing can run any more.
+#include "engine/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cmath>
+#include <future>
+
+#include "common/error.h"
+#include "host/engine/engine_rig.h"
+
+namespace tandem::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class EngineTest : public testing::Test {
+ protected:
+  Answer run_one(const Request& request, const EngineOptions& options = {}) {
+    auto engine = rig_.engine(rig_.cpu_units({64}), options);
+    return run_all(*engine, {request}).front();
+  }
+  static std::string error_of(Engine& engine, Request request) {
+    try {
+      engine.submit(std::move(request), {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  EngineRig rig_;
+};
+
+TEST_F(EngineTest, EndsAtMaxTokens) {
+  const Answer answer = run_one(greedy(rig_.prompt(5, 1), 7));
+  EXPECT_EQ(answer.tokens.size(), 7u);
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+  EXPECT_EQ(answer.last.prompt_tokens, 5);
+  EXPECT_EQ(answer.last.completion_tokens, 7);
+  EXPECT_FALSE(answer.text.empty());
+  EXPECT_GT(answer.last.times.time_to_first_token, 0);
+  EXPECT_GE(answer.last.times.time_to_first_token, answer.last.times.prefill);
+  EXPECT_GT(answer.last.times.decode, 0);
+}
+
+TEST_F(EngineTest, ScoresAPromptWithoutGenerating) {
+  Request request = greedy(rig_.prompt(40, 1), 0);
+  request.prompt_logprobs = true;
+  const Answer answer = run_one(request);
+  EXPECT_TRUE(answer.tokens.empty());
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+  ASSERT_EQ(answer.prompt_logprobs.size(), 39u);
+  for (const float logprob : answer.prompt_logprobs) EXPECT_LT(logprob, 0);
+}
+
+TEST_F(EngineTest, ScoresAPromptAlikeInOneChunkAndInMany) {
+  Request request = greedy(rig_.prompt(90, 1), 3);
+  request.prompt_logprobs = true;
+  const Answer whole = run_one(request);
+  EngineOptions options;
+  options.max_step_tokens = 7;
+  const Answer chunks = run_one(request, options);
+  ASSERT_EQ(whole.prompt_logprobs.size(), 89u);
+  ASSERT_EQ(chunks.prompt_logprobs.size(), 89u);
+  for (std::size_t i = 0; i < 89; ++i) {
+    EXPECT_NEAR(whole.prompt_logprobs[i], chunks.prompt_logprobs[i], 1e-3);
+  }
+  EXPECT_EQ(whole.tokens, chunks.tokens);
+}
+
+TEST_F(EngineTest, ScoresAPromptAlikeThoughItIsCached) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Request request = greedy(rig_.prompt(60, 1), 2);
+  run_all(*engine, {request});
+  request.prompt_logprobs = true;
+  const Answer answer = run_all(*engine, {request}).front();
+  EXPECT_EQ(answer.prompt_logprobs.size(), 59u);
+  EXPECT_EQ(answer.last.cached_tokens, 0);
+}
+
+TEST_F(EngineTest, ReportsLogprobsOfTheTokenAndItsAlternatives) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Request request = greedy(rig_.prompt(9, 3), 4);
+  request.top_logprobs = 3;
+  std::vector<TokenOutput> outputs;
+  std::promise<void> ended;
+  engine->submit(request, [&](RequestEvent event) {
+    for (const TokenOutput& token : event.tokens) outputs.push_back(token);
+    if (event.finish) ended.set_value();
+  });
+  ended.get_future().wait();
+  ASSERT_EQ(outputs.size(), 4u);
+  for (const TokenOutput& output : outputs) {
+    ASSERT_EQ(output.top.size(), 3u);
+    EXPECT_EQ(output.top[0].id, output.id) << "greedy";
+    EXPECT_FLOAT_EQ(output.top[0].logprob, output.logprob);
+    EXPECT_GE(output.top[0].logprob, output.top[1].logprob);
+    EXPECT_GE(output.top[1].logprob, output.top[2].logprob);
+  }
+}
+
+TEST_F(EngineTest, StopsAtAStopTokenAndAtTheEndOfGeneration) {
+  const Request free = greedy(rig_.prompt(9, 3), 12);
+  const Answer all = run_one(free);
+  Request request = free;
+  request.stop_tokens = {all.tokens[5]};
+  const auto first = std::ranges::find(all.tokens, all.tokens[5]) - all.tokens.begin();
+  const Answer stopped = run_one(request);
+  EXPECT_EQ(stopped.finish, FinishReason::kStop);
+  EXPECT_EQ(stopped.tokens, std::vector(all.tokens.begin(), all.tokens.begin() + first));
+
+  request = free;
+  request.sampling.logit_bias = {{rig_.model().tokenizer().eos(), 100.0f}};
+  const Answer ignored = run_one(request);
+  EXPECT_EQ(ignored.finish, FinishReason::kLength) << "ignore_eos";
+  EXPECT_EQ(ignored.tokens.size(), 12u);
+  request.ignore_eos = false;
+  const Answer eos = run_one(request);
+  EXPECT_EQ(eos.finish, FinishReason::kStop);
+  EXPECT_TRUE(eos.tokens.empty());
+  EXPECT_EQ(eos.text, "");
+}
+
+TEST_F(EngineTest, StopsAtAStopTextAndDoesNotReturnIt) {
+  const Request free = greedy(rig_.prompt(9, 3), 30);
+  const Answer all = run_one(free);
+  ASSERT_GT(all.text.size(), 8u);
+  Request request = free;
+  request.stop = {"never in this text", all.text.substr(6, 2)};
+  const Answer stopped = run_one(request);
+  EXPECT_EQ(stopped.finish, FinishReason::kStop);
+  EXPECT_EQ(stopped.text, all.text.substr(0, all.text.find(request.stop[1])));
+  EXPECT_EQ(stopped.last.stop_text, request.stop[1]);
+  EXPECT_LT(stopped.tokens.size(), all.tokens.size());
+}
+
+TEST_F(EngineTest, ReleasesHeldBackTextAtTheEnd) {
+  const Request free = greedy(rig_.prompt(9, 3), 10);
+  const Answer all = run_one(free);
+  Request request = free;
+  request.stop = {all.text.substr(all.text.size() - 2) + "x"};
+  const Answer answer = run_one(request);
+  EXPECT_EQ(answer.text, all.text);
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+}
+
+TEST_F(EngineTest, EndsWhenTheContextIsFull) {
+  EngineOptions options;
+  options.context_length = 48;
+  const Answer answer = run_one(greedy(rig_.prompt(40, 1), 100), options);
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+  EXPECT_EQ(answer.tokens.size(), 8u);
+}
+
+TEST_F(EngineTest, EndsWhenAllPagesAreFull) {
+  auto engine = rig_.engine(rig_.cpu_units({2, 1}), {});
+  EXPECT_EQ(engine->max_request_tokens(), 48);
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(30, 1), 100)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kLength);
+  EXPECT_EQ(answer.tokens.size(), 18u);
+}
+
+TEST_F(EngineTest, RefusesAPromptThatCanNeverFitNamingBothLengths) {
+  auto engine = rig_.engine(rig_.cpu_units({4}), {});
+  EXPECT_EQ(engine->max_request_tokens(), 64);
+  EXPECT_THAT(error_of(*engine, greedy(rig_.prompt(64, 1), 1)),
+              AllOf(HasSubstr("[engine]"), HasSubstr("64"), HasSubstr("tokens")));
+  EXPECT_THAT(error_of(*engine, greedy(rig_.prompt(90, 1), 1)),
+              AllOf(HasSubstr("90"), HasSubstr("64")));
+  EXPECT_EQ(error_of(*engine, greedy(rig_.prompt(63, 1), 1)), "");
+}
+
+TEST_F(EngineTest, RefusesBadFieldsByName) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  const auto with = [&](auto change) {
+    Request request = greedy(rig_.prompt(4, 1), 4);
+    change(request);
+    return error_of(*engine, request);
+  };
+  EXPECT_THAT(with([](Request& r) { r.prompt.clear(); }), HasSubstr("prompt"));
+  EXPECT_THAT(with([](Request& r) { r.prompt[1] = 100000; }), HasSubstr("100000"));
+  EXPECT_THAT(with([](Request& r) { r.prompt[1] = -1; }), HasSubstr("-1"));
+  EXPECT_THAT(with([](Request& r) { r.max_tokens = -1; }), HasSubstr("max_tokens"));
+  EXPECT_THAT(with([](Request& r) { r.top_logprobs = 21; }), HasSubstr("top_logprobs"));
+  EXPECT_THAT(with([](Request& r) { r.stop_tokens = {-5}; }), HasSubstr("stop_tokens"));
+  EXPECT_THAT(with([](Request& r) { r.sampling.temperature = std::nanf(""); }),
+              HasSubstr("temperature"));
+}
+
+TEST_F(EngineTest, RefusesOptionsAndUnitsThatDoNotFitTheModel) {
+  const auto error_with = [&](std::vector<NamedUnit> units, const EngineOptions& options) {
+    try {
+      rig_.engine(std::move(units), options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(error_with({}, {}), HasSubstr("attention unit"));
+  EXPECT_THAT(error_with(rig_.cpu_units({4}), {.max_step_tokens = 0}),
+              HasSubstr("max_step_tokens"));
+  EXPECT_THAT(error_with(rig_.cpu_units({4}), {.context_length = 100000}),
+              AllOf(HasSubstr("100000"), HasSubstr("512")));
+  auto geometry = rig_.geometry();
+  geometry.num_layers = 5;
+  std::vector<NamedUnit> units = rig_.cpu_units({4});
+  units.push_back(
+      {"odd", std::make_unique<test::NaiveAttentionUnit>(geometry, test::NaiveUnitOptions{})});
+  EXPECT_THAT(error_with(std::move(units), {}), HasSubstr("odd"));
+  geometry = rig_.geometry(DType::kI8);
+  units = rig_.cpu_units({4});
+  units.push_back(
+      {"odd", std::make_unique<test::NaiveAttentionUnit>(geometry, test::NaiveUnitOptions{})});
+  EXPECT_THAT(error_with(std::move(units), {}), HasSubstr("KV type"));
+}
+
+TEST_F(EngineTest, SaysWhenTheQueueIsFull) {
+  EngineOptions options;
+  options.max_running = 1;
+  options.max_waiting = 2;
+  auto engine = rig_.engine(rig_.cpu_units({64}), options);
+  std::promise<void> gate;
+  auto opened = gate.get_future().share();
+  std::promise<void> reached;
+  std::atomic<bool> first{true};
+  Listener running;
+  running.on_event = [&](const Answer&) {
+    if (first.exchange(false)) {
+      reached.set_value();
+      opened.wait();  // holds the engine's thread, so that the queue cannot move
+    }
+  };
+  engine->submit(greedy(rig_.prompt(4, 1), 4), running.sink());
+  reached.get_future().wait();
+  Listener waiting[2];
+  for (Listener& listener : waiting) {
+    EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 4), listener.sink()).status,
+              SubmitStatus::kAccepted);
+  }
+  EXPECT_EQ(engine->status().waiting, 2);
+  EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 4), {}).status, SubmitStatus::kQueueFull);
+  gate.set_value();
+  for (Listener& listener : waiting) EXPECT_EQ(listener.wait().finish, FinishReason::kLength);
+}
+
+TEST_F(EngineTest, CancellationFreesPagesBeforeTheSinkHears) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Listener listener;
+  std::atomic<std::uint32_t> used_at_end{999};
+  listener.on_event = [&](const Answer& answer) {
+    if (answer.last.finish) used_at_end = pages_used(*engine);
+  };
+  const auto submitted = engine->submit(greedy(rig_.prompt(100, 1), 400), listener.sink());
+  listener.wait_tokens(3);
+  engine->cancel(submitted.id);
+  EXPECT_EQ(listener.wait().finish, FinishReason::kCancelled);
+  EXPECT_EQ(used_at_end, 0u);
+  engine->cancel(submitted.id);  // finished: ignored
+  engine->cancel(12345);         // unknown: ignored
+  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 4)}).front().tokens.size(), 4u);
+}
+
+TEST_F(EngineTest, ASinkMayCancelItsOwnRequest) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Listener listener;
+  std::atomic<RequestId> id{0};
+  listener.on_event = [&](const Answer& answer) {
+    if (answer.tokens.size() >= 5) engine->cancel(id);
+  };
+  id = engine->submit(greedy(rig_.prompt(10, 1), 450), listener.sink()).id;
+  const Answer answer = listener.wait();
+  EXPECT_EQ(answer.finish, FinishReason::kCancelled);
+  EXPECT_LT(answer.tokens.size(), 450u);
+  EXPECT_EQ(pages_used(*engine), 0u);
+}
+
+TEST_F(EngineTest, CancelsARequestThatStillWaits) {
+  EngineOptions options;
+  options.max_running = 1;
+  auto engine = rig_.engine(rig_.cpu_units({64}), options);
+  Listener running, waiting;
+  const auto first = engine->submit(greedy(rig_.prompt(10, 1), 450), running.sink());
+  const auto second = engine->submit(greedy(rig_.prompt(10, 2), 4), waiting.sink());
+  running.wait_tokens(1);
+  engine->cancel(second.id);
+  const Answer answer = waiting.wait();
+  EXPECT_EQ(answer.finish, FinishReason::kCancelled);
+  EXPECT_TRUE(answer.tokens.empty());
+  engine->cancel(first.id);
+  running.wait();
+}
+
+TEST_F(EngineTest, DrainsAndThenRefuses) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Listener listener;
+  engine->submit(greedy(rig_.prompt(4, 1), 50), listener.sink());
+  EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::seconds(60))));
+  EXPECT_EQ(listener.wait().finish, FinishReason::kLength);
+  EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 1), {}).status, SubmitStatus::kStopping);
+}
+
+TEST_F(EngineTest, DrainGivesUpAtItsDeadlineAndTheDestructorCancels) {
+  auto engine = rig_.engine(rig_.cpu_units({64}), {});
+  Listener listener;
+  std::promise<void> gate;
+  auto opened = gate.get_future().share();
+  listener.on_event = [&](const Answer&) { opened.wait(); };
+  engine->submit(greedy(rig_.prompt(4, 1), 400), listener.sink());
+  EXPECT_FALSE(engine->drain(Deadline::after(std::chrono::milliseconds(20))));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    gate.set_value();
+  });
+  engine.reset();
+  opener.join();
+  EXPECT_EQ(listener.wait().finish, FinishReason::kCancelled);
+}
+
+TEST_F(EngineTest, FailsEveryRequestWhenNoUnitLivesAndThereIsNoFallback) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {});
+  const auto answers =
+      run_all(*engine, {greedy(rig_.prompt(4, 1), 50), greedy(rig_.prompt(5, 2), 50)});
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.finish, FinishReason::kError);
+    EXPECT_THAT(answer.last.error, HasSubstr("lost"));
+    EXPECT_FALSE(answer.tokens.empty()) << "what was generated before was delivered";
+  }
+  const Answer later = run_all(*engine, {greedy(rig_.prompt(4, 1), 5)}).front();
+  EXPECT_EQ(later.finish, FinishReason::kError);
+}
+
+TEST_F(EngineTest, FailsARequestThatNoLongerFitsAfterALoss) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.cpu_unit(2));
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {});
+  EXPECT_EQ(engine->max_request_tokens(), 160);
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(60, 1), 60)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kError);
+  EXPECT_THAT(answer.last.error, HasSubstr("32"));
+  EXPECT_EQ(engine->max_request_tokens(), 32);
+  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 60)}).front().tokens.size(), 28u);
+}
+
+TEST_F(EngineTest, CountsWhatItDoes) {
+  trace::Metrics metrics;
+  auto engine = rig_.engine(rig_.cpu_units({64}), {}, {}, &metrics);
+  const Request request = greedy(rig_.prompt(40, 1), 10);
+  run_all(*engine, {request});
+  const Answer second = run_all(*engine, {request}).front();
+  EXPECT_EQ(second.last.cached_tokens, 32);
+  const EngineStatus status = engine->status();
+  EXPECT_EQ(status.prompt_tokens, 80u);
+  EXPECT_EQ(status.cached_tokens, 32u);
+  EXPECT_EQ(status.generated_tokens, 20u);
+  EXPECT_EQ(status.steps, 20u);
+  EXPECT_EQ(status.running, 0);
+  EXPECT_EQ(status.waiting, 0);
+  EXPECT_GT(status.units[0].pages_cached, 0u);
+  EXPECT_GT(status.compute.ops, 0u);
+  const std::string text = metrics.text();
+  for (const char* line :
+       {"tandem_tokens_total{kind=\"prompt\"} 80", "tandem_tokens_total{kind=\"cached\"} 32",
+        "tandem_tokens_total{kind=\"generated\"} 20",
+        "tandem_requests_finished_total{reason=\"length\"} 2",
+        "tandem_time_to_first_token_seconds_count 2", "tandem_inter_token_seconds_count 18",
+        "tandem_queue_seconds_count 2", "tandem_prefill_seconds_count 2",
+        "tandem_decode_seconds_count 2", "tandem_unit_kv_pages{state=\"used\",unit=\"cpu\"} 0",
+        "tandem_unit_alive{unit=\"cpu\"} 1", "tandem_requests{state=\"running\"} 0"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+TEST_F(EngineTest, ServesManyThreadsAtOnce) {
+  auto engine = rig_.engine(rig_.cpu_units({40, 40}), {.max_running = 8});
+  const Answer expected = run_all(*engine, {greedy(rig_.prompt(20, 5), 10)}).front();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int n = 0; n < 6; ++n) {
+        Listener listener;
+        const auto submitted = engine->submit(greedy(rig_.prompt(20, 5), 10), listener.sink());
+        if ((i + n) % 3 == 0) engine->cancel(submitted.id);
+        const Answer answer = listener.wait();
+        EXPECT_LE(engine->status().running, 8);
+        if (answer.finish == FinishReason::kCancelled) continue;
+        EXPECT_EQ(answer.tokens, expected.tokens);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pages_used(*engine), 0u);
+}
+
+}  // namespace
+}  // namespace tandem::engine

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same prompts give the same tokens however the work is placed, cut, shared or interrupted.
+//
+// The oracle is one request at a time on one CPU unit, whole prompts in one step, no prefix cache;
+// that configuration itself is held to golden values of real models in golden_test.cpp.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "host/engine/engine_rig.h"
+
+namespace tandem::engine {
+namespace {
+
+constexpr int kOutput = 24;
+
+class Equivalence : public testing::Test {
+ protected:
+  // Prompts of many lengths around the page size; two of them share a prefix of 40 tokens.
+  std::vector<Request> requests() const {
+    std::vector<Request> all;
+    const std::size_t lengths[] = {1, 2, 15, 16, 17, 31, 33, 48, 70, 100, 130, 200};
+    for (const std::size_t length : lengths) {
+      all.push_back(greedy(rig_.prompt(length, static_cast<std::uint32_t>(length)), kOutput));
+    }
+    const auto shared = rig_.prompt(40, 99);
+    for (const std::uint32_t seed : {1, 2}) {
+      auto prompt = shared;
+      for (const auto token : rig_.prompt(20, seed)) prompt.push_back(token);
+      all.push_back(greedy(prompt, kOutput));
+    }
+    all.push_back(all.back());
+    all.push_back(all.back());
+    return all;
+  }
+
+  // One at a time, the plainest configuration.
+  const std::vector<Answer>& expected() {
+    if (!expected_.empty()) return expected_;
+    EngineOptions options;
+    options.prefix_cache = false;
+    auto engine = rig_.engine(rig_.cpu_units({64}), options);
+    for (const Request& request : requests()) {
+      expected_.push_back(run_all(*engine, {request}).front());
+    }
+    return expected_;
+  }
+
+  void expect_same(std::vector<NamedUnit> units, const EngineOptions& options,
+                   bool concurrent = true) {
+    auto engine = rig_.engine(std::move(units), options);
+    std::vector<Answer> answers;
+    if (concurrent) {
+      answers = run_all(*engine, requests());
+    } else {
+      for (const Request& request : requests()) {
+        answers.push_back(run_all(*engine, {request}).front());
+      }
+    }
+    compare(answers);
+    status_ = engine->status();
+  }
+
+  void compare(const std::vector<Answer>& answers) {
+    ASSERT_EQ(answers.size(), expected().size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      EXPECT_EQ(answers[i].tokens, expected()[i].tokens) << "request " << i;
+      EXPECT_EQ(answers[i].text, expected()[i].text);
+      EXPECT_EQ(answers[i].finish, FinishReason::kLength) << answers[i].last.error;
+      EXPECT_EQ(answers[i].last.completion_tokens, kOutput);
+    }
+  }
+
+  EngineRig rig_;
+  std::vector<Answer> expected_;
+  EngineStatus status_;
+};
+
+TEST_F(Equivalence, TheRandomModelIsNotTrivial) {
+  std::set<model::TokenId> distinct;
+  for (const Answer& answer : expected()) {
+    ASSERT_EQ(answer.tokens.size(), static_cast<std::size_t>(kOutput));
+    distinct.insert(answer.tokens.begin(), answer.tokens.end());
+  }
+  EXPECT_GT(distinct.size(), 20u);
+}
+
+TEST_F(Equivalence, OfOneAndSixteenConcurrentRequests) {
+  expect_same(rig_.cpu_units({256}), {}, false);
+  expect_same(rig_.cpu_units({256}), {}, true);
+}
+
+TEST_F(Equivalence, OfEveryChunkSize) {
+  for (const int chunk : {1, 7, 16, 33, 256}) {
+    SCOPED_TRACE(chunk);
+    EngineOptions options;
+    options.max_step_tokens = chunk;
+    expect_same(rig_.cpu_units({256}), options);
+  }
+}
+
+TEST_F(Equivalence, OfTwoUnitsInEitherPlacementWithOneOrTwoSubBatches) {
+  for (const Placement placement : {Placement::kSequences, Placement::kPages}) {
+    for (const int sub_batches : {1, 2}) {
+      for (const int chunk : {7, 256}) {
+        SCOPED_TRACE(testing::Message() << "pages " << (placement == Placement::kPages)
+                                        << " sub-batches " << sub_batches << " chunk " << chunk);
+        EngineOptions options;
+        options.placement = placement;
+        options.num_sub_batches = sub_batches;
+        options.max_step_tokens = chunk;
+        expect_same(rig_.cpu_units({128, 128}), options);
+        for (const UnitStatus& unit : status_.units) EXPECT_GT(unit.stats.launches, 0u);
+      }
+    }
+  }
+}
+
+TEST_F(Equivalence, OfThreeUnlikeUnitsSplitByPages) {
+  EngineOptions options;
+  options.placement = Placement::kPages;
+  options.num_sub_batches = 2;
+  std::vector<NamedUnit> units = rig_.cpu_units({100});
+  units.push_back(rig_.naive_unit("near", {.num_pages = 60, .has_link = false}));
+  units.push_back(
+      rig_.naive_unit("far", {.num_pages = 60, .delay = std::chrono::microseconds(50)}));
+  expect_same(std::move(units), options);
+}
+
+TEST_F(Equivalence, WithAndWithoutPrefixCache) {
+  EngineOptions options;
+  options.prefix_cache = false;
+  expect_same(rig_.cpu_units({256}), options);
+  EXPECT_EQ(status_.cached_tokens, 0u);
+  options.prefix_cache = true;
+  expect_same(rig_.cpu_units({256}), options, false);
+  EXPECT_GE(status_.cached_tokens, 32u + 2 * 48u) << "the shared prefix was found";
+}
+
+TEST_F(Equivalence, UnderPagePressure) {
+  for (const Placement placement : {Placement::kSequences, Placement::kPages}) {
+    EngineOptions options;
+    options.placement = placement;
+    options.max_step_tokens = 64;
+    expect_same(rig_.cpu_units({8, 7}), options);
+    EXPECT_GT(status_.preemptions, 0u);
+    EXPECT_LE(status_.units[0].pages_total, 8u);
+  }
+}
+
+TEST_F(Equivalence, OfUnitsLostInMidStream) {
+  for (const std::uint64_t lose_after : {0, 1, 5, 30, 49, 90}) {
+    SCOPED_TRACE(lose_after);
+    EngineOptions options;
+    options.placement = Placement::kPages;
+    options.num_sub_batches = lose_after % 2 == 0 ? 2 : 1;
+    std::vector<NamedUnit> units = rig_.cpu_units({256});
+    units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = lose_after}));
+    expect_same(std::move(units), options);
+    EXPECT_FALSE(status_.units[1].alive);
+    EXPECT_EQ(status_.units[1].pages_total, 0u);
+    EXPECT_GT(status_.rebuilt_sequences, 0u);
+  }
+}
+
+TEST_F(Equivalence, OfAUnitThatStopsAnsweringAndLaterTouchesWhatItBorrowed) {
+  EngineOptions options;
+  options.placement = Placement::kPages;
+  options.num_sub_batches = 2;
+  options.device_timeout = std::chrono::milliseconds(50);
+  std::vector<NamedUnit> units = rig_.cpu_units({256});
+  units.push_back(rig_.naive_unit(
+      "stuck", {.num_pages = 128, .slow_batch = 21, .slow_for = std::chrono::milliseconds(200)}));
+  expect_same(std::move(units), options);
+  EXPECT_FALSE(status_.units[1].alive);
+}
+
+TEST_F(Equivalence, OfTheFallbackWhenTheLastUnitIsLost) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("a", {.num_pages = 128, .lose_after = 20}));
+  units.push_back(rig_.naive_unit("b", {.num_pages = 128, .lose_after = 35}));
+  int calls = 0;
+  auto engine = rig_.engine(std::move(units), {}, [&] {
+    ++calls;
+    return rig_.cpu_unit(100);
+  });
+  compare(run_all(*engine, requests()));
+  EXPECT_EQ(calls, 1);
+  const EngineStatus status = engine->status();
+  ASSERT_EQ(status.units.size(), 3u);
+  EXPECT_FALSE(status.units[0].alive);
+  EXPECT_FALSE(status.units[1].alive);
+  EXPECT_TRUE(status.units[2].alive);
+}
+
+TEST_F(Equivalence, OfSeededSamplingUnderPreemptionAndLoss) {
+  const auto sampled = [&] {
+    std::vector<Request> all = requests();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].sampling.temperature = 0.8f;
+      all[i].sampling.top_p = 0.95f;
+      all[i].sampling.repetition_penalty = 1.1f;
+      all[i].sampling.seed = i;
+    }
+    return all;
+  };
+  EngineOptions options;
+  options.prefix_cache = false;
+  auto plain = rig_.engine(rig_.cpu_units({256}), options);
+  std::vector<Answer> alone;
+  for (const Request& request : sampled()) alone.push_back(run_all(*plain, {request}).front());
+  std::vector<NamedUnit> units = rig_.cpu_units({14});
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = 100}));
+  options.placement = Placement::kPages;
+  auto engine = rig_.engine(std::move(units), options);
+  const std::vector<Answer> answers = run_all(*engine, sampled());
+  for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].tokens, alone[i].tokens);
+  const EngineStatus status = engine->status();
+  EXPECT_GT(status.preemptions, 0u);
+  EXPECT_FALSE(status.units[1].alive);
+}
+
+}  // namespace
+}  // namespace tandem::engine

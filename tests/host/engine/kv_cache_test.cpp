@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Page tables, prefix reuse and placement: by example, and random operations against a naive model.
+#include "engine/kv_cache/kv_cache.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <random>
+
+namespace tandem::engine {
+namespace {
+
+constexpr int kPageTokens = 4;
+
+std::vector<TokenId> count_up(std::size_t length, TokenId first = 0) {
+  std::vector<TokenId> tokens(length);
+  for (std::size_t i = 0; i < length; ++i) tokens[i] = first + static_cast<TokenId>(i);
+  return tokens;
+}
+
+KvCache cache_of(std::initializer_list<std::uint32_t> pages,
+                 Placement placement = Placement::kSequences, bool prefix_cache = true) {
+  KvCache cache(kPageTokens, placement, prefix_cache);
+  for (const std::uint32_t num_pages : pages) cache.add_unit(num_pages, 1.0);
+  return cache;
+}
+
+PageTable computed(KvCache& cache, const std::vector<TokenId>& tokens) {
+  PageTable table;
+  cache.attach(table, tokens);
+  EXPECT_TRUE(cache.extend(table, tokens.size()));
+  cache.publish(table, tokens, tokens.size());
+  return table;
+}
+
+TEST(KvCache, TakesABlockPerPageOfTokens) {
+  KvCache cache = cache_of({8});
+  PageTable table;
+  EXPECT_TRUE(cache.extend(table, 4));
+  EXPECT_EQ(table.blocks.size(), 1u);
+  EXPECT_TRUE(cache.extend(table, 5));
+  EXPECT_EQ(table.blocks.size(), 2u);
+  EXPECT_EQ(cache.num_available(), 6u);
+  cache.release(table);
+  EXPECT_EQ(cache.num_available(), 8u);
+  EXPECT_EQ(cache.unit_pages(0).used, 0u);
+}
+
+TEST(KvCache, ChangesNothingWhenPagesDoNotSuffice) {
+  KvCache cache = cache_of({2});
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 3));
+  EXPECT_FALSE(cache.extend(table, 9));
+  EXPECT_EQ(table.blocks.size(), 1u);
+  EXPECT_EQ(cache.num_available(), 1u);
+  cache.release(table);
+}
+
+TEST(KvCache, SharesThePagesOfAComputedPrefix) {
+  KvCache cache = cache_of({8});
+  const auto tokens = count_up(10);
+  PageTable first = computed(cache, tokens);
+  PageTable second;
+  EXPECT_EQ(cache.attach(second, tokens), 8u);
+  EXPECT_EQ(second.blocks[0], first.blocks[0]);
+  EXPECT_EQ(second.blocks[1], first.blocks[1]);
+  EXPECT_EQ(cache.num_sole(first), 1u) << "only the open block would come back";
+  cache.release(first);
+  EXPECT_EQ(cache.unit_pages(0).used, 2u);
+  cache.release(second);
+  EXPECT_EQ(cache.unit_pages(0).used, 0u);
+  EXPECT_EQ(cache.unit_pages(0).idle, 2u);
+}
+
+TEST(KvCache, AlwaysLeavesATokenToCompute) {
+  KvCache cache = cache_of({8});
+  PageTable first = computed(cache, count_up(8));
+  EXPECT_EQ(cache.probe(count_up(8)).num_blocks, 1u);
+  EXPECT_EQ(cache.probe(count_up(9)).num_blocks, 2u);
+  EXPECT_EQ(cache.probe(count_up(4)).num_blocks, 0u);
+  cache.release(first);
+}
+
+TEST(KvCache, FindsABlockOnlyBehindItsOwnPrefix) {
+  KvCache cache = cache_of({8});
+  PageTable first = computed(cache, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(cache.probe(std::vector<TokenId>{9, 9, 9, 9, 5, 6, 7, 8, 0}).num_blocks, 0u);
+  EXPECT_EQ(cache.probe(std::vector<TokenId>{5, 6, 7, 8, 0}).num_blocks, 0u);
+  cache.release(first);
+}
+
+TEST(KvCache, DoesNotTrustAHash) {
+  const auto collide = [](PrefixKey, std::span<const TokenId>) { return PrefixKey{42}; };
+  KvCache cache(kPageTokens, Placement::kSequences, true, collide);
+  cache.add_unit(8, 1.0);
+  PageTable first = computed(cache, {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(cache.probe(std::vector<TokenId>{1, 2, 3, 4, 0}).num_blocks, 1u);
+  EXPECT_EQ(cache.probe(std::vector<TokenId>{9, 2, 3, 4, 0}).num_blocks, 0u);
+  EXPECT_EQ(cache.probe(std::vector<TokenId>{1, 2, 3, 4, 5, 6, 7, 8, 0}).num_blocks, 1u);
+  PageTable second = computed(cache, {9, 2, 3, 4});
+  EXPECT_NE(second.blocks[0], first.blocks[0]);
+  cache.release(first);
+  cache.release(second);
+  EXPECT_EQ(cache.num_available(), 8u);
+}
+
+TEST(KvCache, EvictsTheLongestIdleTailFirst) {
+  KvCache cache = cache_of({4});
+  PageTable first = computed(cache, count_up(8));
+  cache.release(first);
+  PageTable other;
+  ASSERT_TRUE(cache.extend(other, 12));
+  EXPECT_EQ(cache.probe(count_up(9)).num_blocks, 1u) << "the head of the prefix outlives its tail";
+  cache.release(other);
+}
+
+TEST(KvCache, FindsNothingWhenThePrefixCacheIsOff) {
+  KvCache cache = cache_of({8}, Placement::kSequences, false);
+  PageTable first = computed(cache, count_up(8));
+  EXPECT_EQ(cache.probe(count_up(9)).num_blocks, 0u);
+  cache.release(first);
+  EXPECT_EQ(cache.unit_pages(0).idle, 0u);
+}
+
+TEST(KvCache, KeepsASequenceOnOneUnitUntilThatIsFull) {
+  KvCache cache = cache_of({4, 6});
+  PageTable table;
+  for (std::size_t tokens = 1; tokens <= 24; ++tokens) ASSERT_TRUE(cache.extend(table, tokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(4u, 2u));
+  cache.release(table);
+  ASSERT_TRUE(cache.extend(table, 24));
+  EXPECT_THAT(table.held, testing::ElementsAre(0u, 6u)) << "it fits whole on the second";
+  cache.release(table);
+}
+
+TEST(KvCache, SpreadsSequencesByBandwidth) {
+  KvCache cache(kPageTokens, Placement::kSequences, false);
+  cache.add_unit(100, 1.0);
+  cache.add_unit(100, 3.0);
+  std::vector<PageTable> tables(40);
+  for (PageTable& table : tables) ASSERT_TRUE(cache.extend(table, 4));
+  EXPECT_EQ(cache.unit_pages(0).used, 10u);
+  EXPECT_EQ(cache.unit_pages(1).used, 30u);
+  for (PageTable& table : tables) cache.release(table);
+}
+
+TEST(KvCache, DealsBlocksByBandwidthAndSparesAFullUnit) {
+  KvCache cache(kPageTokens, Placement::kPages, false);
+  cache.add_unit(1000, 1.0);
+  cache.add_unit(1000, 3.0);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 80 * kPageTokens));
+  EXPECT_NEAR(table.held[0], 20, 2);
+  cache.release(table);
+
+  KvCache small(kPageTokens, Placement::kPages, false);
+  small.add_unit(4, 1.0);
+  small.add_unit(100, 1.0);
+  ASSERT_TRUE(small.extend(table, 104 * kPageTokens)) << "every page can be had";
+  EXPECT_THAT(table.held, testing::ElementsAre(4u, 100u));
+  small.release(table);
+}
+
+TEST(KvCache, ForgetsWhatALostUnitHeld) {
+  KvCache cache = cache_of({4, 4}, Placement::kPages);
+  const auto tokens = count_up(16);
+  PageTable table = computed(cache, tokens);
+  ASSERT_TRUE(KvCache::touches(table, 0));
+  ASSERT_TRUE(KvCache::touches(table, 1));
+  cache.lose_unit(0);
+  EXPECT_EQ(cache.num_pages(), 4u);
+  cache.release(table);
+  EXPECT_EQ(cache.num_available(), 4u);
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 0u) << "the chain begins on the lost unit";
+  EXPECT_EQ(cache.add_unit(2, 1.0), 2);
+  ASSERT_TRUE(cache.extend(table, 24));
+  EXPECT_THAT(table.held, testing::ElementsAre(0u, 4u, 2u));
+  cache.release(table);
+}
+
+using Live = std::vector<std::pair<PageTable, std::vector<TokenId>>>;
+
+// The naive model knows pages by what they hold: every block of a table in use stands for a prefix,
+// no page serves two prefixes, an open block is nobody else's, and what is in use is counted.
+void check_pages(const KvCache& cache, const Live& live, int num_units) {
+  std::map<std::pair<int, PageId>, std::vector<TokenId>> holds;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    const auto& [table, tokens] = live[i];
+    for (std::size_t block = 0; block < table.blocks.size(); ++block) {
+      const std::size_t end = std::min((block + 1) * kPageTokens, tokens.size());
+      std::vector<TokenId> prefix(tokens.begin(),
+                                  tokens.begin() + static_cast<std::ptrdiff_t>(end));
+      if (end % kPageTokens != 0) prefix.push_back(-1 - static_cast<TokenId>(i));
+      const auto key = std::pair(table.blocks[block].unit, table.blocks[block].page);
+      const auto [it, added] = holds.try_emplace(key, prefix);
+      ASSERT_TRUE(added || it->second == prefix) << "one page, two prefixes";
+    }
+  }
+  std::vector<std::uint32_t> used(static_cast<std::size_t>(num_units));
+  for (const auto& [key, prefix] : holds) ++used[static_cast<std::size_t>(key.first)];
+  for (int unit = 0; unit < num_units; ++unit) {
+    const UnitPages pages = cache.unit_pages(unit);
+    ASSERT_EQ(pages.used, used[static_cast<std::size_t>(unit)]);
+    ASSERT_LE(pages.used + pages.idle, pages.total);
+  }
+}
+
+TEST(KvCache, AgreesWithANaiveModelUnderRandomOperations) {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    const int num_units = 1 + static_cast<int>(pick(3));
+    KvCache cache(kPageTokens, pick(2) ? Placement::kPages : Placement::kSequences, pick(4) > 0);
+    for (int unit = 0; unit < num_units; ++unit) {
+      cache.add_unit(static_cast<std::uint32_t>(1 + pick(12)), static_cast<double>(1 + pick(3)));
+    }
+    Live live;
+    for (int step = 0; step < 200; ++step) {
+      const std::size_t action = pick(4);
+      if (action == 0 || live.empty()) {
+        // Few distinct tokens, so that prefixes are often shared.
+        std::vector<TokenId> tokens(1 + pick(20));
+        for (TokenId& token : tokens) token = static_cast<TokenId>(pick(12) == 0);
+        PageTable table;
+        const PrefixProbe probe = cache.probe(tokens);
+        ASSERT_EQ(cache.attach(table, tokens), probe.num_blocks * kPageTokens);
+        ASSERT_LT(table.blocks.size() * kPageTokens, tokens.size());
+        const std::size_t missing = cache.blocks_for(tokens.size()) - table.blocks.size();
+        const bool fits = missing <= cache.num_available();
+        ASSERT_EQ(cache.extend(table, tokens.size()), fits);
+        if (fits) {
+          live.emplace_back(std::move(table), std::move(tokens));
+        } else {
+          cache.release(table);
+        }
+      } else if (action == 1) {
+        auto& [table, tokens] = live[pick(live.size())];
+        cache.publish(table, tokens, tokens.size());
+      } else if (action == 2) {
+        auto& [table, tokens] = live[pick(live.size())];
+        if (cache.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
+      } else {
+        const std::size_t victim = pick(live.size());
+        const std::uint32_t sole = cache.num_sole(live[victim].first);
+        const std::uint32_t before = cache.num_available();
+        cache.release(live[victim].first);
+        ASSERT_EQ(cache.num_available(), before + sole);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
+      }
+      ASSERT_NO_FATAL_FAILURE(check_pages(cache, live, num_units));
+    }
+    for (auto& [table, tokens] : live) cache.release(table);
+    EXPECT_EQ(cache.num_available(), cache.num_pages());
+  }
+}
+
+}  // namespace
+}  // namespace tandem::engine
