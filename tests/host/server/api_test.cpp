@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every route, through real sockets: answers in OpenAI's shape, errors, keys, CORS.
+#include <gtest/gtest.h>
+
+#include "host/server/server_fixture.h"
+
+namespace tandem::server {
+namespace {
+
+using nlohmann::json;
+using test::chat_body;
+using test::completion_body;
+using test::HttpClient;
+using test::Reply;
+using test::RunningServer;
+
+json error_of(const Reply& reply) {
+  const json error = reply.json().at("error");
+  EXPECT_EQ(error.size(), 4u) << "message, type, param, code";
+  EXPECT_FALSE(error.at("message").get<std::string>().empty());
+  EXPECT_TRUE(error.contains("type") && error.contains("param") && error.contains("code"));
+  return error;
+}
+
+TEST(Api, ListsItsModel) {
+  RunningServer running({.model_id = "org/name"});
+  HttpClient client(running.port());
+  const json list = client.get("/v1/models").json();
+  EXPECT_EQ(list["object"], "list");
+  ASSERT_EQ(list["data"].size(), 1u);
+  EXPECT_EQ(list["data"][0]["id"], "org/name");
+  EXPECT_EQ(list["data"][0]["object"], "model");
+  EXPECT_EQ(list["data"][0]["created"], 1700000000);
+  EXPECT_EQ(client.get("/v1/models/org/name").json()["id"], "org/name");
+  EXPECT_EQ(client.get("/v1/models/org%2Fname").json()["id"], "org/name");
+  const Reply missing = client.get("/v1/models/other");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(error_of(missing)["code"], "model_not_found");
+}
+
+TEST(Api, CompletesAPrompt) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body = client.post("/v1/completions", completion_body({{"max_tokens", 100}})).json();
+  EXPECT_EQ(body["id"].get<std::string>().rfind("cmpl-", 0), 0u);
+  EXPECT_EQ(body["object"], "text_completion");
+  EXPECT_EQ(body["model"], "fake");
+  EXPECT_GT(body["created"], 1700000000);
+  EXPECT_EQ(body["choices"], json::parse(R"([{"index": 0, "text": "Once upon a time.",
+                                              "logprobs": null, "finish_reason": "stop"}])"));
+  EXPECT_EQ(body["usage"], json::parse(R"({"prompt_tokens": 3, "completion_tokens": 17,
+      "total_tokens": 20, "prompt_tokens_details": {"cached_tokens": 1}})"));
+}
+
+TEST(Api, CompletesAChat) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body =
+      client.post("/v1/chat/completions", chat_body({{"max_completion_tokens", 4}})).json();
+  EXPECT_EQ(body["id"].get<std::string>().rfind("chatcmpl-", 0), 0u);
+  EXPECT_EQ(body["object"], "chat.completion");
+  EXPECT_EQ(body["choices"], json::parse(R"([{"index": 0, "finish_reason": "length",
+      "message": {"role": "assistant", "content": "Once", "refusal": null}, "logprobs": null}])"));
+  const auto requests = running.service.requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_FALSE(requests[0].continues_text);
+  std::string prompt;
+  for (const int token : requests[0].prompt) prompt += running.service.token_bytes(token);
+  EXPECT_EQ(prompt, "<s>user: hi\nassistant: ");
+}
+
+TEST(Api, HandsTheOptionsToTheService) {
+  RunningServer running;
+  HttpClient client(running.port());
+  client.post("/v1/completions", completion_body({{"temperature", 0.5},
+                                                  {"seed", 7},
+                                                  {"n", 2},
+                                                  {"stop", "~"},
+                                                  {"stop_token_ids", {3}},
+                                                  {"top_k", 4},
+                                                  {"logit_bias", {{"5", -1}}},
+                                                  {"ignore_eos", true},
+                                                  {"logprobs", 3},
+                                                  {"max_tokens", 9}}));
+  const auto requests = running.service.requests();
+  ASSERT_EQ(requests.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(requests[i].sampling.seed, 7 + i);
+    EXPECT_EQ(requests[i].sampling.temperature, 0.5f);
+    EXPECT_EQ(requests[i].sampling.top_k, 4);
+    EXPECT_EQ(requests[i].sampling.logit_bias.at(0).first, 5);
+    EXPECT_EQ(requests[i].stop, (std::vector<std::string>{"~"}));
+    EXPECT_EQ(requests[i].stop_tokens, (std::vector<model::TokenId>{3}));
+    EXPECT_TRUE(requests[i].ignore_eos && requests[i].continues_text);
+    EXPECT_FALSE(requests[i].prompt_logprobs);
+    EXPECT_EQ(requests[i].top_logprobs, 3);
+    EXPECT_EQ(requests[i].max_tokens, 9);
+  }
+}
+
+TEST(Api, OutputLimitsDefaultAsInTheApiAndNeverPassTheContext) {
+  RunningServer running({.max_request_tokens = 40});
+  HttpClient client(running.port());
+  client.post("/v1/completions", completion_body());
+  client.post("/v1/completions", completion_body({{"max_tokens", 1000}}));
+  client.post("/v1/chat/completions", chat_body());
+  const auto requests = running.service.requests();
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0].max_tokens, 16);
+  EXPECT_EQ(requests[1].max_tokens, 37);
+  EXPECT_EQ(requests[2].max_tokens, 40 - static_cast<int>(requests[2].prompt.size()));
+}
+
+TEST(Api, ManyPromptsTimesNChoicesAreOneAnswer) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body = client
+                        .post("/v1/completions", completion_body({{"prompt", {"a", "bc"}},
+                                                                  {"n", 2},
+                                                                  {"temperature", 1},
+                                                                  {"seed", 11},
+                                                                  {"max_tokens", 8},
+                                                                  {"echo", true}}))
+                        .json();
+  ASSERT_EQ(body["choices"].size(), 4u);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(body["choices"][i]["index"], i);
+    texts.push_back(body["choices"][i]["text"]);
+    EXPECT_EQ(texts[i].rfind(i < 2 ? "a" : "bc", 0), 0u);
+  }
+  EXPECT_NE(texts[0], texts[1]);
+  EXPECT_EQ(texts[0].substr(1), texts[2].substr(2)) << "the same seed draws the same";
+  EXPECT_EQ(body["usage"]["prompt_tokens"], 2 + 3);
+  EXPECT_EQ(body["usage"]["completion_tokens"], 4 * 8);
+}
+
+TEST(Api, StopTextsEndTheOutput) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body = client.post("/v1/completions", completion_body({{"stop", {" "}}})).json();
+  EXPECT_EQ(body["choices"][0]["text"], "Once");
+  EXPECT_EQ(body["choices"][0]["finish_reason"], "stop");
+}
+
+TEST(Api, ReportsLogprobsOfBothKinds) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json completion =
+      client.post("/v1/completions", completion_body({{"logprobs", 2}, {"max_tokens", 2}})).json();
+  EXPECT_EQ(completion["choices"][0]["logprobs"], json::parse(R"({"tokens": ["O", "n"],
+      "token_logprobs": [-0.5, -0.5], "text_offset": [0, 1],
+      "top_logprobs": [{"O": -0.5, "P": -1.5}, {"n": -0.5, "o": -1.5}]})"));
+  const json chat =
+      client
+          .post("/v1/chat/completions",
+                chat_body({{"logprobs", true}, {"top_logprobs", 2}, {"max_tokens", 1}}))
+          .json();
+  EXPECT_EQ(chat["choices"][0]["logprobs"], json::parse(R"({"refusal": null, "content": [
+      {"token": "O", "logprob": -0.5, "bytes": [79], "top_logprobs": [
+          {"token": "O", "logprob": -0.5, "bytes": [79]},
+          {"token": "P", "logprob": -1.5, "bytes": [80]}]}]})"));
+}
+
+TEST(Api, EchoWithoutOutputScoresThePrompt) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body = client
+                        .post("/v1/completions",
+                              completion_body({{"echo", true}, {"logprobs", 0}, {"max_tokens", 0}}))
+                        .json();
+  EXPECT_EQ(body["choices"][0]["text"], "hi");
+  EXPECT_EQ(body["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(body["choices"][0]["logprobs"], json::parse(R"({"tokens": ["<s>", "h", "i"],
+      "token_logprobs": [null, -0.25, -0.25], "top_logprobs": null, "text_offset": [0, 0, 1]})"));
+  EXPECT_EQ(body["usage"]["completion_tokens"], 0);
+  EXPECT_TRUE(running.service.requests().at(0).prompt_logprobs);
+}
+
+TEST(Api, EchoesAPromptOfTokens) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body =
+      client
+          .post("/v1/completions",
+                completion_body({{"prompt", {72, 105}}, {"echo", true}, {"max_tokens", 1}}))
+          .json();
+  EXPECT_EQ(body["choices"][0]["text"], "HiO");
+  EXPECT_EQ(body["usage"]["prompt_tokens"], 2);
+}
+
+TEST(Api, APromptBeyondTheContextIsRefusedWithBothLengths) {
+  RunningServer running({.max_request_tokens = 40});
+  HttpClient client(running.port());
+  const Reply completion =
+      client.post("/v1/completions", completion_body({{"prompt", std::string(99, 'x')}}));
+  EXPECT_EQ(completion.status, 400);
+  const json error = error_of(completion);
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_EQ(error["param"], "prompt");
+  const std::string message = error["message"];
+  EXPECT_NE(message.find("40"), std::string::npos);
+  EXPECT_NE(message.find("100"), std::string::npos);
+  const json messages = {{{"role", "user"}, {"content", std::string(99, 'x')}}};
+  const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
+  EXPECT_EQ(error_of(chat)["param"], "messages");
+  EXPECT_TRUE(running.service.requests().empty());
+}
+
+TEST(Api, RefusalsOfTheServiceBecomeErrors) {
+  RunningServer running({.unhappy_prompt = "impossible"});
+  HttpClient client(running.port());
+  const Reply refused = client.post("/v1/completions", completion_body({{"prompt", "impossible"}}));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(error_of(refused)["message"].get<std::string>().find("never be served"),
+            std::string::npos);
+  const json messages = {{{"role", "assistant"}, {"content", "x"}}};
+  const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_EQ(error_of(chat)["param"], "messages");
+}
+
+TEST(Api, AFullQueueIs429AndTakesNothing) {
+  RunningServer running({.max_waiting = 2, .hold_after = 0});
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/completions", completion_body({{"n", 3}}));
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.headers.at("retry-after"), "1");
+  EXPECT_EQ(error_of(reply)["type"], "rate_limit_error");
+  EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(running.service.num_cancelled(), 2u);
+}
+
+TEST(Api, AStoppingServiceIs503) {
+  RunningServer running({.stopping = true});
+  HttpClient client(running.port());
+  EXPECT_EQ(client.get("/health").status, 503);
+  const Reply reply = client.post("/v1/completions", completion_body());
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(error_of(reply)["type"], "service_unavailable_error");
+}
+
+TEST(Api, AFailureOfTheServiceIs500AndCancelsTheOtherChoices) {
+  RunningServer running({.fail_after = 3});
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/chat/completions", chat_body({{"n", 2}}));
+  EXPECT_EQ(reply.status, 500);
+  EXPECT_NE(error_of(reply)["message"].get<std::string>().find("on fire"), std::string::npos);
+  EXPECT_EQ(client.get("/health").status, 200);
+}
+
+TEST(Api, BadRequestsAreAnsweredAndTheConnectionLives) {
+  RunningServer running;
+  HttpClient client(running.port());
+  for (const char* body : {"", "{", "[]", "\xff", "{\"model\":\"fake\",\"model\":\"fake\"}"}) {
+    const Reply reply = client.post("/v1/completions", std::string(body));
+    EXPECT_EQ(reply.status, 400) << body;
+    error_of(reply);
+  }
+  const Reply unknown =
+      client.post("/v1/chat/completions", chat_body({{"tools", {json::object()}}}));
+  EXPECT_EQ(error_of(unknown)["param"], "tools");
+  const Reply model = client.post("/v1/completions", completion_body({{"model", "gpt-4"}}));
+  EXPECT_EQ(model.status, 404);
+  EXPECT_EQ(error_of(model)["code"], "model_not_found");
+  EXPECT_EQ(client.get("/health").status, 200);
+}
+
+TEST(Api, LongNonsenseIsQuotedBriefly) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply reply =
+      client.post("/v1/completions", completion_body({{std::string(100000, 'k'), 1}}));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_LT(reply.body.size(), 2000u);
+}
+
+TEST(Api, UnknownPathsAndMethodsSayWhatThereIs) {
+  RunningServer running;
+  HttpClient client(running.port());
+  for (const char* path : {"/", "/v1", "/v1/models/", "/v1/embeddings", "/health/"}) {
+    const Reply reply = client.get(path);
+    EXPECT_EQ(reply.status, 404) << path;
+    error_of(reply);
+  }
+  const Reply wrong = client.get("/v1/completions");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.at("allow"), "POST, OPTIONS");
+  EXPECT_EQ(client.post("/health", std::string("{}")).headers.at("allow"), "GET, HEAD, OPTIONS");
+  client.send("OPTIONS /v1/models HTTP/1.1\r\nHost: h\r\n\r\n");
+  const Reply options = client.read_reply();
+  EXPECT_EQ(options.status, 204);
+  EXPECT_EQ(options.headers.at("allow"), "GET, HEAD, OPTIONS");
+}
+
+TEST(Api, BodiesMustBeDeclaredJson) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string body = completion_body().dump();
+  for (const char* type : {"", "Content-Type: text/plain\r\n"}) {
+    client.send(std::string("POST /v1/completions HTTP/1.1\r\nHost: h\r\n") + type +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    EXPECT_EQ(client.read_reply().status, 415);
+  }
+  client.send(
+      "POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Type: Application/JSON ; "
+      "charset=utf-8\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body);
+  EXPECT_EQ(client.read_reply().status, 200);
+}
+
+TEST(Api, MetricsAndStatusComeFromTheService) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply metrics = client.get("/metrics");
+  EXPECT_EQ(metrics.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(metrics.body, running.service.metrics_text());
+  EXPECT_EQ(client.get("/status").body, running.service.status_json());
+}
+
+TEST(Api, KeysGuardEveryRouteButHealth) {
+  ServerOptions options;
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  EXPECT_EQ(client.get("/health").status, 200);
+  for (const char* path :
+       {"/metrics", "/status", "/v1/models", "/v1/models/fake", "/v1/completions", "/nothing"}) {
+    const Reply reply = client.get(path);
+    EXPECT_EQ(reply.status, 401) << path;
+    EXPECT_EQ(reply.headers.at("www-authenticate"), "Bearer");
+    EXPECT_EQ(error_of(reply)["code"], "invalid_api_key");
+    EXPECT_EQ(client.get(path, "Authorization: Bearer wrong\r\n").status, 401) << path;
+  }
+  EXPECT_EQ(client.get("/v1/models", "Authorization: Bearer secret\r\n").status, 200);
+  EXPECT_EQ(client.post("/v1/completions", completion_body().dump()).status, 401);
+  EXPECT_EQ(
+      client.post("/v1/completions", completion_body().dump(), "Authorization: Bearer secret\r\n")
+          .status,
+      200);
+}
+
+TEST(Api, OtherOriginsAreNotInvitedUnlessConfigured) {
+  RunningServer closed;
+  HttpClient client(closed.port());
+  const Reply plain = client.get("/v1/models", "Origin: https://app.example\r\n");
+  EXPECT_FALSE(plain.headers.contains("access-control-allow-origin"));
+  client.send(
+      "OPTIONS /v1/completions HTTP/1.1\r\nHost: h\r\nOrigin: https://app.example\r\n"
+      "Access-Control-Request-Method: POST\r\n\r\n");
+  EXPECT_FALSE(client.read_reply().headers.contains("access-control-allow-origin"));
+}
+
+TEST(Api, AConfiguredOriginMayAskAndUse) {
+  ServerOptions options;
+  options.routes.cors_origin = "https://app.example";
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  client.send(
+      "OPTIONS /v1/completions HTTP/1.1\r\nHost: h\r\nOrigin: https://app.example\r\n"
+      "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: "
+      "authorization\r\n\r\n");
+  const Reply preflight = client.read_reply();
+  EXPECT_EQ(preflight.status, 204);
+  EXPECT_EQ(preflight.headers.at("access-control-allow-origin"), "https://app.example");
+  EXPECT_EQ(preflight.headers.at("access-control-allow-headers"), "authorization");
+  const Reply refused = client.get("/v1/models", "Origin: https://app.example\r\n");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.headers.at("access-control-allow-origin"), "https://app.example");
+  const Reply other = client.get("/health", "Origin: https://evil.example\r\n");
+  EXPECT_FALSE(other.headers.contains("access-control-allow-origin"));
+}
+
+}  // namespace
+}  // namespace tandem::server

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strict JSON reader, against the grammar's corners.
+#include "server/openai/json_document.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/openai/api_error.h"
+
+namespace tandem::server::openai {
+namespace {
+
+bool refused(std::string_view text, const DocumentLimits& limits = {}) {
+  try {
+    parse_document(text, limits);
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status, 400);
+    EXPECT_FALSE(std::string(error.what()).empty());
+    return true;
+  }
+  return false;
+}
+
+TEST(JsonDocument, BuildsWhatTheTextSays) {
+  const std::string text =
+      R"({"a":[1,-2,2.5,"x\u00e9",null,true,{"b":[[],{}]}],"c":18446744073709551615})";
+  EXPECT_EQ(parse_document(text), nlohmann::json::parse(text));
+}
+
+TEST(JsonDocument, RefusesWhatIsNotOneObject) {
+  for (const char* text : {"",
+                           " ",
+                           "null",
+                           "[]",
+                           "5",
+                           "\"a\"",
+                           "{",
+                           "}",
+                           "{}{}",
+                           "{} x",
+                           "{\"a\"}",
+                           "{\"a\":}",
+                           "{\"a\":1,}",
+                           "{a:1}",
+                           "{'a':1}",
+                           "[",
+                           "{\"a\":[1,]}",
+                           "{\"a\":01}",
+                           "{\"a\":.5}",
+                           "{\"a\":NaN}",
+                           "{\"a\":1e999}",
+                           "{\"a\":\"\x01\"}",
+                           "{\"a\":\"\\ud800\"}",
+                           "{} // comment"}) {
+    EXPECT_TRUE(refused(text)) << text;
+  }
+}
+
+TEST(JsonDocument, RefusesInvalidUtf8) {
+  for (const char* bytes : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_TRUE(refused(std::string("{\"a\":\"") + bytes + "\"}"));
+  }
+}
+
+TEST(JsonDocument, RefusesDuplicateKeysNamingThem) {
+  try {
+    parse_document(R"({"n":1,"n":2})");
+    FAIL();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.param, "n");
+  }
+  EXPECT_TRUE(refused(R"({"a":[{"b":1,"b":1}]})"));
+  EXPECT_FALSE(refused(R"({"a":{"b":1},"b":{"a":1}})"));
+}
+
+TEST(JsonDocument, RefusesDeepNestingWithoutRecursion) {
+  const auto nested = [](std::size_t depth) {
+    return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
+  };
+  EXPECT_FALSE(refused(nested(16)));
+  EXPECT_TRUE(refused(nested(17)));
+  EXPECT_TRUE(refused("{\"a\":" + std::string(4'000'000, '[')));
+}
+
+TEST(JsonDocument, RefusesMoreValuesThanTheLimit) {
+  DocumentLimits limits;
+  limits.max_values = 4;
+  EXPECT_FALSE(refused(R"({"a":[1,2]})", limits));
+  EXPECT_TRUE(refused(R"({"a":[1,2,3]})", limits));
+}
+
+}  // namespace
+}  // namespace tandem::server::openai

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Event streams through real sockets: their shape, their failures, and clients that are slow or go.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "host/server/server_fixture.h"
+
+namespace tandem::server {
+namespace {
+
+using nlohmann::json;
+using test::chat_body;
+using test::completion_body;
+using test::eventually;
+using test::HttpClient;
+using test::post_request;
+using test::Reply;
+using test::RunningServer;
+
+TEST(Stream, ChatBeginsWithTheRoleAndEndsWithDone) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply reply =
+      client.post("/v1/chat/completions", chat_body({{"stream", true}, {"max_tokens", 2}}));
+  EXPECT_EQ(reply.headers.at("content-type"), "text/event-stream");
+  EXPECT_EQ(reply.headers.at("transfer-encoding"), "chunked");
+  const auto chunks = test::sse_objects(reply.body);
+  ASSERT_EQ(chunks.size(), 4u);
+  const json deltas = {{{"role", "assistant"}, {"content", ""}},
+                       {{"content", "O"}},
+                       {{"content", "n"}},
+                       json::object()};
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    EXPECT_EQ(chunks[i]["object"], "chat.completion.chunk");
+    EXPECT_EQ(chunks[i]["id"], chunks[0]["id"]);
+    EXPECT_EQ(chunks[i]["created"], chunks[0]["created"]);
+    EXPECT_EQ(chunks[i]["choices"][0]["delta"], deltas[i]);
+    EXPECT_EQ(chunks[i]["choices"][0]["finish_reason"], i == 3 ? json("length") : json(nullptr));
+    EXPECT_FALSE(chunks[i].contains("usage"));
+  }
+}
+
+TEST(Stream, CompletionChunksJoinToTheWholeText) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply reply =
+      client.post("/v1/completions", completion_body({{"stream", true}, {"max_tokens", 50}}));
+  std::string text;
+  const auto chunks = test::sse_objects(reply.body);
+  for (const json& chunk : chunks) {
+    EXPECT_EQ(chunk["object"], "text_completion");
+    text += chunk["choices"][0]["text"];
+  }
+  EXPECT_EQ(text, "Once upon a time.");
+  EXPECT_EQ(chunks.back()["choices"][0]["finish_reason"], "stop");
+}
+
+TEST(Stream, UsageComesLastWhenAskedFor) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply reply = client.post(
+      "/v1/chat/completions",
+      chat_body(
+          {{"stream", true}, {"max_tokens", 3}, {"stream_options", {{"include_usage", true}}}}));
+  const auto chunks = test::sse_objects(reply.body);
+  for (std::size_t i = 0; i + 1 < chunks.size(); ++i)
+    EXPECT_EQ(chunks[i].at("usage"), json(nullptr));
+  EXPECT_EQ(chunks.back()["choices"], json::array());
+  EXPECT_EQ(chunks.back()["usage"]["completion_tokens"], 3);
+}
+
+TEST(Stream, ManyChoicesShareOneStream) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const json body =
+      chat_body({{"stream", true}, {"n", 3}, {"temperature", 1}, {"seed", 5}, {"max_tokens", 10}});
+  std::map<int, std::string> streamed;
+  int finished = 0;
+  for (const json& chunk : test::sse_objects(client.post("/v1/chat/completions", body).body)) {
+    const json& choice = chunk["choices"][0];
+    streamed[choice["index"]] += choice["delta"].value("content", "");
+    finished += !choice["finish_reason"].is_null();
+  }
+  EXPECT_EQ(finished, 3);
+  json plain = body;
+  plain["stream"] = false;
+  const json whole = client.post("/v1/chat/completions", plain).json();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(streamed[i], whole["choices"][static_cast<std::size_t>(i)]["message"]["content"]);
+  }
+  EXPECT_NE(streamed[0], streamed[1]);
+}
+
+TEST(Stream, TokensThatSplitACharacterCarryLogprobsWithoutText) {
+  RunningServer running({.reply = "\xc3\xa9!"});
+  HttpClient client(running.port());
+  const json body = {{"stream", true}, {"max_tokens", 9}};
+  json completion = completion_body(body), chat = chat_body(body);
+  completion["logprobs"] = 1;
+  chat["logprobs"] = true;
+  std::string text;
+  json offsets = json::array(), tokens = json::array();
+  for (const json& chunk : test::sse_objects(client.post("/v1/completions", completion).body)) {
+    const json& choice = chunk["choices"][0];
+    text += choice["text"];
+    for (const auto& offset : choice["logprobs"]["text_offset"]) offsets.push_back(offset);
+    for (const auto& token : choice["logprobs"]["tokens"]) tokens.push_back(token);
+  }
+  EXPECT_EQ(text, "\xc3\xa9!");
+  EXPECT_EQ(tokens, json({"bytes:\\xc3", "bytes:\\xa9", "!"}));
+  EXPECT_EQ(offsets, json({0, 1, 1}));
+  json bytes = json::array();
+  text.clear();
+  for (const json& chunk : test::sse_objects(client.post("/v1/chat/completions", chat).body)) {
+    const json& choice = chunk["choices"][0];
+    text += choice["delta"].value("content", "");
+    if (choice["logprobs"].is_null()) continue;
+    for (const auto& entry : choice["logprobs"]["content"]) bytes.push_back(entry["bytes"][0]);
+  }
+  EXPECT_EQ(text, "\xc3\xa9!");
+  EXPECT_EQ(bytes, json({0xC3, 0xA9, '!'}));
+}
+
+TEST(Stream, EchoOpensEveryChoice) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Reply reply = client.post(
+      "/v1/completions",
+      completion_body({{"stream", true}, {"echo", true}, {"logprobs", 0}, {"max_tokens", 2}}));
+  const auto chunks = test::sse_objects(reply.body);
+  EXPECT_EQ(chunks[0]["choices"][0]["text"], "hiO");
+  EXPECT_EQ(chunks[0]["choices"][0]["logprobs"]["token_logprobs"],
+            json({nullptr, -0.25, -0.25, -0.5}));
+  EXPECT_EQ(chunks[1]["choices"][0]["logprobs"]["text_offset"], json({3}));
+}
+
+TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
+  RunningServer running({.fail_after = 2});
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/chat/completions", chat_body({{"stream", true}, {"n", 2}}));
+  EXPECT_EQ(reply.status, 200);
+  const auto chunks = test::sse_objects(reply.body);
+  EXPECT_EQ(chunks.back()["error"]["type"], "server_error");
+  EXPECT_NE(chunks.back()["error"]["message"].get<std::string>().find("on fire"),
+            std::string::npos);
+  EXPECT_EQ(client.get("/health").status, 200) << "the connection lives on";
+}
+
+TEST(Stream, RefusalsBeforeAStreamAreStatuses) {
+  RunningServer running({.max_waiting = 0});
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/completions", completion_body({{"stream", true}}));
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.headers.at("content-type"), "application/json");
+}
+
+TEST(Stream, AClientThatGoesCancelsItsRequests) {
+  RunningServer running({.hold_after = 2});
+  HttpClient client(running.port());
+  client.send(
+      post_request("/v1/completions", completion_body({{"stream", true}, {"n", 2}}).dump()));
+  EXPECT_EQ(client.read_head().status, 200);
+  EXPECT_FALSE(client.read_chunk().empty());
+  client.close();
+  EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(running.service.num_cancelled(), 2u);
+}
+
+TEST(Stream, AClientThatGoesWhileItWaitsForAPlainAnswerCancelsToo) {
+  RunningServer running({.hold_after = 2});
+  for (const bool half_closed : {false, true}) {
+    HttpClient client(running.port());
+    client.send(post_request("/v1/chat/completions", chat_body().dump()));
+    ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+    if (half_closed) {
+      client.finish_sending();
+    } else {
+      client.close();
+    }
+    EXPECT_TRUE(running.service.wait_until_idle());
+  }
+  EXPECT_EQ(running.service.num_cancelled(), 2u);
+}
+
+TEST(Stream, AClientThatReadsNothingIsDroppedAndTheOthersAreServed) {
+  ServerOptions options;
+  options.limits.max_stream_buffer_bytes = 64 * 1024;
+  RunningServer running({.max_request_tokens = 1 << 20, .padding_bytes = 4000}, options);
+  HttpClient slow(running.port(), 4096);
+  slow.send(post_request(
+      "/v1/completions",
+      completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  HttpClient other(running.port());
+  EXPECT_EQ(other.post("/v1/completions", completion_body()).status, 200);
+  EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
+  EXPECT_TRUE(running.service.wait_until_idle());
+}
+
+TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
+  ServerOptions options;
+  options.limits.max_stream_buffer_bytes = std::size_t{1} << 30;
+  options.limits.stall_timeout = std::chrono::milliseconds(100);
+  RunningServer running({.max_request_tokens = 1 << 20, .hold_after = 4000, .padding_bytes = 4000},
+                        options);
+  HttpClient slow(running.port(), 4096);
+  slow.send(post_request(
+      "/v1/completions",
+      completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
+}
+
+TEST(Stream, LateEventsOfAFinishedExchangeAreForgotten) {
+  RunningServer running({.max_waiting = 1, .hold_after = 3});
+  HttpClient client(running.port());
+  // The second choice does not fit: the first is cancelled, its events come when nobody waits.
+  EXPECT_EQ(client.post("/v1/completions", completion_body({{"n", 2}})).status, 429);
+  EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(client.get("/health").body, R"({"status":"ok"})");
+  running.service.release();
+  EXPECT_EQ(client.post("/v1/completions", completion_body({{"max_tokens", 4}}))
+                .json()["choices"][0]["text"],
+            "Once");
+}
+
+}  // namespace
+}  // namespace tandem::server
