@@ -2,32 +2,19 @@
 //
 // The contract of AttentionUnit, run on every device of the registry.
 //
-// A unit that refuses a geometry with an Error skips that case and says why; the geometries of
-// real models (pages of 16 tokens, head_dim 64 and 128) it must take. Bounds: NMSE 1e-6 against the
-// double-precision reference on rows rounded as pages store them; against unrounded rows 1e-6 for
-// f16 and 1e-3 for i8.
-#include <gtest/gtest.h>
-
+// Shapes are attention_op_test.cpp's; here are order, boundaries, failure of arguments, page moves
+// and what a NaN may touch.
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "common/error.h"
-#include "drivers/device/attention_scenario.h"
-#include "drivers/device/device_under_test.h"
+#include "drivers/device/attention_unit_fixture.h"
 
 namespace tandem::device_test {
 namespace {
 
-using device::AttentionUnit;
-using device::Ticket;
-using device::WaitResult;
-
-constexpr double kBound = 1e-6;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-double unrounded_bound(DType dtype) { return dtype == DType::kI8 ? 1e-3 : 1e-6; }
 
 const AttentionGeometry kUsual = {
     .num_layers = 2, .q_heads = 8, .kv_heads = 2, .head_dim = 64, .page_tokens = 16};
@@ -37,124 +24,11 @@ AttentionGeometry with_dtype(AttentionGeometry geometry, DType dtype) {
   return geometry;
 }
 
-WaitResult wait(AttentionUnit& unit, Ticket ticket) {
-  return unit.wait(ticket, Deadline::after(kPatience));
-}
-
-class AttentionUnitTestBase : public ::testing::Test {
- protected:
-  virtual std::string device_id() const = 0;
-
-  void SetUp() override {
-    opened_ = open_attention_device(device_id());
-    if (opened_.device) return;
-    if (opened_.required) FAIL() << opened_.why_absent;
-    GTEST_SKIP() << opened_.why_absent;
-  }
-
-  // Empty when the unit refuses the geometry; refusal_ then says why.
-  std::unique_ptr<AttentionUnit> make_unit(const AttentionGeometry& geometry,
-                                           std::uint32_t max_pages = 64) {
-    device::AttentionUnitOptions options;
-    options.geometry = geometry;
-    options.max_pages = max_pages;
-    options.kv_bytes = std::uint64_t{64} << 20;
-    options.max_batch_rows = 128;
-    const bool must_take =
-        geometry.page_tokens == 16 && (geometry.head_dim == 64 || geometry.head_dim == 128);
-    try {
-      return opened_.device->make_attention_unit(options);
-    } catch (const DeviceError&) {
-      throw;  // the device failed: not a refusal
-    } catch (const Error& error) {
-      if (must_take) throw;
-      refusal_ = error.what();
-      return nullptr;
-    }
-  }
-
-  OpenedDevice opened_;
-  std::string refusal_;
-  std::mt19937_64 random_{20240607};
-};
-
 class AttentionUnitTest : public AttentionUnitTestBase,
                           public ::testing::WithParamInterface<std::string> {
  protected:
   std::string device_id() const override { return GetParam(); }
 };
-
-// One op case: a geometry and a ragged batch over it.
-struct OpCase {
-  const char* name;
-  AttentionGeometry geometry;
-  std::vector<std::int32_t> tokens;  // of each sequence, the last one appended with the attend
-  std::int32_t num_q = 1;
-};
-
-void PrintTo(const OpCase& op, std::ostream* out) { *out << op.name; }
-
-std::vector<OpCase> op_cases() {
-  const auto geometry = [](int q_heads, int kv_heads, int head_dim, int page_tokens, DType dtype) {
-    return AttentionGeometry{2, q_heads, kv_heads, head_dim, page_tokens, dtype};
-  };
-  constexpr DType kF16 = DType::kF16, kI8 = DType::kI8;
-  return {
-      {"group of 1, head_dim 8", geometry(3, 3, 8, 16, kF16), {1, 15, 16, 17, 40}},
-      {"group of 1, i8", geometry(4, 4, 64, 16, kI8), {1, 16, 33, 100}},
-      {"group of 2, head_dim 24", geometry(4, 2, 24, 16, kF16), {2, 31, 32, 33}},
-      {"group of 2, head_dim 24, i8", geometry(4, 2, 24, 16, kI8), {2, 31, 32, 33}},
-      {"group of 4, head_dim 32", geometry(8, 2, 32, 16, kF16), {5, 64, 127, 200}},
-      {"group of 4, head_dim 128", geometry(32, 8, 128, 16, kF16), {7, 48, 129}},
-      {"group of 4, head_dim 128, i8", geometry(32, 8, 128, 16, kI8), {7, 48, 129}},
-      {"group of 8, head_dim 64", geometry(8, 1, 64, 16, kF16), {3, 90, 256}},
-      {"group of 8, head_dim 256", geometry(8, 1, 256, 16, kF16), {1, 50}},
-      {"group of 8, head_dim 256, i8", geometry(8, 1, 256, 16, kI8), {1, 50}},
-      {"group of 12, head_dim 64", geometry(12, 1, 64, 16, kF16), {17, 70}},
-      {"head_dim 1", geometry(2, 2, 1, 16, kF16), {4, 20}},
-      {"head_dim 100", geometry(4, 2, 100, 16, kI8), {4, 20, 65}},
-      {"pages of 1 token", geometry(4, 2, 32, 1, kF16), {1, 9, 23}},
-      {"pages of 4 tokens", geometry(4, 2, 32, 4, kI8), {1, 9, 23}},
-      {"pages of 64 tokens", geometry(4, 2, 64, 64, kF16), {63, 64, 65, 300}},
-      {"pages of 256 tokens", geometry(4, 2, 64, 256, kF16), {10, 256, 700}},
-      {"one long sequence", geometry(4, 1, 64, 16, kF16), {5000}},
-      {"long beside short", geometry(8, 2, 64, 16, kI8), {3, 3000, 1, 40}},
-      {"chunks of queries", geometry(8, 2, 64, 16, kF16), {20, 90, 1}, 9},
-      {"chunks of queries, group of 1", geometry(2, 2, 32, 16, kF16), {600, 33}, 21},
-      {"chunks of queries, long, i8", geometry(4, 1, 128, 16, kI8), {2100}, 5},
-  };
-}
-
-class AttentionOpTest : public AttentionUnitTestBase,
-                        public ::testing::WithParamInterface<std::tuple<std::string, OpCase>> {
- protected:
-  std::string device_id() const override { return std::get<0>(GetParam()); }
-};
-
-TEST_P(AttentionOpTest, AnswersARaggedBatchAsTheReferenceDoes) {
-  const OpCase& op = std::get<1>(GetParam());
-  std::uint32_t num_pages = 3;
-  for (const std::int32_t tokens : op.tokens) {
-    num_pages += (tokens + op.geometry.page_tokens - 1) / op.geometry.page_tokens;
-  }
-  const auto unit = make_unit(op.geometry, num_pages);
-  if (!unit) GTEST_SKIP() << refusal_;
-  PageDeck deck(unit->capacity().num_pages, random_);
-  std::vector<SequenceModel> sequences;
-  for (const std::int32_t tokens : op.tokens) {
-    sequences.emplace_back(op.geometry, deck.take_for(op.geometry, tokens));
-    fill(*unit, sequences.back(), tokens - 1, 128, random_);
-  }
-  for (int layer = 0; layer < op.geometry.num_layers; ++layer) {
-    ScenarioBatch batch(op.geometry, layer, random_);
-    for (SequenceModel& sequence : sequences) {
-      batch.add(sequence, {.num_q = op.num_q, .num_new = 1});
-    }
-    ASSERT_EQ(wait(*unit, batch.submit(*unit)), WaitResult::kDone);
-    batch.expect_reference(kBound);
-    batch.expect_unrounded(unrounded_bound(op.geometry.kv_dtype));
-  }
-}
 
 TEST_P(AttentionUnitTest, AppendsAcrossPageBoundariesAndOverwritesTokens) {
   for (const DType dtype : {DType::kF16, DType::kI8}) {
@@ -532,14 +406,6 @@ TEST_P(AttentionUnitTest, CapacityKeepsToTheLimitsAndStatsCount) {
   EXPECT_GE(after.kv_bytes_read - before.kv_bytes_read, std::uint64_t{20} * 2 * 2 * 64 * 2);
   EXPECT_GT(after.busy_seconds, before.busy_seconds);
 }
-
-INSTANTIATE_TEST_SUITE_P(Devices, AttentionOpTest,
-                         ::testing::Combine(::testing::ValuesIn(device_ids()),
-                                            ::testing::ValuesIn(op_cases())),
-                         [](const auto& info) {
-                           return case_name(std::get<0>(info.param) + "_" +
-                                            std::get<1>(info.param).name);
-                         });
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionUnitTest, ::testing::ValuesIn(device_ids()),
                          [](const auto& info) { return case_name(info.param); });
