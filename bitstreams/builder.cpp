@@ -79,7 +79,8 @@ class RecipeBuilder {
 
  private:
   std::vector<std::string> compile_flags() const {
-    std::vector<std::string> flags = {"-std=c++17", "-fPIC", "-fvisibility=hidden",
+    std::vector<std::string> flags = {"-std=c++17",           "-fPIC",
+                                      "-fvisibility=hidden",  "-fno-gnu-unique",
                                       "-Wno-unknown-pragmas", "-Wno-unused-label"};
     flags.insert(flags.end(), recipe_.optimisation.begin(), recipe_.optimisation.end());
     flags.insert(flags.end(), recipe_.flags.begin(), recipe_.flags.end());

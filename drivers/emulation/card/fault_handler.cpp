@@ -9,6 +9,8 @@
 namespace tandem::emulation {
 namespace {
 
+constexpr uint64_t kNullBytes = 64 << 10;
+
 const CardAreas* handled_areas = nullptr;
 
 void on_fault(int signal, siginfo_t* info, void*) {
@@ -19,8 +21,11 @@ void on_fault(int signal, siginfo_t* info, void*) {
     fault.unit.store(UnitThread::current());
     const auto address = reinterpret_cast<uint64_t>(info->si_addr);
     const auto base = reinterpret_cast<uint64_t>(handled_areas->device.data());
-    fault.address.store(address - base);
-    fault.address_in_device.store(signal == SIGSEGV || signal == SIGBUS ? 1 : 0);
+    fault.is_memory_access.store(signal == SIGSEGV || signal == SIGBUS ? 1 : 0);
+    // A non-canonical address raises a fault that does not tell it.
+    const bool unknown = info->si_code == SI_KERNEL;
+    fault.is_null.store(!unknown && address < kNullBytes ? 1 : 0);
+    fault.device_address.store(unknown ? ~uint64_t{0} : address - base);
   }
   _exit(128 + signal);
 }

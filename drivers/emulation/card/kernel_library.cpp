@@ -32,24 +32,34 @@ int copy_of(int elf) {
 
 }  // namespace
 
-KernelLibrary::KernelLibrary(int elf, const std::string& kernel) {
-  const int copy = copy_of(elf);
-  handle_ = dlopen(("/proc/self/fd/" + std::to_string(copy)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* message = handle_ == nullptr ? dlerror() : nullptr;
-  const std::string problem = message == nullptr ? "" : message;
-  close(copy);
-  if (handle_ == nullptr) throw std::runtime_error("cannot load the kernels: " + problem);
+KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(copy_of(elf)) {
+  handle_ = dlopen(path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) {
+    const char* message = dlerror();
+    close(descriptor_);
+    throw std::runtime_error(std::string("cannot load the kernels: ") +
+                             (message ? message : "unknown error"));
+  }
   using Getter = const tandem_glue::KernelEntry* (*)();
   const auto getter = reinterpret_cast<Getter>(dlsym(handle_, ("tandem_kernel_" + kernel).c_str()));
   entry_ = getter == nullptr ? nullptr : getter();
   if (entry_ == nullptr || entry_->version != tandem_glue::kEntryVersion) {
-    dlclose(handle_);
+    unload();
     throw std::runtime_error(entry_ == nullptr ? "the bitstream holds no kernel '" + kernel + "'"
                                                : "kernel '" + kernel +
                                                      "' was built for another version; rebuild it");
   }
 }
 
-KernelLibrary::~KernelLibrary() { dlclose(handle_); }
+KernelLibrary::~KernelLibrary() { unload(); }
+
+std::string KernelLibrary::path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+void KernelLibrary::unload() {
+  dlclose(handle_);
+  // A library the loader keeps (it may, for thread-local destructors) keeps its path too.
+  void* kept = dlopen(path().c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (kept == nullptr) close(descriptor_);
+}
 
 }  // namespace tandem::emulation

@@ -25,6 +25,10 @@ class KernelLibrary {
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
 
  private:
+  std::string path() const;
+  void unload();
+
+  int descriptor_ = -1;
   void* handle_ = nullptr;
   const tandem_glue::KernelEntry* entry_ = nullptr;
 };

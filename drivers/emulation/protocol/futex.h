@@ -23,8 +23,9 @@ void futex_wake_all(std::atomic<uint32_t>& word);
 bool spin_while_equal(const std::atomic<uint32_t>& word, uint32_t seen,
                       std::chrono::nanoseconds duration);
 
-// Spinning that learns: the budget grows while spinning pays and falls to nothing while it does not (long kernels, long
-// pauses, no free core), where it would only keep a core from those who have work. Threads: one at a time.
+// Spinning that learns: the budget grows while spinning pays and falls to nothing while it does not
+// (long kernels, long pauses, no free core), where it would only keep a core from those who have
+// work. Threads: one at a time.
 class AdaptiveSpin {
  public:
   // Spins until *word != seen or the budget is used up; true when it changed.

@@ -52,8 +52,9 @@ enum class CardState : uint32_t { kRunning, kFailed };
 struct Fault {
   std::atomic<int32_t> signal{0};
   std::atomic<int32_t> unit{-1};
-  std::atomic<uint64_t> address{0};  // device address for memory faults inside the card's range
-  std::atomic<uint32_t> address_in_device{0};
+  std::atomic<uint32_t> is_memory_access{0};
+  std::atomic<uint32_t> is_null{0};         // near address 0 of the process
+  std::atomic<uint64_t> device_address{0};  // as the kernel's pointers map to the card's memory
 };
 
 struct SharedState {

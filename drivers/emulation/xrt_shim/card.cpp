@@ -129,35 +129,39 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   return problem;
 }
 
+// What happened to the card's process, for people.
+std::string Card::describe_death() const {
+  const Fault& fault = shared().fault;
+  const int signal = fault.signal.load();
+  if (signal == 0) return "the card's process has ended";
+  const auto current = program();
+  const auto unit = static_cast<size_t>(fault.unit.load());
+  const bool known = current != nullptr && unit < current->units.size();
+  std::string text =
+      known ? "kernel " + current->units[unit].kernel + " on unit " + current->units[unit].name
+            : "the card's process";
+  text += std::string(" crashed: ") + strsignal(signal);
+  if (fault.is_memory_access.load() == 0) return text;
+  if (fault.is_null.load() != 0) return text + " (null pointer)";
+  const uint64_t address = fault.device_address.load();
+  char number[32];
+  std::snprintf(number, sizeof(number), "0x%llx", static_cast<unsigned long long>(address));
+  // Just past the end is a device address; anything else is no address of this card.
+  const bool near_end = address < 2 * device_.size_bytes();
+  return text +
+         (near_end ? std::string(" at device address ") + number : " outside the card's memory");
+}
+
 void Card::on_death() {
   SharedState& state = shared();
-  const Fault& fault = state.fault;
-  std::string text = "card " + std::to_string(index_) + " (emulated): ";
-  const int signal = fault.signal.load();
-  if (signal != 0) {
-    const auto current = program();
-    const auto unit = static_cast<size_t>(fault.unit.load());
-    const bool known = current != nullptr && unit < current->units.size();
-    text += known
-                ? "kernel " + current->units[unit].kernel + " on unit " + current->units[unit].name
-                : "the card's process";
-    text += std::string(" crashed: ") + strsignal(signal);
-    if (fault.address_in_device.load() != 0) {
-      char address[32];
-      std::snprintf(address, sizeof(address), "0x%llx",
-                    static_cast<unsigned long long>(fault.address.load()));
-      text += std::string(" at device address ") + address;
-    }
-  } else {
-    text += "the card's process has ended";
-  }
   state.state.store(CardState::kFailed);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
     fail_unit(state.units[unit]);
   }
   announce();
-  report_error(text + "; its commands fail until the device is closed and opened again");
+  report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
+               "; its commands fail until the device is closed and opened again");
 }
 
 void Card::fail_unit(UnitChannel& channel) {

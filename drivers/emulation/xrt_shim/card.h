@@ -80,6 +80,7 @@ class Card {
 
  private:
   void on_death();
+  std::string describe_death() const;
   void fail_unit(UnitChannel& channel);
   void announce();
   uint32_t* packet_header(uint64_t packet_offset) const;

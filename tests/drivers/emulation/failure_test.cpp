@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an application sees when kernels crash or hang and when a card's process is killed: error
+// states, promptly.
+#include <dirent.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "emulated_cards.h"
+
+namespace tandem::emulation_test {
+namespace {
+
+// Processes called tandem-card whose parent is this one.
+std::vector<pid_t> card_processes() {
+  std::vector<pid_t> found;
+  DIR* processes = opendir("/proc");
+  while (const dirent* entry = readdir(processes)) {
+    const pid_t process = std::atoi(entry->d_name);
+    if (process <= 0) continue;
+    std::ifstream in("/proc/" + std::string(entry->d_name) + "/stat");
+    std::string id, name, state;
+    pid_t parent = 0;
+    in >> id >> name >> state >> parent;
+    if (name == "(tandem-card)" && parent == getpid() && state != "Z") found.push_back(process);
+  }
+  closedir(processes);
+  return found;
+}
+
+class KernelCrash : public testing::TestWithParam<Mode> {};
+
+TEST_P(KernelCrash, EndsInAnErrorState) {
+  TrialCard card;
+  ASSERT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(card.run(GetParam(), 2), ERT_CMD_STATE_ERROR);
+}
+
+TEST_P(KernelCrash, MakesLaterLaunchesFailAtOnce) {
+  TrialCard card;
+  card.run(GetParam(), 0);
+  for (int launch = 0; launch < 3; ++launch) EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
+  EXPECT_THROW(card.out.sync(XCL_BO_SYNC_BO_FROM_DEVICE), std::exception);
+}
+
+TEST_P(KernelCrash, LeavesTheOtherCardAlone) {
+  TrialCard crashing(0);
+  TrialCard other(1);
+  crashing.run(GetParam(), 0);
+  ASSERT_EQ(other.run(kWrite, 9), ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(other.fetch()[0], 9u);
+}
+
+TEST_P(KernelCrash, IsOverOnceTheDeviceIsReopened) {
+  { EXPECT_EQ(TrialCard().run(GetParam(), 0), ERT_CMD_STATE_ERROR); }
+  TrialCard card;
+  ASSERT_EQ(card.run(kWrite, 3), ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(card.fetch()[0], 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KernelCrash,
+                         testing::Values(kReadNull, kAbort, kWriteFarAway, kThrow, kExit,
+                                         kOverflowStack));
+
+TEST(KernelCrash, ReachesACallback) {
+  TrialCard card;
+  std::atomic<int> state{0};
+  xrt::run run(card.kernel);
+  run.set_arg(0, static_cast<uint32_t>(kAbort));
+  run.set_arg(1, 0u);
+  run.set_arg(2, card.out);
+  run.add_callback(
+      ERT_CMD_STATE_COMPLETED,
+      [](const void*, ert_cmd_state reported, void* data) {
+        static_cast<std::atomic<int>*>(data)->store(reported);
+      },
+      &state);
+  run.start();
+  EXPECT_EQ(run.wait(), ERT_CMD_STATE_ERROR);
+  while (state.load() == 0) std::this_thread::yield();
+  EXPECT_EQ(state.load(), ERT_CMD_STATE_ERROR);
+}
+
+TEST(KilledCard, FailsRunningAndQueuedCommandsAndTheApplicationLives) {
+  TrialCard card;
+  std::vector<xrt::run> runs;
+  for (int launch = 0; launch < 10; ++launch) {
+    runs.push_back(card.kernel(static_cast<uint32_t>(kSleep), 30'000'000u, card.out));
+  }
+  const auto processes = card_processes();
+  ASSERT_EQ(processes.size(), 1u);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(processes[0], SIGKILL);
+  });
+  for (auto& run : runs) EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_ERROR);
+  killer.join();
+  EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
+}
+
+TEST(KilledCard, WhileIdleIsNoticedByTheNextLaunch) {
+  TrialCard card;
+  ASSERT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_COMPLETED);
+  kill(card_processes().at(0), SIGKILL);
+  EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
+}
+
+TEST(HungKernel, WaitTimesOutAndTheApplicationCanEnd) {
+  TrialCard card;
+  card.out.map<uint32_t*>()[2] = 0;
+  card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(50)), ERT_CMD_STATE_TIMEOUT);
+  EXPECT_EQ(run.state(), ERT_CMD_STATE_RUNNING);
+}
+
+TEST(HungKernel, CanBeAborted) {
+  TrialCard card;
+  card.out.map<uint32_t*>()[2] = 0;
+  card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(20)), ERT_CMD_STATE_TIMEOUT);
+  EXPECT_EQ(run.abort(), ERT_CMD_STATE_ABORT);
+}
+
+TEST(HungKernel, ASlowOneCompletesAfterATimeout) {
+  TrialCard card;
+  auto run = card.kernel(static_cast<uint32_t>(kSleep), 200'000u, card.out);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(10)), ERT_CMD_STATE_TIMEOUT);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_COMPLETED);
+}
+
+TEST(ClosedDevice, LeavesNoProcessBehind) {
+  {
+    TrialCard card;
+    EXPECT_EQ(card_processes().size(), 1u);
+  }
+  EXPECT_TRUE(card_processes().empty());
+}
+
+}  // namespace
+}  // namespace tandem::emulation_test
