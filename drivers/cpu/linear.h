@@ -16,7 +16,7 @@
 
 namespace tandem::device::cpu {
 
-inline constexpr std::int64_t kFewRows = 16;
+inline constexpr std::int64_t kFewRows = 24;
 
 class Linear {
  public:

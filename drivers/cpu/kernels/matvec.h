@@ -2,7 +2,7 @@
 //
 // Products of weights as the model file stores them with a few rows of activations: decode.
 //
-// y = x W^T for 1 to about 16 rows. Weights stay where they are and are read from memory once
+// y = x W^T for 1 to about 24 rows. Weights stay where they are and are read from memory once
 // whatever the rows; activations stay f32, so nothing is lost but the order of additions. Cost:
 // out_features * row bytes read; 2 FLOPs per weight and row. Threads: pure; callers split the
 // outputs.

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan_attention(): every query row and token belongs to exactly one item, whatever the batch.
+#include "cpu/attention_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace tandem::device::cpu {
+namespace {
+
+const AttentionGeometry kGeometry = {.num_layers = 1, .q_heads = 8, .kv_heads = 2, .head_dim = 64};
+
+AttentionPlan plan(const std::vector<AttentionSequence>& sequences, int threads) {
+  AttentionBatch batch;
+  batch.sequences = sequences;
+  AttentionPlan result;
+  plan_attention(kGeometry, batch, threads, result);
+  return result;
+}
+
+TEST(AttentionPlan, CoversEveryRowAndTokenOnce) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<AttentionSequence> sequences(1 + random() % 5);
+    for (auto& s : sequences) {
+      s.num_q = static_cast<int>(random() % (round % 3 == 0 ? 70 : 3));
+      s.num_attend = static_cast<int>(random() % (round % 2 == 0 ? 20000 : 300));
+    }
+    const AttentionPlan result = plan(sequences, 1 + round % 9);
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> covered;  // (sequence, head)
+    std::size_t partial_rows = 0;
+    const AttentionItem* before = nullptr;
+    for (const AttentionItem& item : result.items) {
+      ASSERT_LT(item.row_begin, item.row_end);
+      ASSERT_LE(item.row_end - item.row_begin, kPanelQueries);
+      ASSERT_LE(item.token_begin, item.token_end);
+      if (item.range > 0) {
+        ASSERT_EQ(item.token_begin, before->token_end);
+        ASSERT_EQ(item.row_begin, before->row_begin);
+        ASSERT_LT(item.token_begin, item.token_end);
+      } else {
+        ASSERT_EQ(item.token_begin, 0u);
+      }
+      if (item.range + 1 == item.num_ranges) {
+        ASSERT_EQ(item.token_end, static_cast<std::size_t>(sequences[item.sequence].num_attend));
+        covered[{item.sequence, item.kv_head}] += item.row_end - item.row_begin;
+      } else {
+        ASSERT_EQ(item.token_end % 64, 0u);
+      }
+      if (item.num_ranges > 1) {
+        ASSERT_EQ(item.partial_row, partial_rows);
+        partial_rows += item.row_end - item.row_begin;
+      }
+      before = &item;
+    }
+    ASSERT_EQ(result.partial_rows, partial_rows);
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      for (std::size_t head = 0; head < 2; ++head) {
+        ASSERT_EQ((covered[{i, head}]), static_cast<std::size_t>(sequences[i].num_q) * 4);
+      }
+    }
+  }
+}
+
+TEST(AttentionPlan, CutsOneLongSequenceForTheWholeTeam) {
+  const AttentionPlan result = plan({{.num_q = 1, .num_attend = 32768}}, 8);
+  EXPECT_GE(result.items.size(), 32u);
+}
+
+TEST(AttentionPlan, LeavesManyShortSequencesWhole) {
+  const std::vector<AttentionSequence> sequences(32, {.num_q = 1, .num_attend = 200});
+  EXPECT_EQ(plan(sequences, 8).items.size(), 64u);
+  EXPECT_EQ(plan(sequences, 8).partial_rows, 0u);
+}
+
+TEST(AttentionPlan, CutsNothingForOneThread) {
+  EXPECT_EQ(plan({{.num_q = 1, .num_attend = 100000}}, 1).items.size(), 2u);
+}
+
+TEST(AttentionPlan, GivesNothingToDoWithoutQueries) {
+  EXPECT_TRUE(plan({{.num_q = 0, .num_attend = 100}}, 2).items.empty());
+}
+
+}  // namespace
+}  // namespace tandem::device::cpu

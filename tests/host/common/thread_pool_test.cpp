@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ThreadPool: every part once, errors, reuse, and callers that meet.
+#include "common/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace tandem {
+namespace {
+
+TEST(ThreadPool, RunsEveryPartOnce) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.num_threads(), threads);
+    for (const std::size_t parts : {0u, 1u, 2u, 7u, 1000u}) {
+      std::vector<std::atomic<int>> runs(parts);
+      pool.run(parts, [&](std::size_t part) { runs.at(part) += 1; });
+      for (const auto& count : runs) EXPECT_EQ(count.load(), 1);
+    }
+  }
+}
+
+TEST(ThreadPool, HasAtLeastOneThreadByDefault) { EXPECT_GE(ThreadPool().num_threads(), 1); }
+
+TEST(ThreadPool, SharesPartsAmongItsThreads) {
+  ThreadPool pool(2);
+  std::atomic<int> waiting{0};
+  // Two parts that each wait for the other can only end on two threads.
+  pool.run(2, [&](std::size_t) {
+    waiting += 1;
+    while (waiting.load() < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(waiting.load(), 2);
+}
+
+TEST(ThreadPool, SeesWhatPartsWroteAfterEveryOfManyShortRuns) {
+  ThreadPool pool(4);
+  std::vector<int> values(4, 0);
+  for (int round = 1; round <= 20000; ++round) {
+    pool.run(values.size(), [&](std::size_t part) { values[part] += 1; });
+    for (const int value : values) ASSERT_EQ(value, round);
+  }
+}
+
+TEST(ThreadPool, WakesWorkersThatWentToSleep) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::atomic<int> inside{0};
+    pool.run(3, [&](std::size_t) {
+      inside += 1;
+      while (inside.load() < 3) std::this_thread::yield();
+    });
+    EXPECT_EQ(inside.load(), 3);
+  }
+}
+
+TEST(ThreadPool, RethrowsTheErrorOfAPartAndGoesOn) {
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const auto fail = [](std::size_t part) {
+      if (part == 5) throw std::runtime_error("part 5");
+    };
+    EXPECT_THROW(pool.run(10, fail), std::runtime_error);
+    std::atomic<int> runs{0};
+    pool.run(10, [&](std::size_t) { runs += 1; });
+    EXPECT_EQ(runs.load(), 10);
+  }
+}
+
+TEST(ThreadPool, MakesASecondCallerWaitItsTurn) {
+  ThreadPool pool(2);
+  std::atomic<int> runs{0};
+  const auto caller = [&] {
+    for (int i = 0; i < 200; ++i) pool.run(5, [&](std::size_t) { runs += 1; });
+  };
+  std::thread other(caller);
+  caller();
+  other.join();
+  EXPECT_EQ(runs.load(), 2 * 200 * 5);
+}
+
+}  // namespace
+}  // namespace tandem
