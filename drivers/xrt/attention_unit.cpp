@@ -212,6 +212,9 @@ WaitResult XrtAttentionUnit::wait_earlier(Ticket ticket, Deadline deadline) {
 }
 
 WaitResult XrtAttentionUnit::wait(Ticket ticket, Deadline deadline) {
+  if (ticket == 0 || ticket > last_ticket_) {
+    throw Error("xrt", "ticket " + std::to_string(ticket) + " was never given");
+  }
   if (lost_) return WaitResult::kLost;
   try {
     return wait_earlier(ticket, deadline);

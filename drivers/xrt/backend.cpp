@@ -54,26 +54,39 @@ class XrtDevice final : public Device {
   std::string kernel_image_;
 };
 
+constexpr int kMostCards = 64;
+
+int counted_cards() {
+  try {
+    return static_cast<int>(xrt::system::enumerate_devices());
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
 class XrtBackend final : public Backend {
  public:
   std::string_view kind() const override { return "xrt"; }
   bool available() const override { return true; }
   std::string unavailable_reason() const override { return ""; }
 
+  // XRT counts PCIe cards only; emulated ones answer to the indices from there on.
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override {
     std::vector<DeviceInfo> cards;
-    try {
-      const unsigned count = xrt::system::enumerate_devices();
-      for (unsigned index = 0; index < count; ++index) {
-        cards.push_back(describe(xrt::device(index), static_cast<int>(index)));
+    const int counted = counted_cards();
+    for (int index = 0; index < kMostCards; ++index) {
+      try {
+        cards.push_back(describe(xrt::device(index), index));
+      } catch (const std::exception&) {
+        if (index >= counted)
+          break;  // a counted card that does not answer may precede one that does
       }
-    } catch (const std::exception&) {
-      // Cards after one that does not answer cannot be told apart from absent ones.
     }
     return cards;
   }
 
   std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
+    if (index < 0) throw Error("xrt", "card " + std::to_string(index) + " is not an index");
     try {
       return std::make_unique<XrtDevice>(index, options.kernel_image);
     } catch (const std::exception& e) {

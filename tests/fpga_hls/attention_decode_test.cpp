@@ -146,6 +146,29 @@ void run_ragged(const RaggedCase& c, std::uint32_t seed) {
   }
 }
 
+// One sequence of `tokens` tokens in pages 0, 1, ...; what most of the cases below start from.
+struct OneSequence {
+  KernelShape shape;
+  std::vector<std::uint32_t> pages;
+  std::vector<float> q, k, v;
+  SequenceEntry entry{};
+
+  OneSequence(const KernelShape& s, std::uint32_t tokens, std::uint32_t seed) : shape(s) {
+    Values values(seed);
+    pages.resize((tokens + s.page_tokens - 1) / s.page_tokens);
+    std::iota(pages.begin(), pages.end(), 0);
+    q = values.normal(s.row_values() * s.group);
+    k = values.normal(tokens * s.row_values());
+    v = values.normal(tokens * s.row_values());
+    entry.num_q = 1;
+    entry.num_new = entry.num_attend = tokens;
+    entry.num_pages = static_cast<std::uint32_t>(pages.size());
+  }
+  Descriptor descriptor(std::uint32_t layer = 0) const {
+    return make_descriptor(shape, layer, 0.1f, {entry}, pages, q, k, v);
+  }
+};
+
 TEST(AttentionDecode, AnswersEveryHeadDimGroupAndType) {
   for (std::uint32_t head_dim = 32; head_dim <= 256; head_dim += 32) {
     for (const std::uint32_t group : {1u, 3u, 4u, 7u, 16u, 20u}) {
@@ -210,6 +233,19 @@ TEST(AttentionDecode, SplitsHeadsAndPagesOverComputeUnits) {
   }
 }
 
+TEST(AttentionDecode, TakesPagesThatOnlyAnotherSliceHas) {
+  OneSequence one({1, 1, 1, 32, kF16}, 33, 12);
+  one.shape.num_pages = 3;  // slice 0 has pages 0 and 2, slice 1 only page 1
+  Card card(one.shape, 1, 2);
+  std::uint32_t status = 0;
+  const auto answers = card.attend(one.descriptor(), &status);
+  ASSERT_EQ(status, kOk);
+  SequenceModel model;
+  model.k = one.k;
+  model.v = one.v;
+  expect_close(one.shape, 0.1f, one.q, 0, model, 33, answers[0]);
+}
+
 TEST(AttentionDecode, AnswersManyQueriesOfOneSequence) {
   for (const std::uint32_t group : {1u, 3u, 5u, 17u}) {
     SCOPED_TRACE(group);
@@ -221,29 +257,6 @@ TEST(AttentionDecode, AnswersManyQueriesOfOneSequence) {
     run_ragged(c, group);
   }
 }
-
-// One sequence of `tokens` tokens in pages 0, 1, ...; what most of the cases below start from.
-struct OneSequence {
-  KernelShape shape;
-  std::vector<std::uint32_t> pages;
-  std::vector<float> q, k, v;
-  SequenceEntry entry{};
-
-  OneSequence(const KernelShape& s, std::uint32_t tokens, std::uint32_t seed) : shape(s) {
-    Values values(seed);
-    pages.resize((tokens + s.page_tokens - 1) / s.page_tokens);
-    std::iota(pages.begin(), pages.end(), 0);
-    q = values.normal(s.row_values() * s.group);
-    k = values.normal(tokens * s.row_values());
-    v = values.normal(tokens * s.row_values());
-    entry.num_q = 1;
-    entry.num_new = entry.num_attend = tokens;
-    entry.num_pages = static_cast<std::uint32_t>(pages.size());
-  }
-  Descriptor descriptor(std::uint32_t layer = 0) const {
-    return make_descriptor(shape, layer, 0.1f, {entry}, pages, q, k, v);
-  }
-};
 
 TEST(AttentionDecode, KeepsNanInTheHeadItIsIn) {
   for (const std::uint32_t type : {kF16, kI8}) {

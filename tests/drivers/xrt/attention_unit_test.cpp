@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is a card's own: its loss, its kernel image, slices over compute units, what it counts. The
+// contract itself is tested by tests/drivers/device/attention_unit_test.cpp (xrt_contract_test).
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "common/error.h"
+#include "drivers/device/attention_scenario.h"
+#include "drivers/xrt/emulated_environment.h"
+#include "xrt/backend.h"
+
+namespace tandem::device_test {
+namespace {
+
+using device::AttentionUnit;
+using device::Ticket;
+using device::WaitResult;
+using std::chrono::milliseconds;
+
+const AttentionGeometry kGeometry = {
+    .num_layers = 2, .q_heads = 6, .kv_heads = 2, .head_dim = 40, .page_tokens = 16};
+
+// Processes called tandem-card whose parent is this one.
+std::vector<pid_t> card_processes() {
+  std::vector<pid_t> found;
+  DIR* processes = opendir("/proc");
+  while (const dirent* entry = readdir(processes)) {
+    const pid_t process = std::atoi(entry->d_name);
+    if (process <= 0) continue;
+    std::ifstream in("/proc/" + std::string(entry->d_name) + "/stat");
+    std::string id, name, state;
+    pid_t parent = 0;
+    in >> id >> name >> state >> parent;
+    if (name == "(tandem-card)" && parent == getpid() && state != "Z") found.push_back(process);
+  }
+  closedir(processes);
+  return found;
+}
+
+class XrtAttentionUnitTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<AttentionUnit> make_unit(int card, const AttentionGeometry& geometry,
+                                           std::uint32_t max_pages = 64) {
+    auto device = device::xrt_backend().open(card, {.kernel_image = kernel_image()});
+    auto unit = device->make_attention_unit(
+        {.geometry = geometry, .max_pages = max_pages, .max_batch_rows = 64});
+    devices_.push_back(std::move(device));
+    return unit;
+  }
+
+  std::vector<std::unique_ptr<device::Device>> devices_;
+  std::mt19937_64 random_{11};
+};
+
+TEST_F(XrtAttentionUnitTest, TwoCardsHoldHalvesOfASequence) {
+  const auto one = make_unit(0, kGeometry), two = make_unit(1, kGeometry);
+  SequenceModel a(kGeometry, {5, 0, 63}), b(kGeometry, {1, 2});
+  fill(*one, a, 40, 7, random_);
+  fill(*two, b, 30, 9, random_);
+  ScenarioBatch first(kGeometry, 1, random_), second(kGeometry, 1, random_);
+  first.add(a, {.num_q = 2, .num_new = 1});
+  second.add(b, {.num_q = 1, .num_new = 1});
+  const Ticket on_one = first.submit(*one), on_two = second.submit(*two);  // at the same time
+  ASSERT_EQ(one->wait(on_one, Deadline::after(kPatience)), WaitResult::kDone);
+  ASSERT_EQ(two->wait(on_two, Deadline::after(kPatience)), WaitResult::kDone);
+  first.expect_reference(1e-6);
+  second.expect_reference(1e-6);
+}
+
+TEST_F(XrtAttentionUnitTest, TwoModelsShareACard) {
+  AttentionGeometry other = kGeometry;
+  other.head_dim = 128;
+  other.kv_dtype = DType::kI8;
+  const auto one = make_unit(0, kGeometry), two = make_unit(0, other);
+  SequenceModel a(kGeometry, {0, 1, 2}), b(other, {0, 1, 2});
+  fill(*one, a, 40, 40, random_);
+  fill(*two, b, 40, 40, random_);
+  ScenarioBatch first(kGeometry, 0, random_), second(other, 0, random_);
+  first.add(a, {.num_q = 1});
+  second.add(b, {.num_q = 1});
+  ASSERT_EQ(one->wait(first.submit(*one), Deadline::after(kPatience)), WaitResult::kDone);
+  ASSERT_EQ(two->wait(second.submit(*two), Deadline::after(kPatience)), WaitResult::kDone);
+  first.expect_reference(1e-6);
+  second.expect_reference(1e-6);
+}
+
+TEST_F(XrtAttentionUnitTest, AnyNumberOfHeadsUsesTheComputeUnits) {
+  for (const int kv_heads : {1, 3, 4, 5, 9}) {
+    SCOPED_TRACE(kv_heads);
+    AttentionGeometry geometry = kGeometry;
+    geometry.kv_heads = kv_heads;
+    geometry.q_heads = 2 * kv_heads;
+    const auto unit = make_unit(0, geometry, 13);  // pages divide unevenly over slices
+    PageDeck deck(13, random_);
+    SequenceModel a(geometry, deck.take(7)), b(geometry, deck.take(6));
+    fill(*unit, a, 100, 33, random_);
+    ScenarioBatch batch(geometry, 0, random_);
+    batch.add(a, {.num_q = 3, .num_new = 1});
+    batch.add(b, {.num_q = 1, .num_new = 90});
+    ASSERT_EQ(unit->wait(batch.submit(*unit), Deadline::after(kPatience)), WaitResult::kDone);
+    batch.expect_reference(1e-6);
+  }
+}
+
+TEST_F(XrtAttentionUnitTest, MoreBatchesThanBuffersAreAllAnswered) {
+  const auto unit = make_unit(0, kGeometry);
+  SequenceModel sequence(kGeometry, {3, 9, 4});
+  std::vector<std::unique_ptr<ScenarioBatch>> batches;
+  Ticket last = 0;
+  for (int i = 0; i < 12; ++i) {
+    batches.push_back(std::make_unique<ScenarioBatch>(kGeometry, 0, random_));
+    batches.back()->add(sequence, {.num_new = 3});
+    last = batches.back()->submit(*unit);
+  }
+  ASSERT_EQ(unit->wait(last, Deadline::after(kPatience)), WaitResult::kDone);
+  for (const auto& batch : batches) batch->expect_reference(1e-6);
+}
+
+TEST_F(XrtAttentionUnitTest, CountsOnlyWhatTheCallerAsked) {
+  const auto unit = make_unit(0, kGeometry);
+  EXPECT_EQ(unit->stats().launches, 0u);  // what measured the card is not counted
+  EXPECT_GT(unit->capacity().read_bandwidth_bytes_per_s, 0.0);
+  EXPECT_GT(unit->capacity().link_latency_us, 0.0);
+  SequenceModel sequence(kGeometry, {0, 1});
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_q = 1, .num_new = 20});
+  ASSERT_EQ(unit->wait(batch.submit(*unit), Deadline::after(kPatience)), WaitResult::kDone);
+  const auto stats = unit->stats();
+  EXPECT_EQ(stats.launches, 1u);
+  EXPECT_EQ(stats.kv_bytes_read, 20u * 2 * 2 * 64 * 2);  // tokens, k and v, heads, padded dim, f16
+  EXPECT_GT(stats.bytes_to_unit, 20u * 2 * 2 * 40 * 4);
+  EXPECT_GT(stats.bytes_from_unit, 6u * 40 * 4);
+  EXPECT_GT(stats.busy_seconds, 0.0);
+}
+
+TEST_F(XrtAttentionUnitTest, TicketsNeverGivenThrow) {
+  const auto unit = make_unit(0, kGeometry);
+  EXPECT_THROW(unit->wait(0, Deadline::after({})), Error);
+  EXPECT_THROW(unit->wait(unit->submit({}, {}) + 1, Deadline::after({})), Error);
+}
+
+TEST_F(XrtAttentionUnitTest, AKilledCardIsLostForEverAndNothingHangs) {
+  auto unit = make_unit(0, kGeometry);
+  SequenceModel sequence(kGeometry, {0, 1, 2, 3});
+  fill(*unit, sequence, 40, 40, random_);
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_q = 1});
+  ASSERT_EQ(kill(cards[0], SIGSTOP), 0);
+  const Ticket ticket = batch.submit(*unit);
+  EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(20))), WaitResult::kTimeout);
+  ASSERT_EQ(kill(cards[0], SIGKILL), 0);
+  EXPECT_EQ(unit->wait(ticket, Deadline::after(kPatience)), WaitResult::kLost);
+  const Ticket later = batch.submit(*unit);
+  EXPECT_GT(later, ticket);
+  EXPECT_EQ(unit->wait(later, Deadline::after(kPatience)), WaitResult::kLost);
+  std::vector<std::byte> image(device::page_image_bytes(kGeometry));
+  EXPECT_EQ(unit->export_page(0, image, Deadline::after(kPatience)), WaitResult::kLost);
+  EXPECT_EQ(unit->import_page(0, image, Deadline::after(kPatience)), WaitResult::kLost);
+  unit.reset();
+}
+
+TEST_F(XrtAttentionUnitTest, AStoppedCardTimesOutAndThenAnswers) {
+  const auto unit = make_unit(0, kGeometry);
+  SequenceModel sequence(kGeometry, {0, 1});
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  ASSERT_EQ(kill(cards[0], SIGSTOP), 0);
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_q = 1, .num_new = 7});
+  const Ticket ticket = batch.submit(*unit);
+  EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(5))), WaitResult::kTimeout);
+  std::vector<std::byte> image(device::page_image_bytes(kGeometry));
+  EXPECT_EQ(unit->export_page(0, image, Deadline::after(milliseconds(5))), WaitResult::kTimeout);
+  ASSERT_EQ(kill(cards[0], SIGCONT), 0);
+  EXPECT_EQ(unit->export_page(0, image, Deadline::after(kPatience)), WaitResult::kDone);
+  EXPECT_EQ(unit->wait(ticket, Deadline::after(kPatience)), WaitResult::kDone);
+  batch.expect_reference(1e-6);
+}
+
+TEST_F(XrtAttentionUnitTest, ADeadCardDoesNotBlockItsDestruction) {
+  auto unit = make_unit(0, kGeometry);
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  SequenceModel sequence(kGeometry, {0});
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_q = 1, .num_new = 1});
+  kill(cards[0], SIGSTOP);
+  batch.submit(*unit);
+  kill(cards[0], SIGKILL);
+  unit.reset();
+  devices_.clear();
+}
+
+TEST_F(XrtAttentionUnitTest, TheOtherCardGoesOn) {
+  const auto one = make_unit(0, kGeometry);
+  const auto first_card = card_processes();
+  const auto two = make_unit(1, kGeometry);
+  ASSERT_EQ(first_card.size(), 1u);
+  kill(first_card[0], SIGKILL);
+  SequenceModel sequence(kGeometry, {0, 1});
+  ScenarioBatch lost(kGeometry, 0, random_), kept(kGeometry, 0, random_);
+  lost.add(sequence, {.num_q = 1, .num_new = 20});
+  SequenceModel other(kGeometry, {0, 1});
+  kept.add(other, {.num_q = 1, .num_new = 20});
+  EXPECT_EQ(one->wait(lost.submit(*one), Deadline::after(kPatience)), WaitResult::kLost);
+  EXPECT_EQ(two->wait(kept.submit(*two), Deadline::after(kPatience)), WaitResult::kDone);
+  kept.expect_reference(1e-6);
+}
+
+std::string message_of(const std::string& image) {
+  try {
+    device::xrt_backend()
+        .open(0, {.kernel_image = image})
+        ->make_attention_unit({.geometry = kGeometry, .max_pages = 4});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(XrtKernelImage, IsNamedWhenItCannotBeUsed) {
+  EXPECT_NE(message_of("").find("no kernel image"), std::string::npos);
+  EXPECT_NE(message_of("/nowhere/a.xclbin").find("/nowhere/a.xclbin"), std::string::npos);
+  const std::string wrong = testing::TempDir() + "/not_an.xclbin";
+  std::ofstream(wrong) << "this is not a kernel image, though it is long enough to be read";
+  EXPECT_NE(message_of(wrong).find(wrong), std::string::npos);
+  const std::string other = std::string(TANDEM_VECTOR_ADD_XCLBIN);
+  EXPECT_NE(message_of(other).find("attention_decode"), std::string::npos);
+}
+
+TEST(XrtBackend, ListsCardsAndRefusesOthers) {
+  const device::Backend& backend = device::xrt_backend();
+  const auto infos = backend.enumerate({});
+  ASSERT_GE(infos.size(), 2u);
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    EXPECT_EQ(infos[i].id, "xrt:" + std::to_string(i));
+    EXPECT_TRUE(infos[i].makes_attention);
+    EXPECT_FALSE(infos[i].makes_compute);
+    EXPECT_GT(infos[i].memory_bytes, 0u);
+    EXPECT_GT(infos[i].memory_bandwidth_bytes_per_s, 0.0);
+  }
+  EXPECT_THROW(backend.open(static_cast<int>(infos.size()), {}), Error);
+  EXPECT_THROW(backend.open(-1, {}), Error);
+  EXPECT_THROW(backend.open(0, {})->make_compute_unit(), Error);
+}
+
+}  // namespace
+}  // namespace tandem::device_test
