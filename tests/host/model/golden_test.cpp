@@ -32,8 +32,7 @@ TEST_P(GoldenModel, HasTheConfigurationOfItsFile) {
   EXPECT_EQ(config.context_length, 512);
   EXPECT_FLOAT_EQ(config.norm_epsilon, 1e-5f);
   EXPECT_FLOAT_EQ(config.attention_scale, 0.35355339f);
-  EXPECT_THAT(config.rope.inverse_frequencies,
-              testing::ElementsAre(1.0f, 0.1f, 0.01f, 0.001f));
+  EXPECT_THAT(config.rope.inverse_frequencies, testing::ElementsAre(1.0f, 0.1f, 0.01f, 0.001f));
   EXPECT_EQ(config.rope.magnitude, 1.0f);
   const std::string name = GetParam();
   EXPECT_EQ(config.quantization, name.substr(name.rfind('-') + 1));

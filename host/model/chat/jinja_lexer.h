@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lexer: template source -> text, and the tokens inside {{ }} and {% %}.
+//
+// White space as chat templates are rendered everywhere: a newline after a block or comment is
+// dropped (trim_blocks), blanks before one at the start of a line too (lstrip_blocks); - and +
+// beside a delimiter override. One newline at the end of the template is dropped; \r\n is \n.
+// Errors: Error("chat", "template line N: ...").
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::model::jinja {
+
+enum class TokenType {
+  kText,        // outside of tags
+  kPrintBegin,  // {{
+  kPrintEnd,    // }}
+  kBlockBegin,  // {%
+  kBlockEnd,    // %}
+  kName,
+  kString,  // its value, escapes resolved
+  kInteger,
+  kReal,
+  kOperator,  // punctuation too
+  kEnd
+};
+
+struct Token {
+  TokenType type = TokenType::kEnd;
+  std::string text;
+  int line = 1;
+};
+
+std::vector<Token> tokenize(const std::string& source);
+
+}  // namespace tandem::model::jinja
