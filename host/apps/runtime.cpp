@@ -53,6 +53,12 @@ device::AttentionGeometry geometry_of(const model::ModelConfig& config,
   return geometry;
 }
 
+engine::Placement placement_of(const std::string& name) {
+  if (name == "pages") return engine::Placement::kPages;
+  if (name == "interleave") return engine::Placement::kInterleave;
+  return engine::Placement::kSequences;
+}
+
 engine::EngineOptions engine_options(const RuntimeOptions& options) {
   engine::EngineOptions result;
   result.max_running = options.max_running;
@@ -60,8 +66,7 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.max_step_tokens = options.max_step_tokens;
   result.context_length = options.context_length;
   result.num_sub_batches = options.sub_batches;
-  result.placement =
-      options.placement == "pages" ? engine::Placement::kPages : engine::Placement::kSequences;
+  result.placement = placement_of(options.placement);
   result.prefix_cache = !options.no_prefix_cache;
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
   return result;
@@ -121,8 +126,9 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Devices");
   command
       .add_option("--placement", o.placement,
-                  "sequences: each lives on one device; pages: each is dealt over all of them")
-      ->check(CLI::IsMember({"sequences", "pages"}))
+                  "sequences: each lives on one device; pages: each is dealt over all devices by "
+                  "bandwidth; interleave: in equal shares")
+      ->check(CLI::IsMember({"sequences", "pages", "interleave"}))
       ->capture_default_str()
       ->group("Devices");
   command

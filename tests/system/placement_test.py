@@ -13,7 +13,7 @@ PROMPTS = [
     "One day, a girl found a",
 ]
 TOKENS = 40
-SPLIT = ["--attention", "cpu,xrt:0,xrt:1", "--placement", "pages"]
+SPLIT = ["--attention", "cpu,xrt:0,xrt:1", "--placement", "interleave"]
 
 
 def generate(prompt, *arguments):
@@ -42,7 +42,7 @@ class PlacementTest(unittest.TestCase):
         self.check_alone("--attention", "xrt:0")
 
     def test_pages_split_over_two_cards_give_the_tokens_of_the_cpu(self):
-        self.check_alone("--attention", "xrt:0,xrt:1", "--placement", "pages")
+        self.check_alone("--attention", "xrt:0,xrt:1", "--placement", "interleave")
 
     def test_pages_split_over_cpu_and_two_cards_give_the_tokens_of_the_cpu(self):
         self.check_alone(*SPLIT)

@@ -52,7 +52,7 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_killing_every_card_falls_back_to_host_memory(self):
-        with Daemon("--attention", "xrt:0,xrt:1", "--placement", "pages", cards=2) as daemon:
+        with Daemon("--attention", "xrt:0,xrt:1", "--placement", "interleave", cards=2) as daemon:
             expected = self.stream_while(daemon, 2, lambda: None)
             texts = self.stream_while(
                 daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])

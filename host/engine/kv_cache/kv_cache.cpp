@@ -91,7 +91,7 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens) {
   if (wanted <= table.blocks.size()) return true;
   if (wanted - table.blocks.size() > num_available()) return false;
   while (table.blocks.size() < wanted) {
-    const int unit = placement_ == Placement::kPages
+    const int unit = placement_ != Placement::kSequences
                          ? choose_by_share(table)
                          : choose_home(table, wanted - table.blocks.size());
     const auto taken = units_[unit].pool.take();
@@ -109,6 +109,7 @@ void KvCache::add_block(PageTable& table, const BlockPlace& place) {
 }
 
 double KvCache::bandwidth(int unit) const {
+  if (placement_ == Placement::kInterleave) return 1.0;
   if (units_[unit].bandwidth > 0) return units_[unit].bandwidth;
   double sum = 0;
   int known = 0;

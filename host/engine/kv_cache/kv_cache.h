@@ -6,7 +6,7 @@
 // block, in order. Every block but the last is full. Full blocks that have been written may be
 // published: a later sequence with the same prefix attaches to them instead of computing them.
 // Placement chooses only where a new block goes: with kSequences a sequence stays on one unit until
-// that is full, with kPages its blocks are dealt over all living units, so any mixture is legal.
+// that is full, otherwise its blocks are dealt over all living units, so any mixture is legal.
 // Unit numbers are those of add_unit(), and are never reused. Threads: the engine's. Cost: O(blocks
 // touched x units). Errors: extend() answers false when the pages do not suffice, and then changes
 // nothing.
@@ -22,8 +22,9 @@
 namespace tandem::engine {
 
 enum class Placement {
-  kSequences,  // a sequence lives on one unit, chosen by load and bandwidth, while it fits there
-  kPages,      // the pages of every sequence are dealt over all units by bandwidth and free pages
+  kSequences,   // a sequence lives on one unit, chosen by load and bandwidth, while it fits there
+  kPages,       // the pages of every sequence are dealt over all units by bandwidth and free pages
+  kInterleave,  // the same in equal shares, whatever the bandwidth
 };
 
 struct PageTable {

@@ -162,6 +162,17 @@ TEST(KvCache, DealsBlocksByBandwidthAndSparesAFullUnit) {
   small.release(table);
 }
 
+TEST(KvCache, InterleavesInEqualSharesWhateverTheBandwidth) {
+  KvCache cache(kPageTokens, Placement::kInterleave, false);
+  cache.add_unit(1000, 1.0);
+  cache.add_unit(1000, 100.0);
+  cache.add_unit(1000, 10.0);
+  PageTable table;
+  ASSERT_TRUE(cache.extend(table, 9 * kPageTokens));
+  EXPECT_THAT(table.held, testing::ElementsAre(3u, 3u, 3u));
+  cache.release(table);
+}
+
 TEST(KvCache, ForgetsWhatALostUnitHeld) {
   KvCache cache = cache_of({4, 4}, Placement::kPages);
   const auto tokens = count_up(16);
@@ -212,7 +223,9 @@ TEST(KvCache, AgreesWithANaiveModelUnderRandomOperations) {
     std::mt19937 random(seed);
     const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
     const int num_units = 1 + static_cast<int>(pick(3));
-    KvCache cache(kPageTokens, pick(2) ? Placement::kPages : Placement::kSequences, pick(4) > 0);
+    const Placement placements[] = {Placement::kSequences, Placement::kPages,
+                                    Placement::kInterleave};
+    KvCache cache(kPageTokens, placements[pick(3)], pick(4) > 0);
     for (int unit = 0; unit < num_units; ++unit) {
       cache.add_unit(static_cast<std::uint32_t>(1 + pick(12)), static_cast<double>(1 + pick(3)));
     }
