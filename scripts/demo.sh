@@ -20,7 +20,7 @@ esac
 port=${PORT:-8080}
 
 install_packages "${tandem_packages[@]}"
-build release tandem tandem-demo-files
+build release tandem-demo
 
 # The emulated cards: XRT is Debian's own, this only tells it where its device library is.
 source build/release/xrt/setup.sh
@@ -52,11 +52,11 @@ url=http://127.0.0.1:$(cat "$work/port")
 grep -E 'model|attention' "$work/log" || true
 
 say "a chat request, streamed"
-question='Tell me a story about a little dog.'
+question='Write a story about a bear.'
 echo "> $question"
 curl -sN "$url/v1/chat/completions" -H 'Content-Type: application/json' -d "$(
   jq -n --arg q "$question" \
-    '{model: "tandem-stories", stream: true, temperature: 0, max_tokens: 200, messages: [{role: "user", content: $q}]}')" |
+    '{model: "tandem-stories", stream: true, temperature: 0, max_tokens: 300, messages: [{role: "user", content: $q}]}')" |
   sed -un 's/^data: \({.*\)$/\1/p' | jq -rj --unbuffered '.choices[0].delta.content // empty'
 echo
 

@@ -144,7 +144,7 @@ class DaemonTest(unittest.TestCase):
         with Daemon("--attention", "cpu,xrt:0", cards=1) as daemon:
             daemon.complete("Once upon a time", max_tokens=8)
             text = daemon.request("GET", "/metrics")[2]
-            for name in ("tandem_requests_running", "tandem_requests_waiting", "tandem_time_to_first_token_seconds",
+            for name in ('tandem_requests{state="running"}', 'tandem_requests{state="waiting"}', "tandem_time_to_first_token_seconds",
                          "tandem_inter_token_seconds", "tandem_queue_seconds", "tandem_prefill_seconds",
                          "tandem_decode_seconds", 'unit="cpu"', 'unit="xrt:0"'):
                 self.assertIn(name, text)
