@@ -32,7 +32,9 @@ TEST_P(GoldenEngine, GeneratesTheGreedyTokensOfTheReference) {
   TANDEM_REQUIRE_FILE(path());
   EngineRig rig(path());
   auto engine = rig.engine(rig.cpu_units({64}), {});
-  for (const auto& prompt : golden(GetParam())["prompts"]) {
+  const json model = golden(GetParam());
+  ASSERT_EQ(model["prompts"].size(), 3u);
+  for (const auto& prompt : model["prompts"]) {
     const auto expected = prompt["out_ids"].get<std::vector<model::TokenId>>();
     const auto gaps = prompt["top1_top2_gap"].get<std::vector<double>>();
     const auto logprobs = prompt["logprob"].get<std::vector<double>>();
