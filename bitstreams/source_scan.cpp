@@ -3,8 +3,9 @@
 // A scanner for one C++ function definition: enough for argument names, which types cannot give.
 #include "bitstreams/source_scan.h"
 
+#include <algorithm>
 #include <cctype>
-#include <regex>
+#include <sstream>
 
 #include "common/error.h"
 
@@ -82,12 +83,17 @@ std::string declared_name(std::string declaration) {
   return declaration.substr(begin, end - begin);
 }
 
+bool contains_word(const std::string& line, const std::string& word) {
+  return line.find(word) != std::string::npos;
+}
+
+// From "#pragma HLS interface [mode=]ap_ctrl_none port=return" and the like.
 Control control_of(const std::string& body) {
-  static const std::regex pattern(R"(#\s*pragma\s+HLS\s+interface\s+(?:mode\s*=\s*)?(ap_ctrl_\w+))",
-                                  std::regex::icase);
-  for (std::sregex_iterator it(body.begin(), body.end(), pattern), end; it != end; ++it) {
-    if ((*it)[1] == "ap_ctrl_none") return Control::kNone;
-    if ((*it)[1] == "ap_ctrl_hs") return Control::kHandshake;
+  std::istringstream lines(body);
+  for (std::string line; std::getline(lines, line);) {
+    if (!contains_word(line, "#pragma") || !contains_word(line, "HLS")) continue;
+    if (contains_word(line, "ap_ctrl_none")) return Control::kNone;
+    if (contains_word(line, "ap_ctrl_hs")) return Control::kHandshake;
   }
   return Control::kChain;
 }
