@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The HTTP front over FakeService, to develop clients and the system test of the API without a
-// model: fake_server [PORT] [API-KEY]. Ends with Enter or end of input.
+// model: fake_server [PORT] [API-KEY]. Ends with its standard input.
 #include <cstdio>
 #include <cstdlib>
 
@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   tandem::test::FakeBehaviour behaviour;
   behaviour.model_id = "tandem-stories";
   behaviour.max_request_tokens = 2048;
+  behaviour.hold_after = 200;  // longer outputs wait to be cancelled
   tandem::test::FakeService service(behaviour);
   tandem::server::ServerOptions options;
   options.port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);

@@ -92,7 +92,9 @@ void FakeService::cancel(engine::RequestId id) {
 
 std::string FakeService::metrics_text() const {
   std::lock_guard lock(mutex_);
-  return "tandem_requests{state=\"running\"} " + std::to_string(active_.size()) + "\n";
+  return "tandem_requests{state=\"running\"} " + std::to_string(active_.size()) +
+         "\ntandem_requests_finished_total{reason=\"cancelled\"} " +
+         std::to_string(num_cancelled_) + "\n";
 }
 
 void FakeService::release() {
@@ -159,7 +161,11 @@ int FakeService::next_token(Active& active) {
   }
   const auto size = static_cast<int>(behaviour_.reply.size());
   if (active.produced >= size && !active.request.ignore_eos) return kEnd;
-  return static_cast<unsigned char>(behaviour_.reply[active.produced % size]);
+  const int token = static_cast<unsigned char>(behaviour_.reply[active.produced % size]);
+  for (const auto& [id, bias] : active.request.sampling.logit_bias) {
+    if (id == token && bias == -100) return token + 1;
+  }
+  return token;
 }
 
 // Fills the event with the next token; true when it is the last.
