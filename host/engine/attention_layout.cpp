@@ -58,8 +58,6 @@ void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens, i
   shares.clear();
   chunks.clear();
   chunk_rows.clear();
-  only_share = -1;
-  only_causal = false;
   int num_rows = 0;
   for (const RowGroup& group : groups) {
     num_rows += group.num_rows;
@@ -68,16 +66,8 @@ void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens, i
     for (int i = 0; i < group.num_rows; ++i) chunk_rows.push_back(group.row_begin + i);
   }
   for (int unit = 0; unit < num_units; ++unit) {
-    UnitShare share;
-    if (!spare_.empty()) {
-      share = std::move(spare_.back());
-      spare_.pop_back();
-    }
+    UnitShare share = take_spare();
     share.unit = unit;
-    share.row_begin = share.row_end = 0;
-    share.sequences.clear();
-    share.pages.clear();
-    share.rows.clear();
     for (const RowGroup& group : groups) add_group(group, page_tokens, share);
     for (device::AttentionSequence& sequence : share.sequences) {
       sequence.q_begin -= sequence.num_q > 0 ? share.row_begin : 0;
@@ -85,17 +75,36 @@ void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens, i
     }
     (share.sequences.empty() ? spare_ : shares).push_back(std::move(share));
   }
-  int answered_by_units = 0, last_answering = -1, num_answering = 0;
+  find_whole_answer(num_rows);
+}
+
+UnitShare AttentionLayout::take_spare() {
+  UnitShare share;
+  if (!spare_.empty()) {
+    share = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  share.row_begin = share.row_end = 0;
+  share.sequences.clear();
+  share.pages.clear();
+  share.rows.clear();
+  return share;
+}
+
+void AttentionLayout::find_whole_answer(int num_rows) {
+  std::size_t num_answered = chunk_rows.size();
+  std::size_t num_partials = chunks.empty() ? 0 : 1;
+  for (const UnitShare& share : shares) {
+    num_answered += share.rows.size();
+    num_partials += share.rows.empty() ? 0 : 1;
+  }
+  only_share = -1;
+  only_causal = false;
+  if (num_partials != 1 || num_answered != static_cast<std::size_t>(num_rows)) return;
+  only_causal = !chunks.empty();
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i].rows.empty()) continue;
-    answered_by_units += static_cast<int>(shares[i].rows.size());
-    last_answering = static_cast<int>(i);
-    ++num_answering;
+    if (!shares[i].rows.empty()) only_share = static_cast<int>(i);
   }
-  if (num_answering == 1 && chunks.empty() && answered_by_units == num_rows) {
-    only_share = last_answering;
-  }
-  only_causal = num_answering == 0 && static_cast<int>(chunk_rows.size()) == num_rows;
 }
 
 void AttentionLayout::add_group(const RowGroup& group, int page_tokens, UnitShare& share) {

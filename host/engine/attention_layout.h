@@ -53,6 +53,8 @@ struct AttentionLayout {
   void build(std::span<const RowGroup> groups, int page_tokens, int num_units);
 
  private:
+  UnitShare take_spare();
+  void find_whole_answer(int num_rows);
   void add_group(const RowGroup& group, int page_tokens, UnitShare& share);
   std::vector<UnitShare> spare_;  // keeps the vectors' memory from step to step
 };

@@ -6,8 +6,8 @@
 // its attention. Run alternately for both sub-batches, that is the two-stage pipeline: between the
 // launch and the collection of one, the compute unit works for the other. Units behind a link are
 // launched first and collected last, since a unit in host memory may do its work inside wait().
-// What units borrow (q, k, v, their results, the lists of the layouts) is one object, Lent, so that
-// it can be set aside whole after a timeout.
+// What units borrow (q, k, v, their results, the lists of the layouts) is one object, LentBuffers,
+// so that it can be set aside whole after a timeout.
 #include "engine/executor.h"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "engine/lent_buffers.h"
 #include "engine/step_rows.h"
 
 namespace tandem::engine {
@@ -31,16 +32,6 @@ constexpr auto kComputeTimeout = std::chrono::minutes(10);
 Slice row(const std::unique_ptr<Buffer>& buffer, std::size_t index, std::size_t width) {
   return {buffer.get(), index * width * sizeof(float)};
 }
-
-struct PartialBuffers {
-  std::unique_ptr<Buffer> o, lse;
-};
-
-struct Lent {
-  std::unique_ptr<Buffer> q, k, v;
-  std::vector<PartialBuffers> partials;  // [units]
-  std::array<AttentionLayout, kMaxSubBatches> layouts;
-};
 
 struct Unit {
   device::AttentionUnit* unit = nullptr;
@@ -63,11 +54,7 @@ struct Executor::State {
   std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
 
  private:
-  std::unique_ptr<Buffer> floats(std::size_t width, MemoryKind kind, std::size_t rows) {
-    return compute_.allocate(std::max<std::size_t>(rows * width, 1) * sizeof(float), kind);
-  }
-  std::unique_ptr<Lent> make_lent();
-  PartialBuffers make_partials();
+  std::unique_ptr<LentBuffers> make_lent();
   bool run_layers();
   void prepare(std::span<const ExecutorItem> items);
   bool stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
@@ -91,8 +78,8 @@ struct Executor::State {
 
   std::unique_ptr<Buffer> x_, normed_, attention_, gate_, up_, causal_o_, causal_lse_;
   std::unique_ptr<Buffer> last_, logits_;
-  std::unique_ptr<Lent> lent_;
-  std::vector<std::unique_ptr<Lent>> set_aside_;
+  std::unique_ptr<LentBuffers> lent_;
+  std::vector<std::unique_ptr<LentBuffers>> set_aside_;
   std::vector<Unit> units_;
 
   // Of the step that is running.
@@ -115,39 +102,32 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
       vocab_(static_cast<std::size_t>(config_.vocab_size)) {
   const auto rows = static_cast<std::size_t>(options.max_rows);
   const auto logit_rows = static_cast<std::size_t>(options.max_logit_rows);
-  x_ = floats(width_, MemoryKind::kDevice, rows);
-  normed_ = floats(width_, MemoryKind::kDevice, rows);
-  attention_ = floats(q_width_, MemoryKind::kDevice, rows);
-  gate_ = floats(ffn_width_, MemoryKind::kDevice, rows);
-  up_ = floats(ffn_width_, MemoryKind::kDevice, rows);
-  causal_o_ = floats(q_width_, MemoryKind::kHost, rows);
-  causal_lse_ = floats(static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost, rows);
-  last_ = floats(width_, MemoryKind::kDevice, logit_rows);
-  logits_ = floats(vocab_, MemoryKind::kHost, logit_rows);
+  const auto device = [&](std::size_t width) {
+    return allocate_floats(compute, rows, width, MemoryKind::kDevice);
+  };
+  x_ = device(width_);
+  normed_ = device(width_);
+  attention_ = device(q_width_);
+  gate_ = device(ffn_width_);
+  up_ = device(ffn_width_);
+  causal_o_ = allocate_floats(compute, rows, q_width_, MemoryKind::kHost);
+  causal_lse_ =
+      allocate_floats(compute, rows, static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost);
+  last_ = allocate_floats(compute, logit_rows, width_, MemoryKind::kDevice);
+  logits_ = allocate_floats(compute, logit_rows, vocab_, MemoryKind::kHost);
   lent_ = make_lent();
 }
 
-PartialBuffers Executor::State::make_partials() {
+std::unique_ptr<LentBuffers> Executor::State::make_lent() {
   const auto rows = static_cast<std::size_t>(options_.max_rows);
-  return {floats(q_width_, MemoryKind::kHost, rows),
-          floats(static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost, rows)};
-}
-
-std::unique_ptr<Lent> Executor::State::make_lent() {
-  const auto rows = static_cast<std::size_t>(options_.max_rows);
-  auto lent = std::make_unique<Lent>();
-  lent->q = floats(q_width_, MemoryKind::kHost, rows);
-  lent->k = floats(kv_width_, MemoryKind::kHost, rows);
-  lent->v = floats(kv_width_, MemoryKind::kHost, rows);
-  for (const Unit& unit : units_) {
-    lent->partials.push_back(unit.alive ? make_partials() : PartialBuffers{});
-  }
+  auto lent = std::make_unique<LentBuffers>(compute_, config_, rows);
+  for (std::size_t i = 0; i < units_.size(); ++i) lent->add_partial(compute_, config_, rows);
   return lent;
 }
 
 void Executor::State::add_unit(device::AttentionUnit& unit) {
   units_.push_back({&unit, true, false, unit.capacity().link_bandwidth_bytes_per_s > 0});
-  lent_->partials.push_back(make_partials());
+  lent_->add_partial(compute_, config_, static_cast<std::size_t>(options_.max_rows));
 }
 
 std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const LogitsSink& sink) {

@@ -322,34 +322,6 @@ TEST_F(EngineTest, DrainGivesUpAtItsDeadlineAndTheDestructorCancels) {
   EXPECT_EQ(listener.wait().finish, FinishReason::kCancelled);
 }
 
-TEST_F(EngineTest, FailsEveryRequestWhenNoUnitLivesAndThereIsNoFallback) {
-  std::vector<NamedUnit> units;
-  units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
-  auto engine = rig_.engine(std::move(units), {});
-  const auto answers =
-      run_all(*engine, {greedy(rig_.prompt(4, 1), 50), greedy(rig_.prompt(5, 2), 50)});
-  for (const Answer& answer : answers) {
-    EXPECT_EQ(answer.finish, FinishReason::kError);
-    EXPECT_THAT(answer.last.error, HasSubstr("lost"));
-    EXPECT_FALSE(answer.tokens.empty()) << "what was generated before was delivered";
-  }
-  const Answer later = run_all(*engine, {greedy(rig_.prompt(4, 1), 5)}).front();
-  EXPECT_EQ(later.finish, FinishReason::kError);
-}
-
-TEST_F(EngineTest, FailsARequestThatNoLongerFitsAfterALoss) {
-  std::vector<NamedUnit> units;
-  units.push_back(rig_.cpu_unit(2));
-  units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = 20}));
-  auto engine = rig_.engine(std::move(units), {});
-  EXPECT_EQ(engine->max_request_tokens(), 160);
-  const Answer answer = run_all(*engine, {greedy(rig_.prompt(60, 1), 60)}).front();
-  EXPECT_EQ(answer.finish, FinishReason::kError);
-  EXPECT_THAT(answer.last.error, HasSubstr("32"));
-  EXPECT_EQ(engine->max_request_tokens(), 32);
-  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 60)}).front().tokens.size(), 28u);
-}
-
 TEST_F(EngineTest, CountsWhatItDoes) {
   trace::Metrics metrics;
   auto engine = rig_.engine(rig_.cpu_units({64}), {}, {}, &metrics);

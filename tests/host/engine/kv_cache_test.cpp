@@ -217,55 +217,80 @@ void check_pages(const KvCache& cache, const Live& live, int num_units) {
   }
 }
 
+// One random operation on the cache and on what the naive model knows of it.
+class RandomUse {
+ public:
+  explicit RandomUse(std::uint32_t seed)
+      : random_(seed),
+        num_units_(1 + static_cast<int>(pick(3))),
+        cache_(kPageTokens, pick(2) ? Placement::kPages : Placement::kSequences, pick(4) > 0) {
+    for (int unit = 0; unit < num_units_; ++unit) {
+      cache_.add_unit(static_cast<std::uint32_t>(1 + pick(12)), static_cast<double>(1 + pick(3)));
+    }
+  }
+
+  void step() {
+    const std::size_t action = pick(4);
+    if (action == 0 || live_.empty()) {
+      begin();
+    } else if (action == 1) {
+      auto& [table, tokens] = live_[pick(live_.size())];
+      cache_.publish(table, tokens, tokens.size());
+    } else if (action == 2) {
+      auto& [table, tokens] = live_[pick(live_.size())];
+      if (cache_.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
+    } else {
+      end(pick(live_.size()));
+    }
+    ASSERT_NO_FATAL_FAILURE(check_pages(cache_, live_, num_units_));
+  }
+
+  void finish() {
+    while (!live_.empty()) end(live_.size() - 1);
+    EXPECT_EQ(cache_.num_available(), cache_.num_pages());
+  }
+
+ private:
+  std::size_t pick(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+
+  void begin() {
+    // Few distinct tokens, so that prefixes are often shared.
+    std::vector<TokenId> tokens(1 + pick(20));
+    for (TokenId& token : tokens) token = static_cast<TokenId>(pick(12) == 0);
+    PageTable table;
+    const PrefixProbe probe = cache_.probe(tokens);
+    ASSERT_EQ(cache_.attach(table, tokens), probe.num_blocks * kPageTokens);
+    ASSERT_LT(table.blocks.size() * kPageTokens, tokens.size());
+    const std::size_t missing = cache_.blocks_for(tokens.size()) - table.blocks.size();
+    const bool fits = missing <= cache_.num_available();
+    ASSERT_EQ(cache_.extend(table, tokens.size()), fits);
+    if (fits) {
+      live_.emplace_back(std::move(table), std::move(tokens));
+    } else {
+      cache_.release(table);
+    }
+  }
+
+  void end(std::size_t index) {
+    const std::uint32_t sole = cache_.num_sole(live_[index].first);
+    const std::uint32_t before = cache_.num_available();
+    cache_.release(live_[index].first);
+    ASSERT_EQ(cache_.num_available(), before + sole);
+    live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+
+  std::mt19937 random_;
+  int num_units_;
+  KvCache cache_;
+  Live live_;
+};
+
 TEST(KvCache, AgreesWithANaiveModelUnderRandomOperations) {
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const auto pick = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-    const int num_units = 1 + static_cast<int>(pick(3));
-    const Placement placements[] = {Placement::kSequences, Placement::kPages,
-                                    Placement::kInterleave};
-    KvCache cache(kPageTokens, placements[pick(3)], pick(4) > 0);
-    for (int unit = 0; unit < num_units; ++unit) {
-      cache.add_unit(static_cast<std::uint32_t>(1 + pick(12)), static_cast<double>(1 + pick(3)));
-    }
-    Live live;
-    for (int step = 0; step < 200; ++step) {
-      const std::size_t action = pick(4);
-      if (action == 0 || live.empty()) {
-        // Few distinct tokens, so that prefixes are often shared.
-        std::vector<TokenId> tokens(1 + pick(20));
-        for (TokenId& token : tokens) token = static_cast<TokenId>(pick(12) == 0);
-        PageTable table;
-        const PrefixProbe probe = cache.probe(tokens);
-        ASSERT_EQ(cache.attach(table, tokens), probe.num_blocks * kPageTokens);
-        ASSERT_LT(table.blocks.size() * kPageTokens, tokens.size());
-        const std::size_t missing = cache.blocks_for(tokens.size()) - table.blocks.size();
-        const bool fits = missing <= cache.num_available();
-        ASSERT_EQ(cache.extend(table, tokens.size()), fits);
-        if (fits) {
-          live.emplace_back(std::move(table), std::move(tokens));
-        } else {
-          cache.release(table);
-        }
-      } else if (action == 1) {
-        auto& [table, tokens] = live[pick(live.size())];
-        cache.publish(table, tokens, tokens.size());
-      } else if (action == 2) {
-        auto& [table, tokens] = live[pick(live.size())];
-        if (cache.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
-      } else {
-        const std::size_t victim = pick(live.size());
-        const std::uint32_t sole = cache.num_sole(live[victim].first);
-        const std::uint32_t before = cache.num_available();
-        cache.release(live[victim].first);
-        ASSERT_EQ(cache.num_available(), before + sole);
-        live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
-      }
-      ASSERT_NO_FATAL_FAILURE(check_pages(cache, live, num_units));
-    }
-    for (auto& [table, tokens] : live) cache.release(table);
-    EXPECT_EQ(cache.num_available(), cache.num_pages());
+    RandomUse use(seed);
+    for (int step = 0; step < 200; ++step) ASSERT_NO_FATAL_FAILURE(use.step());
+    use.finish();
   }
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LentBuffers: all that attention units borrow while a step runs: q, k, v, their results, and the
+// lists of the layouts.
+//
+// One object, so that it can be set aside whole when a unit times out and may still use it.
+// Ownership: owns its buffers, which must not outlive the compute unit. Errors: those of
+// allocate().
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/compute_unit.h"
+#include "engine/attention_layout.h"
+#include "engine/step_rows.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+// `rows` rows of `width` floats.
+std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, std::size_t rows,
+                                                std::size_t width, device::MemoryKind kind);
+
+struct PartialBuffers {
+  std::unique_ptr<device::Buffer> o;    // [rows, q_heads, head_dim]
+  std::unique_ptr<device::Buffer> lse;  // [rows, q_heads]
+};
+
+struct LentBuffers {
+  LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t rows);
+  void add_partial(device::ComputeUnit& compute, const model::ModelConfig& config,
+                   std::size_t rows);
+
+  std::unique_ptr<device::Buffer> q, k, v;  // [rows, q_heads | kv_heads | kv_heads, head_dim]
+  std::vector<PartialBuffers> partials;     // [units]
+  std::array<AttentionLayout, kMaxSubBatches> layouts;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What callers hear when attention units are lost and there is not enough left. That nothing is
+// lost, repeated or changed while there is enough is shown in equivalence_test.cpp.
+#include <gmock/gmock.h>
+
+#include "common/error.h"
+#include "host/engine/engine_rig.h"
+
+namespace tandem::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class UnitLoss : public testing::Test {
+ protected:
+  EngineRig rig_;
+};
+
+TEST_F(UnitLoss, FailsEveryRequestWhenNoUnitLivesAndThereIsNoFallback) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {});
+  const auto answers =
+      run_all(*engine, {greedy(rig_.prompt(4, 1), 50), greedy(rig_.prompt(5, 2), 50)});
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.finish, FinishReason::kError);
+    EXPECT_THAT(answer.last.error, HasSubstr("lost"));
+    EXPECT_FALSE(answer.tokens.empty()) << "what was generated before was delivered";
+  }
+  const Answer later = run_all(*engine, {greedy(rig_.prompt(4, 1), 5)}).front();
+  EXPECT_EQ(later.finish, FinishReason::kError);
+}
+
+TEST_F(UnitLoss, FailsARequestThatNoLongerFitsAfterALoss) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.cpu_unit(2));
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {});
+  EXPECT_EQ(engine->max_request_tokens(), 160);
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(60, 1), 60)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kError);
+  EXPECT_THAT(answer.last.error, HasSubstr("32"));
+  EXPECT_EQ(engine->max_request_tokens(), 32);
+  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 60)}).front().tokens.size(), 28u);
+}
+
+TEST_F(UnitLoss, FailsRequestsWhenTheFallbackCannotBeMade) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {}, []() -> NamedUnit {
+    throw Error("cpu", "not enough memory for pages");
+  });
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(4, 1), 50)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kError);
+  EXPECT_THAT(answer.last.error, HasSubstr("not enough memory"));
+}
+
+TEST_F(UnitLoss, FailsRequestsWhenTheFallbackIsLostToo) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("first", {.num_pages = 128, .lose_after = 20}));
+  auto engine = rig_.engine(std::move(units), {}, [&] {
+    return rig_.naive_unit("second", {.num_pages = 128, .lose_after = 20});
+  });
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(4, 1), 50)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kError);
+  EXPECT_EQ(engine->status().rebuilt_sequences, 2u);
+}
+
+TEST_F(UnitLoss, ShowsInTheMetrics) {
+  trace::Metrics metrics;
+  std::vector<NamedUnit> units = rig_.cpu_units({64});
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 64, .lose_after = 4}));
+  EngineOptions options;
+  options.placement = Placement::kPages;
+  auto engine = rig_.engine(std::move(units), options, {}, &metrics);
+  run_all(*engine, {greedy(rig_.prompt(40, 1), 10)});
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_unit_alive{unit=\"mortal\"} 0"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_unit_alive{unit=\"cpu\"} 1"));
+}
+
+}  // namespace
+}  // namespace tandem::engine
