@@ -134,9 +134,8 @@ inline void decode_i8(const PoolWord& word, bool upper, float out[kChunk]) {
 #pragma HLS inline
   for (int i = 0; i < kChunk; ++i) {
 #pragma HLS unroll
-    const std::uint16_t pair = word[i];
-    const std::int8_t value = static_cast<std::int8_t>(upper ? pair >> 8 : pair & 0xff);
-    out[i] = static_cast<float>(value);
+    const std::uint16_t pair = static_cast<std::uint16_t>(upper ? word[i] : word[i] << 8);
+    out[i] = static_cast<float>(static_cast<std::int16_t>(pair) >> 8);
   }
 }
 

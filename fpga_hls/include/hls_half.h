@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ostream>
+#include <type_traits>
 
 namespace hls {
 namespace detail {
@@ -79,16 +80,6 @@ class half {
   half& operator++() { return *this += half(1.0f); }
   half& operator--() { return *this -= half(1.0f); }
 
-  friend half operator+(half left, half right) { return left += right; }
-  friend half operator-(half left, half right) { return left -= right; }
-  friend half operator*(half left, half right) { return left *= right; }
-  friend half operator/(half left, half right) { return left /= right; }
-  friend bool operator==(half left, half right) { return float(left) == float(right); }
-  friend bool operator!=(half left, half right) { return float(left) != float(right); }
-  friend bool operator<(half left, half right) { return float(left) < float(right); }
-  friend bool operator>(half left, half right) { return float(left) > float(right); }
-  friend bool operator<=(half left, half right) { return float(left) <= float(right); }
-  friend bool operator>=(half left, half right) { return float(left) >= float(right); }
   friend std::ostream& operator<<(std::ostream& out, half value) { return out << float(value); }
 
  private:
@@ -108,3 +99,80 @@ class half {
 
   std::uint16_t bits_;
 };
+
+namespace hls {
+namespace detail {
+
+// half with half gives half; half with a native number what float with that number gives.
+template <typename A, typename B>
+struct HalfResult {
+  static constexpr bool kEnabled = false;
+};
+template <>
+struct HalfResult<half, half> {
+  static constexpr bool kEnabled = true;
+  typedef half type;
+};
+template <typename B>
+struct HalfResult<half, B> {
+  static constexpr bool kEnabled = std::is_arithmetic<B>::value;
+  typedef decltype(float() + B()) type;
+};
+template <typename A>
+struct HalfResult<A, half> {
+  static constexpr bool kEnabled = std::is_arithmetic<A>::value;
+  typedef decltype(A() + float()) type;
+};
+
+inline float half_operand(half value) { return static_cast<float>(value); }
+template <typename T>
+T half_operand(T value) {
+  return value;
+}
+
+template <typename A, typename B>
+using HalfEnabled = typename std::enable_if<HalfResult<A, B>::kEnabled, int>::type;
+
+}  // namespace detail
+}  // namespace hls
+
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+typename hls::detail::HalfResult<A, B>::type operator+(A a, B b) {
+  return hls::detail::half_operand(a) + hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+typename hls::detail::HalfResult<A, B>::type operator-(A a, B b) {
+  return hls::detail::half_operand(a) - hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+typename hls::detail::HalfResult<A, B>::type operator*(A a, B b) {
+  return hls::detail::half_operand(a) * hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+typename hls::detail::HalfResult<A, B>::type operator/(A a, B b) {
+  return hls::detail::half_operand(a) / hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator==(A a, B b) {
+  return hls::detail::half_operand(a) == hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator!=(A a, B b) {
+  return hls::detail::half_operand(a) != hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator<(A a, B b) {
+  return hls::detail::half_operand(a) < hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator>(A a, B b) {
+  return hls::detail::half_operand(a) > hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator<=(A a, B b) {
+  return hls::detail::half_operand(a) <= hls::detail::half_operand(b);
+}
+template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
+bool operator>=(A a, B b) {
+  return hls::detail::half_operand(a) >= hls::detail::half_operand(b);
+}
