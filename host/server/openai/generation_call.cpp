@@ -60,6 +60,9 @@ void GenerationCall::submit_all() {
     } catch (const Error& error) {
       abandon();
       throw ApiError(400, error.what());
+    } catch (...) {
+      abandon();
+      throw;
     }
     if (result.status != engine::SubmitStatus::kAccepted) {
       abandon();

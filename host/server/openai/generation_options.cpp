@@ -127,8 +127,6 @@ model::SamplingParams read_sampling(FieldReader& fields, const RequestContext& c
   };
   read("temperature", sampling.temperature, {0, 2});
   read("top_p", sampling.top_p, {0, 1});
-  // OpenAI allows 0, meaning the most likely token alone.
-  if (sampling.top_p == 0) sampling.top_p = std::numeric_limits<float>::min();
   read("min_p", sampling.min_p, {0, 1});
   read("repetition_penalty", sampling.repetition_penalty, {0.01, 100});
   read("presence_penalty", sampling.presence_penalty, {-2, 2});

@@ -194,6 +194,11 @@ bool FakeService::step(Active& active, engine::RequestEvent& event) {
     event.finish = engine::FinishReason::kStop;
     return true;
   }
+  return add_token(active, token, event);
+}
+
+bool FakeService::add_token(Active& active, int token, engine::RequestEvent& event) {
+  const engine::Request& request = active.request;
   engine::TokenOutput output{token, -0.5f, {}};
   for (int i = 0; i < request.top_logprobs; ++i)
     output.top.push_back({(token + i) % kVocab, -0.5f - static_cast<float>(i)});

@@ -78,6 +78,7 @@ class FakeService final : public server::GenerationService {
   void serve();
   bool step(Active& active, engine::RequestEvent& event);
   int next_token(Active& active);
+  bool add_token(Active& active, int token, engine::RequestEvent& event);
   bool held(const Active& active) const;
 
   FakeBehaviour behaviour_;

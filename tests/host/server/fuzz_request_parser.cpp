@@ -11,7 +11,14 @@
 
 namespace {
 
-using namespace tandem::server::openai;  // a target of its own, nothing else sees it
+using tandem::server::openai::ApiError;
+using tandem::server::openai::ChatRequest;
+using tandem::server::openai::CompletionRequest;
+using tandem::server::openai::error_body;
+using tandem::server::openai::GenerationOptions;
+using tandem::server::openai::parse_chat_request;
+using tandem::server::openai::parse_completion_request;
+using tandem::server::openai::RequestContext;
 
 const RequestContext kContext{"fake", 258, {}};
 
@@ -24,7 +31,7 @@ void require(bool condition, const char* what) {
 void check(const GenerationOptions& options) {
   const auto& sampling = options.sampling;
   require(sampling.temperature >= 0 && sampling.temperature <= 2, "temperature");
-  require(sampling.top_p > 0 && sampling.top_p <= 1, "top_p");
+  require(sampling.top_p >= 0 && sampling.top_p <= 1, "top_p");
   require(sampling.top_k >= 0, "top_k");
   require(sampling.repetition_penalty > 0, "repetition_penalty");
   require(options.num_choices >= 1 && options.num_choices <= kContext.limits.max_choices, "n");

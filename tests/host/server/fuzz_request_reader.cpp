@@ -12,7 +12,11 @@
 
 namespace {
 
-using namespace tandem::server::http;  // a target of its own, nothing else sees it
+using tandem::server::http::Header;
+using tandem::server::http::Limits;
+using tandem::server::http::ReadState;
+using tandem::server::http::Request;
+using tandem::server::http::RequestReader;
 
 Limits small_limits() {
   Limits limits;
