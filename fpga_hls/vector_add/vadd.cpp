@@ -16,13 +16,13 @@ void add_tile(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* out
   std::uint32_t b_tile[kTile];
 load:
   for (std::uint32_t i = 0; i < length; ++i) {
-#pragma HLS pipeline II=1
+#pragma HLS pipeline II = 1
     a_tile[i] = a[i];
     b_tile[i] = b[i];
   }
 compute:
   for (std::uint32_t i = 0; i < length; ++i) {
-#pragma HLS pipeline II=1
+#pragma HLS pipeline II = 1
     out[i] = a_tile[i] + b_tile[i];
   }
 }
@@ -34,14 +34,14 @@ extern "C" {
 // a, b, out: [length] in global memory.
 void vadd(const std::uint32_t* a, const std::uint32_t* b, std::uint32_t* out,
           std::uint32_t length) {
-#pragma HLS interface m_axi port=a offset=slave bundle=gmem0
-#pragma HLS interface m_axi port=b offset=slave bundle=gmem1
-#pragma HLS interface m_axi port=out offset=slave bundle=gmem2
-#pragma HLS interface s_axilite port=a
-#pragma HLS interface s_axilite port=b
-#pragma HLS interface s_axilite port=out
-#pragma HLS interface s_axilite port=length
-#pragma HLS interface s_axilite port=return
+#pragma HLS interface m_axi port = a offset = slave bundle = gmem0
+#pragma HLS interface m_axi port = b offset = slave bundle = gmem1
+#pragma HLS interface m_axi port = out offset = slave bundle = gmem2
+#pragma HLS interface s_axilite port = a
+#pragma HLS interface s_axilite port = b
+#pragma HLS interface s_axilite port = out
+#pragma HLS interface s_axilite port = length
+#pragma HLS interface s_axilite port = return
 tiles:
   for (std::uint32_t begin = 0; begin < length; begin += kTile) {
     const std::uint32_t rest = length - begin;

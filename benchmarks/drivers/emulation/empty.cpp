@@ -2,8 +2,8 @@
 //
 // A kernel that does nothing but mark one word: what remains is the cost of launching it.
 extern "C" void empty(unsigned int* mark, unsigned int value) {
-#pragma HLS interface m_axi port=mark offset=slave bundle=gmem0
-#pragma HLS interface s_axilite port=value
-#pragma HLS interface s_axilite port=return
+#pragma HLS interface m_axi port = mark offset = slave bundle = gmem0
+#pragma HLS interface s_axilite port = value
+#pragma HLS interface s_axilite port = return
   mark[0] = value;
 }

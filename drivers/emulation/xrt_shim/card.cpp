@@ -86,6 +86,12 @@ Card::Card(uint32_t index, const xclbin::Platform& platform)
   }
 }
 
+void Card::release_memory(uint64_t address, uint64_t size_bytes) {
+  if (!process_->owned_here()) return;
+  device_.discard(address, round_up_to_granule(size_bytes));
+  memory_.release(address, size_bytes);
+}
+
 std::pair<uint64_t, uint64_t> Card::group_range(uint32_t group) const {
   const auto current = program();
   if (current != nullptr && !current->groups.empty()) {

@@ -51,9 +51,8 @@ class Card {
   std::byte* packet_data() const { return packets_.data(); }
   RangeAllocator& memory() { return memory_; }
   RangeAllocator& packet_memory() { return packet_memory_; }
-  void discard_memory(uint64_t address, uint64_t size_bytes) {
-    device_.discard(address, size_bytes);
-  }
+  // Gives device memory back; nothing happens in a forked child, whose parent still uses it.
+  void release_memory(uint64_t address, uint64_t size_bytes);
 
   // Address interval of memory group `group` of the loaded bitstream (or of the platform's banks):
   // {0, 0} when unknown.

@@ -52,7 +52,7 @@ int spawn(const std::string& executable, int socket, pid_t& process_id) {
 }  // namespace
 
 CardProcess::CardProcess(const std::string& executable, std::function<void()> on_death)
-    : on_death_(std::move(on_death)) {
+    : on_death_(std::move(on_death)), owner_(getpid()) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("cannot make the control socket of an emulated card");
@@ -73,7 +73,13 @@ CardProcess::CardProcess(const std::string& executable, std::function<void()> on
   }
 }
 
+bool CardProcess::owned_here() const { return getpid() == owner_; }
+
 CardProcess::~CardProcess() {
+  if (!owned_here()) {
+    watcher_.detach();
+    return;
+  }
   const uint64_t one = 1;
   if (write(stop_event_, &one, sizeof(one)) < 0) kill(process_id_, SIGKILL);
   watcher_.join();

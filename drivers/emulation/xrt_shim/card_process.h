@@ -30,7 +30,8 @@ class CardProcess {
 
   // Sends a request and waits for the answer: empty when it was "ok", else what went wrong.
   std::string call(const std::string& request, const std::vector<int>& descriptors);
-  pid_t process_id() const { return process_id_; }
+  // False in a child forked from the process that made the object.
+  bool owned_here() const;
 
  private:
   void run(const std::string& executable, int card_socket, std::promise<int>& started);
@@ -42,6 +43,7 @@ class CardProcess {
   int socket_ = -1;
   int stop_event_ = -1;
   pid_t process_id_ = -1;
+  const pid_t owner_;
   std::thread watcher_;
 };
 

@@ -44,10 +44,7 @@ std::shared_ptr<Allocation> Allocation::make(std::shared_ptr<Card> card, uint64_
   return std::shared_ptr<Allocation>(new Allocation(std::move(card), *address, size_bytes));
 }
 
-Allocation::~Allocation() {
-  card_->discard_memory(address_, round_up_to_granule(size_bytes_));
-  card_->memory().release(address_, size_bytes_);
-}
+Allocation::~Allocation() { card_->release_memory(address_, size_bytes_); }
 
 DeviceHandle* DeviceHandle::open(uint32_t index) {
   auto* handle = new DeviceHandle(Card::open(index));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reads the environment; a value that makes no sense is reported and the default taken.
 #include "emulation/xrt_shim/settings.h"
 
 #include <dlfcn.h>

@@ -4,10 +4,12 @@
 // states, promptly.
 #include <dirent.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -133,6 +135,45 @@ TEST(HungKernel, ASlowOneCompletesAfterATimeout) {
   auto run = card.kernel(static_cast<uint32_t>(kSleep), 200'000u, card.out);
   EXPECT_EQ(run.wait(std::chrono::milliseconds(10)), ERT_CMD_STATE_TIMEOUT);
   EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_COMPLETED);
+}
+
+TEST(ForkedChild, ThatClosesTheDeviceLeavesTheCardToItsParent) {
+  auto card = std::make_unique<TrialCard>();
+  ASSERT_EQ(card->run(kWrite, 1), ERT_CMD_STATE_COMPLETED);
+  const pid_t child = fork();
+  if (child == 0) {
+    card.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(card->fetch()[0], 1u);
+  EXPECT_EQ(card->run(kWrite, 2), ERT_CMD_STATE_COMPLETED);
+}
+
+TEST(KilledApplication, TakesItsCardAlong) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    TrialCard card;
+    auto run = card.kernel(static_cast<uint32_t>(kSleep), 30'000'000u, card.out);
+    const pid_t process = card_processes().at(0);
+    if (write(ends[1], &process, sizeof(process)) != sizeof(process)) _exit(1);
+    pause();
+  }
+  pid_t process = 0;
+  ASSERT_EQ(read(ends[0], &process, sizeof(process)), static_cast<ssize_t>(sizeof(process)));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  const auto gone = [&] {
+    std::ifstream in("/proc/" + std::to_string(process) + "/stat");
+    std::string id, name, state;
+    return !(in >> id >> name >> state) || state == "Z";
+  };
+  for (int attempt = 0; attempt < 1000 && !gone(); ++attempt) usleep(10000);
+  EXPECT_TRUE(gone());
 }
 
 TEST(ClosedDevice, LeavesNoProcessBehind) {

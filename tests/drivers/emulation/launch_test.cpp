@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -158,6 +159,13 @@ TEST(Launch, CardsAreIndependent) {
   EXPECT_EQ(first.fetch()[0], 1u);
   EXPECT_EQ(second.fetch()[0], 2u);
   EXPECT_EQ(first.out.address(), second.out.address()) << "each has an address space of its own";
+}
+
+TEST(Launch, ACardOpenedByAThreadThatEndedStaysUp) {
+  std::unique_ptr<TrialCard> card;
+  std::thread([&] { card = std::make_unique<TrialCard>(); }).join();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(card->run(kWrite, 1), ERT_CMD_STATE_COMPLETED);
 }
 
 TEST(Launch, ACardThatDoesNotExistCannotBeOpened) { EXPECT_THROW(xrt::device(2u), std::exception); }
