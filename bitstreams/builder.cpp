@@ -51,9 +51,19 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// The first of the candidates that is a folder: the source tree's, else the installed one.
-std::string existing_folder(const char* source_tree, const char* installed) {
-  return fs::is_directory(source_tree) ? source_tree : installed;
+// The folder `name` of the project's shared files: the source tree's, else the one beside the
+// running program's installation, else the one the build was configured to install to.
+std::string shared_folder(const char* source_tree, const std::string& name) {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path relocated = program.parent_path().parent_path() / "share" / "tandem" / name;
+  const fs::path installed = fs::path(TANDEM_SHARE_INSTALL_DIR) / name;
+  for (const fs::path& candidate : {fs::path(source_tree), relocated, installed}) {
+    if (fs::is_directory(candidate, ignored)) return candidate.string();
+  }
+  throw Error("xclbin", "the folder '" + name +
+                            "' of Tandem's shared files is missing; looked in " + source_tree +
+                            ", " + relocated.string() + " and " + installed.string());
 }
 
 class RecipeBuilder {
@@ -84,10 +94,10 @@ class RecipeBuilder {
                                       "-Wno-unknown-pragmas", "-Wno-unused-label"};
     flags.insert(flags.end(), recipe_.optimisation.begin(), recipe_.optimisation.end());
     flags.insert(flags.end(), recipe_.flags.begin(), recipe_.flags.end());
-    flags.push_back("-I" + existing_folder(TANDEM_GLUE_SOURCE_DIR, TANDEM_GLUE_INSTALL_DIR));
+    flags.push_back("-I" + shared_folder(TANDEM_GLUE_SOURCE_DIR, "glue"));
     for (const std::string& dir : recipe_.include_dirs) flags.push_back("-I" + dir);
     std::vector<std::string> hls = options_.hls_include_dirs;
-    if (hls.empty()) hls.push_back(existing_folder(TANDEM_HLS_SOURCE_DIR, TANDEM_HLS_INSTALL_DIR));
+    if (hls.empty()) hls.push_back(shared_folder(TANDEM_HLS_SOURCE_DIR, "hls"));
     for (const std::string& dir : hls) flags.push_back("-I" + dir);
     flags.insert(flags.end(), options_.extra_flags.begin(), options_.extra_flags.end());
     return flags;
