@@ -86,6 +86,11 @@ Card::Card(uint32_t index, const xclbin::Platform& platform)
   }
 }
 
+Card::~Card() {
+  const std::string& file = settings().statistics_file;
+  if (!file.empty() && process_ != nullptr && process_->owned_here()) append_statistics(file);
+}
+
 void Card::release_memory(uint64_t address, uint64_t size_bytes) {
   if (!process_->owned_here()) return;
   device_.discard(address, round_up_to_granule(size_bytes));

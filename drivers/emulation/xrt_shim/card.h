@@ -41,7 +41,7 @@ class Card {
   static std::shared_ptr<Card> open(uint32_t index);
 
   Card(uint32_t index, const xclbin::Platform& platform);
-  ~Card() = default;
+  ~Card();
 
   uint32_t index() const { return index_; }
   const xclbin::Platform& platform() const { return platform_; }
@@ -78,6 +78,7 @@ class Card {
   bool wait(std::chrono::milliseconds timeout);
 
  private:
+  void append_statistics(const std::string& file) const;
   void on_death();
   std::string describe_death() const;
   void fail_unit(UnitChannel& channel);

@@ -19,6 +19,7 @@ struct Settings {
   uint32_t num_cards = 1;
   std::string preset = "u55c";
   std::string card_executable;
+  std::string statistics_file;      // empty: none
   bool software_emulation = false;  // XCL_EMULATION_MODE=sw_emu: XRT ignores memory banks
 };
 

@@ -3,9 +3,12 @@
 // Launching kernels on emulated cards through XRT's native API.
 #include <experimental/xrt_ip.h>
 #include <experimental/xrt_xclbin.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <thread>
@@ -166,6 +169,25 @@ TEST(Launch, ACardOpenedByAThreadThatEndedStaysUp) {
   std::thread([&] { card = std::make_unique<TrialCard>(); }).join();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(card->run(kWrite, 1), ERT_CMD_STATE_COMPLETED);
+}
+
+TEST(Launch, StatisticsTellWhatACardDid) {
+  const std::string path = testing::TempDir() + "tandem-statistics-" + std::to_string(getpid());
+  setenv("TANDEM_CARD_STATISTICS", path.c_str(), 1);
+  {
+    TrialCard card(0, "trial:{trial_2}");
+    for (int launch = 0; launch < 3; ++launch) card.run(kWrite, 1);
+    card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    card.fetch();
+    card.fetch();
+  }
+  std::ifstream in(path);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_THAT(line, testing::HasSubstr("\"bytes_to_device\": 4096, \"bytes_from_device\": 8192"));
+  EXPECT_THAT(line, testing::HasSubstr("\"unit\": \"trial_1\", \"launches\": 0"));
+  EXPECT_THAT(line, testing::HasSubstr("\"unit\": \"trial_2\", \"launches\": 3"));
+  unlink(path.c_str());
 }
 
 TEST(Launch, ACardThatDoesNotExistCannotBeOpened) { EXPECT_THROW(xrt::device(2u), std::exception); }
