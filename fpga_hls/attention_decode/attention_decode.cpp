@@ -8,18 +8,16 @@
 // a KV head are answered per read of its K and V, up to 16 rows. f32 throughout on f16 or i8
 // storage; NaN stays in its head. Goals at 300 MHz: II = 1 for every word loop; 64 bytes a cycle
 // from each pool port, of which a pseudo-channel gives 48; pages are bursts of 1 to 8 KB. FIFOs:
-// 128 words (K, V), 16 entries (scores, weights). DSPs per unit at 4 row lanes of 32 values: 256
-// multipliers (1 each), 128 adders of the accumulator (2 each), score trees in fabric, 4
-// exponentials a row: about 700 of 9,024. Errors: a bad descriptor is answered with a Status and
-// changes nothing.
+// 2,048 words (K, V), 256 rows (scores, weights). DSPs a unit, at 2 row lanes of 32 values: 128
+// multipliers of 1, 64 adders of the accumulator of 2, score trees in fabric, 3 exponentials: about
+// 390; 16 units take 69 % of 9,024. Errors: a bad descriptor is answered with a Status and changes
+// nothing.
 #include "append.h"
 #include "stages.h"
 
 using namespace tandem::attention_decode;
 
 namespace {
-
-const int kJobBlock = 256;  // pages of a sequence looked up at a time
 
 // The query rows a tile covers: `queries` consecutive rows of q, `heads` heads of the group each.
 struct TileRows {
@@ -71,7 +69,7 @@ void clear_tile(std::uint32_t num_rows, std::uint32_t chunks, RowState peaks, Ro
 // Lists this unit's pages among pages [begin, begin + kJobBlock) of the sequence; returns how many.
 std::uint32_t list_jobs(const IoWord* descriptor, const DescriptorHeader& h, const UnitShare& unit,
                         const SequenceEntry& s, std::uint32_t begin, std::uint32_t head,
-                        PageJob jobs[kJobBlock]) {
+                        PageJob k_jobs[kJobBlock], PageJob v_jobs[kJobBlock]) {
   const std::uint32_t pages = (s.num_attend + h.page_tokens - 1) / h.page_tokens;
   const std::uint32_t end = pages - begin < kJobBlock ? pages : begin + kJobBlock;
   std::uint32_t count = 0;
@@ -81,25 +79,15 @@ list_pages:
     const std::uint32_t page = read_page(descriptor, h, s.page_begin + j);
     const std::uint32_t left = s.num_attend - j * h.page_tokens;
     if (page % unit.num_slices == unit.slice) {
-      jobs[count].block_word = static_cast<std::uint32_t>(block_word(h, unit, page, h.layer, head));
-      jobs[count].tokens = left < h.page_tokens ? left : h.page_tokens;
+      PageJob job;
+      job.block_word = static_cast<std::uint32_t>(block_word(h, unit, page, h.layer, head));
+      job.tokens = left < h.page_tokens ? left : h.page_tokens;
+      k_jobs[count] = job;
+      v_jobs[count] = job;
       ++count;
     }
   }
   return count;
-}
-
-// Pages of one job list, one dataflow region each; returns the tokens seen.
-std::uint32_t attend_jobs(const PoolWord* k_pool, const PoolWord* v_pool, TileShape shape,
-                          const PageJob jobs[kJobBlock], std::uint32_t count, const QueryTile query,
-                          RowState peaks, RowState weight_sums, OutputTile output) {
-  std::uint32_t tokens = 0;
-attend_pages:
-  for (std::uint32_t j = 0; j < count; ++j) {
-    attend_page(k_pool, v_pool, shape, jobs[j], query, peaks, weight_sums, output);
-  }
-  for (std::uint32_t j = 0; j < count; ++j) tokens += jobs[j].tokens;
-  return tokens;
 }
 
 void write_tile(IoWord* result, const DescriptorHeader& h, const UnitShare& unit,
@@ -140,13 +128,13 @@ std::uint32_t attend_tile(const IoWord* descriptor, IoWord* result, const PoolWo
                           const SequenceEntry& s, std::uint32_t own_head, TileRows rows) {
   QueryTile query;
 #pragma HLS array_partition variable = query dim = 3 complete
-#pragma HLS array_partition variable = query dim = 1 cyclic factor = 4
+#pragma HLS array_partition variable = query dim = 1 cyclic factor = 2
   OutputTile output;
 #pragma HLS array_partition variable = output dim = 4 complete
-#pragma HLS array_partition variable = output dim = 2 cyclic factor = 4
+#pragma HLS array_partition variable = output dim = 2 cyclic factor = 2
 #pragma HLS array_partition variable = output dim = 1 complete
   RowState peaks, weight_sums;
-  PageJob jobs[kJobBlock];
+  PageJob k_jobs[kJobBlock], v_jobs[kJobBlock];
   TileShape shape;
   shape.rows = rows.queries * rows.heads;
   shape.chunks = h.chunks;
@@ -157,8 +145,15 @@ std::uint32_t attend_tile(const IoWord* descriptor, IoWord* result, const PoolWo
   std::uint32_t tokens = 0;
 attend_blocks:
   for (std::uint32_t begin = 0; begin < pages; begin += kJobBlock) {
-    const std::uint32_t count = list_jobs(descriptor, h, unit, s, begin, own_head, jobs);
-    tokens += attend_jobs(k_pool, v_pool, shape, jobs, count, query, peaks, weight_sums, output);
+    const std::uint32_t count = list_jobs(descriptor, h, unit, s, begin, own_head, k_jobs, v_jobs);
+  attend_runs:
+    for (std::uint32_t first = 0; first < count; first += kRunPages) {
+      Run run;
+      run.begin = first;
+      run.count = count - first < kRunPages ? count - first : kRunPages;
+      attend_run(k_pool, v_pool, shape, k_jobs, v_jobs, run, query, peaks, weight_sums, output);
+    }
+    for (std::uint32_t j = 0; j < count; ++j) tokens += k_jobs[j].tokens;
   }
   write_tile(result, h, unit, own_head, rows, peaks, weight_sums, output);
   return tokens;

@@ -185,7 +185,7 @@ TEST(AttentionDecode, AnswersEveryHeadDimGroupAndType) {
 }
 
 TEST(AttentionDecode, SeesExactlyTheTokensUpToPageBoundaries) {
-  for (const std::uint32_t tokens : {1u, 15u, 16u, 17u, 31u, 32u, 33u, 160u}) {
+  for (const std::uint32_t tokens : {1u, 15u, 16u, 17u, 31u, 32u, 33u, 160u, 255u, 256u, 272u}) {
     SCOPED_TRACE(tokens);
     RaggedCase c;
     c.shape = {2, 1, 2, 64, kF16};
