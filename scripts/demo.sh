@@ -36,10 +36,10 @@ cleanup() {
   rm -rf "$work"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap "echo; exit 0" INT TERM
 
-say "tandem serve --attention xrt:0,xrt:1 --port $port"
-build/release/bin/tandem serve --attention xrt:0,xrt:1 --port "$port" --port-file "$work/port" \
+say "tandem serve --attention xrt:0,xrt:1 --placement interleave --port $port"
+build/release/bin/tandem serve --attention xrt:0,xrt:1 --placement interleave --port "$port" --port-file "$work/port" \
   >"$work/log" 2>&1 &
 daemon=$!
 for _ in $(seq 300); do

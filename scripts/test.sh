@@ -24,6 +24,8 @@ if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
   /usr/bin/python3 -m venv build/venv
   build/venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
   cp tests/requirements.txt build/venv/requirements.txt
+  # A tree configured before has recorded another Python.
+  if [ -f build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
 fi
 
 build release

@@ -15,7 +15,10 @@ import time
 import unittest
 import urllib.request
 
-import openai
+try:
+    import openai
+except ImportError:
+    sys.exit("this test needs the packages of tests/requirements.txt; scripts/test.sh installs them into build/venv")
 
 STORY = "Once upon a time"
 CHAT = [{"role": "user", "content": "Tell me a story."}]
