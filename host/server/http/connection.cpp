@@ -64,6 +64,7 @@ void Connection::begin_request() {
   framing_ = Framing::kLength;
   keep_alive_ = true;
   answer_begun_ = answer_complete_ = false;
+  largest_piece_bytes_ = 0;
   if (end_of_input_ && input_.empty()) return close();
   arm_read_timer(hooks_->limits.idle_timeout);
   if (input_.empty()) {

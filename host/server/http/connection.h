@@ -114,6 +114,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string in_flight_;  // being sent
   std::size_t sent_bytes_ = 0;
   bool write_in_flight_ = false;
+  std::size_t largest_piece_bytes_ = 0;  // of the stream
   bool dropped_ = false;
 };
 

@@ -6,6 +6,7 @@
 // one system call. The stall timer restarts with every byte the client takes.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
@@ -62,7 +63,9 @@ void Connection::write(std::string_view data) {
   } else {
     output_ += data;
   }
-  if (unsent_bytes() > hooks_->limits.max_stream_buffer_bytes) {
+  // One large piece (an echoed prompt with its log-probabilities) is no sign of a slow client.
+  largest_piece_bytes_ = std::max(largest_piece_bytes_, data.size());
+  if (unsent_bytes() > hooks_->limits.max_stream_buffer_bytes + largest_piece_bytes_) {
     spdlog::warn("[server] dropping a client that left {} bytes of its stream unread",
                  unsent_bytes());
     return close_soon();

@@ -192,11 +192,23 @@ TEST(Stream, AClientThatReadsNothingIsDroppedAndTheOthersAreServed) {
   slow.send(post_request(
       "/v1/completions",
       completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
-  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  ASSERT_TRUE(eventually([&] { return running.service.requests().size() == 1; }));
   HttpClient other(running.port());
   EXPECT_EQ(other.post("/v1/completions", completion_body()).status, 200);
   EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
   EXPECT_TRUE(running.service.wait_until_idle());
+}
+
+TEST(Stream, OneLargePieceIsNoSlowClient) {
+  ServerOptions options;
+  options.limits.max_stream_buffer_bytes = 4096;
+  RunningServer running({.max_request_tokens = 1 << 20}, options);
+  HttpClient client(running.port());
+  const std::string prompt(900'000, 'x');
+  const json body =
+      completion_body({{"prompt", prompt}, {"stream", true}, {"echo", true}, {"max_tokens", 1}});
+  const auto chunks = test::sse_objects(client.post("/v1/completions", body).body);
+  EXPECT_EQ(chunks.at(0)["choices"][0]["text"], prompt + "O");
 }
 
 TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
@@ -209,7 +221,7 @@ TEST(Stream, AClientThatStallsIsDroppedByTheDeadline) {
   slow.send(post_request(
       "/v1/completions",
       completion_body({{"stream", true}, {"ignore_eos", true}, {"max_tokens", 1 << 19}}).dump()));
-  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  ASSERT_TRUE(eventually([&] { return running.service.requests().size() == 1; }));
   EXPECT_TRUE(eventually([&] { return running.service.num_cancelled() == 1; }));
 }
 
