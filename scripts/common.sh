@@ -9,7 +9,7 @@ tandem_packages=(
   prometheus-cpp-dev libpcre2-dev libxxhash-dev libhwy-dev libdnnl-dev uuid-dev
   libgtest-dev libgmock-dev
   libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
-  curl jq
+  curl jq bsdextrautils
 )
 
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
