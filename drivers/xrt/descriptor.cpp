@@ -53,6 +53,7 @@ void finish(DescriptorPlan& plan, const Parts& parts) {
 // Copies `count` rows of `heads` vectors, each padded with zeros from head_dim to padded_dim.
 float* copy_padded(const KernelLayout& layout, const float* from, std::size_t vectors, float* to) {
   const std::size_t dim = layout.head_dim, padded = layout.padded_dim();
+  if (vectors == 0) return to;
   if (dim == padded) {
     std::memcpy(to, from, vectors * dim * sizeof(float));
     return to + vectors * dim;

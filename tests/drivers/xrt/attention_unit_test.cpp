@@ -199,6 +199,20 @@ TEST_F(XrtAttentionUnitTest, ADeadCardDoesNotBlockItsDestruction) {
   devices_.clear();
 }
 
+TEST_F(XrtAttentionUnitTest, AHungCardDoesNotBlockItsDestruction) {
+  auto unit = make_unit(0, kGeometry);
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  SequenceModel sequence(kGeometry, {0});
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_q = 1, .num_new = 1});
+  kill(cards[0], SIGSTOP);
+  const Ticket ticket = batch.submit(*unit);
+  EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(1))), WaitResult::kTimeout);
+  unit.reset();  // gives the card's buffers up: the hung command may still write to them
+  kill(cards[0], SIGKILL);
+}
+
 TEST_F(XrtAttentionUnitTest, TheOtherCardGoesOn) {
   const auto one = make_unit(0, kGeometry);
   const auto first_card = card_processes();
