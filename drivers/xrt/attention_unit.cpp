@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "common/error.h"
+#include "xrt/abandoned.h"
 #include "xrt/page_image.h"
 #include "xrt/pools.h"
 
@@ -43,6 +44,7 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
       layout_(options.geometry),
       device_(device),
       shares_(divide_over_units(layout_.kv_heads, handles.size())) {
+  reclaim_abandoned();
   const std::uint32_t num_pages = pages_that_fit(layout_, handles, shares_, options);
   try {
     units_ = allocate_pools(device_, layout_, handles, shares_, num_pages);
@@ -67,36 +69,23 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
   stats_ = AttentionStats{};
 }
 
-// A command still running may write to the card's buffers: they are given up instead of given back.
 XrtAttentionUnit::~XrtAttentionUnit() {
+  CardBuffers buffers{std::move(units_), std::move(launches_)};
   try {
-    bool quiet = true;
+    if (mover_ != nullptr) buffers.launches.push_back(std::move(mover_));
     const Deadline farewell = Deadline::after(kFarewell);
-    const auto settle = [&](Launch& launch) {
-      while (launch.poll() == Launch::Progress::kRunning) {
-        if (farewell.expired()) return false;
-        std::this_thread::sleep_for(kStep);
+    const auto is_running = [](const auto& launch) {
+      return launch->poll() == Launch::Progress::kRunning;
+    };
+    while (std::ranges::any_of(buffers.launches, is_running)) {
+      if (farewell.expired()) {
+        abandon(std::move(buffers));
+        return;
       }
-      return true;
-    };
-    for (const InFlight& entry : in_flight_) quiet = settle(*entry.launch) && quiet;
-    if (mover_ != nullptr) quiet = settle(*mover_) && quiet;
-    if (quiet) return;
+      std::this_thread::sleep_for(kStep);
+    }
   } catch (...) {
-  }
-  try {
-    struct GivenUp {
-      std::vector<PooledUnit> units;
-      std::vector<std::unique_ptr<Launch>> launches;
-      std::unique_ptr<Launch> mover;
-    };
-    static std::vector<std::unique_ptr<GivenUp>>& given_up =
-        *new std::vector<std::unique_ptr<GivenUp>>;
-    given_up.push_back(std::make_unique<GivenUp>());
-    given_up.back()->units = std::move(units_);  // launches refer to the vector's storage
-    given_up.back()->launches = std::move(launches_);
-    given_up.back()->mover = std::move(mover_);
-  } catch (...) {
+    abandon(std::move(buffers));
   }
 }
 

@@ -209,8 +209,19 @@ TEST_F(XrtAttentionUnitTest, AHungCardDoesNotBlockItsDestruction) {
   kill(cards[0], SIGSTOP);
   const Ticket ticket = batch.submit(*unit);
   EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(1))), WaitResult::kTimeout);
-  unit.reset();  // gives the card's buffers up: the hung command may still write to them
+  unit.reset();  // the hung command may still write to the card's buffers, which stay
+  devices_.clear();
   kill(cards[0], SIGKILL);
+  // Once the command has ended, the card's next unit gives them back, and a later one works.
+  for (int attempt = 0; attempt < 100 && unit == nullptr; ++attempt) {
+    try {
+      unit = make_unit(0, kGeometry);
+    } catch (const Error&) {
+      devices_.clear();
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  }
+  ASSERT_NE(unit, nullptr);
 }
 
 TEST_F(XrtAttentionUnitTest, TheOtherCardGoesOn) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers of a unit that was destroyed while a command of its still ran: the command may yet write
+// to them, so they are kept until it has ended.
+//
+// Process-wide; the card stays open as long as it has abandoned buffers. Threads: any. Errors:
+// none; buffers that cannot even be kept track of are leaked.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "xrt/launch.h"
+
+namespace tandem::device::xrt_card {
+
+struct CardBuffers {
+  std::vector<PooledUnit> units;  // the launches refer to the vector's storage
+  std::vector<std::unique_ptr<Launch>> launches;
+};
+
+void abandon(CardBuffers buffers) noexcept;
+
+// Gives back what no command uses any more. Called before a unit is made.
+void reclaim_abandoned() noexcept;
+
+}  // namespace tandem::device::xrt_card
