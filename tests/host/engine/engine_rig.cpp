@@ -91,9 +91,9 @@ device::AttentionGeometry EngineRig::geometry(DType kv_dtype) const {
   return {config.num_layers, config.q_heads, config.kv_heads, config.head_dim, 16, kv_dtype};
 }
 
-NamedUnit EngineRig::cpu_unit(std::uint32_t num_pages) const {
+NamedUnit EngineRig::cpu_unit(std::uint32_t num_pages, DType kv_dtype) const {
   device::AttentionUnitOptions options;
-  options.geometry = geometry();
+  options.geometry = geometry(kv_dtype);
   options.kv_bytes = device::page_image_bytes(options.geometry) * (num_pages + 1) * 4;
   options.max_pages = num_pages;
   auto unit = device_->make_attention_unit(options);

@@ -58,7 +58,7 @@ class EngineRig {
   device::ComputeUnit& compute() { return *compute_; }
   device::AttentionGeometry geometry(DType kv_dtype = DType::kF16) const;
 
-  NamedUnit cpu_unit(std::uint32_t num_pages) const;
+  NamedUnit cpu_unit(std::uint32_t num_pages, DType kv_dtype = DType::kF16) const;
   NamedUnit naive_unit(const std::string& id, const test::NaiveUnitOptions& options) const;
   std::vector<NamedUnit> cpu_units(std::initializer_list<std::uint32_t> pages) const;
 

@@ -194,6 +194,27 @@ TEST_F(Equivalence, OfTheFallbackWhenTheLastUnitIsLost) {
   EXPECT_TRUE(status.units[2].alive);
 }
 
+TEST_F(Equivalence, OfEightBitPagesAmongThemselves) {
+  EngineOptions options;
+  options.prefix_cache = false;
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.cpu_unit(64, DType::kI8));
+  auto plain = rig_.engine(std::move(units), options);
+  std::vector<Answer> alone;
+  for (const Request& request : requests()) alone.push_back(run_all(*plain, {request}).front());
+  options = {};
+  options.placement = Placement::kPages;
+  options.max_step_tokens = 23;
+  units.clear();
+  units.push_back(rig_.cpu_unit(100, DType::kI8));
+  units.push_back(rig_.cpu_unit(100, DType::kI8));
+  auto split = rig_.engine(std::move(units), options);
+  const std::vector<Answer> together = run_all(*split, requests());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    EXPECT_EQ(together[i].tokens, alone[i].tokens) << "request " << i;
+  }
+}
+
 TEST_F(Equivalence, OfSeededSamplingUnderPreemptionAndLoss) {
   const auto sampled = [&] {
     std::vector<Request> all = requests();
