@@ -8,19 +8,42 @@
 #include <limits>
 
 namespace tandem::model {
+namespace {
 
-Candidates::Candidates(std::span<const float> logits, float temperature) {
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+struct Candidates::Better {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+};
+
+Candidates::Candidates(std::span<const float> logits, float temperature, int top_k) {
   const float best = *std::max_element(logits.begin(), logits.end());
+  // Below this the weight is zero, or as good as that.
+  const auto floor = static_cast<float>(best - 700.0 * temperature);
   kept_.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
-    const double scaled = (static_cast<double>(logits[id]) - best) / temperature;
-    if (scaled < -700.0) continue;  // its weight is zero, or as good as that
-    kept_.push_back({std::exp(scaled), logits[id], static_cast<TokenId>(id)});
+    if (logits[id] >= floor && logits[id] > kLowest) {
+      kept_.push_back({logits[id], static_cast<TokenId>(id), 0});
+    }
   }
-}
-
-bool Candidates::better(const Candidate& a, const Candidate& b) {
-  return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  const auto count = static_cast<std::size_t>(top_k);
+  if (top_k > 0 && count < kept_.size()) {
+    const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(count);
+    if (count <= 1024) {
+      // A heap of the best: nearly every other logit costs one comparison.
+      std::partial_sort(kept_.begin(), end, kept_.end(), Better());
+    } else {
+      std::nth_element(kept_.begin(), end, kept_.end(), Better());
+    }
+    kept_.erase(end, kept_.end());
+  }
+  for (Candidate& candidate : kept_) {
+    candidate.weight = std::exp((static_cast<double>(candidate.logit) - best) / temperature);
+  }
 }
 
 double Candidates::total() const {
@@ -29,32 +52,25 @@ double Candidates::total() const {
   return sum;
 }
 
-void Candidates::keep_top_k(int top_k) {
-  const auto count = static_cast<std::size_t>(top_k);
-  if (top_k == 0 || count >= kept_.size()) return;
-  std::nth_element(kept_.begin(), kept_.begin() + (top_k - 1), kept_.end(), better);
-  kept_.resize(count);
-}
-
 void Candidates::keep_top_p(float top_p) {
   if (top_p >= 1.0f) return;
   const double wanted = top_p * total();
-  // Sorts the best 64, then 256, ... until they hold the share wanted.
-  double sum = 0;
-  std::size_t sorted = 0;
-  for (std::size_t chunk = 64; sorted < kept_.size(); chunk *= 4) {
-    const std::size_t end = std::min(kept_.size(), sorted + chunk);
-    const auto from = kept_.begin() + static_cast<std::ptrdiff_t>(sorted);
-    const auto to = kept_.begin() + static_cast<std::ptrdiff_t>(end);
-    std::partial_sort(from, to, kept_.end(), better);
-    for (; sorted < end; ++sorted) {
-      sum += kept_[sorted].weight;
-      if (sum >= wanted) {
-        kept_.resize(sorted + 1);
-        return;
-      }
+  // Halves the range in which the set's end lies; `before` is the weight of all that precede it.
+  double before = 0;
+  auto from = kept_.begin(), to = kept_.end();
+  while (to - from > 1) {
+    const auto middle = from + (to - from) / 2;
+    std::nth_element(from, middle, to, Better());
+    double upper = 0;
+    for (auto candidate = from; candidate != middle; ++candidate) upper += candidate->weight;
+    if (before + upper >= wanted) {
+      to = middle;
+    } else {
+      before += upper;
+      from = middle;
     }
   }
+  kept_.erase(to, kept_.end());
 }
 
 void Candidates::keep_min_p(float min_p) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Candidates: the tokens a draw may choose from, cut down by top-k, top-p and min-p.
+// Candidates: the tokens a draw may choose from, cut down by top-k, top-p and min-p in turn.
 //
-// Weights are exp((logit - best) / temperature), not normalised. Order: best first, lowest id on a
-// tie, once a cut needed an order. Cost: O(vocab) each, plus sorting what is kept.
+// Weights are exp((logit - best) / temperature), not normalised. Of equal candidates the one with
+// the lower id is better. Cost: O(vocab) each; nothing is sorted.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@ namespace tandem::model {
 
 class Candidates {
  public:
-  // `logits` [vocab] hold no NaN and at least one finite value; -inf is never chosen.
-  Candidates(std::span<const float> logits, float temperature);
+  // The best `top_k` (0: all) of `logits` [vocab], which hold no NaN and at least one finite
+  // value; -inf is never chosen.
+  Candidates(std::span<const float> logits, float temperature, int top_k);
 
-  void keep_top_k(int top_k);    // 0: all
   void keep_top_p(float top_p);  // smallest best-first set with at least this share; 1: all
   void keep_min_p(float min_p);  // those with at least this share of the best one's weight
 
@@ -29,11 +29,11 @@ class Candidates {
 
  private:
   struct Candidate {
-    double weight;
     float logit;
     TokenId id;
+    double weight;
   };
-  static bool better(const Candidate& a, const Candidate& b);
+  struct Better;  // orders candidates, best first
   double total() const;
 
   std::vector<Candidate> kept_;

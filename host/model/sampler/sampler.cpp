@@ -149,8 +149,7 @@ SampledToken Sampler::sample(std::span<const float> logits, int num_top) {
   if (state.params.temperature == 0.0f) {
     token.id = argmax(state.logits);
   } else {
-    Candidates candidates(state.logits, state.params.temperature);
-    candidates.keep_top_k(state.params.top_k);
+    Candidates candidates(state.logits, state.params.temperature, state.params.top_k);
     candidates.keep_top_p(state.params.top_p);
     candidates.keep_min_p(state.params.min_p);
     const double share = static_cast<double>(state.random() >> 11) * 0x1p-53;

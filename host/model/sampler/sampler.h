@@ -7,7 +7,7 @@
 // those of the model: log-softmax of the logits as they came, before any of this. Reproducible:
 // with a seed, a sequence's draws depend on the seed and its own logits only (Philox-like counter
 // or mt19937_64, stated in the source), never on batch mates. Threads: one thread per Sampler.
-// Cost: O(vocab) per token; top-k/top-p sort only what they keep.
+// Cost: O(vocab) per token, whatever the cuts.
 #pragma once
 
 #include <cstdint>

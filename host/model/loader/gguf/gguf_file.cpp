@@ -98,7 +98,7 @@ Error GgufFile::field_error(std::string_view key, const std::string& what) const
 }
 
 Error GgufFile::tensor_error(const GgufTensor& tensor, const std::string& what) const {
-  return Error("gguf", path_ + ": tensor '" + std::string(tensor.name) + "' at offset " +
+  return Error("gguf", path_ + ": field '" + std::string(tensor.name) + "' at offset " +
                            std::to_string(tensor.offset) + ": " + what);
 }
 

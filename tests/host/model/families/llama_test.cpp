@@ -144,7 +144,11 @@ TEST(LlamaFamily, RefusesWhatItCannotRun) {
 
   GgufWriter extra = test::random_llama(kSmall, DType::kF16, 2);
   extra.add_tensor("blk.0.ffn_gate.bias", {96}, std::vector<float>(96, 1.0f));
-  EXPECT_THAT(error_of(extra), HasSubstr("tensor 'blk.0.ffn_gate.bias'"));
+  EXPECT_THAT(error_of(extra), HasSubstr("field 'blk.0.ffn_gate.bias' at offset "));
+
+  GgufWriter part = test::random_llama(kSmall, DType::kF16, 2);
+  part.set_raw("split.count", 2, std::string("\3\0", 2));
+  EXPECT_THAT(error_of(part), HasSubstr("split over 3 files"));
 
   RandomLlama odd = kSmall;
   odd.kv_heads = 3;

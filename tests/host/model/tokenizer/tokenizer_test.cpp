@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <thread>
 
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/read_tokenizer.h"
@@ -275,6 +276,20 @@ TEST(BpeTokenizer, AddsBosByDefaultForLlama3) {
   GgufWriter other = bpe({}, {}, "qwen2");
   other.set_u32("tokenizer.ggml.bos_token_id", 7);
   EXPECT_THAT(make(other)->encode("a", {}), ElementsAre('a'));
+}
+
+TEST(BpeTokenizer, EncodesFromManyThreadsAtOnce) {
+  const auto tokenizer = make(bpe({"ab"}, {"a b"}, "llama-bpe"));
+  const auto expected = raw(*tokenizer, "ab 123 ab\n");
+  std::vector<std::vector<TokenId>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& ids : got) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) ids = raw(*tokenizer, "ab 123 ab\n");
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(got, testing::Each(expected));
 }
 
 TEST(Vocabulary, KnowsTheTokensThatEndGeneration) {
