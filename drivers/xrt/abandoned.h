@@ -21,7 +21,8 @@ struct CardBuffers {
 
 void abandon(CardBuffers buffers) noexcept;
 
-// Gives back what no command uses any more. Called before a unit is made.
+// Gives back what no command uses any more. Called before a card is opened
+// and before a unit is made.
 void reclaim_abandoned() noexcept;
 
 }  // namespace tandem::device::xrt_card

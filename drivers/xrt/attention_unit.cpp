@@ -44,7 +44,6 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
       layout_(options.geometry),
       device_(device),
       shares_(divide_over_units(layout_.kv_heads, handles.size())) {
-  reclaim_abandoned();
   const std::uint32_t num_pages = pages_that_fit(layout_, handles, shares_, options);
   try {
     units_ = allocate_pools(device_, layout_, handles, shares_, num_pages);

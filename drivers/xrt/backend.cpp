@@ -8,6 +8,7 @@
 #include <xrt/xrt_device.h>
 
 #include "common/error.h"
+#include "xrt/abandoned.h"
 #include "xrt/attention_unit.h"
 #include "xrt/card_table.h"
 #include "xrt/kernel_image.h"
@@ -43,6 +44,7 @@ class XrtDevice final : public Device {
   }
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
     check_geometry(options.geometry);
+    xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options,
         info_.link_bandwidth_bytes_per_s);
@@ -87,6 +89,7 @@ class XrtBackend final : public Backend {
 
   std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
     if (index < 0) throw Error("xrt", "card " + std::to_string(index) + " is not an index");
+    xrt_card::reclaim_abandoned();  // a card is only fresh once nothing holds it
     try {
       return std::make_unique<XrtDevice>(index, options.kernel_image);
     } catch (const std::exception& e) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -41,6 +42,25 @@ std::vector<pid_t> card_processes() {
   }
   closedir(processes);
   return found;
+}
+
+bool all_threads_stopped(pid_t process) {
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream in(task.path() / "stat");
+    std::string id, name, state;
+    in >> id >> name >> state;
+    if (state != "T") return false;
+  }
+  return true;
+}
+
+// Returns once no thread of the card runs: the signal alone leaves it a moment to finish a command.
+void stop(pid_t process) {
+  ASSERT_EQ(kill(process, SIGSTOP), 0);
+  for (int i = 0; i < 5000 && !all_threads_stopped(process); ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
 }
 
 class XrtAttentionUnitTest : public ::testing::Test {
@@ -153,7 +173,7 @@ TEST_F(XrtAttentionUnitTest, AKilledCardIsLostForEverAndNothingHangs) {
   ASSERT_EQ(cards.size(), 1u);
   ScenarioBatch batch(kGeometry, 0, random_);
   batch.add(sequence, {.num_q = 1});
-  ASSERT_EQ(kill(cards[0], SIGSTOP), 0);
+  stop(cards[0]);
   const Ticket ticket = batch.submit(*unit);
   EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(20))), WaitResult::kTimeout);
   ASSERT_EQ(kill(cards[0], SIGKILL), 0);
@@ -172,7 +192,7 @@ TEST_F(XrtAttentionUnitTest, AStoppedCardTimesOutAndThenAnswers) {
   SequenceModel sequence(kGeometry, {0, 1});
   const auto cards = card_processes();
   ASSERT_EQ(cards.size(), 1u);
-  ASSERT_EQ(kill(cards[0], SIGSTOP), 0);
+  stop(cards[0]);
   ScenarioBatch batch(kGeometry, 0, random_);
   batch.add(sequence, {.num_q = 1, .num_new = 7});
   const Ticket ticket = batch.submit(*unit);
@@ -192,7 +212,7 @@ TEST_F(XrtAttentionUnitTest, ADeadCardDoesNotBlockItsDestruction) {
   SequenceModel sequence(kGeometry, {0});
   ScenarioBatch batch(kGeometry, 0, random_);
   batch.add(sequence, {.num_q = 1, .num_new = 1});
-  kill(cards[0], SIGSTOP);
+  stop(cards[0]);
   batch.submit(*unit);
   kill(cards[0], SIGKILL);
   unit.reset();
@@ -206,7 +226,7 @@ TEST_F(XrtAttentionUnitTest, AHungCardDoesNotBlockItsDestruction) {
   SequenceModel sequence(kGeometry, {0});
   ScenarioBatch batch(kGeometry, 0, random_);
   batch.add(sequence, {.num_q = 1, .num_new = 1});
-  kill(cards[0], SIGSTOP);
+  stop(cards[0]);
   const Ticket ticket = batch.submit(*unit);
   EXPECT_EQ(unit->wait(ticket, Deadline::after(milliseconds(1))), WaitResult::kTimeout);
   unit.reset();  // the hung command may still write to the card's buffers, which stay
