@@ -24,6 +24,7 @@ if(TANDEM_WERROR)
   target_compile_options(tandem_options INTERFACE -Werror)
 endif()
 if(TANDEM_SANITIZE)
-  target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -g)
+  target_compile_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
 endif()

@@ -12,6 +12,9 @@ tandem_packages=(
   curl jq bsdextrautils
 )
 
+# What runs here talks to loopback only, never through a proxy.
+export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"
+
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 
 # install_packages NAME...: installs those that are missing, as root or through sudo.

@@ -23,6 +23,10 @@ install_packages "${tandem_packages[@]}"
 build release tandem-demo
 
 # The emulated cards: XRT is Debian's own, this only tells it where its device library is.
+if [ ! -f build/release/xrt/setup.sh ]; then
+  echo "this build has no emulated cards; the reason is in the output of: cmake --preset release" >&2
+  exit 1
+fi
 source build/release/xrt/setup.sh
 export XCL_EMULATION_MODE=sw_emu TANDEM_CARDS=2
 
@@ -54,14 +58,14 @@ grep -E 'model|attention' "$work/log" || true
 say "a chat request, streamed"
 question='Write a story about a bear.'
 echo "> $question"
-curl -sN "$url/v1/chat/completions" -H 'Content-Type: application/json' -d "$(
+curl --noproxy "*" -sN "$url/v1/chat/completions" -H 'Content-Type: application/json' -d "$(
   jq -n --arg q "$question" \
     '{model: "tandem-stories", stream: true, temperature: 0, max_tokens: 300, messages: [{role: "user", content: $q}]}')" |
   sed -un 's/^data: \({.*\)$/\1/p' | jq -rj --unbuffered '.choices[0].delta.content // empty'
 echo
 
 say "what ran where"
-curl -s "$url/status" | jq -r '
+curl --noproxy "*" -s "$url/status" | jq -r '
   ["device", "role", "layers", "launches", "KiB sent", "KiB received", "KiB read there", "seconds"],
   (.devices[] | [.device, .role, .layers, .launches, ((.bytes_to_device // 0) / 1024 | floor),
     ((.bytes_from_device // 0) / 1024 | floor), ((.kv_bytes_read // .weight_bytes_read) / 1024 | floor),

@@ -8,8 +8,12 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
+#include <fstream>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -17,10 +21,20 @@
 namespace tandem {
 namespace {
 
+// The quota of a control group (v2), which the affinity mask does not show: more spinning threads
+// than that would only be throttled.
+int granted_cores() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (!(file >> quota >> period) || period <= 0) return std::numeric_limits<int>::max();
+  return std::max(1, static_cast<int>(std::ceil(quota / period)));
+}
+
 int usable_cores() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
+  int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) cores = std::max(1, CPU_COUNT(&set));
+  return std::min(cores, granted_cores());
 }
 
 inline void relax() {
@@ -29,8 +43,8 @@ inline void relax() {
 #endif
 }
 
-constexpr int kSpins =
-    2000;  // about 50 us with pause: longer than the gap between two loops of one layer
+// About 50 us with pause: longer than the gap between two loops of one layer.
+constexpr int kSpins = 2000;
 
 }  // namespace
 
