@@ -2,12 +2,15 @@
 //
 // XRT's C API: loading bitstreams and opening contexts on compute units.
 #include <experimental/xrt-next.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <xrt.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "bitstreams/xclbin_file.h"
+#include "common/error.h"
 #include "emulation/xrt_shim/device_handle.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/xrt_internal.h"
@@ -20,16 +23,42 @@ using tandem::xclbin::XclbinFile;
 constexpr uint64_t kMaxBitstreamBytes = uint64_t{2} << 30;
 constexpr unsigned int kVirtualUnit = 0xffffffff;  // XRT's lock on the bitstream as a whole
 
+// False when part of the interval is no memory of this process. What lies there may still be
+// somebody else's: XRT passes no size, so this is all that can be known.
+bool is_mapped(const void* begin, uint64_t size_bytes) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uint64_t>(begin);
+  const uint64_t first = address / page * page;
+  // Only looks at the address range: nothing is written back asynchronously on Linux.
+  return msync(reinterpret_cast<void*>(first), address + size_bytes - first, MS_ASYNC) == 0;
+}
+
+// The bytes of the xclbin at `top`, as many as its own header says. The parser checks the rest.
+std::span<const std::byte> bytes_of(const axlf* top) {
+  if (!is_mapped(top, sizeof(axlf)) || std::memcmp(top->m_magic, "xclbin2\0", 8) != 0) {
+    throw tandem::Error("xclbin",
+                        "loaded xclbin: field m_magic is not 'xclbin2'; this is no "
+                        "xclbin file");
+  }
+  const uint64_t length = top->m_header.m_length;
+  if (length < sizeof(axlf) || length > kMaxBitstreamBytes) {
+    throw tandem::Error("xclbin", "loaded xclbin: field m_length says " + std::to_string(length) +
+                                      " bytes, which no xclbin has; rebuild the file");
+  }
+  if (!is_mapped(top, length)) {
+    throw tandem::Error("xclbin", "loaded xclbin: field m_length says " + std::to_string(length) +
+                                      " bytes, more than are in memory; the file is truncated");
+  }
+  return {reinterpret_cast<const std::byte*>(top), length};
+}
+
 }  // namespace
 
 int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || top == nullptr) return -EINVAL;
-  const uint64_t length = top->m_header.m_length;
-  if (length < sizeof(axlf) || length > kMaxBitstreamBytes) return -EINVAL;
   try {
-    const auto* bytes = reinterpret_cast<const std::byte*>(top);
-    const auto file = XclbinFile::parse({bytes, length}, "loaded xclbin");
+    const auto file = XclbinFile::parse(bytes_of(top), "loaded xclbin");
     const std::string problem = handle->card()->load(file);
     if (!problem.empty()) {
       tandem::emulation::report_error(problem);

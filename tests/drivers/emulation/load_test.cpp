@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads that must be refused: hostile headers, and bitstreams whose kernels cannot be loaded. The
+// card stays as it was.
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xclbin.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "emulated_cards.h"
+#include "shim_functions.h"
+
+namespace tandem::emulation_test {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<char> trial_bytes() {
+  std::ifstream in(trial_xclbin(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Memory that ends where the next page is not mapped.
+class CutMemory {
+ public:
+  CutMemory(const char* data, size_t size_bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    size_bytes_ = (size_bytes + page - 1) / page * page;
+    void* memory =
+        mmap(nullptr, size_bytes_ + kHole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("mmap");
+    begin_ = static_cast<char*>(memory);
+    munmap(begin_ + size_bytes_, kHole);
+    mprotect(begin_, size_bytes_, PROT_READ | PROT_WRITE);
+    std::memcpy(begin_ + size_bytes_ - size_bytes, data, size_bytes);
+    file_ = begin_ + size_bytes_ - size_bytes;
+  }
+  ~CutMemory() { munmap(begin_, size_bytes_); }
+  CutMemory(const CutMemory&) = delete;
+  CutMemory& operator=(const CutMemory&) = delete;
+  axlf* file() const { return reinterpret_cast<axlf*>(file_); }
+
+ private:
+  static constexpr size_t kHole = size_t{1} << 30;
+  char* begin_ = nullptr;
+  char* file_ = nullptr;
+  size_t size_bytes_ = 0;
+};
+
+class HostileHeader : public testing::Test {
+ protected:
+  // Loads through the C API; what was reported goes to `report_`.
+  int load(const axlf* top) {
+    xrt::device device(0u);
+    testing::internal::CaptureStderr();
+    const int code = TANDEM_SHIM(xclLoadXclBin)(static_cast<xclDeviceHandle>(device), top);
+    report_ = testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::vector<char> bytes_ = trial_bytes();
+  axlf* top_ = reinterpret_cast<axlf*>(bytes_.data());
+  std::string report_;
+};
+
+TEST_F(HostileHeader, WithoutTheMagicIsRefusedAloud) {
+  top_->m_magic[0] = 'y';
+  EXPECT_EQ(load(top_), -EINVAL);
+  EXPECT_THAT(report_, HasSubstr("m_magic"));
+}
+
+TEST_F(HostileHeader, WithALengthNoFileHasIsRefusedAloud) {
+  for (uint64_t length : {uint64_t{0}, uint64_t{100}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    top_->m_header.m_length = length;
+    EXPECT_EQ(load(top_), -EINVAL) << length;
+    EXPECT_THAT(report_, HasSubstr("m_length")) << length;
+  }
+}
+
+TEST_F(HostileHeader, WithSectionsPastTheEndIsRefusedAloud) {
+  top_->m_sections[1].m_sectionSize = uint64_t{1} << 40;
+  EXPECT_EQ(load(top_), -EINVAL);
+  EXPECT_THAT(report_, HasSubstr("m_sectionSize"));
+  top_->m_header.m_numSections = 0xffffffff;
+  EXPECT_EQ(load(top_), -EINVAL);
+  EXPECT_THAT(report_, HasSubstr("m_numSections"));
+}
+
+TEST_F(HostileHeader, WithMoreBytesThanAreInMemoryIsRefusedAloud) {
+  const CutMemory header_only(bytes_.data(), sizeof(axlf));
+  EXPECT_EQ(load(header_only.file()), -EINVAL);
+  EXPECT_THAT(report_, HasSubstr("truncated"));
+}
+
+}  // namespace
+}  // namespace tandem::emulation_test

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// XRT's C API as the shim offers it, for what XRT's C++ classes hide or forbid.
+#pragma once
+
+#include <dlfcn.h>
+#include <xrt.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace tandem::emulation_test {
+
+// The shim's function `name`: shim_function<decltype(xclOpen)>("xclOpen").
+template <typename Function>
+Function* shim_function(const char* name) {
+  static void* const shim = dlopen(TANDEM_XRT_TREE "/lib/libxrt_core.so.2", RTLD_NOW);
+  void* const function = shim == nullptr ? nullptr : dlsym(shim, name);
+  if (function == nullptr) throw std::runtime_error(std::string("the shim has no ") + name);
+  return reinterpret_cast<Function*>(function);
+}
+
+#define TANDEM_SHIM(function) \
+  (tandem::emulation_test::shim_function<decltype(::function)>(#function))
+
+}  // namespace tandem::emulation_test
