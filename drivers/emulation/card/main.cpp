@@ -12,8 +12,10 @@
 #include <cstdio>
 #include <memory>
 #include <sstream>
+#include <vector>
 
 #include "emulation/card/fault_handler.h"
+#include "emulation/card/kernel_library.h"
 #include "emulation/card/unit_thread.h"
 #include "emulation/protocol/control_channel.h"
 
@@ -52,16 +54,32 @@ class Card {
     load(lines, request.descriptors[0]);
   }
 
+  // The units of the bitstream before go on when this throws: they end once nothing can fail but
+  // the start of a thread.
   void load(std::istringstream& lines, int elf) {
     for (const auto& unit : units_) {
       if (unit->busy()) throw std::runtime_error("a compute unit is still running");
     }
-    units_.clear();
+    std::vector<std::unique_ptr<KernelLibrary>> libraries;
     for (std::string line; std::getline(lines, line);) {
-      const auto unit = static_cast<uint32_t>(units_.size());
-      if (unit >= kMaxUnits) throw std::runtime_error("too many compute units");
-      units_.push_back(
-          std::make_unique<UnitThread>(areas_, unit, elf, line.substr(0, line.find(':'))));
+      if (libraries.size() >= kMaxUnits) throw std::runtime_error("too many compute units");
+      libraries.push_back(std::make_unique<KernelLibrary>(elf, line.substr(0, line.find(':'))));
+    }
+    replace_units(std::move(libraries));
+  }
+
+  // A unit's ring has one consumer, so the old threads end before the new ones start.
+  void replace_units(std::vector<std::unique_ptr<KernelLibrary>> libraries) {
+    units_.clear();
+    try {
+      for (auto& library : libraries) {
+        const auto unit = static_cast<uint32_t>(units_.size());
+        units_.push_back(std::make_unique<UnitThread>(areas_, unit, std::move(library)));
+      }
+    } catch (const std::exception& error) {
+      // Neither bitstream is whole: the application is to see a failed card, not one that hangs.
+      std::fprintf(stderr, "tandem-card: %s\n", error.what());
+      _exit(1);
     }
   }
 

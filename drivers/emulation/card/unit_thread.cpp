@@ -28,12 +28,13 @@ thread_local int current_unit = -1;
 
 }  // namespace
 
-UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, int elf, const std::string& kernel)
+UnitThread::UnitThread(const CardAreas& areas, uint32_t unit,
+                       std::unique_ptr<KernelLibrary> library)
     : areas_(areas),
       unit_(unit),
       channel_(areas.shared().units[unit]),
-      library_(elf, kernel),
-      registers_(std::max<size_t>(library_.entry().register_bytes, kRegisterWords * 4)) {
+      library_(std::move(library)),
+      registers_(std::max<size_t>(library_->entry().register_bytes, kRegisterWords * 4)) {
   channel_.registers[0].store(kRegisterIdle);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -136,7 +137,7 @@ bool UnitThread::load_registers(const RingEntry& entry) {
 void UnitThread::call_kernel() {
   const auto begin = Clock::now();
   channel_.registers[0].store(kRegisterStart);
-  library_.entry().call(registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()));
+  library_->entry().call(registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()));
   channel_.registers[0].store(kRegisterDone | kRegisterIdle | kRegisterReady);
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);

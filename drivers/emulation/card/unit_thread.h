@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "emulation/card/kernel_library.h"
@@ -30,7 +30,7 @@ struct CardAreas {
 
 class UnitThread {
  public:
-  UnitThread(const CardAreas& areas, uint32_t unit, int elf, const std::string& kernel);
+  UnitThread(const CardAreas& areas, uint32_t unit, std::unique_ptr<KernelLibrary> library);
   ~UnitThread();
   UnitThread(const UnitThread&) = delete;
   UnitThread& operator=(const UnitThread&) = delete;
@@ -50,7 +50,7 @@ class UnitThread {
   const CardAreas& areas_;
   const uint32_t unit_;
   UnitChannel& channel_;
-  KernelLibrary library_;
+  const std::unique_ptr<KernelLibrary> library_;
   std::vector<unsigned char> registers_;
   std::atomic<bool> stopping_{false};
   pthread_t thread_{};

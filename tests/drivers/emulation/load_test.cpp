@@ -96,5 +96,35 @@ TEST_F(HostileHeader, WithMoreBytesThanAreInMemoryIsRefusedAloud) {
   EXPECT_THAT(report_, HasSubstr("truncated"));
 }
 
+// The trial bitstream under another identity, with units of kernels that its ELF does not hold.
+std::vector<char> without_kernel() {
+  std::vector<char> bytes = trial_bytes();
+  auto* top = reinterpret_cast<axlf*>(bytes.data());
+  top->m_header.uuid[0] ^= 0x5a;
+  for (uint32_t index = 0; index < top->m_header.m_numSections; ++index) {
+    const axlf_section_header& section = top->m_sections[index];
+    if (section.m_sectionKind != IP_LAYOUT) continue;
+    auto* layout = reinterpret_cast<ip_layout*>(bytes.data() + section.m_sectionOffset);
+    for (int unit = 0; unit < layout->m_count; ++unit) layout->m_ip_data[unit].m_name[0] = 'x';
+  }
+  return bytes;
+}
+
+TEST(FailedLoad, LeavesTheCardWithTheBitstreamItHad) {
+  xrt::device device(0u);
+  const auto uuid = device.load_xclbin(trial_xclbin());
+  const std::vector<char> bad = without_kernel();
+  const auto load = TANDEM_SHIM(xclLoadXclBin);
+  const auto* top = reinterpret_cast<const axlf*>(bad.data());
+  EXPECT_NE(load(static_cast<xclDeviceHandle>(device), top), 0);
+  EXPECT_NE(load(static_cast<xclDeviceHandle>(device), top), 0) << "not taken for loaded";
+  TrialCard card;
+  ASSERT_EQ(std::memcmp(card.uuid.get(), uuid.get(), sizeof(xuid_t)), 0);
+  for (uint32_t launch = 0; launch < 6; ++launch) {
+    ASSERT_EQ(card.run(kWrite, launch), ERT_CMD_STATE_COMPLETED);
+    ASSERT_EQ(card.fetch()[0], launch);
+  }
+}
+
 }  // namespace
 }  // namespace tandem::emulation_test
