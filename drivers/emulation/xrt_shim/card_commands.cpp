@@ -96,8 +96,14 @@ int Card::start_from_registers(uint32_t unit) {
   for (uint32_t word = 0; word < kRegisterPacketWords; ++word) {
     command->data[word] = channel.registers[word].load();
   }
-  channel.registers[0].store(kRegisterStart);
-  return submit({unit}, known->second, kAllocationGranule);
+  const uint32_t before = channel.registers[0].exchange(kRegisterStart);
+  const int code = submit({unit}, known->second, kAllocationGranule);
+  if (code != 0) {  // not queued: nobody else will end the packet, and it must not look pending
+    uint32_t expected = kRegisterStart;
+    channel.registers[0].compare_exchange_strong(expected, before);
+    set_packet_state(header, ERT_CMD_STATE_ERROR);
+  }
+  return code;
 }
 
 bool Card::abort(uint64_t packet_offset) {

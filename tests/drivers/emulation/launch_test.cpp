@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Launching kernels on emulated cards through XRT's native API.
+#include <experimental/xrt-next.h>
 #include <experimental/xrt_ip.h>
 #include <experimental/xrt_xclbin.h>
 #include <gmock/gmock.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "emulated_cards.h"
+#include "shim_functions.h"
 
 namespace tandem::emulation_test {
 namespace {
@@ -152,6 +154,33 @@ TEST(Launch, RegistersStartAUnit) {
   out.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
   EXPECT_EQ(out.map<double*>()[0], 9.0);
   EXPECT_EQ(out.map<double*>()[7], 1.0);
+}
+
+TEST(Launch, AUnitStartedByRegistersWhileItsRingIsFullCanBeStartedLater) {
+  constexpr uint32_t kRingEntries = 1024;
+  TrialCard card(0, "trial:{trial_1}");
+  const auto write = [&](uint32_t offset, uint32_t value) {
+    const auto handle = static_cast<xclDeviceHandle>(card.device);
+    const int unit = TANDEM_SHIM(xclIPName2Index)(handle, "trial:trial_1");
+    return TANDEM_SHIM(xclRegWrite)(handle, static_cast<uint32_t>(unit), offset, value);
+  };
+  card.out.map<uint32_t*>()[2] = 0;
+  card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  std::vector<xrt::run> runs;
+  runs.push_back(card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out));
+  for (uint32_t i = 1; i < kRingEntries; ++i) {
+    runs.push_back(card.kernel(static_cast<uint32_t>(kWrite), i, card.out));
+  }
+  ASSERT_EQ(write(0x10, kWrite), 0);
+  ASSERT_EQ(write(0x18, 77), 0);
+  ASSERT_EQ(write(0x20, static_cast<uint32_t>(card.out.address())), 0);
+  ASSERT_EQ(write(0x24, static_cast<uint32_t>(card.out.address() >> 32)), 0);
+  EXPECT_EQ(write(0, 1), -EBUSY);
+  card.out.map<uint32_t*>()[2] = 1;
+  card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  for (auto& run : runs) ASSERT_EQ(run.wait(), ERT_CMD_STATE_COMPLETED);
+  ASSERT_EQ(write(0, 1), 0);
+  while (card.fetch()[0] != 77) std::this_thread::yield();
 }
 
 TEST(Launch, CardsAreIndependent) {
