@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "common/error.h"
+#include "xrt/xclbin_check.h"
 
 namespace tandem::device::xrt_card {
 namespace {
@@ -31,6 +32,7 @@ xrt::xclbin read_xclbin(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) {
     throw Error("xrt", "the kernel image " + path + " is not a file");
   }
+  check_xclbin_bounds(path);
   try {
     return xrt::xclbin(path);
   } catch (const std::exception& e) {

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
+#include <xclbin.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "common/error.h"
@@ -279,6 +282,89 @@ TEST(XrtKernelImage, IsNamedWhenItCannotBeUsed) {
   EXPECT_NE(message_of(wrong).find(wrong), std::string::npos);
   const std::string other = std::string(TANDEM_VECTOR_ADD_XCLBIN);
   EXPECT_NE(message_of(other).find("attention_decode"), std::string::npos);
+}
+
+// A file of these bytes, named after the case.
+std::string image_of(const std::string& bytes, const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name + ".xclbin";
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+std::string bytes_of_kernel_image() {
+  std::ifstream in(kernel_image(), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+template <typename Value>
+void patch(std::string* bytes, std::size_t at, Value value) {
+  std::memcpy(bytes->data() + at, &value, sizeof(value));
+}
+
+// Where the header of each section of `kind` stands.
+std::vector<std::size_t> section_headers(const std::string& bytes, std::uint32_t kind) {
+  axlf top;
+  std::memcpy(&top, bytes.data(), sizeof(top));
+  std::vector<std::size_t> found;
+  for (std::uint32_t i = 0; i < top.m_header.m_numSections; ++i) {
+    const std::size_t at = offsetof(axlf, m_sections) + i * sizeof(axlf_section_header);
+    axlf_section_header header;
+    std::memcpy(&header, bytes.data() + at, sizeof(header));
+    if (header.m_sectionKind == kind) found.push_back(at);
+  }
+  return found;
+}
+
+constexpr std::size_t kLengthAt = offsetof(axlf, m_header) + offsetof(axlf_header, m_length);
+
+TEST(XrtKernelImage, IsRefusedWhenTruncated) {
+  const std::string whole = bytes_of_kernel_image();
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{100}, std::size_t{456}, std::size_t{9000}, whole.size() - 1}) {
+    SCOPED_TRACE(size);
+    const std::string path = image_of(whole.substr(0, size), "truncated");
+    const std::string message = message_of(path);
+    EXPECT_NE(message.find(path), std::string::npos) << message;
+    EXPECT_NE(message.find(size < 456 ? "the header at byte 0" : "m_length at byte"),
+              std::string::npos)
+        << message;
+  }
+}
+
+TEST(XrtKernelImage, IsRefusedWhenItsSizesAndOffsetsLie) {
+  const std::string whole = bytes_of_kernel_image();
+  ASSERT_GT(whole.size(), sizeof(axlf));
+  const auto expect_refused = [](const std::string& bytes, const std::string& field) {
+    const std::string message = message_of(image_of(bytes, "hostile"));
+    EXPECT_NE(message.find(field + " at byte"), std::string::npos) << message;
+  };
+  std::string bytes = whole;
+  patch(&bytes, 0, 'y');
+  expect_refused(bytes, "m_magic");
+
+  const auto bitstreams = section_headers(whole, BITSTREAM);
+  ASSERT_FALSE(bitstreams.empty());
+  const std::size_t offset_at = bitstreams[0] + offsetof(axlf_section_header, m_sectionOffset);
+  const std::size_t size_at = bitstreams[0] + offsetof(axlf_section_header, m_sectionSize);
+  bytes = whole;
+  patch(&bytes, kLengthAt, std::uint64_t{1} << 30);
+  patch(&bytes, offset_at, std::uint64_t{1} << 29);
+  expect_refused(bytes, "m_length");
+  patch(&bytes, kLengthAt, std::uint64_t{whole.size()});
+  expect_refused(bytes, ".m_sectionOffset");
+  bytes = whole;
+  patch(&bytes, size_at, ~std::uint64_t{0});
+  expect_refused(bytes, ".m_sectionSize");
+  bytes = whole;
+  patch(&bytes, offsetof(axlf, m_header) + offsetof(axlf_header, m_numSections), 0xffffffffu);
+  expect_refused(bytes, "m_numSections");
+  bytes = whole;
+  const auto memories = section_headers(whole, MEM_TOPOLOGY);
+  ASSERT_FALSE(memories.empty());
+  axlf_section_header memory;
+  std::memcpy(&memory, whole.data() + memories[0], sizeof(memory));
+  patch(&bytes, memory.m_sectionOffset, std::int32_t{1000000});
+  expect_refused(bytes, "m_count");
 }
 
 TEST(XrtBackend, ListsCardsAndRefusesOthers) {
