@@ -27,7 +27,7 @@ PoolMemory memory_of(const xrt::xclbin::ip& unit, int argument) {
 
 xrt::xclbin read_xclbin(const std::string& path) {
   if (path.empty()) {
-    throw Error("xrt", "no kernel image for the card: name the attention xclbin (--kernel-image)");
+    throw Error("xrt", "no kernel image for the card: name the attention xclbin (--xclbin)");
   }
   if (!std::filesystem::is_regular_file(path)) {
     throw Error("xrt", "the kernel image " + path + " is not a file");

@@ -276,6 +276,7 @@ std::string message_of(const std::string& image) {
 
 TEST(XrtKernelImage, IsNamedWhenItCannotBeUsed) {
   EXPECT_NE(message_of("").find("no kernel image"), std::string::npos);
+  EXPECT_NE(message_of("").find("--xclbin"), std::string::npos);
   EXPECT_NE(message_of("/nowhere/a.xclbin").find("/nowhere/a.xclbin"), std::string::npos);
   const std::string wrong = testing::TempDir() + "/not_an.xclbin";
   std::ofstream(wrong) << "this is not a kernel image, though it is long enough to be read";
