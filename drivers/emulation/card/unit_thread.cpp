@@ -96,7 +96,7 @@ void UnitThread::run_entry(RingEntry& entry) {
   uint32_t* header = reinterpret_cast<uint32_t*>(areas_.packets.data() + entry.packet_offset);
   const bool valid = load_registers(entry);
   if (valid) {
-    set_packet_state(header, ERT_CMD_STATE_RUNNING);
+    if (!set_packet_running(header)) return;  // aborted since the entry was claimed
     call_kernel();
   }
   expected = EntryState::kRunning;

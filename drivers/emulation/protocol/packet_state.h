@@ -3,6 +3,8 @@
 // The state field of a command packet's header and the bits of a unit's control register.
 #pragma once
 
+#include <ert.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -19,6 +21,19 @@ constexpr uint32_t kRegisterReady = 8;
 inline void set_packet_state(uint32_t* header, uint32_t state) {
   std::atomic_ref<uint32_t> word(*header);
   word.store((word.load(std::memory_order_relaxed) & ~0xFu) | state, std::memory_order_release);
+}
+
+// Moves a packet that has not ended to RUNNING; false when it has: whoever ended it may have done
+// so between the caller's claim of the ring entry and this call.
+inline bool set_packet_running(uint32_t* header) {
+  std::atomic_ref<uint32_t> word(*header);
+  uint32_t before = word.load(std::memory_order_relaxed);
+  do {
+    const uint32_t state = before & 0xFu;
+    if (state >= ERT_CMD_STATE_COMPLETED && state != ERT_CMD_STATE_SUBMITTED) return false;
+  } while (!word.compare_exchange_weak(before, (before & ~0xFu) | ERT_CMD_STATE_RUNNING,
+                                       std::memory_order_release, std::memory_order_relaxed));
+  return true;
 }
 
 }  // namespace tandem::emulation
