@@ -3,8 +3,10 @@
 // SOCK_SEQPACKET messages with SCM_RIGHTS.
 #include "emulation/protocol/control_channel.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -36,6 +38,18 @@ bool send_message(int socket, const std::string& text, const std::vector<int>& d
     const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     if (sent >= 0) return true;
     if (errno != EINTR) return false;
+  }
+}
+
+bool wait_for_message(int socket, std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + timeout;
+  for (;;) {
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd event{socket, POLLIN, 0};
+    const int ready = poll(&event, 1, static_cast<int>(std::max<int64_t>(rest.count(), 0)));
+    if (ready != 0 && (ready > 0 || errno != EINTR)) return true;
+    if (ready == 0) return false;
   }
 }
 

@@ -9,6 +9,7 @@
 // Errors: false / empty when the peer is gone. Threads: one at a time per end.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct Message {
 };
 
 bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors = {});
+// Waits until a message or the end of the peer can be received; false when `timeout` passed first.
+bool wait_for_message(int socket, std::chrono::milliseconds timeout);
 // Waits for a message; false when the peer is gone. An empty text is a message too.
 bool receive_message(int socket, Message& message);
 

@@ -20,6 +20,10 @@
 namespace tandem::emulation {
 namespace {
 
+// Generous: a loaded machine is slow, but a card that never answers must not hold its application.
+constexpr std::chrono::seconds kStartTimeout{10};
+constexpr std::chrono::seconds kLoadTimeout{30};
+
 std::atomic<uint64_t> next_identity{1};
 
 // XRT numbers units by interrupt id, or by address when no unit has one; units without registers
@@ -77,9 +81,9 @@ Card::Card(uint32_t index, const xclbin::Platform& platform)
       identity_(next_identity.fetch_add(1)) {
   new (state_.data()) SharedState;
   process_ = std::make_unique<CardProcess>(settings().card_executable, [this] { on_death(); });
-  const std::string problem =
-      process_->call("start " + std::to_string(device_.size_bytes()),
-                     {state_.descriptor(), packets_.descriptor(), device_.descriptor()});
+  const std::string problem = process_->call(
+      "start " + std::to_string(device_.size_bytes()),
+      {state_.descriptor(), packets_.descriptor(), device_.descriptor()}, kStartTimeout);
   if (!problem.empty()) {
     throw std::runtime_error("the emulated card " + std::to_string(index) +
                              " does not start: " + problem);
@@ -131,7 +135,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
     request += unit.kernel + ":" + unit.name + "\n";
   const int elf = elf_descriptor(file.emulation_elf());
   if (elf < 0) return "cannot hand the bitstream to the card";
-  const std::string problem = process_->call(request, {elf});
+  const std::string problem = process_->call(request, {elf}, kLoadTimeout);
   close(elf);
   if (problem.empty()) {
     std::lock_guard lock(program_mutex_);

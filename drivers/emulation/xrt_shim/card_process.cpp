@@ -81,7 +81,7 @@ CardProcess::~CardProcess() {
     return;
   }
   const uint64_t one = 1;
-  if (write(stop_event_, &one, sizeof(one)) < 0) kill(process_id_, SIGKILL);
+  if (write(stop_event_, &one, sizeof(one)) < 0) kill_process();
   watcher_.join();
   close(socket_);
   close(stop_event_);
@@ -103,17 +103,35 @@ void CardProcess::watch() {
 }
 
 void CardProcess::reap() {
-  kill(process_id_, SIGKILL);
+  kill_process();
+  // Waits without taking the process away, so that its id stays its own until it is forgotten.
+  siginfo_t ended{};
+  const auto id = static_cast<id_t>(process_id_);
+  while (waitid(P_PID, id, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  std::lock_guard lock(process_mutex_);
   while (waitpid(process_id_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  process_id_ = -1;
 }
 
-std::string CardProcess::call(const std::string& request, const std::vector<int>& descriptors) {
+void CardProcess::kill_process() {
+  std::lock_guard lock(process_mutex_);
+  if (process_id_ > 0) kill(process_id_, SIGKILL);
+}
+
+std::string CardProcess::call(const std::string& request, const std::vector<int>& descriptors,
+                              std::chrono::milliseconds timeout) {
   std::lock_guard lock(call_mutex_);
-  Message answer;
-  if (!send_message(socket_, request, descriptors) || !receive_message(socket_, answer)) {
-    return "the emulated card's process has ended";
+  const std::string gone = "the emulated card's process has ended";
+  if (!send_message(socket_, request, descriptors)) return gone;
+  if (!wait_for_message(socket_, timeout)) {
+    kill_process();
+    return "the emulated card's process gave no answer for " + std::to_string(timeout.count()) +
+           " ms and was ended; close the device and open it again";
   }
+  Message answer;
+  if (!receive_message(socket_, answer)) return gone;
   const std::string prefix = "error ";
   if (answer.text == "ok") return "";
   return answer.text.compare(0, prefix.size(), prefix) == 0 ? answer.text.substr(prefix.size())

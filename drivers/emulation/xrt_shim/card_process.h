@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -28,8 +29,11 @@ class CardProcess {
   CardProcess(const CardProcess&) = delete;
   CardProcess& operator=(const CardProcess&) = delete;
 
-  // Sends a request and waits for the answer: empty when it was "ok", else what went wrong.
-  std::string call(const std::string& request, const std::vector<int>& descriptors);
+  // Sends a request and waits for the answer: empty when it was "ok", else what went wrong. A
+  // process that gives none within `timeout` (stopped, or code of a kernel library that never
+  // returns) is killed.
+  std::string call(const std::string& request, const std::vector<int>& descriptors,
+                   std::chrono::milliseconds timeout);
   // False in a child forked from the process that made the object.
   bool owned_here() const;
 
@@ -37,12 +41,14 @@ class CardProcess {
   void run(const std::string& executable, int card_socket, std::promise<int>& started);
   void watch();
   void reap();
+  void kill_process();
 
   std::function<void()> on_death_;
   std::mutex call_mutex_;
   int socket_ = -1;
   int stop_event_ = -1;
-  pid_t process_id_ = -1;
+  std::mutex process_mutex_;  // a reaped process' id may be another's
+  pid_t process_id_ = -1;     // -1 once reaped
   const pid_t owner_;
   std::thread watcher_;
 };

@@ -2,7 +2,6 @@
 //
 // What an application sees when kernels crash or hang and when a card's process is killed: error
 // states, promptly.
-#include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,27 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "card_processes.h"
 #include "emulated_cards.h"
 
 namespace tandem::emulation_test {
 namespace {
-
-// Processes called tandem-card whose parent is this one.
-std::vector<pid_t> card_processes() {
-  std::vector<pid_t> found;
-  DIR* processes = opendir("/proc");
-  while (const dirent* entry = readdir(processes)) {
-    const pid_t process = std::atoi(entry->d_name);
-    if (process <= 0) continue;
-    std::ifstream in("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string id, name, state;
-    pid_t parent = 0;
-    in >> id >> name >> state >> parent;
-    if (name == "(tandem-card)" && parent == getpid() && state != "Z") found.push_back(process);
-  }
-  closedir(processes);
-  return found;
-}
 
 class KernelCrash : public testing::TestWithParam<Mode> {};
 
