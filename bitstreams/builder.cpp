@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "bitstreams/compiler_process.h"
+#include "bitstreams/depfile.h"
 #include "bitstreams/glue/kernel_entry.h"
 #include "bitstreams/source_scan.h"
 #include "common/error.h"
@@ -129,19 +130,18 @@ class RecipeBuilder {
   }
 
   void collect_dependencies(const std::string& depfile) {
-    std::istringstream in(read_text(depfile));
-    for (std::string word; in >> word;) {
-      if (word.back() == ':' || word == "\\") continue;
-      if (word.compare(0, scratch_.path().string().size(), scratch_.path().string()) == 0) continue;
-      dependencies_.push_back(word);
+    const std::string scratch = scratch_.path().string();
+    for (const std::string& path : parse_depfile(read_text(depfile))) {
+      if (path.compare(0, scratch.size(), scratch) != 0) dependencies_.push_back(path);
     }
   }
 
   void write_depfile(const std::string& output) const {
     std::ofstream out(options_.depfile);
-    out << output << ": " << recipe_.path;
-    if (!recipe_.connectivity_path.empty()) out << " " << recipe_.connectivity_path;
-    for (const std::string& path : dependencies_) out << " \\\n  " << path;
+    out << escape_for_make(output) << ": " << escape_for_make(recipe_.path);
+    if (!recipe_.connectivity_path.empty())
+      out << " " << escape_for_make(recipe_.connectivity_path);
+    for (const std::string& path : dependencies_) out << " \\\n  " << escape_for_make(path);
     out << "\n";
     if (!out) throw Error("xclbin", "cannot write " + options_.depfile);
   }

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "bitstreams/builder.h"
+#include "bitstreams/depfile.h"
 #include "bitstreams/source_scan.h"
 #include "common/error.h"
 
@@ -89,6 +90,20 @@ TEST(SourceScan, SaysWhenThereIsNoDefinition) {
               HasSubstr("k.cpp"));
 }
 
+TEST(Depfile, PathsLoseTheirEscapes) {
+  EXPECT_THAT(parse_depfile("/tmp/k.o: /a\\ b/k.cpp \\\n /c\\#d/e.h \\\r\n /$$f/g.h /h\\i.h\n"),
+              ElementsAre("/a b/k.cpp", "/c#d/e.h", "/$f/g.h", "/h\\i.h"));
+  EXPECT_TRUE(parse_depfile("").empty());
+  EXPECT_THAT(parse_depfile("a: b\\"), ElementsAre("b\\"));
+}
+
+TEST(Depfile, EscapedPathsAreReadBack) {
+  for (const char* path : {"plain.h", "a b.h", "a  b.h", "#.h", "$x$.h", "back\\slash.h",
+                           "back\\ slash.h", "two\\\\ # $.h"}) {
+    EXPECT_THAT(parse_depfile("out: " + escape_for_make(path) + "\n"), ElementsAre(path));
+  }
+}
+
 class RecipeFile : public testing::Test {
  protected:
   RecipeFile() {
@@ -96,15 +111,17 @@ class RecipeFile : public testing::Test {
               ("tandem-recipe-" +
                std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
                std::to_string(getpid()));
+    root_ = folder_;
     std::filesystem::create_directories(folder_);
   }
-  ~RecipeFile() override { std::filesystem::remove_all(folder_); }
+  ~RecipeFile() override { std::filesystem::remove_all(root_); }
 
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
     return (folder_ / name).string();
   }
 
+  std::filesystem::path root_;
   std::filesystem::path folder_;
 };
 
@@ -132,6 +149,24 @@ TEST_F(RecipeFile, BuildsAKernelAndDescribesIt) {
   const std::string dependencies{std::istreambuf_iterator<char>(depfile), {}};
   EXPECT_THAT(dependencies, HasSubstr("size.h"));
   EXPECT_THAT(dependencies, HasSubstr("k.cfg"));
+}
+
+TEST_F(RecipeFile, IsBuiltInAFolderWithBlanksInItsName) {
+  folder_ /= "with some blanks";
+  std::filesystem::create_directories(folder_);
+  write("k.cpp", "#include \"k.h\"\nextern \"C\" void k(int n, int* out) { out[0] = n * K; }\n");
+  write("k.h", "#define K 3\n");
+  const std::string recipe =
+      write("k.toml", "name = \"k\"\n[[kernel]]\nname = \"k\"\nsource = \"k.cpp\"\n");
+  BuildOptions options;
+  options.output = (folder_ / "k.xclbin").string();
+  options.depfile = (folder_ / "k.d").string();
+  build(load_recipe(recipe), options);
+  std::ifstream depfile(options.depfile);
+  const std::vector<std::string> paths =
+      parse_depfile({std::istreambuf_iterator<char>(depfile), {}});
+  EXPECT_THAT(paths, testing::IsSupersetOf({recipe, (folder_ / "k.h").string()}));
+  for (const std::string& path : paths) EXPECT_TRUE(std::filesystem::exists(path)) << path;
 }
 
 TEST_F(RecipeFile, ShowsTheCompilersMessage) {
