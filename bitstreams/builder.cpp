@@ -90,9 +90,12 @@ class RecipeBuilder {
 
  private:
   std::vector<std::string> compile_flags() const {
-    std::vector<std::string> flags = {"-std=c++17",           "-fPIC",
-                                      "-fvisibility=hidden",  "-fno-gnu-unique",
+    std::vector<std::string> flags = {"-std=c++17", "-fPIC", "-fvisibility=hidden",
                                       "-Wno-unknown-pragmas", "-Wno-unused-label"};
+    // Units load copies of one library, which must not share GCC's unique symbols. Clang makes
+    // none.
+    const std::string not_unique = "-fno-gnu-unique";
+    if (accepts_flag(options_.compiler, not_unique)) flags.push_back(not_unique);
     flags.insert(flags.end(), recipe_.optimisation.begin(), recipe_.optimisation.end());
     flags.insert(flags.end(), recipe_.flags.begin(), recipe_.flags.end());
     flags.push_back("-I" + shared_folder(TANDEM_GLUE_SOURCE_DIR, "glue"));

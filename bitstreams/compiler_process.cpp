@@ -74,4 +74,13 @@ void run_compiler(const std::vector<std::string>& command, bool verbose) {
                             "\n" + join(command));
 }
 
+bool accepts_flag(const std::string& compiler, const std::string& flag) {
+  try {
+    run_compiler({compiler, flag, "-fsyntax-only", "-x", "c++", "/dev/null"}, false);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace tandem::xclbin

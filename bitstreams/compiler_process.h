@@ -11,4 +11,7 @@ namespace tandem::xclbin {
 // Waits for the command; throws Error with its diagnostics when it cannot start or fails.
 void run_compiler(const std::vector<std::string>& command, bool verbose);
 
+// Whether `compiler` knows `flag`; false too when it cannot be started. Cost: one start.
+bool accepts_flag(const std::string& compiler, const std::string& flag);
+
 }  // namespace tandem::xclbin

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -167,6 +168,20 @@ TEST_F(RecipeFile, IsBuiltInAFolderWithBlanksInItsName) {
       parse_depfile({std::istreambuf_iterator<char>(depfile), {}});
   EXPECT_THAT(paths, testing::IsSupersetOf({recipe, (folder_ / "k.h").string()}));
   for (const std::string& path : paths) EXPECT_TRUE(std::filesystem::exists(path)) << path;
+}
+
+TEST_F(RecipeFile, IsBuiltByClangToo) {
+  if (std::system("clang++ --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang++ here";
+  write("k.cpp", "extern \"C\" void k(const short* in, int n, int* out) { out[0] = in[0] * n; }\n");
+  const std::string recipe =
+      write("k.toml", "name = \"k\"\n[[kernel]]\nname = \"k\"\nsource = \"k.cpp\"\n");
+  BuildOptions options;
+  options.output = (folder_ / "k.xclbin").string();
+  options.compiler = "clang++";
+  const XclbinInfo info = inspect(build(load_recipe(recipe), options));
+  ASSERT_EQ(info.kernels.size(), 1u);
+  ASSERT_EQ(info.kernels[0].arguments.size(), 3u);
+  EXPECT_EQ(info.kernels[0].arguments[0].type, "const short *");
 }
 
 TEST_F(RecipeFile, ShowsTheCompilersMessage) {
