@@ -18,6 +18,12 @@ std::uint32_t words(std::size_t bytes) {
   return static_cast<std::uint32_t>(bytes / attention_decode::kWordBytes);
 }
 
+// Queued or running: it may yet write to its buffers.
+bool is_pending(ert_cmd_state state) {
+  return state == ERT_CMD_STATE_NEW || state == ERT_CMD_STATE_QUEUED ||
+         state == ERT_CMD_STATE_SUBMITTED || state == ERT_CMD_STATE_RUNNING;
+}
+
 }  // namespace
 
 Launch::Launch(const xrt::device& device, std::span<const PooledUnit> units)
@@ -80,21 +86,21 @@ Launch::Progress Launch::poll() {
   Progress progress = Progress::kDone;
   for (UnitRun& unit : runs_) {
     if (!unit.running) continue;
-    switch (unit.run.state()) {
-      case ERT_CMD_STATE_COMPLETED:
-        unit.running = false;
-        break;
-      case ERT_CMD_STATE_NEW:
-      case ERT_CMD_STATE_QUEUED:
-      case ERT_CMD_STATE_RUNNING:
-      case ERT_CMD_STATE_SUBMITTED:
-        if (progress == Progress::kDone) progress = Progress::kRunning;
-        break;
-      default:
-        progress = Progress::kFailed;
+    const ert_cmd_state state = unit.run.state();
+    if (state == ERT_CMD_STATE_COMPLETED) {
+      unit.running = false;
+    } else if (!is_pending(state)) {
+      progress = Progress::kFailed;
+    } else if (progress == Progress::kDone) {
+      progress = Progress::kRunning;
     }
   }
   return progress;
+}
+
+bool Launch::any_running() const {
+  return std::ranges::any_of(
+      runs_, [](const UnitRun& unit) { return unit.running && is_pending(unit.run.state()); });
 }
 
 void Launch::sleep(std::chrono::milliseconds at_most) {

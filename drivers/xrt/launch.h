@@ -47,7 +47,11 @@ class Launch {
   // Sends the descriptor and starts the units with result_bytes > 0 of the last reserve().
   void start(std::size_t descriptor_bytes);
 
+  // kFailed as soon as a unit has failed, though others may still run.
   Progress poll();
+
+  // A unit may yet write to its result.
+  bool any_running() const;
 
   // Sleeps until a unit may have finished or `at_most` has passed; milliseconds are what XRT
   // offers.
