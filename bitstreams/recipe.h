@@ -3,16 +3,18 @@
 // A bitstream recipe: a TOML manifest, and a Vitis connectivity file for compute units and memory
 // banks.
 //
+// clang-format off
 //   name = "vector_add"
 //   platform = "u55c"
-//   connectivity = "vector_add.cfg"         # nk=kernel:count[:unit.unit...],
-//   sp=unit.argument:HBM[a] or HBM[a:b] include = ["../../fpga_hls"]            # optional, like
-//   all below flags = ["-DPAGE_TOKENS=16"] optimisation = ["-O3", "-march=native"] # replaces the
-//   default
+//   connectivity = "vector_add.cfg"           # nk=kernel:count[:unit.unit...], sp=unit.argument:HBM[a] or HBM[a:b]
+//   include = ["../../fpga_hls"]              # optional, like all below
+//   flags = ["-DPAGE_TOKENS=16"]
+//   optimisation = ["-O3", "-march=native"]   # replaces the default
 //   [[kernel]]
 //   name = "vadd"
 //   source = "../../fpga_hls/vector_add/vadd.cpp"
-//   arguments = ["a", "b"]                  # else taken from the source
+//   arguments = ["a", "b"]                    # else taken from the source
+// clang-format on
 //
 // Relative paths are relative to the file they stand in. Unknown keys are errors. Errors: Error
 // naming file and key or line. Threads: any.

@@ -3,10 +3,14 @@
 // What the environment says about the emulated cards. The shim is loaded by XRT, so variables are
 // its only interface.
 //
-//   TANDEM_CARDS            number of cards, 1 to 16; default 1
+// clang-format off
+//   TANDEM_CARDS            number of cards, 0 to 16; default 1
 //   TANDEM_CARD_PRESET      platform of the cards: u55c (default), u280, u50
-//   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's
-//   folder XCL_EMULATION_MODE      as in XRT
+//   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's folder
+//   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default none
+//   XCL_EMULATION_MODE      as in XRT
+// clang-format on
+//
 // Read once, at the first use. Threads: any.
 #pragma once
 
