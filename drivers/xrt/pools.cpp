@@ -44,8 +44,9 @@ std::uint32_t pages_that_fit(const KernelLayout& layout,
   if (options.max_pages > 0) pages = std::min(pages, static_cast<double>(options.max_pages));
   const auto whole = static_cast<std::uint32_t>(pages);
   if (whole == 0) {
-    throw Error("xrt", "no page of " + std::to_string(static_cast<std::uint64_t>(page_bytes)) +
-                           " bytes fits in the memory for KV: give the card more (kv_bytes)");
+    throw Error("xrt",
+                "no page of " + std::to_string(static_cast<std::uint64_t>(page_bytes)) +
+                    " bytes fits in the memory for KV: give the card more (kv_bytes, --kv-memory)");
   }
   return whole;
 }

@@ -8,6 +8,7 @@
 
 #include "apps/ran_where.h"
 #include "common/error.h"
+#include "model/chat/chat_prompt.h"
 
 namespace tandem::apps {
 
@@ -17,17 +18,9 @@ std::vector<model::TokenId> encode_chat(const model::Model& model,
     throw Error("chat", "model '" + model.config().name +
                             "' has no chat template; use a completion with a plain prompt");
   }
-  const std::string prompt = model.chat_template()->render(messages, true);
   const model::Tokenizer& tokenizer = model.tokenizer();
-  std::vector<model::TokenId> ids =
-      tokenizer.encode(prompt, {.add_special = false, .parse_special = true});
-  // Templates disagree on whether they write BOS themselves; the model expects exactly one.
-  const std::vector<model::TokenId> empty = tokenizer.encode("", {.add_special = true});
-  const bool wants_bos = !empty.empty() && empty.front() == tokenizer.bos();
-  if (wants_bos && (ids.empty() || ids.front() != tokenizer.bos())) {
-    ids.insert(ids.begin(), tokenizer.bos());
-  }
-  return ids;
+  return model::encode_chat(tokenizer,
+                            model::render_chat(tokenizer, *model.chat_template(), messages, true));
 }
 
 EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id)

@@ -4,14 +4,13 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
 #include "apps/engine_service.h"
 #include "apps/ran_where.h"
+#include "apps/run_request.h"
 #include "apps/runtime.h"
 #include "common/error.h"
 
@@ -32,11 +31,9 @@ struct GenerateOptions {
 };
 
 struct Answer {
-  std::mutex mutex;
-  std::condition_variable done;
   std::string text;
   std::vector<engine::TokenOutput> tokens;
-  std::optional<engine::RequestEvent> last;
+  engine::RequestEvent last;
 };
 
 const char* finish_name(engine::FinishReason reason) {
@@ -53,41 +50,40 @@ const char* finish_name(engine::FinishReason reason) {
   return "unknown";
 }
 
-void generate(Runtime& runtime, engine::Request request, bool stream, Answer& answer) {
-  const auto sink = [&answer, stream](engine::RequestEvent event) {
-    const std::lock_guard lock(answer.mutex);
-    if (stream) {
-      std::fputs(event.text.c_str(), stdout);
-      std::fflush(stdout);
-    }
-    answer.text += event.text;
-    for (engine::TokenOutput& token : event.tokens) answer.tokens.push_back(std::move(token));
-    if (event.finish) {
-      answer.last = std::move(event);
-      answer.done.notify_one();
-    }
-  };
-  runtime.engine().submit(std::move(request), sink);
-  std::unique_lock lock(answer.mutex);
-  answer.done.wait(lock, [&] { return answer.last.has_value(); });
-  if (*answer.last->finish == engine::FinishReason::kError)
-    throw DeviceError("engine", answer.last->error);
+// Streams to the terminal behind `echo`, which is only shown once the request has been accepted and
+// answers.
+Answer generate(Runtime& runtime, engine::Request request, bool stream, std::string echo) {
+  Answer answer;
+  answer.last =
+      run_request(runtime.engine(), std::move(request), [&](const engine::RequestEvent& event) {
+        if (stream) {
+          std::fputs((echo + event.text).c_str(), stdout);
+          std::fflush(stdout);
+          echo.clear();
+        }
+        answer.text += event.text;
+        answer.tokens.insert(answer.tokens.end(), event.tokens.begin(), event.tokens.end());
+      });
+  return answer;
 }
 
 nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& status,
                            const std::vector<model::TokenId>& prompt, const Answer& answer) {
   nlohmann::json ids = nlohmann::json::array();
   nlohmann::json logprobs = nlohmann::json::array();
-  nlohmann::json top = nlohmann::json::array();
+  nlohmann::json top =
+      nlohmann::json::array();  // one object a token, when alternatives were asked for
   for (const engine::TokenOutput& token : answer.tokens) {
     ids.push_back(token.id);
     logprobs.push_back(token.logprob);
+    if (token.top.empty()) continue;
     nlohmann::json alternatives = nlohmann::json::object();
-    for (const model::TokenLogprob& other : token.top)
+    for (const model::TokenLogprob& other : token.top) {
       alternatives[std::to_string(other.id)] = other.logprob;
+    }
     top.push_back(std::move(alternatives));
   }
-  const engine::RequestEvent& last = *answer.last;
+  const engine::RequestEvent& last = answer.last;
   return {{"model", runtime.model().config().name},
           {"text", answer.text},
           {"prompt_ids", prompt},
@@ -106,6 +102,7 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
 void run(const GenerateOptions& options) {
   if (options.as_json && spdlog::get_level() == spdlog::level::info)
     spdlog::set_level(spdlog::level::warn);
+  model::Sampler(options.sampling, 1);  // refuses bad parameters before anything is loaded
   Runtime runtime(options.runtime, nullptr);
   const model::Model& model = runtime.model();
   engine::Request request;
@@ -123,22 +120,21 @@ void run(const GenerateOptions& options) {
   request.top_logprobs = options.top_logprobs;
   const std::vector<model::TokenId> prompt = request.prompt;
 
-  Answer answer;
-  if (!options.as_json && !options.chat) fmt::print("{}", options.prompt);
-  generate(runtime, std::move(request), !options.as_json, answer);
+  const Answer answer = generate(runtime, std::move(request), !options.as_json,
+                                 options.chat ? std::string() : options.prompt);
   const engine::EngineStatus status = runtime.engine().status();
   if (options.as_json) {
     // Bytes that are not UTF-8 cannot stand in JSON; the detokeniser has replaced them already.
     fmt::print("{}\n", answer_json(runtime, status, prompt, answer).dump(2));
     return;
   }
-  const engine::RequestTimes& times = answer.last->times;
+  const engine::RequestTimes& times = answer.last.times;
   const auto decoded = static_cast<double>(answer.tokens.empty() ? 0 : answer.tokens.size() - 1);
   fmt::print("\n\n");
   std::fflush(stdout);
   fmt::print(stderr, "{} tokens, first after {:.1f} ms, then {:.1f} tokens/s ({})\n{}",
              answer.tokens.size(), times.time_to_first_token * 1e3,
-             times.decode > 0 ? decoded / times.decode : 0.0, finish_name(*answer.last->finish),
+             times.decode > 0 ? decoded / times.decode : 0.0, finish_name(*answer.last.finish),
              ran_where_table(status, runtime.compute_id(), model.config()));
 }
 
@@ -171,7 +167,9 @@ void add_generate(CLI::App& app) {
       ->group("Sampling");
   command->add_option("--frequency-penalty", o->sampling.frequency_penalty, "per earlier use")
       ->group("Sampling");
-  command->add_option("--seed", o->seed, "makes sampling repeatable")->group("Sampling");
+  command->add_option("--seed", o->seed, "makes sampling repeatable")
+      ->transform(CLI::Validator(refuse_negative, ""))
+      ->group("Sampling");
   command->add_option("--stop", o->stop, "text that ends the answer; may be repeated")
       ->group("Sampling");
   command->add_flag("--ignore-eos", o->ignore_eos, "go on past the end-of-text token")

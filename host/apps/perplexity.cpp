@@ -9,14 +9,14 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
-#include <condition_variable>
+#include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "apps/command.h"
 #include "apps/ran_where.h"
+#include "apps/run_request.h"
 #include "apps/runtime.h"
 #include "common/error.h"
 
@@ -30,6 +30,9 @@ struct PerplexityOptions {
 };
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw Error("perplexity", "'" + path + "' is a folder; --file takes a text");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error("perplexity", "cannot read '" + path + "'");
   std::ostringstream text;
@@ -43,19 +46,10 @@ std::vector<float> score(engine::Engine& engine, std::vector<model::TokenId> win
   request.max_tokens = 1;
   request.sampling.temperature = 0;
   request.prompt_logprobs = true;
-  std::mutex mutex;
-  std::condition_variable changed;
   std::vector<float> logprobs;
-  std::optional<engine::RequestEvent> last;
-  engine.submit(std::move(request), [&](engine::RequestEvent event) {
-    const std::lock_guard lock(mutex);
+  run_request(engine, std::move(request), [&](const engine::RequestEvent& event) {
     logprobs.insert(logprobs.end(), event.prompt_logprobs.begin(), event.prompt_logprobs.end());
-    if (event.finish) last = std::move(event);
-    changed.notify_one();
   });
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return last.has_value(); });
-  if (*last->finish == engine::FinishReason::kError) throw DeviceError("engine", last->error);
   return logprobs;
 }
 
@@ -68,7 +62,12 @@ void run(const PerplexityOptions& options) {
   const std::vector<model::TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const bool has_bos = !ids.empty() && ids.front() == tokenizer.bos();
   const std::size_t head = has_bos ? 1 : 0;
+  // One token is generated behind every window.
   const auto window_tokens = static_cast<std::size_t>(runtime.engine().max_request_tokens() - 1);
+  if (window_tokens < head + 2) {
+    throw Error("perplexity", "a context of " + std::to_string(window_tokens + 1) +
+                                  " tokens is too short to score anything; raise --context");
+  }
   if (ids.size() < 2) throw Error("perplexity", "'" + options.file + "' has fewer than two tokens");
 
   std::vector<double> nll;

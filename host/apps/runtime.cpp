@@ -28,13 +28,18 @@ std::uint64_t host_memory_bytes() {
          static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-// Percent steps on a terminal only: logs should not fill with them.
+// A line that counts up on a terminal; elsewhere a log entry every tenth of the way.
 std::function<void(double)> load_progress(const std::string& path) {
-  if (!isatty(STDERR_FILENO)) return {};
-  return [path, last = -1](double fraction) mutable {
-    const int percent = static_cast<int>(fraction * 100);
-    if (percent == last) return;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  return [path, terminal, last = 0](double fraction) mutable {
+    const int percent =
+        static_cast<int>(fraction * 100) / (terminal ? 1 : 10) * (terminal ? 1 : 10);
+    if (percent <= last) return;
     last = percent;
+    if (!terminal) {
+      if (percent < 100) spdlog::info("loading {}: {} %", path, percent);
+      return;
+    }
     std::fprintf(stderr, "\rloading %s: %3d %%%s", path.c_str(), percent,
                  fraction >= 1 ? "\n" : "");
     std::fflush(stderr);
@@ -73,6 +78,11 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
 }
 
 }  // namespace
+
+// CLI11 would turn a negative number into a huge one.
+std::string refuse_negative(const std::string& text) {
+  return !text.empty() && text.front() == '-' ? "must not be negative" : std::string();
+}
 
 std::string shared_file(const std::string& name) {
   std::error_code error;
@@ -150,8 +160,10 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       ->group("KV cache");
   command
       .add_option("--kv-memory", o.kv_bytes,
-                  "KV memory per device, e.g. 2GiB (default: 1/4 of host memory, all of a card's)")
+                  "most KV memory per device, e.g. 2GiB (default: 1/4 of host memory, all of a "
+                  "card's; never more than --max-running sequences of --context tokens need)")
       ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::Validator(refuse_negative, ""))
       ->group("KV cache");
   command
       .add_flag("--no-prefix-cache", o.no_prefix_cache,

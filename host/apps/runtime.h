@@ -67,6 +67,9 @@ class Runtime {
   std::unique_ptr<engine::Engine> engine_;
 };
 
+// A CLI11 validator: numbers that would wrap around below zero.
+std::string refuse_negative(const std::string& text);
+
 // Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
 // if not there.
 std::string shared_file(const std::string& name);

@@ -22,10 +22,23 @@ def generate(prompt, *arguments):
     return answer
 
 
+def ask(daemon, prompt):
+    """Text and tokens of one completion."""
+    body = daemon.complete(prompt, max_tokens=TOKENS, temperature=0, ignore_eos=True, logprobs=1)
+    choice = body["choices"][0]
+    assert choice["finish_reason"] == "length", choice
+    return choice["text"], choice["logprobs"]["tokens"]
+
+
 class PlacementTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.expected = {prompt: generate(prompt, "--attention", "cpu")["output_ids"] for prompt in PROMPTS}
+        # 16 prompts of 1 to 300 tokens, some with a common beginning, answered one after the other on the CPU.
+        story = " ".join(PROMPTS * 8).split()
+        prompts = [" ".join(story[i % 3 : i % 3 + 1 + 13 * i]) for i in range(16)]
+        with Daemon("--attention", "cpu", "--no-prefix-cache") as daemon:
+            cls.sixteen = {prompt: ask(daemon, prompt) for prompt in prompts}
 
     def check_alone(self, *arguments):
         for prompt in PROMPTS:
@@ -48,18 +61,11 @@ class PlacementTest(unittest.TestCase):
         self.check_alone(*SPLIT)
 
     def check_sixteen(self, *arguments):
-        jobs = [PROMPTS[i % len(PROMPTS)] for i in range(16)]
         with Daemon(*arguments, cards=2) as daemon, concurrent.futures.ThreadPoolExecutor(16) as pool:
-            def ask(prompt):
-                body = daemon.complete(prompt, max_tokens=TOKENS, temperature=0, ignore_eos=True, logprobs=1)
-                return body["choices"][0]
-
-            answers = list(pool.map(ask, jobs))
+            answers = list(pool.map(lambda prompt: ask(daemon, prompt), self.sixteen))
             devices = [d for d in daemon.status()["devices"] if d["role"] == "attention"]
-        alone = {prompt: generate(prompt, "--attention", "cpu")["text"] for prompt in PROMPTS}
-        for prompt, choice in zip(jobs, answers):
-            self.assertEqual(choice["text"], alone[prompt])
-            self.assertEqual(choice["finish_reason"], "length")
+        for prompt, answer in zip(self.sixteen, answers):
+            self.assertEqual(answer, self.sixteen[prompt], prompt)
         for device in devices:
             self.assertGreater(device["launches"], 0, f"{device['device']} did nothing")
 

@@ -80,6 +80,12 @@ class DaemonTest(unittest.TestCase):
             self.assertEqual(parts[-1]["choices"][0]["finish_reason"], "length")
             self.assertEqual(daemon.process.wait(30), 0)
 
+    def test_a_thousand_connections_are_all_answered(self):
+        for io_threads in (1, 2):
+            with Daemon("--attention", "cpu", "--io-threads", io_threads) as daemon:
+                for _ in range(500):
+                    self.assertEqual(daemon.request("GET", "/v1/models")[0], 200)
+
     def test_a_disconnected_client_frees_its_pages(self):
         with Daemon("--attention", "cpu", "--no-prefix-cache") as daemon:
             events = daemon.stream("/v1/completions", {**STORY, "max_tokens": 400})
@@ -175,10 +181,15 @@ class CommandTest(unittest.TestCase):
     def test_bad_arguments_end_with_code_2(self):
         for arguments in (["generate"], ["generate", "--prompt", "x", "--temperature", "-1"],
                           ["generate", "--prompt", "x", "--attention", "abacus"], ["frobnicate"],
-                          ["generate", "--prompt", "x", "--attention", "cpu,cpu"]):
+                          ["generate", "--prompt", "x", "--attention", "cpu,cpu"],
+                          ["generate", "--prompt", "x", "--kv-memory", "-1"],
+                          ["generate", "--prompt", "x", "--seed", "-1"],
+                          ["perplexity", "--file", "/tmp"],
+                          ["perplexity", "--file", __file__, "--context", "2"]):
             process = run(*arguments)
             self.assertEqual(process.returncode, 2, f"{arguments}: {process.stderr}")
             self.assertTrue(process.stderr)
+            self.assertEqual(process.stdout, "", f"{arguments} printed before it failed")
 
     def test_a_configuration_file_sets_options_and_the_command_line_wins(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates a few tokens with the installed libraries: consumer MODEL.gguf prints the text that follows a prompt.
+// Generates a few tokens with the installed libraries: consumer MODEL.gguf prints the text that
+// follows a prompt.
 #include <cstdio>
 #include <future>
 
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   unit.kv_bytes = 64 << 20;
   std::vector<engine::NamedUnit> units;
   units.push_back({"cpu", cpu->make_attention_unit(unit)});
+  std::promise<void> done;
   engine::Engine engine(*model, *compute, std::move(units), {}, {}, nullptr);
 
   engine::Request request;
@@ -28,7 +30,6 @@ int main(int argc, char** argv) {
   request.sampling.temperature = 0;
   request.max_tokens = 12;
   std::string text;
-  std::promise<void> done;
   engine.submit(std::move(request), [&](engine::RequestEvent event) {
     text += event.text;
     if (event.finish) done.set_value();
