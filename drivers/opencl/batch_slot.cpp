@@ -12,14 +12,22 @@
 #include <utility>
 
 namespace tandem::opencl {
+namespace {
+
+constexpr std::chrono::seconds kMappingPatience{1};
+
+}  // namespace
 
 StagedBuffer::~StagedBuffer() { unmap(); }
 
 void StagedBuffer::unmap() {
   if (mapped_ == nullptr) return;
   try {
-    session_.mapping.enqueueUnmapMemObject(pinned_, mapped_);
-    session_.mapping.finish();
+    cl::Event unmapped;
+    session_.mapping.enqueueUnmapMemObject(pinned_, mapped_, nullptr, &unmapped);
+    session_.mapping.flush();
+    // A device that does not answer in time keeps the buffer alive until it does.
+    (void)wait_for_event(unmapped, Deadline::after(kMappingPatience));
   } catch (const cl::Error&) {
     // The device is gone, and the mapping with it.
   }
@@ -33,8 +41,13 @@ void StagedBuffer::reserve(std::size_t bytes) {
   const std::size_t grown = std::bit_ceil(std::max<std::size_t>(bytes, 4096));
   device_ = cl::Buffer(session_.context, CL_MEM_READ_WRITE, grown);
   pinned_ = cl::Buffer(session_.context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, grown);
-  mapped_ =
-      session_.mapping.enqueueMapBuffer(pinned_, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, grown);
+  cl::Event mapped;
+  mapped_ = session_.mapping.enqueueMapBuffer(pinned_, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                              grown, nullptr, &mapped);
+  session_.mapping.flush();
+  if (wait_for_event(mapped, Deadline::after(kMappingPatience)) != device::WaitResult::kDone) {
+    throw cl::Error(CL_MAP_FAILURE, "clEnqueueMapBuffer");
+  }
   bytes_ = grown;
 }
 
@@ -54,12 +67,7 @@ void BatchSlot::begin(const device::AttentionGeometry& geometry, int head_stride
 }
 
 device::WaitResult BatchSlot::wait(Deadline deadline) const {
-  // Last first: the queue is in order, so the rest have ended by then, well or badly.
-  for (auto event = events.rbegin(); event != events.rend(); ++event) {
-    const device::WaitResult result = wait_for_event(*event, deadline);
-    if (result != device::WaitResult::kDone) return result;
-  }
-  return device::WaitResult::kDone;
+  return wait_for_events(events, deadline);
 }
 
 void BatchSlot::finish(const device::AttentionGeometry& g, int head_stride) {

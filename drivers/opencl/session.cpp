@@ -116,6 +116,19 @@ device::WaitResult wait_for_event(const cl::Event& event, Deadline deadline) {
   }
 }
 
+device::WaitResult wait_for_events(std::span<const cl::Event> events, Deadline deadline) {
+  // Last first: the queue is in order, so the rest have ended by then, well or badly. A failure is
+  // told once all have ended, since until then they use their memory.
+  device::WaitResult result = device::WaitResult::kDone;
+  for (std::size_t i = events.size(); i-- > 0;) {
+    if (events[i]() == nullptr) continue;
+    const device::WaitResult one = wait_for_event(events[i], deadline);
+    if (one == device::WaitResult::kTimeout) return one;
+    if (one == device::WaitResult::kLost) result = one;
+  }
+  return result;
+}
+
 std::string error_text(const cl::Error& error) {
   return std::string(error.what()) + " failed (" + std::to_string(error.err()) + ")";
 }

@@ -13,6 +13,7 @@
 #define CL_HPP_MINIMUM_OPENCL_VERSION 120
 #define CL_HPP_ENABLE_EXCEPTIONS
 #include <CL/opencl.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ cl::Program build_program(const Session& session, const char* source, const std:
 
 // Polls an event up to the deadline; sleeps longer the longer it takes. A failed command is kLost.
 device::WaitResult wait_for_event(const cl::Event& event, Deadline deadline);
+
+// kDone when every event of an in-order queue's commands has succeeded. Commands never enqueued
+// (null events) are passed over.
+device::WaitResult wait_for_events(std::span<const cl::Event> events, Deadline deadline);
 
 // "clEnqueueNDRangeKernel failed (-5)".
 std::string error_text(const cl::Error& error);
