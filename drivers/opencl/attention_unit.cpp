@@ -23,6 +23,7 @@ using device::WaitResult;
 namespace {
 
 constexpr std::chrono::seconds kFullQueuePatience{30};
+constexpr std::chrono::seconds kFarewell{1};
 
 // OpenCL does not tell what is free. Memory shared with the host is left in halves.
 std::uint64_t default_kv_bytes(const cl::Device& device) {
@@ -49,12 +50,46 @@ OpenClAttentionUnit::OpenClAttentionUnit(Session session,
   allocate_pool();
 }
 
-OpenClAttentionUnit::~OpenClAttentionUnit() {
-  try {
-    session_.queue.finish();  // commands in flight use the slots' host memory
-  } catch (const cl::Error&) {
-    // The device is gone; nothing uses them any more.
+// The list is never destroyed: releasing a queue or a buffer in use may block, or take memory that
+// the device writes to.
+struct OpenClAttentionUnit::Abandoned {
+  Session session;
+  AttentionProgram program;
+  std::vector<cl::Buffer> pool;
+  cl::Buffer scratch;
+  std::vector<std::unique_ptr<BatchSlot>> slots;
+  std::deque<Transfer> transfers;
+
+  static void keep(std::unique_ptr<Abandoned> one) {
+    static std::mutex& mutex = *new std::mutex;
+    static auto& all = *new std::vector<std::unique_ptr<Abandoned>>;
+    const std::lock_guard lock(mutex);
+    all.push_back(std::move(one));
   }
+};
+
+OpenClAttentionUnit::~OpenClAttentionUnit() {
+  if (!settled(Deadline::after(kFarewell))) abandon();
+}
+
+bool OpenClAttentionUnit::settled(Deadline deadline) const {
+  // Slots free by their ticket too: of a batch refused midway some commands may run.
+  const auto ended = [&](std::span<const cl::Event> events) {
+    return wait_for_events(events, deadline) != WaitResult::kTimeout;
+  };
+  return std::ranges::all_of(slots_, [&](const auto& slot) { return ended(slot->events); }) &&
+         std::ranges::all_of(transfers_, [&](const Transfer& t) { return ended(t.done); });
+}
+
+void OpenClAttentionUnit::abandon() {
+  auto left = std::make_unique<Abandoned>();
+  left->session = session_;
+  left->program = std::move(program_);
+  left->pool = std::move(pool_);
+  left->scratch = std::move(scratch_);
+  left->slots = std::move(slots_);
+  left->transfers = std::move(transfers_);
+  Abandoned::keep(std::move(left));
 }
 
 void OpenClAttentionUnit::size_pool(const device::AttentionUnitOptions& options) {
@@ -254,7 +289,7 @@ WaitResult OpenClAttentionUnit::export_page(PageId page, std::span<std::byte> to
     for (int layer = 0; layer < geometry_.num_layers; ++layer) {
       session_.queue.enqueueReadBuffer(
           pool_[layer], CL_FALSE, page_offset(page), layout_.page_bytes,
-          transfer.layers.data() + layer * layout_.page_bytes, nullptr, &transfer.done);
+          transfer.layers.data() + layer * layout_.page_bytes, nullptr, &transfer.done[layer]);
     }
     session_.queue.flush();
   } catch (const cl::Error&) {
@@ -280,7 +315,8 @@ WaitResult OpenClAttentionUnit::import_page(PageId page, std::span<const std::by
           std::span(transfer.layers).subspan(layer * layout_.page_bytes, layout_.page_bytes);
       page_from_image(geometry_, layout_, layer, from, bytes);
       session_.queue.enqueueWriteBuffer(pool_[layer], CL_FALSE, page_offset(page),
-                                        layout_.page_bytes, bytes.data(), nullptr, &transfer.done);
+                                        layout_.page_bytes, bytes.data(), nullptr,
+                                        &transfer.done[layer]);
     }
     session_.queue.flush();
   } catch (const cl::Error&) {
@@ -296,12 +332,13 @@ OpenClAttentionUnit::Transfer& OpenClAttentionUnit::new_transfer() {
   }
   Transfer& transfer = transfers_.emplace_back();
   transfer.layers.resize(capacity_.page_bytes);
+  transfer.done.resize(static_cast<std::size_t>(geometry_.num_layers));
   return transfer;
 }
 
 WaitResult OpenClAttentionUnit::finish_transfer(const Transfer& transfer, Deadline deadline) {
   if (lost_) return WaitResult::kLost;
-  const WaitResult result = wait_for_event(transfer.done, deadline);
+  const WaitResult result = wait_for_events(transfer.done, deadline);
   if (result == WaitResult::kLost) lost_ = true;
   return result;
 }

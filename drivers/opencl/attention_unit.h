@@ -9,7 +9,8 @@
 // way; their results are copied to the caller inside wait() or a later submit().
 // Threads: one submitting thread; capacity() and stats() from any. Failure: any error of a command
 // loses the unit, as attention_unit.h says. A page transfer that times out still takes effect
-// later; its page is undefined until another transfer of it is done.
+// later; its page is undefined until another transfer of it is done. The destructor waits a second
+// for commands in flight; what a hung device may still use is then kept until the process ends.
 #pragma once
 
 #include <deque>
@@ -46,9 +47,14 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   // Host memory of a page transfer, kept until the device is done with it.
   struct Transfer {
     std::vector<std::byte> layers;  // [num_layers, layout_.page_bytes]
-    cl::Event done;
+    std::vector<cl::Event> done;    // [num_layers]
   };
 
+  // What commands in flight may use: kept for good, by purpose, when the device has hung.
+  struct Abandoned;
+
+  bool settled(Deadline deadline) const;
+  void abandon();
   void size_pool(const device::AttentionUnitOptions& options);
   void allocate_pool();
   void check_rows(const BatchPlan& plan) const;

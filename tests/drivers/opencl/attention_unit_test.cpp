@@ -102,6 +102,32 @@ TEST_F(OpenClAttentionUnitTest, AFailedCommandIsSeenByItsEvent) {
   EXPECT_EQ(wait_for_event(event, Deadline::after(kPatience)), WaitResult::kLost);
 }
 
+TEST_F(OpenClAttentionUnitTest, AFailureBeforeTheLastCommandIsSeen) {
+  std::vector<cl::UserEvent> gates;
+  for (int i = 0; i < 3; ++i) gates.emplace_back(session_.context);
+  const std::vector<cl::Event> events = {gates[0], gates[1], cl::Event(), gates[2]};
+  gates[2].setStatus(CL_COMPLETE);
+  gates[0].setStatus(-1);
+  EXPECT_EQ(wait_for_events(events, Deadline::after({})), WaitResult::kTimeout);
+  gates[1].setStatus(CL_COMPLETE);
+  EXPECT_EQ(wait_for_events(events, Deadline::after({})), WaitResult::kLost);
+  EXPECT_EQ(wait_for_events(std::span(events).subspan(1), Deadline::after({})), WaitResult::kDone);
+}
+
+TEST_F(OpenClAttentionUnitTest, AHungDeviceDoesNotBlockItsUnitsDestruction) {
+  auto unit = make_unit();
+  cl::UserEvent gate = stall_queue();
+  SequenceModel sequence(kGeometry, {0, 1});
+  ScenarioBatch batch(kGeometry, 0, random_);
+  batch.add(sequence, {.num_new = 3});
+  batch.submit(*unit);
+  std::vector<std::byte> image(device::page_image_bytes(kGeometry));
+  EXPECT_EQ(unit->export_page(0, image, Deadline::after({})), WaitResult::kTimeout);
+  unit.reset();
+  gate.setStatus(CL_COMPLETE);  // the commands run in memory that was kept
+  session_.queue.finish();
+}
+
 TEST_F(OpenClAttentionUnitTest, ARefusedCommandLosesTheUnitForGood) {
   const auto limit = session_.device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
   const auto unit = make_unit(kGeometry, {static_cast<int>(2 * limit), 1, 8});
