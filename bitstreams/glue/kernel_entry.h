@@ -17,6 +17,10 @@ namespace tandem_glue {
 constexpr std::uint32_t kEntryVersion = 1;
 constexpr std::uint32_t kFirstArgumentOffset = 0x10;
 
+// Stands in the library's bytes in front of the names of the CPU features it was compiled for, each
+// followed by a blank; a zero byte ends them. To be read without running the library.
+#define TANDEM_CPU_FEATURES_MARK "tandem-cpu-features: "
+
 enum ArgumentKind : std::uint32_t { kScalar = 0, kGlobal = 1, kStream = 4 };
 
 struct ArgumentEntry {

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cpu_features.h"
 #include "kernel_entry.h"
 
 namespace tandem_glue {

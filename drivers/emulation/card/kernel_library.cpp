@@ -12,6 +12,8 @@
 
 #include <stdexcept>
 
+#include "emulation/card/cpu_features.h"
+
 namespace tandem::emulation {
 namespace {
 
@@ -30,9 +32,30 @@ int copy_of(int elf) {
   return copy;
 }
 
+// Throws when this CPU would stumble over the library's instructions, before any of them runs.
+void check_cpu(int elf) {
+  struct stat status {};
+  if (fstat(elf, &status) != 0 || status.st_size <= 0) return;
+  const auto size_bytes = static_cast<size_t>(status.st_size);
+  void* const bytes = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, elf, 0);
+  if (bytes == MAP_FAILED) throw std::runtime_error("cannot read the kernels");
+  const std::string missing = missing_cpu_features({static_cast<const char*>(bytes), size_bytes});
+  munmap(bytes, size_bytes);
+  if (missing.empty()) return;
+  throw std::runtime_error("the bitstream was built for a CPU with " + missing +
+                           ", which this machine's lacks; rebuild the xclbin here, or with "
+                           "'optimisation' in its recipe naming no CPU");
+}
+
 }  // namespace
 
 KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(copy_of(elf)) {
+  try {
+    check_cpu(descriptor_);
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
   handle_ = dlopen(path().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     const char* message = dlerror();

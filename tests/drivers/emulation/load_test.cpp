@@ -126,5 +126,14 @@ TEST(FailedLoad, LeavesTheCardWithTheBitstreamItHad) {
   }
 }
 
+TEST(FailedLoad, OfABitstreamForAnotherCpuNamesWhatIsMissing) {
+  xrt::device device(0u);
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(device.load_xclbin(TANDEM_TEST_XCLBIN_DIR "/foreign_cpu.xclbin"), std::exception);
+  const std::string report = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(report, testing::AnyOf(HasSubstr("fma4"), HasSubstr("avxvnni")));
+  EXPECT_THAT(report, HasSubstr("rebuild"));
+}
+
 }  // namespace
 }  // namespace tandem::emulation_test

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether this machine's CPU can run a kernel library, told from the library's bytes alone.
+//
+// A library without a mark (built by an older builder) is taken to need nothing. Threads: any.
+// Source: bitstreams/glue/cpu_features.h writes the mark.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tandem::emulation {
+
+// Names of the CPU features that `library`, the bytes of the shared object, needs and this CPU
+// lacks, with blanks between; empty when it can run.
+std::string missing_cpu_features(std::string_view library);
+
+}  // namespace tandem::emulation
