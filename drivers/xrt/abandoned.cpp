@@ -3,12 +3,20 @@
 // The list is never destroyed: at the end of the process XRT may already be gone.
 #include "xrt/abandoned.h"
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
+
+#include "common/deadline.h"
 
 namespace tandem::device::xrt_card {
 namespace {
+
+constexpr std::chrono::milliseconds kFarewell{1000};
+constexpr std::chrono::microseconds kStep{50};
 
 struct Abandoned {
   std::mutex mutex;
@@ -21,10 +29,8 @@ Abandoned& abandoned() {
 }
 
 bool is_still(const CardBuffers& buffers) {
-  for (const auto& launch : buffers.launches) {
-    if (launch->poll() == Launch::Progress::kRunning) return false;
-  }
-  return true;
+  return std::ranges::none_of(buffers.launches,
+                              [](const auto& launch) { return launch->any_running(); });
 }
 
 }  // namespace
@@ -36,6 +42,21 @@ void abandon(CardBuffers buffers) noexcept {
     const std::scoped_lock lock(abandoned().mutex);
     abandoned().all.emplace_back(kept);
   } catch (...) {  // leaked
+  }
+}
+
+SettledBuffers::~SettledBuffers() {
+  try {
+    const Deadline farewell = Deadline::after(kFarewell);
+    while (!is_still(*this)) {
+      if (farewell.expired()) {
+        abandon(std::move(*this));
+        return;
+      }
+      std::this_thread::sleep_for(kStep);
+    }
+  } catch (...) {  // a card that does not even tell may still be writing
+    abandon(std::move(*this));
   }
 }
 

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "common/error.h"
-#include "xrt/abandoned.h"
 #include "xrt/page_image.h"
 #include "xrt/pools.h"
 
@@ -25,7 +24,6 @@ using std::chrono::milliseconds;
 constexpr auto kPoll = microseconds(50);
 constexpr auto kStep = microseconds(50);
 constexpr auto kLongestSleep = milliseconds(100);
-constexpr auto kFarewell = milliseconds(1000);
 constexpr auto kFirstAnswer = std::chrono::seconds(10);
 
 attention_decode::ResultHeader header_of(const std::byte* result) {
@@ -46,15 +44,15 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
       shares_(divide_over_units(layout_.kv_heads, handles.size())) {
   const std::uint32_t num_pages = pages_that_fit(layout_, handles, shares_, options);
   try {
-    units_ = allocate_pools(device_, layout_, handles, shares_, num_pages);
+    card_.units = allocate_pools(device_, layout_, handles, shares_, num_pages);
     // Room for the largest batch, so that serving does not allocate: two in flight.
     const std::size_t rows = static_cast<std::size_t>(std::max(options.max_batch_rows, 1));
     const std::size_t row_bytes =
         (layout_.q_row_values() + 2 * layout_.kv_row_values()) * sizeof(float);
     for (int i = 0; i < 2; ++i) {
-      launches_.push_back(std::make_unique<Launch>(device_, units_));
-      launches_.back()->reserve(rows * row_bytes + std::size_t{64} * 1024, result_bytes(rows));
-      idle_.push_back(launches_.back().get());
+      card_.launches.push_back(std::make_unique<Launch>(device_, card_.units));
+      card_.launches.back()->reserve(rows * row_bytes + std::size_t{64} * 1024, result_bytes(rows));
+      idle_.push_back(card_.launches.back().get());
     }
   } catch (const std::exception& e) {
     throw DeviceError("xrt", "the card gives no memory for " + std::to_string(num_pages) +
@@ -66,26 +64,6 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
   check_kernel_version();
   measure();
   stats_ = AttentionStats{};
-}
-
-XrtAttentionUnit::~XrtAttentionUnit() {
-  CardBuffers buffers{std::move(units_), std::move(launches_)};
-  try {
-    if (mover_ != nullptr) buffers.launches.push_back(std::move(mover_));
-    const Deadline farewell = Deadline::after(kFarewell);
-    const auto is_running = [](const auto& launch) {
-      return launch->poll() == Launch::Progress::kRunning;
-    };
-    while (std::ranges::any_of(buffers.launches, is_running)) {
-      if (farewell.expired()) {
-        abandon(std::move(buffers));
-        return;
-      }
-      std::this_thread::sleep_for(kStep);
-    }
-  } catch (...) {
-    abandon(std::move(buffers));
-  }
 }
 
 WaitResult XrtAttentionUnit::lose(const std::string& reason) {
@@ -107,8 +85,8 @@ std::vector<std::size_t> XrtAttentionUnit::result_bytes(std::size_t q_rows) cons
 
 Launch* XrtAttentionUnit::idle_launch() {
   if (idle_.empty()) {
-    launches_.push_back(std::make_unique<Launch>(device_, units_));
-    return launches_.back().get();
+    card_.launches.push_back(std::make_unique<Launch>(device_, card_.units));
+    return card_.launches.back().get();
   }
   Launch* launch = idle_.back();
   idle_.pop_back();
@@ -169,7 +147,7 @@ void XrtAttentionUnit::finish(InFlight& entry) {
   const std::vector<std::size_t> bytes = result_bytes(entry.result_rows.size());
   std::vector<const std::byte*> results;
   std::uint64_t kv_words = 0, from_unit = 0;
-  for (std::size_t i = 0; i < units_.size(); ++i) {
+  for (std::size_t i = 0; i < card_.units.size(); ++i) {
     results.push_back(entry.launch->fetch(i, bytes[i]));
     const attention_decode::ResultHeader header = header_of(results[i]);
     const std::string fault = result_fault(header, entry.tag);
@@ -264,7 +242,9 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
                                               std::span<const std::byte> payload,
                                               std::vector<const std::byte*>& results,
                                               Deadline deadline) {
-  if (mover_ == nullptr) mover_ = std::make_unique<Launch>(device_, units_);
+  if (mover_ == nullptr) {
+    mover_ = card_.launches.emplace_back(std::make_unique<Launch>(device_, card_.units)).get();
+  }
   if (mover_busy_) {
     const WaitResult earlier = await(*mover_, deadline);
     if (earlier != WaitResult::kDone) return earlier;
@@ -274,7 +254,7 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
   const auto operation = importing ? attention_decode::kImportPage : attention_decode::kExportPage;
   const std::uint32_t tag = next_tag_++;
   const DescriptorPlan plan = plan_page_move(layout_, operation, payload.size(), tag);
-  std::vector<std::size_t> bytes(units_.size(), 0);
+  std::vector<std::size_t> bytes(card_.units.size(), 0);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     if (kernel_page % shares_[i].num_slices != shares_[i].slice) continue;
     bytes[i] = attention_decode::kWordBytes +
@@ -291,8 +271,8 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
   const WaitResult result = await(*mover_, deadline);
   mover_busy_ = result == WaitResult::kTimeout;
   if (result != WaitResult::kDone) return result;
-  results.assign(units_.size(), nullptr);
-  for (std::size_t i = 0; i < units_.size(); ++i) {
+  results.assign(card_.units.size(), nullptr);
+  for (std::size_t i = 0; i < card_.units.size(); ++i) {
     if (bytes[i] == 0) continue;
     const std::byte* answer = mover_->fetch(i, bytes[i]);
     const std::string fault = result_fault(header_of(answer), tag);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "xrt/abandoned.h"
 #include "xrt/descriptor.h"
 #include "xrt/kernel_image.h"
 #include "xrt/kernel_layout.h"
@@ -30,7 +31,6 @@ class XrtAttentionUnit final : public AttentionUnit {
   // its version and to measure latency and read bandwidth.
   XrtAttentionUnit(const xrt::device& device, std::vector<ComputeUnitHandle> handles,
                    const AttentionUnitOptions& options, double link_bandwidth_bytes_per_s);
-  ~XrtAttentionUnit() override;
 
   const AttentionGeometry& geometry() const override { return geometry_; }
   AttentionCapacity capacity() const override { return capacity_; }
@@ -68,11 +68,10 @@ class XrtAttentionUnit final : public AttentionUnit {
   KernelLayout layout_;
   xrt::device device_;
   std::vector<UnitShare> shares_;
-  std::vector<PooledUnit> units_;
-  std::vector<std::unique_ptr<Launch>> launches_;
+  SettledBuffers card_;  // also when the constructor throws
   std::vector<Launch*> idle_;
-  std::unique_ptr<Launch> mover_;  // of pages; made at the first export or import
-  bool mover_busy_ = false;        // a move ran past its deadline
+  Launch* mover_ = nullptr;  // of pages; made at the first export or import
+  bool mover_busy_ = false;  // a move ran past its deadline
   std::deque<InFlight> in_flight_;
   AttentionCapacity capacity_;
   Ticket last_ticket_ = 0;
