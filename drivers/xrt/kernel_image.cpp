@@ -46,6 +46,19 @@ std::string selector(const std::string& unit_name) {
   return std::string(kKernelName) + ":{" + unit_name.substr(colon + 1) + "}";
 }
 
+// One descriptor serves every unit, so all must reach the memory it is in.
+void check_shared_memory(const std::vector<ComputeUnitHandle>& units, const std::string& path) {
+  const int first = units[0].kernel.group_id(kDescriptor);
+  for (const ComputeUnitHandle& unit : units) {
+    const int own = unit.kernel.group_id(kDescriptor);
+    if (own == first) continue;
+    throw Error("xrt", "the kernel image " + path + " connects the descriptor ports of " +
+                           units[0].name + " and " + unit.name + " to different memories (" +
+                           std::to_string(first) + ", " + std::to_string(own) +
+                           "): link all of them to one (sp= in attention_decode.cfg)");
+  }
+}
+
 }  // namespace
 
 std::vector<ComputeUnitHandle> load_kernel_image(xrt::device& device, const std::string& path) {
@@ -67,6 +80,7 @@ std::vector<ComputeUnitHandle> load_kernel_image(xrt::device& device, const std:
     throw Error("xrt", "the kernel image " + path + " has no kernel " + kKernelName +
                            ": build it from bitstreams/attention_decode");
   }
+  check_shared_memory(units, path);
   return units;
 }
 

@@ -77,6 +77,20 @@ class XrtAttentionUnitTest : public ::testing::Test {
     return unit;
   }
 
+  // Once a hung command has ended, the card's next unit gives its buffers back, and a later one
+  // works.
+  std::unique_ptr<AttentionUnit> make_unit_once_free(int card) {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      try {
+        return make_unit(card, kGeometry);
+      } catch (const Error&) {
+        devices_.clear();
+        std::this_thread::sleep_for(milliseconds(10));
+      }
+    }
+    return nullptr;
+  }
+
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::mt19937_64 random_{11};
 };
@@ -235,16 +249,20 @@ TEST_F(XrtAttentionUnitTest, AHungCardDoesNotBlockItsDestruction) {
   unit.reset();  // the hung command may still write to the card's buffers, which stay
   devices_.clear();
   kill(cards[0], SIGKILL);
-  // Once the command has ended, the card's next unit gives them back, and a later one works.
-  for (int attempt = 0; attempt < 100 && unit == nullptr; ++attempt) {
-    try {
-      unit = make_unit(0, kGeometry);
-    } catch (const Error&) {
-      devices_.clear();
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-  }
-  ASSERT_NE(unit, nullptr);
+  ASSERT_NE(make_unit_once_free(0), nullptr);
+}
+
+TEST_F(XrtAttentionUnitTest, ACardThatHangsWhileAUnitIsMadeKeepsItsBuffers) {
+  auto unit = make_unit(0, kGeometry);  // has the kernel image on the card
+  const auto cards = card_processes();
+  ASSERT_EQ(cards.size(), 1u);
+  stop(cards[0]);
+  EXPECT_THROW(make_unit(0, kGeometry), DeviceError);  // its first command is still on its way
+  unit.reset();
+  devices_.clear();
+  EXPECT_EQ(card_processes(), cards);  // the card is open as long as that command may write
+  kill(cards[0], SIGKILL);
+  ASSERT_NE(make_unit_once_free(0), nullptr);
 }
 
 TEST_F(XrtAttentionUnitTest, TheOtherCardGoesOn) {
@@ -366,6 +384,34 @@ TEST(XrtKernelImage, IsRefusedWhenItsSizesAndOffsetsLie) {
   std::memcpy(&memory, whole.data() + memories[0], sizeof(memory));
   patch(&bytes, memory.m_sectionOffset, std::int32_t{1000000});
   expect_refused(bytes, "m_count");
+}
+
+TEST(XrtKernelImage, IsRefusedWhenItsUnitsShareNoMemory) {
+  std::string bytes = bytes_of_kernel_image();
+  for (const auto kind : {CONNECTIVITY, ASK_GROUP_CONNECTIVITY}) {
+    for (const std::size_t at : section_headers(bytes, kind)) {
+      axlf_section_header section;
+      std::memcpy(&section, bytes.data() + at, sizeof(section));
+      std::int32_t count = 0;
+      std::memcpy(&count, bytes.data() + section.m_sectionOffset, sizeof(count));
+      // The descriptor of the second unit goes where its keys are.
+      std::size_t descriptor_at = 0;
+      connection keys{};
+      for (std::int32_t i = 0; i < count; ++i) {
+        const std::size_t entry_at =
+            section.m_sectionOffset + offsetof(connectivity, m_connection) + i * sizeof(connection);
+        connection entry;
+        std::memcpy(&entry, bytes.data() + entry_at, sizeof(entry));
+        if (entry.m_ip_layout_index != 1) continue;
+        if (entry.arg_index == 0) descriptor_at = entry_at;
+        if (entry.arg_index == 2) keys = entry;
+      }
+      ASSERT_NE(descriptor_at, 0u);
+      patch(&bytes, descriptor_at + offsetof(connection, mem_data_index), keys.mem_data_index);
+    }
+  }
+  const std::string message = message_of(image_of(bytes, "apart"));
+  EXPECT_NE(message.find("different memories"), std::string::npos) << message;
 }
 
 TEST(XrtBackend, ListsCardsAndRefusesOthers) {
