@@ -42,22 +42,25 @@ inline std::uint32_t float_to_bits(float value) {
   return cast.bits;
 }
 
+// A 16-bit number and its bits. A union of its own constructor, since `half` of other tools than
+// the emulation may have a constructor that does something.
+template <typename Number>
+union Bits16 {
+  std::uint16_t bits;
+  Number value;
+  Bits16() : bits(0) {}
+};
+
 inline float half_bits_to_float(std::uint16_t bits) {
 #pragma HLS inline
-  union {
-    std::uint16_t bits;
-    half value;
-  } cast;
+  Bits16<half> cast;
   cast.bits = bits;
   return cast.value;
 }
 
 inline std::uint16_t float_to_half_bits(float value) {
 #pragma HLS inline
-  union {
-    std::uint16_t bits;
-    half value;
-  } cast;
+  Bits16<half> cast;
   cast.value = half(value);
   return cast.bits;
 }

@@ -59,5 +59,23 @@ TEST(QuantisedByte, RoundsToNearestEvenWithSign) {
   EXPECT_EQ(static_cast<std::int8_t>(quantised_byte(126.6f)), 127);
 }
 
+// As the half of a vendor's C simulation may be.
+struct ConstructedHalf {
+  ConstructedHalf() : bits(0) {}
+  explicit ConstructedHalf(std::uint16_t value) : bits(value) {}
+  std::uint16_t bits;
+};
+
+TEST(BitsOfANumber, CanBeReadWhateverItsConstructorsDo) {
+  Bits16<ConstructedHalf> cast;
+  EXPECT_EQ(cast.bits, 0);
+  cast.value = ConstructedHalf(0x3c01);
+  EXPECT_EQ(cast.bits, 0x3c01);
+  cast.bits = 0x7bff;
+  EXPECT_EQ(cast.value.bits, 0x7bff);
+  EXPECT_EQ(float_to_half_bits(-2.0f), 0xc000);
+  EXPECT_EQ(half_bits_to_float(0x3800), 0.5f);
+}
+
 }  // namespace
 }  // namespace tandem::attention_decode
