@@ -83,11 +83,12 @@ std::vector<std::size_t> XrtAttentionUnit::result_bytes(std::size_t q_rows) cons
   return bytes;
 }
 
+Launch* XrtAttentionUnit::new_launch() {
+  return card_.launches.emplace_back(std::make_unique<Launch>(device_, card_.units)).get();
+}
+
 Launch* XrtAttentionUnit::idle_launch() {
-  if (idle_.empty()) {
-    card_.launches.push_back(std::make_unique<Launch>(device_, card_.units));
-    return card_.launches.back().get();
-  }
+  if (idle_.empty()) return new_launch();
   Launch* launch = idle_.back();
   idle_.pop_back();
   return launch;
@@ -242,9 +243,7 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
                                               std::span<const std::byte> payload,
                                               std::vector<const std::byte*>& results,
                                               Deadline deadline) {
-  if (mover_ == nullptr) {
-    mover_ = card_.launches.emplace_back(std::make_unique<Launch>(device_, card_.units)).get();
-  }
+  if (mover_ == nullptr) mover_ = new_launch();
   if (mover_busy_) {
     const WaitResult earlier = await(*mover_, deadline);
     if (earlier != WaitResult::kDone) return earlier;

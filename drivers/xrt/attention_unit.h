@@ -52,6 +52,7 @@ class XrtAttentionUnit final : public AttentionUnit {
 
   void begin_attend(Ticket ticket, const AttentionBatch& batch, AttentionPartial out);
   std::vector<std::size_t> result_bytes(std::size_t q_rows) const;
+  Launch* new_launch();
   Launch* idle_launch();
   WaitResult await(Launch& launch, Deadline deadline);
   void finish(InFlight& entry);

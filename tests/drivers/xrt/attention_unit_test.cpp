@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is a card's own: its loss, its kernel image, slices over compute units, what it counts. The
+// What is a card's own: its loss, slices over compute units, what it counts. The
 // contract itself is tested by tests/drivers/device/attention_unit_test.cpp (xrt_contract_test).
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
-#include <xclbin.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "common/error.h"
@@ -279,139 +276,6 @@ TEST_F(XrtAttentionUnitTest, TheOtherCardGoesOn) {
   EXPECT_EQ(one->wait(lost.submit(*one), Deadline::after(kPatience)), WaitResult::kLost);
   EXPECT_EQ(two->wait(kept.submit(*two), Deadline::after(kPatience)), WaitResult::kDone);
   kept.expect_reference(1e-6);
-}
-
-std::string message_of(const std::string& image) {
-  try {
-    device::xrt_backend()
-        .open(0, {.kernel_image = image})
-        ->make_attention_unit({.geometry = kGeometry, .max_pages = 4});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(XrtKernelImage, IsNamedWhenItCannotBeUsed) {
-  EXPECT_NE(message_of("").find("no kernel image"), std::string::npos);
-  EXPECT_NE(message_of("").find("--xclbin"), std::string::npos);
-  EXPECT_NE(message_of("/nowhere/a.xclbin").find("/nowhere/a.xclbin"), std::string::npos);
-  const std::string wrong = testing::TempDir() + "/not_an.xclbin";
-  std::ofstream(wrong) << "this is not a kernel image, though it is long enough to be read";
-  EXPECT_NE(message_of(wrong).find(wrong), std::string::npos);
-  const std::string other = std::string(TANDEM_VECTOR_ADD_XCLBIN);
-  EXPECT_NE(message_of(other).find("attention_decode"), std::string::npos);
-}
-
-// A file of these bytes, named after the case.
-std::string image_of(const std::string& bytes, const std::string& name) {
-  const std::string path = testing::TempDir() + "/" + name + ".xclbin";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
-std::string bytes_of_kernel_image() {
-  std::ifstream in(kernel_image(), std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-template <typename Value>
-void patch(std::string* bytes, std::size_t at, Value value) {
-  std::memcpy(bytes->data() + at, &value, sizeof(value));
-}
-
-// Where the header of each section of `kind` stands.
-std::vector<std::size_t> section_headers(const std::string& bytes, std::uint32_t kind) {
-  axlf top;
-  std::memcpy(&top, bytes.data(), sizeof(top));
-  std::vector<std::size_t> found;
-  for (std::uint32_t i = 0; i < top.m_header.m_numSections; ++i) {
-    const std::size_t at = offsetof(axlf, m_sections) + i * sizeof(axlf_section_header);
-    axlf_section_header header;
-    std::memcpy(&header, bytes.data() + at, sizeof(header));
-    if (header.m_sectionKind == kind) found.push_back(at);
-  }
-  return found;
-}
-
-constexpr std::size_t kLengthAt = offsetof(axlf, m_header) + offsetof(axlf_header, m_length);
-
-TEST(XrtKernelImage, IsRefusedWhenTruncated) {
-  const std::string whole = bytes_of_kernel_image();
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{100}, std::size_t{456}, std::size_t{9000}, whole.size() - 1}) {
-    SCOPED_TRACE(size);
-    const std::string path = image_of(whole.substr(0, size), "truncated");
-    const std::string message = message_of(path);
-    EXPECT_NE(message.find(path), std::string::npos) << message;
-    EXPECT_NE(message.find(size < 456 ? "the header at byte 0" : "m_length at byte"),
-              std::string::npos)
-        << message;
-  }
-}
-
-TEST(XrtKernelImage, IsRefusedWhenItsSizesAndOffsetsLie) {
-  const std::string whole = bytes_of_kernel_image();
-  ASSERT_GT(whole.size(), sizeof(axlf));
-  const auto expect_refused = [](const std::string& bytes, const std::string& field) {
-    const std::string message = message_of(image_of(bytes, "hostile"));
-    EXPECT_NE(message.find(field + " at byte"), std::string::npos) << message;
-  };
-  std::string bytes = whole;
-  patch(&bytes, 0, 'y');
-  expect_refused(bytes, "m_magic");
-
-  const auto bitstreams = section_headers(whole, BITSTREAM);
-  ASSERT_FALSE(bitstreams.empty());
-  const std::size_t offset_at = bitstreams[0] + offsetof(axlf_section_header, m_sectionOffset);
-  const std::size_t size_at = bitstreams[0] + offsetof(axlf_section_header, m_sectionSize);
-  bytes = whole;
-  patch(&bytes, kLengthAt, std::uint64_t{1} << 30);
-  patch(&bytes, offset_at, std::uint64_t{1} << 29);
-  expect_refused(bytes, "m_length");
-  patch(&bytes, kLengthAt, std::uint64_t{whole.size()});
-  expect_refused(bytes, ".m_sectionOffset");
-  bytes = whole;
-  patch(&bytes, size_at, ~std::uint64_t{0});
-  expect_refused(bytes, ".m_sectionSize");
-  bytes = whole;
-  patch(&bytes, offsetof(axlf, m_header) + offsetof(axlf_header, m_numSections), 0xffffffffu);
-  expect_refused(bytes, "m_numSections");
-  bytes = whole;
-  const auto memories = section_headers(whole, MEM_TOPOLOGY);
-  ASSERT_FALSE(memories.empty());
-  axlf_section_header memory;
-  std::memcpy(&memory, whole.data() + memories[0], sizeof(memory));
-  patch(&bytes, memory.m_sectionOffset, std::int32_t{1000000});
-  expect_refused(bytes, "m_count");
-}
-
-TEST(XrtKernelImage, IsRefusedWhenItsUnitsShareNoMemory) {
-  std::string bytes = bytes_of_kernel_image();
-  for (const auto kind : {CONNECTIVITY, ASK_GROUP_CONNECTIVITY}) {
-    for (const std::size_t at : section_headers(bytes, kind)) {
-      axlf_section_header section;
-      std::memcpy(&section, bytes.data() + at, sizeof(section));
-      std::int32_t count = 0;
-      std::memcpy(&count, bytes.data() + section.m_sectionOffset, sizeof(count));
-      // The descriptor of the second unit goes where its keys are.
-      std::size_t descriptor_at = 0;
-      connection keys{};
-      for (std::int32_t i = 0; i < count; ++i) {
-        const std::size_t entry_at =
-            section.m_sectionOffset + offsetof(connectivity, m_connection) + i * sizeof(connection);
-        connection entry;
-        std::memcpy(&entry, bytes.data() + entry_at, sizeof(entry));
-        if (entry.m_ip_layout_index != 1) continue;
-        if (entry.arg_index == 0) descriptor_at = entry_at;
-        if (entry.arg_index == 2) keys = entry;
-      }
-      ASSERT_NE(descriptor_at, 0u);
-      patch(&bytes, descriptor_at + offsetof(connection, mem_data_index), keys.mem_data_index);
-    }
-  }
-  const std::string message = message_of(image_of(bytes, "apart"));
-  EXPECT_NE(message.find("different memories"), std::string::npos) << message;
 }
 
 TEST(XrtBackend, ListsCardsAndRefusesOthers) {
