@@ -1,30 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_attention(): total work over 4 items per thread gives the longest token range.
+// plan_attention(): all work (tokens times KV heads) over the items wanted gives the size of one.
 #include "cpu/attention_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kItemsPerThread = 4;
+constexpr std::size_t kItemsPerThread = 8;
 constexpr std::size_t kMinRange = 256;
 constexpr std::size_t kRangeStep = 64;  // whole steps of the kernel
 
-std::size_t panels(std::size_t rows) { return (rows + kPanelQueries - 1) / kPanelQueries; }
+std::size_t up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
-// The longest range of tokens for one item; no limit for one thread.
-std::size_t longest_range(const AttentionGeometry& g, const AttentionBatch& batch,
-                          int num_threads) {
+// What one item should take, in tokens times heads; no limit for one thread.
+std::size_t share(const AttentionGeometry& g, const AttentionBatch& batch, int num_threads) {
+  if (num_threads == 1) return std::numeric_limits<std::size_t>::max() / 2;
   const auto group = static_cast<std::size_t>(g.q_heads / g.kv_heads);
-  std::size_t work = 0;  // tokens of all items
+  std::size_t work = 0;
   for (const AttentionSequence& s : batch.sequences) {
-    work += panels(s.num_q * group) * g.kv_heads * s.num_attend;
+    work += up(s.num_q * group, kPanelQueries) / kPanelQueries * g.kv_heads * s.num_attend;
   }
-  if (num_threads == 1) return std::max<std::size_t>(work, 1);
-  const std::size_t share = work / (kItemsPerThread * num_threads) + 1;
-  return std::max(kMinRange, (share + kRangeStep - 1) / kRangeStep * kRangeStep);
+  return work / (kItemsPerThread * num_threads) + 1;
+}
+
+// How the sequences of a batch are cut.
+struct Cut {
+  std::size_t heads = 1;   // per item
+  std::size_t ranges = 1;  // of tokens
+  std::size_t step = 1;    // tokens of a range
+};
+
+Cut cut_sequence(const AttentionGeometry& g, std::size_t rows, std::size_t tokens,
+                 std::size_t share) {
+  Cut cut;
+  const std::size_t shortest = std::clamp<std::size_t>(tokens, 1, kMinRange);
+  if (rows <= kFewQueries) {
+    cut.heads = std::clamp<std::size_t>(share / shortest, 1, g.kv_heads);
+  }
+  const std::size_t longest = up(std::max(kMinRange, share / cut.heads), kRangeStep);
+  cut.ranges = std::max<std::size_t>(1, (tokens + longest - 1) / longest);
+  cut.step = up((tokens + cut.ranges - 1) / cut.ranges, kRangeStep);
+  return cut;
 }
 
 }  // namespace
@@ -32,25 +51,25 @@ std::size_t longest_range(const AttentionGeometry& g, const AttentionBatch& batc
 void plan_attention(const AttentionGeometry& g, const AttentionBatch& batch, int num_threads,
                     AttentionPlan& plan) {
   const auto group = static_cast<std::size_t>(g.q_heads / g.kv_heads);
-  const std::size_t longest = longest_range(g, batch, num_threads);
+  const auto kv_heads = static_cast<std::size_t>(g.kv_heads);
+  const std::size_t per_item = share(g, batch, num_threads);
   plan.items.clear();
   plan.partial_rows = 0;
   for (std::size_t index = 0; index < batch.sequences.size(); ++index) {
     const AttentionSequence& s = batch.sequences[index];
     const std::size_t rows = s.num_q * group;
     const auto tokens = static_cast<std::size_t>(s.num_attend);
-    const std::size_t ranges = std::max<std::size_t>(1, (tokens + longest - 1) / longest);
-    const std::size_t even = (tokens + ranges - 1) / ranges;
-    const std::size_t step = (even + kRangeStep - 1) / kRangeStep * kRangeStep;
-    for (std::size_t head = 0; head < static_cast<std::size_t>(g.kv_heads); ++head) {
+    const Cut cut = cut_sequence(g, rows, tokens, per_item);
+    for (std::size_t head = 0; head < kv_heads; head += cut.heads) {
       for (std::size_t row = 0; row < rows; row += kPanelQueries) {
-        AttentionItem item{index, head, row, std::min(row + kPanelQueries, rows)};
-        item.num_ranges = ranges;
-        for (item.range = 0; item.range < ranges; ++item.range) {
-          item.token_begin = std::min(item.range * step, tokens);
-          item.token_end = std::min(item.token_begin + step, tokens);
+        AttentionItem item{index, head, std::min(head + cut.heads, kv_heads), row,
+                           std::min(row + kPanelQueries, rows)};
+        item.num_ranges = cut.ranges;
+        for (item.range = 0; item.range < cut.ranges; ++item.range) {
+          item.token_begin = std::min(item.range * cut.step, tokens);
+          item.token_end = std::min(item.token_begin + cut.step, tokens);
           item.partial_row = plan.partial_rows;
-          if (ranges > 1) plan.partial_rows += item.row_end - item.row_begin;
+          if (cut.ranges > 1) plan.partial_rows += item.rows();
           plan.items.push_back(item);
         }
       }

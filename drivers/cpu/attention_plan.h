@@ -2,9 +2,12 @@
 //
 // How one attention batch is cut into items for a team of threads: a pure function.
 //
-// An item is up to kPanelQueries query rows of one KV head of one sequence over a range of tokens.
-// A sequence is cut by tokens only when the team would otherwise idle, into ranges of at least 256.
-// Rows of a KV head count over (query, head within the group): row = query * group + head.
+// An item is up to kPanelQueries query rows of some neighbouring KV heads of one sequence over a
+// range of tokens. All KV heads stay together where they can, since a page holds them side by side
+// and is then read from end to end; a sequence is cut by tokens, into ranges of at least 256, only
+// when the team would otherwise idle, and by heads when that is still too little. Many query rows
+// (which compute more than they read) take one head at a time. Rows of a KV head count over (query,
+// head within the group): row = query * group + head.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +18,23 @@
 namespace tandem::device::cpu {
 
 inline constexpr std::size_t kPanelQueries = 64;
+inline constexpr std::size_t kFewQueries =
+    16;  // rows for which reading takes longer than computing
 
 struct AttentionItem {
   std::size_t sequence = 0;
-  std::size_t kv_head = 0;
+  std::size_t head_begin = 0, head_end = 0;  // KV heads
   std::size_t row_begin = 0, row_end = 0;
   std::size_t token_begin = 0, token_end = 0;
   std::size_t range = 0, num_ranges = 1;  // this part of the tokens
   std::size_t partial_row = 0;            // where its rows stand in the partial results, if ranges
+
+  std::size_t rows_per_head() const { return row_end - row_begin; }
+  std::size_t rows() const { return (head_end - head_begin) * rows_per_head(); }
 };
 
 struct AttentionPlan {
-  std::vector<AttentionItem> items;  // the ranges of one panel follow each other
+  std::vector<AttentionItem> items;  // the ranges of the same rows follow each other
   std::size_t partial_rows = 0;
 };
 

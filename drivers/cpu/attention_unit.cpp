@@ -16,8 +16,7 @@ namespace tandem::device::cpu {
 namespace {
 
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kExpandRows = 2 * kMaxRows;  // above: convert tiles once, not per row group
-constexpr std::size_t kAppendAlone = 64;           // (token, head) pairs not worth waking a team
+constexpr std::size_t kAppendAlone = 64;  // (token, head) pairs not worth waking a team
 
 std::uint32_t choose_pages(const AttentionUnitOptions& options) {
   check_geometry(options.geometry);
@@ -66,8 +65,9 @@ Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial ou
   std::uint64_t rows = 0, tiles = 0;
   for (const AttentionItem& item : plan_.items) {
     if (item.num_ranges > 1 && item.range == 0) merge(batch, item, out);
-    rows += item.range == 0 ? item.row_end - item.row_begin : 0;
-    tiles += (item.token_end - item.token_begin + pool_.tile_tokens() - 1) / pool_.tile_tokens();
+    rows += item.range == 0 ? item.rows() : 0;
+    tiles += (item.token_end - item.token_begin + pool_.tile_tokens() - 1) / pool_.tile_tokens() *
+             (item.head_end - item.head_begin);
   }
   launches_ += 1;
   bytes_out_ += rows * (geometry_.head_dim + 1) * sizeof(float);
@@ -116,101 +116,124 @@ void CpuAttentionUnit::append(const AttentionBatch& batch) {
   }
 }
 
+// Row of q and of the results of the item's row, which counts over (KV head, query, head within the
+// group).
+std::size_t CpuAttentionUnit::result_row(const AttentionBatch& batch, const AttentionItem& item,
+                                         std::size_t row) const {
+  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
+  const std::size_t kv_head = item.head_begin + row / item.rows_per_head();
+  const std::size_t in_head = item.row_begin + row % item.rows_per_head();
+  const std::size_t query = batch.sequences[item.sequence].q_begin + in_head / group;
+  return query * geometry_.q_heads + kv_head * group + in_head % group;
+}
+
 void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& item,
                               const AttentionPartial& out, Worker& worker) {
-  const AttentionSequence& s = batch.sequences[item.sequence];
-  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
   const auto dim = static_cast<std::size_t>(geometry_.head_dim);
-  worker.panel.start(item.row_end - item.row_begin, dim);
-  for (std::size_t row = item.row_begin; row < item.row_end; ++row) {
-    const std::size_t query = s.q_begin + row / group;
-    const std::size_t head = item.kv_head * group + row % group;
-    worker.panel.set_query(row - item.row_begin,
-                           batch.q.data() + (query * geometry_.q_heads + head) * dim, batch.scale);
+  worker.panel.start(item.rows(), dim);
+  for (std::size_t row = 0; row < item.rows(); ++row) {
+    const float* q = batch.q.data() + result_row(batch, item, row) * dim;
+    worker.panel.set_query(row, q, batch.scale);
   }
-  attend_tokens(batch, item, worker);
+  if (item.rows_per_head() <= kFewQueries) {
+    attend_few(batch, item, worker.panel);
+  } else {
+    attend_many(batch, item, worker);
+  }
   finish_item(batch, item, out, worker.panel);
 }
 
-void CpuAttentionUnit::attend_tokens(const AttentionBatch& batch, const AttentionItem& item,
-                                     Worker& worker) {
+// Up to kMaxTiles tiles of the item's range from tile `first` on; their number.
+int CpuAttentionUnit::tiles_of(const AttentionBatch& batch, const AttentionItem& item,
+                               std::size_t head, std::size_t first, KvTile* tiles) const {
   const AttentionSequence& s = batch.sequences[item.sequence];
-  const std::size_t rows = item.row_end - item.row_begin;
-  const std::size_t used = pool_.tile_tokens();
-  const std::size_t per_page = pool_.tiles_per_page();
-  const std::size_t end = (item.token_end + used - 1) / used;  // tiles
-  const auto tile_at = [&](std::size_t tile) {
+  const std::size_t used = pool_.tile_tokens(), per_page = pool_.tiles_per_page();
+  int count = 0;
+  for (std::size_t tile = first; count < kMaxTiles && tile * used < item.token_end; ++tile) {
     const PageId page = batch.pages[s.page_begin + tile / per_page];
-    return pool_.tile(batch.layer, page, item.kv_head, tile % per_page);
-  };
-  const bool expand = rows > kExpandRows;
-  const std::size_t matrix = kTileTokens * pool_.stride();
-  if (expand) worker.expanded.resize(2 * kMaxTiles * matrix);
+    tiles[count] = pool_.tile(batch.layer, page, head, tile % per_page);
+    tiles[count].tokens = static_cast<int>(std::min(used, item.token_end - tile * used));
+    ++count;
+  }
+  return count;
+}
 
-  for (std::size_t tile = item.token_begin / used; tile < end; tile += kMaxTiles) {
-    KvTile tiles[kMaxTiles];
-    Prefetch next[kMaxTiles];
-    int num_next = 0;
-    const int count = static_cast<int>(std::min<std::size_t>(kMaxTiles, end - tile));
-    for (int i = 0; i < count; ++i) {
-      tiles[i] = tile_at(tile + i);
-      tiles[i].tokens = static_cast<int>(std::min(used, item.token_end - (tile + i) * used));
-      if (tile + i + kMaxTiles < end) {
-        next[num_next++] = {static_cast<const std::byte*>(tile_at(tile + i + kMaxTiles).k),
-                            pool_.tile_bytes()};
-      }
-      if (expand) {
-        float* k = worker.expanded.data() + 2 * i * matrix;
-        expand_tile(geometry_.kv_dtype, tiles[i], pool_.stride(), k, k + matrix);
-        tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
-      }
+// Tiles as they are stored. Heads take turns every few tiles, so that pages are read from end to
+// end; while one head computes, the next one's tiles come from memory.
+void CpuAttentionUnit::attend_few(const AttentionBatch& batch, const AttentionItem& item,
+                                  RowPanel& panel) {
+  const std::size_t rows = item.rows_per_head();
+  std::size_t tile = item.token_begin / pool_.tile_tokens(), head = item.head_begin;
+  KvTile tiles[kMaxTiles], next[kMaxTiles];
+  int count = tiles_of(batch, item, head, tile, tiles);
+  while (count > 0) {
+    const std::size_t first_row = (head - item.head_begin) * rows;
+    if (++head == item.head_end) {
+      head = item.head_begin;
+      tile += kMaxTiles;
     }
-    worker.panel.attend(expand ? DType::kF32 : geometry_.kv_dtype, 0, rows, tiles, count, next,
-                        expand ? 0 : num_next);
+    const int num_next = tiles_of(batch, item, head, tile, next);
+    Prefetch fetch[kMaxTiles];
+    for (int i = 0; i < num_next; ++i) {
+      fetch[i] = {static_cast<const std::byte*>(next[i].k), pool_.tile_bytes()};
+    }
+    panel.attend(geometry_.kv_dtype, first_row, first_row + rows, tiles, count, fetch, num_next);
+    std::copy_n(next, num_next, tiles);
+    count = num_next;
+  }
+}
+
+// Tiles converted to f32 once for all rows of the one head.
+void CpuAttentionUnit::attend_many(const AttentionBatch& batch, const AttentionItem& item,
+                                   Worker& worker) {
+  const std::size_t matrix = kTileTokens * pool_.stride();
+  worker.expanded.resize(2 * kMaxTiles * matrix);
+  KvTile tiles[kMaxTiles];
+  for (std::size_t tile = item.token_begin / pool_.tile_tokens();; tile += kMaxTiles) {
+    const int count = tiles_of(batch, item, item.head_begin, tile, tiles);
+    if (count == 0) return;
+    for (int i = 0; i < count; ++i) {
+      float* k = worker.expanded.data() + 2 * i * matrix;
+      expand_tile(geometry_.kv_dtype, tiles[i], pool_.stride(), k, k + matrix);
+      tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
+    }
+    worker.panel.attend(DType::kF32, 0, item.rows(), tiles, count, nullptr, 0);
   }
 }
 
 void CpuAttentionUnit::finish_item(const AttentionBatch& batch, const AttentionItem& item,
                                    const AttentionPartial& out, const RowPanel& panel) {
-  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
   const auto dim = static_cast<std::size_t>(geometry_.head_dim);
-  for (std::size_t row = item.row_begin; row < item.row_end; ++row) {
-    const std::size_t in_panel = row - item.row_begin;
-    if (item.num_ranges > 1) {
-      const std::size_t at = item.partial_row + in_panel;
-      panel.finish(in_panel, partial_o_.data() + at * dim, partial_lse_.data() + at);
-      continue;
-    }
-    const std::size_t query = batch.sequences[item.sequence].q_begin + row / group;
-    const std::size_t at = query * geometry_.q_heads + item.kv_head * group + row % group;
-    panel.finish(in_panel, out.o.data() + at * dim, out.lse.data() + at);
+  for (std::size_t row = 0; row < item.rows(); ++row) {
+    const bool whole = item.num_ranges == 1;
+    const std::size_t at = whole ? result_row(batch, item, row) : item.partial_row + row;
+    panel.finish(row, (whole ? out.o.data() : partial_o_.data()) + at * dim,
+                 (whole ? out.lse.data() : partial_lse_.data()) + at);
   }
 }
 
-// Combines the ranges of one panel, of which `first` is range 0.
+// Combines the ranges of the same rows, of which `first` is range 0.
 void CpuAttentionUnit::merge(const AttentionBatch& batch, const AttentionItem& first,
                              const AttentionPartial& out) const {
-  const auto group = static_cast<std::size_t>(geometry_.q_heads / geometry_.kv_heads);
   const auto dim = static_cast<std::size_t>(geometry_.head_dim);
-  const std::size_t rows = first.row_end - first.row_begin;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::size_t from = first.partial_row + row;
+  for (std::size_t row = 0; row < first.rows(); ++row) {
+    const auto partial = [&](std::size_t range) {
+      return first.partial_row + range * first.rows() + row;
+    };
     float peak = -std::numeric_limits<float>::infinity();
     for (std::size_t i = 0; i < first.num_ranges; ++i) {
-      peak = std::fmax(peak, partial_lse_[from + i * rows]);
+      peak = std::fmax(peak, partial_lse_[partial(i)]);
     }
-    const std::size_t query =
-        batch.sequences[first.sequence].q_begin + (first.row_begin + row) / group;
-    const std::size_t at =
-        query * geometry_.q_heads + first.kv_head * group + (first.row_begin + row) % group;
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < first.num_ranges; ++i) {
+      sum += std::exp(partial_lse_[partial(i)] - peak);
+    }
+    const std::size_t at = result_row(batch, first, row);
     float* o = out.o.data() + at * dim;
     std::fill_n(o, dim, 0.0f);
-    float sum = 0.0f;
-    for (std::size_t i = 0; i < first.num_ranges; ++i)
-      sum += std::exp(partial_lse_[from + i * rows] - peak);
     for (std::size_t i = 0; i < first.num_ranges; ++i) {
-      const float weight = std::exp(partial_lse_[from + i * rows] - peak) / sum;
-      add_scaled(partial_o_.data() + (from + i * rows) * dim, weight, dim, o);
+      const float weight = std::exp(partial_lse_[partial(i)] - peak) / sum;
+      add_scaled(partial_o_.data() + partial(i) * dim, weight, dim, o);
     }
     out.lse[at] = peak + std::log(sum);
   }

@@ -4,10 +4,10 @@
 // device/attention_unit.h).
 //
 // submit() does the work before it returns, so wait() never waits and no ticket is ever lost. Work
-// is split by (sequence, KV head, up to 64 query rows), and by token ranges when that is too little
-// for the team; ranges merge afterwards. All query heads of a KV head and all queries of a sequence
-// share one read of K and V. Cost: the bytes of the pages read once; 4 * head_dim FLOPs per query
-// head and token. Threads: one submitter; the team's threads inside submit(); stats() from any.
+// is cut as attention_plan.h says; token ranges merge afterwards. All query heads of a KV head and
+// all queries of a sequence share one read of K and V. Cost: the bytes of the pages read once;
+// 4 * head_dim FLOPs per query head and token. Threads: one submitter; the team's threads inside
+// submit(); stats() from any.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,12 @@ class CpuAttentionUnit final : public AttentionUnit {
   void append(const AttentionBatch& batch);
   void attend(const AttentionBatch& batch, const AttentionItem& item, const AttentionPartial& out,
               Worker& worker);
-  void attend_tokens(const AttentionBatch& batch, const AttentionItem& item, Worker& worker);
+  void attend_few(const AttentionBatch& batch, const AttentionItem& item, RowPanel& panel);
+  void attend_many(const AttentionBatch& batch, const AttentionItem& item, Worker& worker);
+  int tiles_of(const AttentionBatch& batch, const AttentionItem& item, std::size_t head,
+               std::size_t first, KvTile* tiles) const;
+  std::size_t result_row(const AttentionBatch& batch, const AttentionItem& item,
+                         std::size_t row) const;
   void finish_item(const AttentionBatch& batch, const AttentionItem& item,
                    const AttentionPartial& out, const RowPanel& panel);
   void merge(const AttentionBatch& batch, const AttentionItem& first,

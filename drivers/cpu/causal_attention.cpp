@@ -97,12 +97,14 @@ void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at
   const std::size_t end = std::min<std::size_t>(begin + kSlots, item.chunk->num_rows);
   float* k = tiles_.data() + (item.first_tile + item.tile) * 2 * matrix_;
   float* v = k + matrix_;
-  std::array<float, 256> key;
+  std::array<float, 256> rounded;
   for (std::size_t token = begin; token < end; ++token) {
     const std::size_t row = (item.chunk->row_begin + token) * op.kv_heads + item.kv_head;
-    round_row(op.kv_dtype, at.k + row * dim, dim, key.data());
-    for (std::size_t d = 0; d < dim; ++d) k[d * kSlots + token - begin] = key[d];
-    round_row(op.kv_dtype, at.v + row * dim, dim, v + (token - begin) * (matrix_ / kSlots));
+    round_row(op.kv_dtype, at.k + row * dim, dim, rounded.data());
+    for (std::size_t d = 0; d < dim; ++d) k[d * kSlots + token - begin] = rounded[d];
+    round_row(op.kv_dtype, at.v + row * dim, dim, rounded.data());
+    for (std::size_t d = 0; d < dim; ++d)
+      v[v_index(matrix_ / kSlots, token - begin, d)] = rounded[d];
   }
 }
 

@@ -28,11 +28,21 @@ std::size_t tiles_of_page(const AttentionGeometry& g) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(g.page_tokens) / kSlots);
 }
 
+template <typename T>
+void put_key(const T* row, std::size_t dim, std::size_t lane, T* tile) {
+  for (std::size_t d = 0; d < dim; ++d) tile[d * kSlots + lane] = row[d];
+}
+
+template <typename T>
+void put_value(const T* row, std::size_t dim, std::size_t stride, std::size_t lane, T* tile) {
+  for (std::size_t d = 0; d < dim; ++d) tile[v_index(stride, lane, d)] = row[d];
+}
+
 }  // namespace
 
 struct KvPool::TileView {
   std::byte* k;    // [stride, 16]
-  std::byte* v;    // [16, stride]
+  std::byte* v;    // [16, 64] per strip
   float* k_scale;  // [16]; null unless kI8
   float* v_scale;
 };
@@ -78,15 +88,15 @@ void KvPool::write(const Slot& slot, const float* k, const float* v) {
   if (geometry_.kv_dtype == DType::kF16) {
     std::array<std::uint16_t, 256> row;
     to_f16(k, dim, row.data());
-    auto* column = reinterpret_cast<std::uint16_t*>(at.k) + lane;
-    for (std::size_t d = 0; d < dim; ++d) column[d * kSlots] = row[d];
-    to_f16(v, dim, reinterpret_cast<std::uint16_t*>(at.v) + lane * stride_);
+    put_key(row.data(), dim, lane, reinterpret_cast<std::uint16_t*>(at.k));
+    to_f16(v, dim, row.data());
+    put_value(row.data(), dim, stride_, lane, reinterpret_cast<std::uint16_t*>(at.v));
   } else {
     std::array<std::int8_t, 256> row;
     at.k_scale[lane] = to_i8(k, dim, row.data());
-    auto* column = reinterpret_cast<std::int8_t*>(at.k) + lane;
-    for (std::size_t d = 0; d < dim; ++d) column[d * kSlots] = row[d];
-    at.v_scale[lane] = to_i8(v, dim, reinterpret_cast<std::int8_t*>(at.v) + lane * stride_);
+    put_key(row.data(), dim, lane, reinterpret_cast<std::int8_t*>(at.k));
+    at.v_scale[lane] = to_i8(v, dim, row.data());
+    put_value(row.data(), dim, stride_, lane, reinterpret_cast<std::int8_t*>(at.v));
   }
 }
 
@@ -113,12 +123,10 @@ void KvPool::move_page(PageId page, Bytes* image) const {
     const TileView at = view(tile_at(layer, page, head, token / tile_tokens_));
     const std::size_t lane = token % tile_tokens_;
     Bytes* values = image + row * row_bytes;
-    if (is_v) {
-      move(at.v + lane * stride_ * value_bytes_, values, row_bytes);
-    } else {
-      for (std::size_t d = 0; d < dim; ++d) {
-        move(at.k + (d * kSlots + lane) * value_bytes_, values + d * value_bytes_, value_bytes_);
-      }
+    for (std::size_t d = 0; d < dim; ++d) {
+      std::byte* in_pool = is_v ? at.v + v_index(stride_, lane, d) * value_bytes_
+                                : at.k + (d * kSlots + lane) * value_bytes_;
+      move(in_pool, values + d * value_bytes_, value_bytes_);
     }
     if (at.k_scale != nullptr) {
       float* scale = (is_v ? at.v_scale : at.k_scale) + lane;

@@ -2,12 +2,12 @@
 //
 // KvPool: the KV pages of a CPU attention unit.
 //
-// Layout: [layer][page][kv head][tile], a tile being 16 token slots: K by dimension [stride, 16], V
-// by token [16, stride], and for kI8 the scales [16] of K and [16] of V behind them; stride is
-// head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per tile for
-// head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16 tokens leave
-// slots empty. Memory is touched when a page is first written. Threads: different (page, head) may
-// be written at the same time; reads and writes of one must not overlap.
+// Layout: [layer][page][kv head][tile], a tile being 16 token slots: K [stride, 16 tokens],
+// V in strips [16 tokens, 64], and for kI8 the scales [16] of K and [16] of V behind them;
+// stride is head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per
+// tile for head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16
+// tokens leave slots empty. Memory is touched when a page is first written. Threads: different
+// (page, head) may be written at the same time; reads and writes of one must not overlap.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tandem::device::cpu {
 
@@ -15,7 +16,7 @@ void RowPanel::start(std::size_t rows, std::size_t head_dim) {
   q_.assign(rows * stride_, 0.0f);
   acc_.assign(rows * stride_, 0.0f);
   peak_.assign(rows, -std::numeric_limits<float>::infinity());
-  sum_.assign(rows, 0.0f);
+  sum_.assign(rows * kTileTokens, 0.0f);
 }
 
 void RowPanel::set_query(std::size_t row, const float* q, float scale) {
@@ -30,14 +31,15 @@ void RowPanel::attend(DType type, std::size_t begin, std::size_t end, const KvTi
     rows.stride = stride_;
     rows.q = q_.data() + row * stride_;
     rows.peak = peak_.data() + row;
-    rows.sum = sum_.data() + row;
+    rows.sum = sum_.data() + row * kTileTokens;
     rows.acc = acc_.data() + row * stride_;
     attend_tiles(type, rows, tiles, num_tiles, next, row == begin ? num_next : 0);
   }
 }
 
 void RowPanel::finish(std::size_t row, float* o, float* lse) const {
-  const float sum = sum_[row];
+  const float* lanes = sum_.data() + row * kTileTokens;
+  const float sum = std::accumulate(lanes, lanes + kTileTokens, 0.0f);
   const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
   for (std::size_t d = 0; d < head_dim_; ++d) o[d] = acc_[row * stride_ + d] * factor;
   *lse = sum == 0.0f ? -std::numeric_limits<float>::infinity() : peak_[row] + std::log(sum);

@@ -3,7 +3,7 @@
 // RowPanel: the running softmax of some query rows that share a KV head, from the first tile to the
 // normalised (O, LSE).
 //
-// Memory: 2 * stride + 2 floats per row, kept for the next panel. Threads: one at a time.
+// Memory: 2 * stride + 17 floats per row, kept for the next panel. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,9 @@ class RowPanel {
 
  private:
   std::size_t head_dim_ = 0, stride_ = 0;
-  std::vector<float> q_, acc_;     // [rows, stride]
-  std::vector<float> peak_, sum_;  // [rows]
+  std::vector<float> q_, acc_;  // [rows, stride]
+  std::vector<float> peak_;     // [rows]
+  std::vector<float> sum_;      // [rows, 16]
 };
 
 }  // namespace tandem::device::cpu

@@ -2,9 +2,11 @@
 //
 // attend_tiles() for AVX-512, AVX2 and scalar, chosen at run time.
 //
-// Scores: for each dimension one vector of 16 K values, converted once and multiplied into the
-// rows' accumulators. Softmax: one peak per row and step. Output: for a strip of dimensions the
-// accumulators of all rows stay in registers while the tokens of all tiles pass by.
+// Scores: for each dimension two vectors of K values, converted once and multiplied into the rows'
+// accumulators. Softmax: the peak of a row moves, and what has been added up is rescaled, only when
+// a score exceeds it by more than kSlack; until then weights may grow to exp(kSlack). Output: for a
+// strip of dimensions the accumulators of all rows stay in registers while the tokens of all tiles
+// pass by.
 #include "cpu/kernels/attention_block.h"
 
 #include <algorithm>
@@ -29,9 +31,11 @@ HWY_INLINE Vec load_kv(const std::int8_t* from) { return load_i8(from); }
 constexpr std::size_t kTile = kTileTokens;
 constexpr std::size_t kParts = kTile / kLanes;  // vectors per 16 tokens
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float kSlack = 8.0f;
+constexpr std::size_t kLine = 64;
 
 // Walks over the places to prefetch, a cache line at a time and in order, which is what the
-// hardware's own prefetcher follows best. Into the second-level cache: it is used much later.
+// hardware's own prefetcher follows best.
 struct Fetcher {
   const Prefetch* next;
   int num_next;
@@ -46,61 +50,71 @@ struct Fetcher {
       ++next;
       --num_next;
     }
-    __builtin_prefetch(at, 0, 2);
-    at += 64;
+    __builtin_prefetch(at, 0, 3);
+    at += kLine;
   }
 };
 
-template <typename T>
-constexpr std::size_t kDimsPerLine = std::max<std::size_t>(1, 64 / (kTile * sizeof(T)));
-
-// Independent chains per row, to hide the latency of multiply-add behind few rows.
-template <int kRows>
-constexpr int kChains = kRows >= 5   ? 1
-                        : kRows >= 3 ? 2
-                                     : 4;
-
-template <int kRows, typename T>
-HWY_INLINE void score_part(const AttentionRows& rows, const T* k, Fetcher* fetcher,
-                           float* score /* [kRows, kMaxTiles * 16] */) {
-  constexpr int kUnroll = kChains<kRows>;
-  Vec sums[kUnroll][kRows];
+// Scores of kWide vectors of tokens at once: each q value is loaded once for all of them. Several
+// chains per row hide the latency of multiply-add behind few rows.
+template <int kRows, int kWide, typename T>
+HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const (&k)[kWide],
+                              Fetcher& fetcher, float* const (&score)[kWide]) {
+  constexpr int kChains = kRows * kWide >= 8 ? 1 : kRows * kWide >= 4 ? 2 : 4;
+  constexpr std::size_t kBytes = kWide * kLanes * sizeof(T);  // read per dimension
+  Vec sums[kChains][kWide][kRows];
   for (auto& chain : sums) {
-    for (Vec& sum : chain) sum = hn::Zero(kF);
+    for (auto& vector : chain) {
+      for (Vec& sum : vector) sum = hn::Zero(kF);
+    }
   }
-  for (std::size_t d = 0; d < rows.stride; d += kUnroll) {
-    for (int u = 0; u < kUnroll; ++u) {
-      if (fetcher != nullptr && u % kDimsPerLine<T> == 0) fetcher->line();
-      const Vec key = load_kv(k + (d + u) * kTile);
+  for (std::size_t d = 0; d < rows.stride; d += kChains) {
+    for (int u = 0; u < kChains; ++u) {
+      for (std::size_t b = (d + u) * kBytes % kLine; b < kBytes; b += kLine) fetcher.line();
+      Vec keys[kWide];
+      for (int w = 0; w < kWide; ++w) keys[w] = load_kv(k[w] + (d + u) * kTile);
       for (int r = 0; r < kRows; ++r) {
-        sums[u][r] = hn::MulAdd(broadcast(rows.q[r * rows.stride + d + u]), key, sums[u][r]);
+        const Vec q = broadcast(rows.q[r * rows.stride + d + u]);
+        for (int w = 0; w < kWide; ++w) sums[u][w][r] = hn::MulAdd(q, keys[w], sums[u][w][r]);
       }
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    Vec sum = sums[0][r];
-    for (int u = 1; u < kUnroll; ++u) sum = hn::Add(sum, sums[u][r]);
-    store(sum, score + r * kMaxTiles * kTile);
+  for (int w = 0; w < kWide; ++w) {
+    for (int r = 0; r < kRows; ++r) {
+      Vec sum = sums[0][w][r];
+      for (int u = 1; u < kChains; ++u) sum = hn::Add(sum, sums[u][w][r]);
+      store(sum, score[w] + r * kMaxTiles * kTile);
+    }
+  }
+}
+
+// Applies the scales of K and hides the slots behind the last token.
+template <int kRows>
+HWY_INLINE void finish_scores(const KvTile& tile, float* score) {
+  for (int r = 0; r < kRows; ++r, score += kMaxTiles * kTile) {
+    if (tile.k_scale != nullptr) {
+      for (std::size_t t = 0; t < kTile; t += kLanes) {
+        store(hn::Mul(load(score + t), load(tile.k_scale + t)), score + t);
+      }
+    }
+    for (std::size_t t = tile.tokens; t < kTile; ++t) score[t] = kMinusInfinity;
   }
 }
 
 template <int kRows, typename T>
-HWY_INLINE void score_tile(const AttentionRows& rows, const KvTile& tile, Fetcher& fetcher,
-                           float* score) {
-  const T* k = static_cast<const T*>(tile.k);
-  for (std::size_t part = 0; part < kParts; ++part) {
-    score_part<kRows, T>(rows, k + part * kLanes, part == 0 ? &fetcher : nullptr,
-                         score + part * kLanes);
+HWY_INLINE void score_tiles(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
+                            Fetcher& fetcher, float* score /* [kRows, kMaxTiles * 16] */) {
+  const auto keys = [&](std::size_t vector) HWY_ATTR {
+    return static_cast<const T*>(tiles[vector / kParts].k) + vector % kParts * kLanes;
+  };
+  const std::size_t vectors = num_tiles * kParts;
+  std::size_t v = 0;
+  for (; v + 2 <= vectors; v += 2) {
+    score_vectors<kRows, 2, T>(rows, {keys(v), keys(v + 1)}, fetcher,
+                               {score + v * kLanes, score + (v + 1) * kLanes});
   }
-  for (int r = 0; r < kRows; ++r) {
-    float* row = score + r * kMaxTiles * kTile;
-    if (tile.k_scale != nullptr) {
-      for (std::size_t t = 0; t < kTile; t += kLanes) {
-        store(hn::Mul(load(row + t), load(tile.k_scale + t)), row + t);
-      }
-    }
-    for (std::size_t t = tile.tokens; t < kTile; ++t) row[t] = kMinusInfinity;
-  }
+  if (v < vectors) score_vectors<kRows, 1, T>(rows, {keys(v)}, fetcher, {score + v * kLanes});
+  for (int i = 0; i < num_tiles; ++i) finish_scores<kRows>(tiles[i], score + i * kTile);
 }
 
 HWY_INLINE void rescale(float* acc, std::size_t stride, float factor) {
@@ -114,39 +128,41 @@ HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles
   const std::size_t count = num_tiles * kTile;
   Vec top = load(weight);
   for (std::size_t t = kLanes; t < count; t += kLanes) top = hn::Max(top, load(weight + t));
-  const float before = rows.peak[r];
-  const float now = max_of_lanes(top);
-  const float peak = now > before ? now : before;
-  if (peak > before) {
-    const float factor = std::exp(before - peak);  // 0 at the start
-    rows.sum[r] *= factor;
-    rescale(rows.acc + r * rows.stride, rows.stride, factor);
-    rows.peak[r] = peak;
+  float* sums = rows.sum + r * kTile;
+  if (!hn::AllTrue(kF, hn::Le(top, broadcast(rows.peak[r] + kSlack)))) {
+    const float before = rows.peak[r], now = max_of_lanes(top);
+    if (now > before) {
+      const float factor = std::exp(before - now);  // 0 at the start
+      rescale(sums, kTile, factor);
+      rescale(rows.acc + r * rows.stride, rows.stride, factor);
+      rows.peak[r] = now;
+    }
   }
   // Where no score was above -inf yet, subtracting 0 keeps the weights 0.
-  const Vec shift = broadcast(peak == kMinusInfinity ? 0.0f : peak);
-  Vec sum = hn::Zero(kF);
+  const Vec shift = broadcast(rows.peak[r] == kMinusInfinity ? 0.0f : rows.peak[r]);
+  Vec sum = load(sums);
   for (std::size_t t = 0; t < count; t += kLanes) {
     const Vec w = exp(hn::Sub(load(weight + t), shift));
     sum = hn::Add(sum, w);
     const float* scale = tiles[t / kTile].v_scale;
     store(scale == nullptr ? w : hn::Mul(w, load(scale + t % kTile)), weight + t);
   }
-  rows.sum[r] += sum_of_lanes(sum);
+  store(sum, sums);
 }
 
 template <int kRows, int kStrip, typename T>
 HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
                           Fetcher& fetcher, std::size_t d, const float* weight) {
+  const std::size_t width = v_width(rows.stride, d);
   Vec acc[kRows][kStrip];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kStrip; ++c) acc[r][c] = load(rows.acc + r * rows.stride + d + c * kLanes);
   }
   for (int i = 0; i < num_tiles; ++i) {
-    const T* v = static_cast<const T*>(tiles[i].v) + d;
+    const T* v = static_cast<const T*>(tiles[i].v) + v_index(rows.stride, 0, d);
     const float* w = weight + i * kTile;
-    for (int t = 0; t < tiles[i].tokens; ++t, v += rows.stride) {
-      for (std::size_t c = 0; c < kStrip * kLanes; c += 64 / sizeof(T)) fetcher.line();
+    for (int t = 0; t < tiles[i].tokens; ++t, v += width) {
+      for (std::size_t c = 0; c < kStrip * kLanes; c += kLine / sizeof(T)) fetcher.line();
       Vec value[kStrip];
       for (int c = 0; c < kStrip; ++c) value[c] = load_kv(v + c * kLanes);
       for (int r = 0; r < kRows; ++r) {
@@ -172,9 +188,7 @@ void attend_rows(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
   if (num_tiles <= 0) return;
   Fetcher fetcher{next, num_next};
   HWY_ALIGN float weight[kRows * kMaxTiles * kTile];
-  for (int i = 0; i < num_tiles; ++i) {
-    score_tile<kRows, T>(rows, tiles[i], fetcher, weight + i * kTile);
-  }
+  score_tiles<kRows, T>(rows, tiles, num_tiles, fetcher, weight);
   for (int r = 0; r < kRows; ++r) {
     soften_row(rows, r, tiles, num_tiles, weight + r * kMaxTiles * kTile);
   }
@@ -226,7 +240,7 @@ void expand_typed(const KvTile& tile, std::size_t stride, float* k, float* v) {
     const bool held = t < static_cast<std::size_t>(tile.tokens);
     const Vec scale = broadcast(held && tile.v_scale != nullptr ? tile.v_scale[t] : 1.0f);
     for (std::size_t d = 0; d < stride; d += kLanes) {
-      const std::size_t at = t * stride + d;
+      const std::size_t at = v_index(stride, t, d);
       store(held ? hn::Mul(load_kv(from_v + at), scale) : hn::Zero(kF), v + at);
     }
   }

@@ -35,7 +35,11 @@ TEST(AttentionPlan, CoversEveryRowAndTokenOnce) {
     const AttentionItem* before = nullptr;
     for (const AttentionItem& item : result.items) {
       ASSERT_LT(item.row_begin, item.row_end);
-      ASSERT_LE(item.row_end - item.row_begin, kPanelQueries);
+      ASSERT_LE(item.rows_per_head(), kPanelQueries);
+      ASSERT_LT(item.head_begin, item.head_end);
+      if (item.rows_per_head() > kFewQueries) {
+        ASSERT_EQ(item.head_end, item.head_begin + 1);
+      }
       ASSERT_LE(item.token_begin, item.token_end);
       if (item.range > 0) {
         ASSERT_EQ(item.token_begin, before->token_end);
@@ -46,13 +50,15 @@ TEST(AttentionPlan, CoversEveryRowAndTokenOnce) {
       }
       if (item.range + 1 == item.num_ranges) {
         ASSERT_EQ(item.token_end, static_cast<std::size_t>(sequences[item.sequence].num_attend));
-        covered[{item.sequence, item.kv_head}] += item.row_end - item.row_begin;
+        for (std::size_t head = item.head_begin; head < item.head_end; ++head) {
+          covered[{item.sequence, head}] += item.rows_per_head();
+        }
       } else {
         ASSERT_EQ(item.token_end % 64, 0u);
       }
       if (item.num_ranges > 1) {
         ASSERT_EQ(item.partial_row, partial_rows);
-        partial_rows += item.row_end - item.row_begin;
+        partial_rows += item.rows();
       }
       before = &item;
     }
@@ -72,12 +78,18 @@ TEST(AttentionPlan, CutsOneLongSequenceForTheWholeTeam) {
 
 TEST(AttentionPlan, LeavesManyShortSequencesWhole) {
   const std::vector<AttentionSequence> sequences(32, {.num_q = 1, .num_attend = 200});
-  EXPECT_EQ(plan(sequences, 8).items.size(), 64u);
-  EXPECT_EQ(plan(sequences, 8).partial_rows, 0u);
+  EXPECT_EQ(plan(sequences, 4).items.size(), 32u);
+  EXPECT_EQ(plan(sequences, 4).partial_rows, 0u);
+}
+
+TEST(AttentionPlan, CutsOneShortSequenceByHeads) {
+  const AttentionPlan result = plan({{.num_q = 1, .num_attend = 200}}, 8);
+  EXPECT_EQ(result.items.size(), 2u);
+  EXPECT_EQ(result.partial_rows, 0u);
 }
 
 TEST(AttentionPlan, CutsNothingForOneThread) {
-  EXPECT_EQ(plan({{.num_q = 1, .num_attend = 100000}}, 1).items.size(), 2u);
+  EXPECT_EQ(plan({{.num_q = 1, .num_attend = 100000}}, 1).items.size(), 1u);
 }
 
 TEST(AttentionPlan, GivesNothingToDoWithoutQueries) {
