@@ -56,6 +56,16 @@ std::size_t SpecialTokens::longest(std::string_view text, bool with_control, Tok
   return best;
 }
 
+bool SpecialTokens::control_begins(std::string_view text) const {
+  const Node* node = nodes_.data();
+  for (const char c : text) {
+    node = child(*node, static_cast<unsigned char>(c));
+    if (node == nullptr) return false;
+    if (node->id != kNoToken && node->is_control) return true;
+  }
+  return false;
+}
+
 std::vector<SpecialTokens::Fragment> SpecialTokens::split(std::string_view text,
                                                           bool with_control) const {
   std::vector<Fragment> fragments;
@@ -68,7 +78,7 @@ std::vector<SpecialTokens::Fragment> SpecialTokens::split(std::string_view text,
       continue;
     }
     if (at > raw_begin) fragments.push_back({kNoToken, text.substr(raw_begin, at - raw_begin)});
-    fragments.push_back({id, {}});
+    fragments.push_back({id, text.substr(at, length)});
     at += length;
     raw_begin = at;
   }

@@ -20,14 +20,16 @@ class SpecialTokens {
   static constexpr std::size_t kMaxLength = 256;
 
   struct Fragment {
-    TokenId special = kNoToken;  // or raw text:
-    std::string_view raw;
+    TokenId special = kNoToken;  // kNoToken: raw text
+    std::string_view text;       // the part of the input, of either kind
   };
 
   SpecialTokens();
   void add(std::string_view text, TokenId id, bool is_control);
   // Calls for at least one fragment unless `text` is empty; raw fragments are never empty.
   std::vector<Fragment> split(std::string_view text, bool with_control) const;
+  // Whether `text` starts with a control token's text.
+  bool control_begins(std::string_view text) const;
 
  private:
   struct Node {                                                     // of a trie over bytes

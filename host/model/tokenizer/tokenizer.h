@@ -20,6 +20,9 @@ struct EncodeOptions {
   bool add_special = true;  // BOS / EOS where the metadata asks for them
   bool parse_special =
       false;  // text such as <|user|> becomes its control token (templates do, user input does not)
+  // Not part of the text: it vanishes before ordinary text is encoded, but a control token's text
+  // with a mark inside it or right behind it stays ordinary. See mark_control().
+  std::string_view ignored_mark = {};
 };
 
 class Tokenizer {
@@ -28,6 +31,10 @@ class Tokenizer {
 
   virtual std::vector<TokenId> encode(std::string_view text,
                                       const EncodeOptions& options) const = 0;
+
+  // `text` with `mark` behind the first character of every control token's text in it: encoded
+  // with that ignored_mark, no part of it becomes a control token.
+  virtual std::string mark_control(std::string_view text, std::string_view mark) const = 0;
 
   // The bytes a token stands for in the output: a piece with its space, a single byte of a
   // byte-fallback token, or the text of a control token. A token may end inside a UTF-8 sequence.

@@ -3,6 +3,10 @@
 // The part of encoding that does not depend on the kind of tokenizer.
 #include "model/tokenizer/vocabulary_tokenizer.h"
 
+#include <algorithm>
+
+#include "model/tokenizer/utf8.h"
+
 namespace tandem::model {
 
 VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes,
@@ -22,16 +26,67 @@ std::vector<TokenId> VocabularyTokenizer::encode(std::string_view text,
   std::vector<TokenId> ids;
   if (options.add_special && add_bos_) ids.push_back(vocabulary_.bos);
   bool opens = true;
-  for (const SpecialTokens::Fragment& fragment : specials_.split(text, options.parse_special)) {
-    if (fragment.special != kNoToken) {
-      ids.push_back(fragment.special);
-    } else {
-      encode_raw(fragment.raw, opens, ids);
-    }
-    opens = fragment.special != kNoToken;
+  if (options.ignored_mark.empty()) {
+    encode_fragments(text, options.parse_special, opens, ids);
+  } else {
+    encode_marked(text, options, ids);
   }
   if (options.add_special && add_eos_) ids.push_back(vocabulary_.eos);
   return ids;
+}
+
+void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_control, bool& opens,
+                                           std::vector<TokenId>& ids) const {
+  for (const SpecialTokens::Fragment& fragment : specials_.split(text, with_control)) {
+    if (fragment.special != kNoToken) {
+      ids.push_back(fragment.special);
+    } else {
+      encode_raw(fragment.text, opens, ids);
+    }
+    opens = fragment.special != kNoToken;
+  }
+}
+
+// What lies between two control tokens is encoded as one text without its marks.
+void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptions& options,
+                                        std::vector<TokenId>& ids) const {
+  const std::string_view mark = options.ignored_mark;
+  bool opens = true;
+  std::string run;
+  const auto encode_run = [&] {
+    std::string plain;
+    for (std::size_t at = 0; at < run.size();) {
+      const std::size_t found = std::min(run.find(mark, at), run.size());
+      plain.append(run, at, found - at);
+      at = found + mark.size();
+    }
+    encode_fragments(plain, false, opens, ids);
+    run.clear();
+  };
+  for (const auto& fragment : specials_.split(text, options.parse_special)) {
+    const auto end =
+        static_cast<std::size_t>(fragment.text.data() - text.data()) + fragment.text.size();
+    if (is_control(fragment.special) && !text.substr(end).starts_with(mark)) {
+      encode_run();
+      ids.push_back(fragment.special);
+      opens = true;
+    } else {
+      run += fragment.text;
+    }
+  }
+  encode_run();
+}
+
+std::string VocabularyTokenizer::mark_control(std::string_view text, std::string_view mark) const {
+  std::string marked;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool begins = specials_.control_begins(text.substr(at));
+    const std::size_t length = begins ? next_utf8(text.substr(at)).length : 1;
+    marked += text.substr(at, length);
+    if (begins) marked += mark;
+    at += length;
+  }
+  return marked;
 }
 
 std::string_view VocabularyTokenizer::token_bytes(TokenId id) const {

@@ -17,6 +17,7 @@ namespace tandem::model {
 class VocabularyTokenizer : public Tokenizer {
  public:
   std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const override;
+  std::string mark_control(std::string_view text, std::string_view mark) const override;
   std::string_view token_bytes(TokenId id) const override;
   int vocab_size() const override { return vocabulary_.size(); }
   TokenId bos() const override { return vocabulary_.bos; }
@@ -36,6 +37,10 @@ class VocabularyTokenizer : public Tokenizer {
   const std::string& bytes_of(TokenId id) const { return bytes_[static_cast<std::size_t>(id)]; }
 
  private:
+  void encode_fragments(std::string_view text, bool with_control, bool& opens,
+                        std::vector<TokenId>& ids) const;
+  void encode_marked(std::string_view text, const EncodeOptions& options,
+                     std::vector<TokenId>& ids) const;
   bool inside(TokenId id) const { return id >= 0 && id < vocabulary_.size(); }
 
   Vocabulary vocabulary_;

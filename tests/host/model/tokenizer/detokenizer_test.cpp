@@ -16,6 +16,9 @@ class GivenTokens : public Tokenizer {
   GivenTokens(std::vector<std::string> bytes, bool strips)
       : bytes_(std::move(bytes)), strips_(strips) {}
   std::vector<TokenId> encode(std::string_view, const EncodeOptions&) const override { return {}; }
+  std::string mark_control(std::string_view text, std::string_view) const override {
+    return std::string(text);
+  }
   std::string_view token_bytes(TokenId id) const override {
     return bytes_[static_cast<std::size_t>(id)];
   }
