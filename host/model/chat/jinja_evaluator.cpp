@@ -64,6 +64,7 @@ Evaluator::Flow Evaluator::execute(const std::vector<Statement>& body, Scope& sc
 }
 
 Evaluator::Flow Evaluator::execute(const Statement& statement, Scope& scope, std::string& out) {
+  const Nesting nesting(nesting_);
   switch (statement.kind) {
     case StatementKind::kText:
       append(out, statement.text);

@@ -28,7 +28,22 @@ class Evaluator {
     Entries variables;
   };
   enum class Flow { kNormal, kBreak, kContinue };
-  class Nesting;
+  // Bounds the recursion over expressions, statements and macros together, so that a stack of
+  // 1 MiB suffices, under sanitizers too.
+  class Nesting {
+   public:
+    static constexpr int kMax = 250;
+    explicit Nesting(int& depth) : depth_(depth) {
+      if (depth_ >= kMax) throw Failure("the template is nested too deep");
+      ++depth_;
+    }
+    ~Nesting() { --depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    int& depth_;
+  };
 
   Flow execute(const std::vector<Statement>& body, Scope& scope, std::string& out);
   Flow execute(const Statement& statement, Scope& scope, std::string& out);

@@ -10,7 +10,6 @@
 namespace tandem::model::jinja {
 namespace {
 
-constexpr int kMaxNesting = 600;
 constexpr std::int64_t kMaxRange = 100'000;
 
 Value range(const Arguments& arguments) {
@@ -48,21 +47,6 @@ Value formatted_now(const std::string& format) {
 }
 
 }  // namespace
-
-// Bounds the recursion over expressions, statements and macros together.
-class Evaluator::Nesting {
- public:
-  explicit Nesting(int& depth) : depth_(depth) {
-    if (++depth_ > kMaxNesting) {
-      --depth_;
-      throw Failure("the template is nested too deep");
-    }
-  }
-  ~Nesting() { --depth_; }
-
- private:
-  int& depth_;
-};
 
 Value Evaluator::evaluate(const Expression& expression, Scope& scope) {
   const Nesting nesting(nesting_);

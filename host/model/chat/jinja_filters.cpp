@@ -73,6 +73,8 @@ Value map_items(const Value& input, const Arguments& arguments, Budget& budget) 
     if (name == "attribute") attribute = &value;
     if (name == "default") fallback = &value;
   }
+  // Every argument may be another `map`, which is a recursion.
+  if (arguments.positional.size() > 16) throw Failure("map takes too many arguments");
   for (const Value& item : items_of(input, budget)) {
     if (attribute != nullptr) {
       Value value = attribute_path(item, *attribute);
@@ -364,9 +366,13 @@ Value apply_filter(const std::string& name, const Value& input, const Arguments&
                    Budget& budget) {
   const auto filter = filters().find(name);
   if (filter == filters().end()) throw Failure("unknown filter '" + name.substr(0, 80) + "'");
-  budget.spend(input.weight());
-  Value result = filter->second(input, arguments, budget);
-  budget.spend(result.weight());
+  // What takes no more than a look at the outside is not charged for the inside.
+  const Filter call = filter->second;
+  const bool walks =
+      call != default_of && call != first && call != last && (call != length || input.is_string());
+  budget.spend(walks ? input.weight() : 1);
+  Value result = call(input, arguments, budget);
+  budget.spend(walks ? result.weight() : 1);
   return result;
 }
 
