@@ -2,7 +2,8 @@
 //
 // Filters, tests and methods of the template language, with Jinja's and Python's meaning.
 //
-// Every call is charged to the Budget by the size of what it walks, before it walks. An unknown
+// Every call is charged to the Budget by the size of what it walks, before it walks: `length` or
+// `is defined` of a long conversation costs next to nothing. An unknown
 // name or a wrong argument is a Failure that names it.
 #pragma once
 

@@ -120,5 +120,16 @@ TEST(ChatTemplate, RendersLongConversations) {
   EXPECT_EQ(text.size(), 2000u * (1000 + 8 + 4));
 }
 
+TEST(ChatTemplate, LooksAtTheWholeConversationInEveryTurn) {
+  const std::vector<ChatMessage> messages(600, {"user", std::string(900, 'x')});
+  const std::string text = render(
+      "{% for m in messages %}{{ (messages | length - 1) - loop.index0 }}{{ messages | count }}"
+      "{{ (messages | first).role }}{{ (messages | last).role }}"
+      "{{ (messages | default([]))[0].role }}{% if messages is defined and messages is sequence "
+      "%}{{ m.content }}{% endif %}{% endfor %}",
+      messages);
+  EXPECT_GT(text.size(), 600u * 900);
+}
+
 }  // namespace
 }  // namespace tandem::model
