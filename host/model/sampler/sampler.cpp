@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "common/error.h"
 #include "model/sampler/candidates.h"
@@ -17,6 +18,7 @@
 namespace tandem::model {
 namespace {
 
+constexpr float kBanningBias = -100.0f;
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
 float cleaned(float logit) {
@@ -48,6 +50,15 @@ void check(bool good, const char* field, const std::string& range) {
   if (!good) throw Error("sampler", std::string(field) + " must be " + range);
 }
 
+void check_not_all_banned(const SamplingParams& params, int vocab_size) {
+  std::unordered_set<TokenId> banned;
+  for (const auto& [id, bias] : params.logit_bias) {
+    if (bias <= kBanningBias) banned.insert(id);
+  }
+  check(banned.size() < static_cast<std::size_t>(vocab_size), "logit_bias",
+        "above -100 for at least one token");
+}
+
 void check_params(const SamplingParams& params, int vocab_size) {
   // Written so that a NaN fails.
   check(params.temperature >= 0.0f && std::isfinite(params.temperature), "temperature",
@@ -64,6 +75,7 @@ void check_params(const SamplingParams& params, int vocab_size) {
           "of tokens 0.." + std::to_string(vocab_size - 1) + ", not " + std::to_string(id));
     check(std::fabs(bias) <= 100.0f, "logit_bias", "in -100..100");
   }
+  check_not_all_banned(params, vocab_size);
 }
 
 std::uint64_t random_seed() {
@@ -109,7 +121,9 @@ struct Sampler::State {
 };
 
 void Sampler::State::apply_bias_and_penalties() {
-  for (const auto& [id, bias] : params.logit_bias) logits[static_cast<std::size_t>(id)] += bias;
+  for (const auto& [id, bias] : params.logit_bias) {
+    logits[static_cast<std::size_t>(id)] += bias <= kBanningBias ? kLowest : bias;
+  }
   for (const auto& [id, tokens] : seen) {
     float& logit = logits[static_cast<std::size_t>(id)];
     logit = logit > 0 ? logit / params.repetition_penalty : logit * params.repetition_penalty;

@@ -30,6 +30,7 @@ struct SamplingParams {
       1.0f;  // > 1 divides positive and multiplies negative logits of tokens seen
   float presence_penalty = 0.0f;   // subtracted once for every token generated before
   float frequency_penalty = 0.0f;  // subtracted per earlier occurrence among generated tokens
+  // Added to logits, -100..100; -100 bans the token whatever its logit (not every one of them).
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::optional<std::uint64_t> seed;  // none: a random one
 };

@@ -183,6 +183,17 @@ TEST(Sampler, BiasForcesAndForbids) {
   EXPECT_EQ(greedy({.temperature = 0, .logit_bias = {{0, -100.0f}}}, logits), 1);
 }
 
+TEST(Sampler, ABiasOfMinus100BansATokenWhateverItsLogit) {
+  EXPECT_EQ(greedy({.temperature = 0, .logit_bias = {{0, -100.0f}}}, {200, 1, 0}), 1);
+  EXPECT_EQ(greedy({.temperature = 0, .logit_bias = {{0, -100.0f}}}, {kInfinity, 1, 0}), 1);
+  EXPECT_EQ(greedy({.temperature = 0, .logit_bias = {{0, -99.0f}}}, {200, 1, 0}), 0);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(greedy({.temperature = 2, .logit_bias = {{0, -100.0f}}, .seed = seed}, {500, 300, 0}),
+              1);
+  }
+  EXPECT_THROW(Sampler({.logit_bias = {{0, -100.0f}, {1, -100.0f}}}, 2), Error);
+}
+
 TEST(Sampler, LogProbabilitiesAreThoseOfTheModel) {
   std::mt19937 random(4);
   const auto logits = random_logits(random, 300);
