@@ -159,14 +159,18 @@ int KvCache::choose_home(const PageTable& table, std::size_t missing) const {
 void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written) {
   if (!prefix_cache_) return;
   const std::size_t full = num_written / page_tokens_;
+  if (!table.publishes || table.num_published >= full) return;
+  // Twins and attached blocks may hang on entries that are gone by now: begin again at the root.
+  if (!index_.reachable(table.link)) table.num_published = 0, table.link = {};
   for (; table.publishes && table.num_published < full; ++table.num_published) {
     const auto block = block_tokens(tokens, table.num_published);
     const BlockPlace& place = table.blocks[table.num_published];
     if (const auto known = index_.find(table.link, block)) {
       table.link = known->link;  // a twin computed at the same time: this page stays private
-    } else if (const auto link = index_.insert(table.link, block, place)) {
-      units_[place.unit].pool.set_key(place.page, link->key);
-      table.link = *link;
+    } else if (const auto entry = index_.insert(table.link, block, place)) {
+      if (const auto& old = entry->displaced) units_[old->unit].pool.forget_key(old->page);
+      units_[place.unit].pool.set_key(place.page, entry->link.key);
+      table.link = entry->link;
     } else {
       table.publishes = false;
     }

@@ -55,6 +55,15 @@ void PagePool::set_key(PageId page, PrefixKey key) {
   pages_[page].key = key;
 }
 
+void PagePool::forget_key(PageId page) {
+  Page& entry = pages_[page];
+  if (entry.references == 0 && entry.key != 0) {
+    unlink_idle(page);
+    free_.push_back(page);
+  }
+  entry.key = 0;
+}
+
 void PagePool::push_idle(PageId page) {
   Page& entry = pages_[page];
   entry.older = newest_;

@@ -32,8 +32,10 @@ class PagePool {
   void retain(PageId page);   // in use or idle
   void release(PageId page);  // in use
 
-  // The page, in use, holds a prefix that can be found under `key`; 0 forgets it.
+  // The page, in use, holds a prefix that can be found under `key`.
   void set_key(PageId page, PrefixKey key);
+  // Its prefix cannot be found any more; an idle page becomes free.
+  void forget_key(PageId page);
 
   std::uint32_t references(PageId page) const { return pages_[page].references; }
   std::uint32_t num_pages() const { return static_cast<std::uint32_t>(pages_.size()); }

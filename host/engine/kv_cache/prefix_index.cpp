@@ -18,21 +18,35 @@ std::optional<PrefixIndex::Hit> PrefixIndex::find(const PrefixLink& parent,
                                                   std::span<const TokenId> tokens) const {
   const PrefixKey key = hash_(parent.key, tokens);
   const auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.parent_serial != parent.serial ||
+  if (it == entries_.end() || it->second.parent.serial != parent.serial ||
       !std::ranges::equal(it->second.tokens, tokens)) {
     return std::nullopt;
   }
   return Hit{{key, it->second.serial}, it->second.place};
 }
 
-std::optional<PrefixLink> PrefixIndex::insert(const PrefixLink& parent,
-                                              std::span<const TokenId> tokens,
-                                              const BlockPlace& place) {
+std::optional<PrefixIndex::Inserted> PrefixIndex::insert(const PrefixLink& parent,
+                                                         std::span<const TokenId> tokens,
+                                                         const BlockPlace& place) {
   const PrefixKey key = hash_(parent.key, tokens);
   const auto [it, added] = entries_.try_emplace(key);
-  if (!added) return std::nullopt;
-  it->second = {++last_serial_, parent.serial, place, {tokens.begin(), tokens.end()}};
-  return PrefixLink{key, it->second.serial};
+  Inserted result;
+  if (!added) {
+    if (reachable(it->second.parent)) return std::nullopt;
+    result.displaced = it->second.place;
+  }
+  it->second = {++last_serial_, parent, place, {tokens.begin(), tokens.end()}};
+  result.link = {key, it->second.serial};
+  return result;
+}
+
+bool PrefixIndex::reachable(PrefixLink link) const {
+  while (link.serial != 0) {  // a parent's serial is always the smaller
+    const auto it = entries_.find(link.key);
+    if (it == entries_.end() || it->second.serial != link.serial) return false;
+    link = it->second.parent;
+  }
+  return true;
 }
 
 void PrefixIndex::erase_unit(int unit) {

@@ -5,8 +5,10 @@
 // A block's key is a hash of its parent's key and its own tokens, so a key names a whole prefix. A
 // hash alone is not trusted: an entry also keeps its tokens and the serial number of its parent
 // entry, and both must match; by induction from the root, a chain that is found is the prefix asked
-// for. Two prefixes with one key: the first stays, the second is simply not found. Cost: O(tokens
-// of the block) per call. Threads: the engine's.
+// for. Two prefixes with one key: the first stays, the second is simply not found. An entry
+// outlives its parent when that is erased; nobody can find it any more, and the next one for its
+// key takes its place. Cost: O(tokens of the block) per call, and O(length of the chain) for a
+// taken key and for reachable(). Threads: the engine's.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +51,17 @@ class PrefixIndex {
   };
   std::optional<Hit> find(const PrefixLink& parent, std::span<const TokenId> tokens) const;
 
-  // The link of the new entry; nothing when another prefix has the key.
-  // The block must not be known yet (find() first).
-  std::optional<PrefixLink> insert(const PrefixLink& parent, std::span<const TokenId> tokens,
-                                   const BlockPlace& place);
+  struct Inserted {
+    PrefixLink link;
+    std::optional<BlockPlace> displaced;  // of the unreachable entry that had the key
+  };
+  // Nothing when another prefix has the key. The block must not be known yet (find() first), and
+  // the parent reachable.
+  std::optional<Inserted> insert(const PrefixLink& parent, std::span<const TokenId> tokens,
+                                 const BlockPlace& place);
+
+  // Whether every entry from here to the root is still there.
+  bool reachable(PrefixLink link) const;
 
   void erase(PrefixKey key) { entries_.erase(key); }
   void erase_unit(int unit);
@@ -61,7 +70,7 @@ class PrefixIndex {
  private:
   struct Entry {
     std::uint64_t serial = 0;
-    std::uint64_t parent_serial = 0;
+    PrefixLink parent;
     BlockPlace place;
     std::vector<TokenId> tokens;
   };

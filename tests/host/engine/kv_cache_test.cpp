@@ -190,6 +190,42 @@ TEST(KvCache, ForgetsWhatALostUnitHeld) {
   cache.release(table);
 }
 
+TEST(KvCache, FindsAWholePrefixAgainThatWasRebuiltAfterALoss) {
+  KvCache cache = cache_of({8, 8}, Placement::kPages);
+  const auto tokens = count_up(17);
+  PageTable table = computed(cache, tokens);
+  ASSERT_TRUE(KvCache::touches(table, 0) && KvCache::touches(table, 1));
+  cache.lose_unit(table.blocks[0].unit);
+  cache.release(table);
+  table = computed(cache, tokens);
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 4u);
+  EXPECT_EQ(cache.probe(tokens).num_in_use, 4u);
+  cache.release(table);
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 4u);
+  EXPECT_EQ(cache.num_available(), 8u);
+  ASSERT_TRUE(cache.extend(table, 32)) << "every page can be had, each once";
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 0u);
+  cache.release(table);
+}
+
+TEST(KvCache, KeepsAPrefixThatATwinStillHolds) {
+  KvCache cache = cache_of({8});
+  const auto tokens = count_up(13);
+  PageTable first, twin, other;
+  ASSERT_TRUE(cache.extend(first, 8));
+  ASSERT_TRUE(cache.extend(twin, 8));
+  cache.publish(first, tokens, 8);
+  cache.publish(twin, tokens, 8);  // its pages stay private
+  cache.release(first);
+  ASSERT_TRUE(cache.extend(other, 24)) << "takes the pages of the first";
+  cache.release(other);
+  ASSERT_TRUE(cache.extend(twin, 13));
+  cache.publish(twin, tokens, 13);
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 3u);
+  cache.release(twin);
+  EXPECT_EQ(cache.unit_pages(0).idle, 3u);
+}
+
 using Live = std::vector<std::pair<PageTable, std::vector<TokenId>>>;
 
 // The naive model knows pages by what they hold: every block of a table in use stands for a prefix,
@@ -223,7 +259,8 @@ class RandomUse {
   explicit RandomUse(std::uint32_t seed)
       : random_(seed),
         num_units_(1 + static_cast<int>(pick(3))),
-        cache_(kPageTokens, pick(2) ? Placement::kPages : Placement::kSequences, pick(4) > 0) {
+        prefix_cache_(pick(4) > 0),
+        cache_(kPageTokens, pick(2) ? Placement::kPages : Placement::kSequences, prefix_cache_) {
     for (int unit = 0; unit < num_units_; ++unit) {
       cache_.add_unit(static_cast<std::uint32_t>(1 + pick(12)), static_cast<double>(1 + pick(3)));
     }
@@ -231,11 +268,18 @@ class RandomUse {
 
   void step() {
     const std::size_t action = pick(4);
-    if (action == 0 || live_.empty()) {
+    if (num_lost_ + 1 < num_units_ && pick(80) == 0) {
+      lose(num_lost_++);
+    } else if (action == 0 || live_.empty()) {
       begin();
     } else if (action == 1) {
       auto& [table, tokens] = live_[pick(live_.size())];
+      const std::size_t full = prefix_cache_ ? tokens.size() / kPageTokens : 0;
+      const bool has_news = table.num_published < full;
       cache_.publish(table, tokens, tokens.size());
+      auto longer = tokens;
+      longer.push_back(0);
+      if (has_news) ASSERT_EQ(cache_.probe(longer).num_blocks, full);
     } else if (action == 2) {
       auto& [table, tokens] = live_[pick(live_.size())];
       if (cache_.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
@@ -271,6 +315,15 @@ class RandomUse {
     }
   }
 
+  void lose(int unit) {
+    cache_.lose_unit(unit);
+    for (std::size_t i = live_.size(); i > 0; --i) {
+      if (!KvCache::touches(live_[i - 1].first, unit)) continue;
+      cache_.release(live_[i - 1].first);
+      live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+  }
+
   void end(std::size_t index) {
     const std::uint32_t sole = cache_.num_sole(live_[index].first);
     const std::uint32_t before = cache_.num_available();
@@ -281,6 +334,8 @@ class RandomUse {
 
   std::mt19937 random_;
   int num_units_;
+  int num_lost_ = 0;
+  bool prefix_cache_;
   KvCache cache_;
   Live live_;
 };
