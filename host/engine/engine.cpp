@@ -230,6 +230,7 @@ EngineStatus Engine::status() const {
   const std::lock_guard lock(state_->mutex);
   EngineStatus status = state_->status;
   status.waiting += static_cast<int>(state_->incoming.size());
+  status.draining = state_->refusing;
   return status;
 }
 

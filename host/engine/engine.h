@@ -57,6 +57,8 @@ struct EngineStatus {
   int running = 0, waiting = 0;
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
+  bool broken = false;    // nothing is left to compute or attend on: every request ends with kError
+  bool draining = false;  // drain() was called: submit() answers kStopping
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
 };

@@ -330,6 +330,7 @@ EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
   status.running = static_cast<int>(running_.size());
   status.waiting = static_cast<int>(waiting_.size());
+  status.broken = !broken_.empty();
   status.compute = compute_.stats();
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const UnitPages pages = kv_.unit_pages(static_cast<int>(i));

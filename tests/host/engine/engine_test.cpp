@@ -300,7 +300,9 @@ TEST_F(EngineTest, DrainsAndThenRefuses) {
   auto engine = rig_.engine(rig_.cpu_units({64}), {});
   Listener listener;
   engine->submit(greedy(rig_.prompt(4, 1), 50), listener.sink());
+  EXPECT_FALSE(engine->status().draining);
   EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::seconds(60))));
+  EXPECT_TRUE(engine->status().draining);
   EXPECT_EQ(listener.wait().finish, FinishReason::kLength);
   EXPECT_EQ(engine->submit(greedy(rig_.prompt(4, 1), 1), {}).status, SubmitStatus::kStopping);
 }
