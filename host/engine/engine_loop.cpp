@@ -229,7 +229,12 @@ bool EngineLoop::execute(const StepPlan& plan) {
     const StepItem& item = plan.items[index];
     Sequence& sequence = running(item.id);
     const int before = sequence.num_generated();
-    sequence.on_logits(item.begin + row, logits);
+    try {
+      sequence.on_logits(item.begin + row, logits);
+    } catch (const Error& error) {
+      sequence.finish(FinishReason::kError, error.what());  // its own affair: the others go on
+      return;
+    }
     totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
     if (on_token) on_token(sequence);
   };
@@ -243,6 +248,7 @@ void EngineLoop::advance(const StepPlan& plan) {
   for (const StepItem& item : plan.items) {
     Sequence& sequence = running(item.id);
     sequence.num_computed = item.begin + item.num_rows;
+    if (sequence.failed()) continue;  // its pages may be damaged: nobody is to find them
     kv_.publish(sequence.table, sequence.tokens(), static_cast<std::size_t>(sequence.num_computed));
     // A request that only scores its prompt ends here; sampling ends all others.
     if (sequence.num_computed == sequence.num_tokens()) sequence.finish(FinishReason::kLength);

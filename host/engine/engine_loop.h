@@ -8,7 +8,8 @@
 // up all their pages and go to the head of the queue, and the interrupted step counts for nobody:
 // no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, the
 // fallback is made; when that fails too, or the compute unit does, every request, then and later,
-// ends with kError. Threads: one at a time. Errors: none escape step().
+// ends with kError. Logits that cannot be sampled end only their own request. Threads: one at a
+// time. Errors: none escape step().
 #pragma once
 
 #include <deque>

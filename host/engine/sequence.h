@@ -43,7 +43,8 @@ class Sequence {
 
   // Whether the rows of prompt tokens, or the last row, have logits that on_logits() needs.
   bool needs_logits(int position) const;
-  // Logits behind tokens[position]. After the last known token this samples the next one.
+  // Logits behind tokens[position]. After the last known token this samples the next one. Throws
+  // Error when they cannot be sampled; the sequence is then fit only to be finished.
   void on_logits(int position, std::span<const float> logits);
 
   // Every time it is admitted; true the first time, the one that counts.
@@ -52,6 +53,7 @@ class Sequence {
   void finish(FinishReason reason, const std::string& error = {});
 
   bool finished() const { return event_.finish.has_value(); }
+  bool failed() const { return event_.finish == FinishReason::kError; }
   bool has_event() const;
   RequestEvent take_event();
   FinishReason finish_reason() const { return *event_.finish; }
