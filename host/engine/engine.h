@@ -65,8 +65,10 @@ struct EngineStatus {
 
 class Engine {
  public:
-  // `make_fallback` is called once, when the last unit has been lost; may be empty (then requests
-  // fail). `metrics` may be null. Throws Error when the options and the units do not fit the model.
+  // `make_fallback` is called at most once: when the last unit has been lost, or those that live
+  // are too small for an accepted request; may be empty (then requests fail, or end where the pages
+  // do). A ":fallback" is added to its unit's id where another has the same. `metrics` may be null.
+  // Throws Error when the options and the units do not fit the model.
   Engine(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
          const EngineOptions& options, std::function<NamedUnit()> make_fallback,
          trace::Metrics* metrics);

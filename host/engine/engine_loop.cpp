@@ -92,9 +92,10 @@ void EngineLoop::update_limit() {
 }
 
 void EngineLoop::add(std::unique_ptr<Sequence> sequence) {
-  sequence->lower_limit(max_request_tokens_);
   waiting_.push_back(std::move(sequence));
-  if (!broken_.empty()) fail_all(broken_);
+  if (!broken_.empty()) return fail_all(broken_);
+  // Accepted before a loss that the loop knew of: it counts like those the loop had then.
+  if (waiting_.back()->most_tokens() > max_request_tokens_) keep_promises();
 }
 
 void EngineLoop::cancel(RequestId id) {
@@ -282,26 +283,38 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
     requeue(i - 1);
     ++totals_.rebuilt_sequences;
   }
-  if (kv_.num_pages() == 0 && !replace_units()) return;
+  keep_promises();
+}
+
+// What was accepted is to fit as it did then: on the fallback too, where the units that live are
+// too small. Only when there is none are limits lowered.
+void EngineLoop::keep_promises() {
+  int most = 0;
+  for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
+  for (const auto& sequence : waiting_) most = std::max(most, sequence->most_tokens());
+  const std::uint32_t left = kv_.num_pages();
+  if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
+    const std::string error = add_fallback();
+    if (kv_.num_pages() == 0) {
+      return break_down("[engine] the last attention unit was lost" + error);
+    }
+  }
   update_limit();
 }
 
-bool EngineLoop::replace_units() {
+// Nothing, or why there is none.
+std::string EngineLoop::add_fallback() {
   const auto make = std::exchange(make_fallback_, {});
-  if (!make) {
-    break_down("[engine] the last attention unit was lost and there is no other");
-    return false;
-  }
+  if (!make) return " and there is no other";
   try {
     NamedUnit unit = make();
     if (!unit.unit) throw Error("engine", "no fallback unit");
     check_unit(unit);
     add_unit(std::move(unit));
   } catch (const std::exception& error) {
-    break_down(std::string("[engine] the last attention unit was lost: ") + error.what());
-    return false;
+    return std::string(": ") + error.what();
   }
-  return true;
+  return {};
 }
 
 // Only a lost unit makes this possible: submit() has refused what never fitted.

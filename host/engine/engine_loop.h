@@ -6,10 +6,11 @@
 // taken by the caller, so that whoever hears of the end of a request finds its pages free already.
 // A unit that was lost: its pages and prefixes are forgotten, the sequences with pages there give
 // up all their pages and go to the head of the queue, and the interrupted step counts for nobody:
-// no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, the
-// fallback is made; when that fails too, or the compute unit does, every request, then and later,
-// ends with kError. Logits that cannot be sampled end only their own request. Threads: one at a
-// time. Errors: none escape step().
+// no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, or those
+// that do are too small for what an accepted request may become, the fallback is made. When that
+// fails, the limits of requests are lowered to what is left; when nothing is, or the compute unit
+// fails, every request, then and later, ends with kError. Logits that cannot be sampled end only
+// their own request. Threads: one at a time. Errors: none escape step().
 #pragma once
 
 #include <deque>
@@ -66,7 +67,8 @@ class EngineLoop {
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
   void handle_lost(const std::vector<int>& units);
-  bool replace_units();
+  void keep_promises();
+  std::string add_fallback();
   void update_limit();
   void refuse_what_cannot_fit();
   void fail_all(const std::string& message);

@@ -9,7 +9,9 @@
 // engine's only. Errors: the constructor throws Error when the request is not valid.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,6 +39,11 @@ class Sequence {
   std::span<const TokenId> tokens() const { return tokens_; }
   int num_tokens() const { return static_cast<int>(tokens_.size()); }
   int num_prompt_tokens() const { return num_prompt_tokens_; }
+  // What prompt + output may come to.
+  int most_tokens() const {
+    return static_cast<int>(
+        std::min<std::int64_t>(limit_, std::int64_t{num_prompt_tokens_} + request_.max_tokens));
+  }
   int num_generated() const { return num_tokens() - num_prompt_tokens_; }
   bool wants_prompt_logprobs() const { return request_.prompt_logprobs; }
   bool may_use_prefix_cache() const { return !request_.prompt_logprobs; }

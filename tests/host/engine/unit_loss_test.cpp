@@ -21,6 +21,7 @@ TEST_F(UnitLoss, FailsEveryRequestWhenNoUnitLivesAndThereIsNoFallback) {
   std::vector<NamedUnit> units;
   units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
   auto engine = rig_.engine(std::move(units), {});
+  EXPECT_FALSE(engine->status().broken);
   const auto answers =
       run_all(*engine, {greedy(rig_.prompt(4, 1), 50), greedy(rig_.prompt(5, 2), 50)});
   for (const Answer& answer : answers) {
@@ -28,11 +29,12 @@ TEST_F(UnitLoss, FailsEveryRequestWhenNoUnitLivesAndThereIsNoFallback) {
     EXPECT_THAT(answer.last.error, HasSubstr("lost"));
     EXPECT_FALSE(answer.tokens.empty()) << "what was generated before was delivered";
   }
+  EXPECT_TRUE(engine->status().broken);
   const Answer later = run_all(*engine, {greedy(rig_.prompt(4, 1), 5)}).front();
   EXPECT_EQ(later.finish, FinishReason::kError);
 }
 
-TEST_F(UnitLoss, FailsARequestThatNoLongerFitsAfterALoss) {
+TEST_F(UnitLoss, FailsARequestThatNoLongerFitsAfterALossWithoutAFallback) {
   std::vector<NamedUnit> units;
   units.push_back(rig_.cpu_unit(2));
   units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = 20}));
@@ -43,6 +45,61 @@ TEST_F(UnitLoss, FailsARequestThatNoLongerFitsAfterALoss) {
   EXPECT_THAT(answer.last.error, HasSubstr("32"));
   EXPECT_EQ(engine->max_request_tokens(), 32);
   EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 60)}).front().tokens.size(), 28u);
+}
+
+TEST_F(UnitLoss, MakesTheFallbackWhenWhatIsLeftIsTooSmallForAnAcceptedRequest) {
+  EngineOptions options;
+  options.max_running = 2;
+  const std::vector<Request> requests = {greedy(rig_.prompt(60, 1), 60),
+                                         greedy(rig_.prompt(20, 2), 100),
+                                         greedy(rig_.prompt(40, 3), 110)};  // the third waits
+  auto plain = rig_.engine(rig_.cpu_units({64}), options);
+  const auto expected = run_all(*plain, requests);
+  for (const std::uint64_t lose_after : {0, 6, 20, 100}) {
+    SCOPED_TRACE(lose_after);
+    std::vector<NamedUnit> units;
+    units.push_back(rig_.cpu_unit(2));
+    units.push_back(rig_.naive_unit("mortal", {.num_pages = 8, .lose_after = lose_after}));
+    int calls = 0;
+    auto engine = rig_.engine(std::move(units), options, [&] {
+      ++calls;
+      return rig_.cpu_unit(8);
+    });
+    const auto answers = run_all(*engine, requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(answers[i].finish, FinishReason::kLength) << answers[i].last.error;
+      EXPECT_EQ(answers[i].tokens, expected[i].tokens) << "request " << i;
+    }
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(engine->max_request_tokens(), 160);
+  }
+}
+
+TEST_F(UnitLoss, MakesNoFallbackWhileWhatIsLeftSuffices) {
+  std::vector<NamedUnit> units = rig_.cpu_units({8});
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 64, .lose_after = 1}));
+  int calls = 0;
+  auto engine = rig_.engine(std::move(units), {.placement = Placement::kPages}, [&] {
+    ++calls;
+    return rig_.cpu_unit(8);
+  });
+  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(60, 1), 60)}).front().tokens.size(), 60u);
+  EXPECT_FALSE(engine->status().units[1].alive);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST_F(UnitLoss, GoesOnWithWhatIsLeftWhenTheFallbackCannotBeMade) {
+  std::vector<NamedUnit> units = rig_.cpu_units({4});
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 64, .lose_after = 1}));
+  EngineOptions options;
+  options.placement = Placement::kPages;
+  auto engine = rig_.engine(std::move(units), options, []() -> NamedUnit {
+    throw Error("cpu", "not enough memory for pages");
+  });
+  const Answer answer = run_all(*engine, {greedy(rig_.prompt(40, 1), 60)}).front();
+  EXPECT_EQ(answer.finish, FinishReason::kLength) << answer.last.error;
+  EXPECT_EQ(answer.tokens.size(), 24u);
+  EXPECT_FALSE(engine->status().broken);
 }
 
 TEST_F(UnitLoss, FailsRequestsWhenTheFallbackCannotBeMade) {
