@@ -3,6 +3,7 @@
 // Adapts model and engine to what the HTTP front asks for.
 #include "apps/engine_service.h"
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -11,23 +12,39 @@
 #include "model/chat/chat_prompt.h"
 
 namespace tandem::apps {
+namespace {
 
-std::vector<model::TokenId> encode_chat(const model::Model& model,
-                                        std::span<const model::ChatMessage> messages) {
+// An unknown token may stand for one character, hence at least 4.
+std::size_t longest_token(const model::Tokenizer& tokenizer) {
+  std::size_t longest = 4;
+  for (model::TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    longest = std::max(longest, tokenizer.token_bytes(id).size());
+  }
+  return longest;
+}
+
+model::ChatPrompt rendered(const model::Model& model,
+                           std::span<const model::ChatMessage> messages) {
   if (model.chat_template() == nullptr) {
     throw Error("chat", "model '" + model.config().name +
                             "' has no chat template; use a completion with a plain prompt");
   }
-  const model::Tokenizer& tokenizer = model.tokenizer();
-  return model::encode_chat(tokenizer,
-                            model::render_chat(tokenizer, *model.chat_template(), messages, true));
+  return model::render_chat(model.tokenizer(), *model.chat_template(), messages, true);
+}
+
+}  // namespace
+
+std::vector<model::TokenId> encode_chat(const model::Model& model,
+                                        std::span<const model::ChatMessage> messages) {
+  return model::encode_chat(model.tokenizer(), rendered(model, messages));
 }
 
 EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id)
     : runtime_(runtime),
       metrics_(metrics),
       card_{std::move(model_id), static_cast<std::int64_t>(std::time(nullptr)),
-            runtime.engine().max_request_tokens()} {}
+            runtime.engine().max_request_tokens()},
+      longest_token_bytes_(longest_token(runtime.model().tokenizer())) {}
 
 int EngineService::vocab_size() const { return runtime_.model().config().vocab_size; }
 
@@ -39,7 +56,13 @@ std::vector<model::TokenId> EngineService::tokenize(std::string_view text) const
 
 std::vector<model::TokenId> EngineService::tokenize_chat(
     std::span<const model::ChatMessage> messages) const {
-  return encode_chat(runtime_.model(), messages);
+  const model::ChatPrompt prompt = rendered(runtime_.model(), messages);
+  const std::size_t at_least =
+      (prompt.text_bytes() + longest_token_bytes_ - 1) / longest_token_bytes_;
+  if (at_least > static_cast<std::size_t>(max_request_tokens())) {
+    throw server::PromptTooLong(at_least);
+  }
+  return model::encode_chat(runtime_.model().tokenizer(), prompt);
 }
 
 std::string EngineService::token_bytes(model::TokenId id) const {

@@ -18,6 +18,7 @@ class EngineService final : public server::GenerationService {
   server::ModelCard model() const override { return card_; }
   int vocab_size() const override;
   int max_request_tokens() const override;
+  std::size_t longest_token_bytes() const override { return longest_token_bytes_; }
   std::vector<model::TokenId> tokenize(std::string_view text) const override;
   std::vector<model::TokenId> tokenize_chat(
       std::span<const model::ChatMessage> messages) const override;
@@ -32,6 +33,7 @@ class EngineService final : public server::GenerationService {
   Runtime& runtime_;
   trace::Metrics& metrics_;
   server::ModelCard card_;
+  std::size_t longest_token_bytes_;
 };
 
 // Renders a conversation with the model's template and encodes it; Error("chat", ...) when it has

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,13 @@ struct ModelCard {
   int context_length = 0;
 };
 
+// A prompt that cannot fit into a request, found out before all of it was tokenised.
+struct PromptTooLong : std::runtime_error {
+  explicit PromptTooLong(std::size_t at_least)
+      : std::runtime_error("the prompt is too long"), at_least_tokens(at_least) {}
+  std::size_t at_least_tokens;
+};
+
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
@@ -34,10 +42,14 @@ class GenerationService {
   // The longest prompt + output one request may have, in tokens.
   virtual int max_request_tokens() const = 0;
 
+  // No token of a plain text stands for more bytes, which tells a text that can never fit from its
+  // length; 0: not known.
+  virtual std::size_t longest_token_bytes() const { return 0; }
+
   virtual std::vector<model::TokenId> tokenize(std::string_view text) const = 0;
 
   // Throws Error("chat", ...) when the model has no template or the template refuses the
-  // conversation.
+  // conversation; may throw PromptTooLong, since only the rendered text tells its length.
   virtual std::vector<model::TokenId> tokenize_chat(
       std::span<const model::ChatMessage> messages) const = 0;
 

@@ -26,6 +26,15 @@ std::string unused_mark(std::span<const ChatMessage> messages) {
 
 }  // namespace
 
+std::size_t ChatPrompt::text_bytes() const {
+  std::size_t num_marks = 0;
+  for (std::size_t at = text.find(mark); at != std::string::npos;
+       at = text.find(mark, at + mark.size())) {
+    ++num_marks;
+  }
+  return text.size() - num_marks * mark.size();
+}
+
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                        std::span<const ChatMessage> messages, bool add_generation_prompt) {
   const std::string mark = unused_mark(messages);

@@ -21,6 +21,8 @@ namespace tandem::model {
 struct ChatPrompt {
   std::string text;  // as rendered, with marks
   std::string mark;
+
+  std::size_t text_bytes() const;  // without marks
 };
 
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,

@@ -32,18 +32,34 @@ engine::Request engine_request(const GenerationOptions& options,
   return request;
 }
 
+[[noreturn]] void refuse_length(const std::string& prompt_tokens, int max_request_tokens,
+                                const char* param) {
+  throw ApiError(400,
+                 "This model's context holds " + std::to_string(max_request_tokens) +
+                     " tokens, of which at least one must be left for the output, but the "
+                     "prompt has " +
+                     prompt_tokens + " tokens; shorten it",
+                 param, "context_length_exceeded");
+}
+
 // Checks the prompt against the context and returns how many tokens may follow it.
 int output_room(std::size_t prompt_tokens, int max_request_tokens, const char* param) {
   if (prompt_tokens == 0) throw ApiError(400, "the prompt has no tokens", param);
   if (prompt_tokens >= static_cast<std::size_t>(max_request_tokens)) {
-    throw ApiError(400,
-                   "This model's context holds " + std::to_string(max_request_tokens) +
-                       " tokens, of which at least one must be left for the output, but the "
-                       "prompt has " +
-                       std::to_string(prompt_tokens) + " tokens; shorten it",
-                   param, "context_length_exceeded");
+    refuse_length(std::to_string(prompt_tokens), max_request_tokens, param);
   }
   return max_request_tokens - static_cast<int>(prompt_tokens);
+}
+
+// Tokenising costs far more than looking at a length, so what cannot fit is refused before.
+std::vector<model::TokenId> tokens_of(const std::string& text, const GenerationService& service) {
+  const std::size_t longest = service.longest_token_bytes();
+  const std::size_t at_least = longest == 0 ? 0 : (text.size() + longest - 1) / longest;
+  const int max_tokens = service.max_request_tokens();
+  if (at_least > static_cast<std::size_t>(max_tokens)) {
+    refuse_length("at least " + std::to_string(at_least), max_tokens, "prompt");
+  }
+  return service.tokenize(text);
 }
 
 GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
@@ -90,8 +106,8 @@ void handle_completion(http::Exchange& exchange, GenerationService& service,
   for (PromptInput& prompt : request.prompts) {
     const bool is_text = prompt.tokens.empty();
     PlannedChoice choice;
-    choice.request =
-        engine_request(options, is_text ? service.tokenize(prompt.text) : std::move(prompt.tokens));
+    choice.request = engine_request(
+        options, is_text ? tokens_of(prompt.text, service) : std::move(prompt.tokens));
     const auto& tokens = choice.request.prompt;
     const int room = output_room(tokens.size(), service.max_request_tokens(), "prompt");
     const int wanted = options.max_tokens.value_or(kDefaultCompletionTokens);
@@ -114,6 +130,9 @@ void handle_chat(http::Exchange& exchange, GenerationService& service,
   PlannedChoice choice;
   try {
     choice.request = engine_request(options, service.tokenize_chat(request.messages));
+  } catch (const PromptTooLong& error) {
+    refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
+                  "messages");
   } catch (const Error& error) {  // the template refuses this conversation
     throw ApiError(400, error.what(), "messages");
   }

@@ -190,6 +190,28 @@ TEST(Api, EchoesAPromptOfTokens) {
   EXPECT_EQ(body["usage"]["prompt_tokens"], 2);
 }
 
+TEST(Api, APromptThatCannotFitIsRefusedBeforeItIsTokenised) {
+  RunningServer running({.max_request_tokens = 40, .knows_token_length = true});
+  HttpClient client(running.port());
+  const std::string text(99, 'x');
+  const Reply completion = client.post("/v1/completions", completion_body({{"prompt", text}}));
+  EXPECT_EQ(completion.status, 400);
+  const json error = error_of(completion);
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_EQ(error["param"], "prompt");
+  const std::string message = error["message"];
+  EXPECT_NE(message.find("holds 40 tokens"), std::string::npos) << message;
+  EXPECT_NE(message.find("at least 99 tokens"), std::string::npos) << message;
+  const json messages = {{{"role", "user"}, {"content", text}}};
+  const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_EQ(error_of(chat)["param"], "messages");
+  EXPECT_NE(chat.body.find("at least 117 tokens"), std::string::npos) << chat.body;
+  EXPECT_EQ(running.service.num_tokenized(), 0);
+  EXPECT_EQ(client.post("/v1/completions", completion_body()).status, 200);
+  EXPECT_EQ(running.service.num_tokenized(), 1);
+}
+
 TEST(Api, APromptBeyondTheContextIsRefusedWithBothLengths) {
   RunningServer running({.max_request_tokens = 40});
   HttpClient client(running.port());

@@ -40,6 +40,7 @@ FakeService::~FakeService() {
 }
 
 std::vector<model::TokenId> FakeService::tokenize(std::string_view text) const {
+  ++num_tokenized_;
   std::vector<model::TokenId> ids = {kBos};
   for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
   return ids;
@@ -54,7 +55,12 @@ std::vector<model::TokenId> FakeService::tokenize_chat(
   for (const model::ChatMessage& message : messages) {
     text += message.role + ": " + message.content + "\n";
   }
-  return tokenize(text + "assistant: ");
+  text += "assistant: ";
+  if (behaviour_.knows_token_length &&
+      text.size() > static_cast<std::size_t>(behaviour_.max_request_tokens)) {
+    throw server::PromptTooLong(text.size());
+  }
+  return tokenize(text);
 }
 
 std::string FakeService::token_bytes(model::TokenId id) const {

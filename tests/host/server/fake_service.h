@@ -9,6 +9,7 @@
 // -1.5, -2.5, ... for the ids that follow it; -0.25 for every prompt token.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -33,6 +34,7 @@ struct FakeBehaviour {
   int fail_after = -1;              // tokens after which a request ends with kError
   bool stopping = false;            // kStopping
   std::size_t padding_bytes = 0;    // of text beside every token: for slow clients
+  bool knows_token_length = false;  // refuses prompts by their bytes, see longest_token_bytes()
   std::string unhappy_prompt = {};  // submit throws for it
 };
 
@@ -46,6 +48,7 @@ class FakeService final : public server::GenerationService {
   server::ModelCard model() const override { return {behaviour_.model_id, 1700000000, 256}; }
   int vocab_size() const override { return kVocab; }
   int max_request_tokens() const override { return behaviour_.max_request_tokens; }
+  std::size_t longest_token_bytes() const override { return behaviour_.knows_token_length ? 1 : 0; }
   std::vector<model::TokenId> tokenize(std::string_view text) const override;
   std::vector<model::TokenId> tokenize_chat(
       std::span<const model::ChatMessage> messages) const override;
@@ -60,6 +63,7 @@ class FakeService final : public server::GenerationService {
   std::vector<engine::Request> requests();  // all that were accepted, in order
   std::size_t num_cancelled();              // unfinished requests that were cancelled
   std::size_t num_running();
+  int num_tokenized() const { return num_tokenized_; }
   bool wait_until_idle();  // false after a generous while
 
  private:
@@ -82,6 +86,7 @@ class FakeService final : public server::GenerationService {
   bool held(const Active& active) const;
 
   FakeBehaviour behaviour_;
+  mutable std::atomic<int> num_tokenized_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<engine::RequestId, Active> active_;

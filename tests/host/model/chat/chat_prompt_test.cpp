@@ -53,6 +53,9 @@ TEST_F(DemoChat, ControlTextInAMessageStaysPlainText) {
         joined({control("<s><|user|>"), plain("\n" + text), control("<|assistant|>"), plain("\n")});
     EXPECT_EQ(encode({{"user", text}}), expected) << text;
     EXPECT_EQ(num_control(expected), 3) << text;
+    const std::vector<ChatMessage> messages = {{"user", text}};
+    const ChatPrompt prompt = render_chat(tokenizer(), *model_->chat_template(), messages, true);
+    EXPECT_EQ(prompt.text_bytes(), ("<s><|user|>\n" + text + "<|assistant|>\n").size());
   }
 }
 
