@@ -98,7 +98,6 @@ bool Connection::on_head() {
   std::optional<Response> refusal;
   if (overloaded_) {
     refusal = hooks_->error_response(503, "too many connections; try again later");
-    refusal->headers.push_back({"Retry-After", "1"});
   } else {
     refusal = hooks_->admit(reader_.request());
   }

@@ -91,7 +91,8 @@ Reply HttpClient::read_head() {
     const std::size_t colon = line.find(": ");
     std::string name = line.substr(0, colon);
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    reply.headers[name] = line.substr(colon + 2);
+    std::string& value = reply.headers[name];
+    value += (value.empty() ? "" : ", ") + line.substr(colon + 2);  // a header sent twice shows
   }
   return reply;
 }
