@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accepts on a strand of its own. Running out of file descriptors pauses accepting for a moment
-// instead of ending it.
+// Every listening socket accepts on a strand of its own. Running out of file descriptors pauses
+// accepting for a moment instead of ending it.
 #include "server/http/listener.h"
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <condition_variable>
@@ -74,25 +76,78 @@ class ConnectionSet {
 namespace {
 constexpr std::size_t kTurnedAway = 64;  // connections at a time that are told 503
 constexpr auto kAcceptRetry = std::chrono::milliseconds(100);
+constexpr int kPortTries = 20;  // a port free on one address may be taken on the next
+
+bool is_absent(const boost::system::error_code& error) {
+  return error == asio::error::address_family_not_supported ||
+         error == boost::system::errc::address_not_available;
+}
+
+// One attempt at listen_on_all().
+std::vector<tcp::acceptor> listen_once(asio::io_context& io, std::vector<tcp::endpoint> endpoints) {
+  std::vector<tcp::acceptor> acceptors;
+  std::uint16_t port = endpoints.front().port();
+  for (tcp::endpoint endpoint : endpoints) {
+    endpoint.port(port);
+    tcp::acceptor acceptor(asio::make_strand(io));
+    try {
+      acceptor.open(endpoint.protocol());
+      acceptor.set_option(tcp::acceptor::reuse_address(true));
+      if (endpoints.size() > 1 && endpoint.protocol() == tcp::v6()) {
+        acceptor.set_option(asio::ip::v6_only(true));  // or [::] would take 0.0.0.0 as well
+      }
+      acceptor.bind(endpoint);
+      acceptor.listen();
+    } catch (const boost::system::system_error& error) {
+      const bool is_last_hope =
+          acceptors.empty() && endpoint.address() == endpoints.back().address();
+      if (!is_absent(error.code()) || is_last_hope) throw;
+      spdlog::warn("[server] not listening on {}: {}", endpoint.address().to_string(),
+                   error.code().message());
+      continue;
+    }
+    port = acceptor.local_endpoint().port();
+    acceptors.push_back(std::move(acceptor));
+  }
+  return acceptors;
+}
 }  // namespace
+
+std::vector<tcp::acceptor> listen_on_all(asio::io_context& io,
+                                         std::vector<tcp::endpoint> endpoints) {
+  std::vector<tcp::endpoint> distinct;
+  for (const tcp::endpoint& endpoint : endpoints) {
+    if (std::find(distinct.begin(), distinct.end(), endpoint) == distinct.end()) {
+      distinct.push_back(endpoint);
+    }
+  }
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return listen_once(io, distinct);
+    } catch (const boost::system::system_error& error) {
+      const bool may_choose = distinct.front().port() == 0 && distinct.size() > 1;
+      if (error.code() != asio::error::address_in_use || !may_choose || attempt == kPortTries) {
+        throw;
+      }
+    }
+  }
+}
 
 Listener::Listener(asio::io_context& io, const std::string& host, std::uint16_t port,
                    std::shared_ptr<const Hooks> hooks, std::shared_ptr<PostGate> gate)
     : io_(io),
-      acceptor_(asio::make_strand(io)),
-      retry_timer_(acceptor_.get_executor()),
       hooks_(std::move(hooks)),
       gate_(std::move(gate)),
       connections_(std::make_shared<ConnectionSet>()) {
   try {
     const auto found = tcp::resolver(io).resolve(
         host, std::to_string(port), tcp::resolver::passive | tcp::resolver::numeric_service);
-    const tcp::endpoint endpoint = *found.begin();
-    acceptor_.open(endpoint.protocol());
-    acceptor_.set_option(tcp::acceptor::reuse_address(true));
-    acceptor_.bind(endpoint);
-    acceptor_.listen();
-    port_ = acceptor_.local_endpoint().port();
+    std::vector<tcp::endpoint> endpoints;
+    for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+    for (tcp::acceptor& acceptor : listen_on_all(io, std::move(endpoints))) {
+      sockets_.emplace_back(std::move(acceptor));
+    }
+    port_ = sockets_.front().acceptor.local_endpoint().port();
   } catch (const boost::system::system_error& error) {
     throw Error("server", "cannot listen on " + host + " port " + std::to_string(port) + ": " +
                               error.code().message() + "; choose another host or port");
@@ -100,33 +155,39 @@ Listener::Listener(asio::io_context& io, const std::string& host, std::uint16_t 
 }
 
 void Listener::start() {
-  asio::post(acceptor_.get_executor(), [self = shared_from_this()] { self->accept(); });
+  for (Socket& on : sockets_) {
+    asio::post(on.acceptor.get_executor(), [self = shared_from_this(), &on] { self->accept(on); });
+  }
 }
 
 void Listener::stop_accepting() {
-  asio::post(acceptor_.get_executor(), [self = shared_from_this()] {
-    boost::system::error_code ignored;
-    self->acceptor_.close(ignored);
-    self->retry_timer_.cancel();
-  });
+  for (Socket& on : sockets_) {
+    asio::post(on.acceptor.get_executor(), [self = shared_from_this(), &on] {
+      boost::system::error_code ignored;
+      on.acceptor.close(ignored);
+      on.retry_timer.cancel();
+    });
+  }
 }
 
-void Listener::accept() {
-  acceptor_.async_accept(asio::make_strand(io_),
-                         [self = shared_from_this()](const boost::system::error_code& error,
-                                                     Connection::Socket socket) {
-                           self->on_accept(error, std::move(socket));
-                         });
+void Listener::accept(Socket& on) {
+  on.acceptor.async_accept(asio::make_strand(io_),
+                           [self = shared_from_this(), &on](const boost::system::error_code& error,
+                                                            Connection::Socket socket) {
+                             self->on_accept(on, error, std::move(socket));
+                           });
 }
 
-void Listener::on_accept(const boost::system::error_code& error, Connection::Socket socket) {
-  if (!acceptor_.is_open()) return;
+void Listener::on_accept(Socket& on, const boost::system::error_code& error,
+                         Connection::Socket socket) {
+  if (!on.acceptor.is_open()) return;
   if (error) {
     spdlog::warn("[server] accept: {}; trying again", error.message());
-    retry_timer_.expires_after(kAcceptRetry);
-    retry_timer_.async_wait([self = shared_from_this()](const boost::system::error_code& waited) {
-      if (!waited && self->acceptor_.is_open()) self->accept();
-    });
+    on.retry_timer.expires_after(kAcceptRetry);
+    on.retry_timer.async_wait(
+        [self = shared_from_this(), &on](const boost::system::error_code& waited) {
+          if (!waited && on.acceptor.is_open()) self->accept(on);
+        });
     return;
   }
   const std::size_t open = connections_->size();
@@ -138,7 +199,7 @@ void Listener::on_accept(const boost::system::error_code& error, Connection::Soc
     connections_->add(id, connection);
     connection->start();
   }
-  accept();
+  accept(on);
 }
 
 void Listener::drain_connections() {

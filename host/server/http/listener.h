@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listener: the listening socket and the connections it accepted.
+// Listener: the listening sockets, one per address of the host, and the connections they accepted.
 //
 // Beyond max_connections a client is told 503; far beyond, its connection is closed at once.
 // Threads: all calls from one controlling thread; the io_context may run on any number.
@@ -10,8 +10,11 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/deadline.h"
 #include "server/http/connection.h"
@@ -21,9 +24,16 @@ namespace tandem::server::http {
 
 class ConnectionSet;
 
+// Sockets that listen on every endpoint, each on a strand of its own and all on one port, the first
+// endpoint's; where that is 0, any port that is free on all. An address this machine does not have
+// is left out as long as another works. Throws boost::system::system_error.
+std::vector<boost::asio::ip::tcp::acceptor> listen_on_all(
+    boost::asio::io_context& io, std::vector<boost::asio::ip::tcp::endpoint> endpoints);
+
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  // Binds and listens; port 0 takes any free one. Throws Error("server", ...) naming host and port.
+  // Binds and listens on every address of `host`; port 0 takes any free one. Throws Error("server",
+  // ...) naming host and port.
   Listener(boost::asio::io_context& io, const std::string& host, std::uint16_t port,
            std::shared_ptr<const Hooks> hooks, std::shared_ptr<PostGate> gate);
 
@@ -36,12 +46,18 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool wait_until_empty(Deadline deadline);  // false when the deadline passed first
 
  private:
-  void accept();
-  void on_accept(const boost::system::error_code& error, Connection::Socket socket);
+  struct Socket {
+    explicit Socket(boost::asio::ip::tcp::acceptor listening)
+        : acceptor(std::move(listening)), retry_timer(acceptor.get_executor()) {}
+    boost::asio::ip::tcp::acceptor acceptor;
+    boost::asio::steady_timer retry_timer;
+  };
+
+  void accept(Socket& on);
+  void on_accept(Socket& on, const boost::system::error_code& error, Connection::Socket socket);
 
   boost::asio::io_context& io_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  boost::asio::steady_timer retry_timer_;
+  std::deque<Socket> sockets_;  // each is touched on its own strand only
   std::shared_ptr<const Hooks> hooks_;
   std::shared_ptr<PostGate> gate_;
   std::shared_ptr<ConnectionSet> connections_;
