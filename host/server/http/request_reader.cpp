@@ -4,9 +4,12 @@
 // Host in 1.1, no expectation but 100-continue, a bound on chunk extensions and trailers.
 #include "server/http/request_reader.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <cstdint>
+#include <limits>
 
 #include "server/http/wire.h"
 
@@ -15,7 +18,8 @@ namespace beast = boost::beast;
 
 struct RequestReader::Parser {
   explicit Parser(const Limits& limits) {
-    parser.header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
+    constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();  // Beast's type
+    parser.header_limit(static_cast<std::uint32_t>(std::min(limits.max_header_bytes, kMost)));
     parser.body_limit(limits.max_body_bytes);
     parser.eager(false);
   }

@@ -50,6 +50,12 @@ const std::string kChunked =
     "POST /v1/%61?x=1 HTTP/1.1\r\nHost: h\r\nX-Mixed: Value \r\nTransfer-Encoding: chunked\r\n\r\n"
     "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: t\r\n\r\n";
 
+TEST(RequestReader, AHeaderLimitBeyond32BitsIsNoLimitOfZero) {
+  Limits limits;
+  limits.max_header_bytes = std::size_t{4} << 30;
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: h\r\n\r\n", limits), 0);
+}
+
 TEST(RequestReader, ReadsTheSameInPiecesOfAnySize) {
   const std::string next = "GET / HTTP/1.1\r\n";
   for (std::size_t step = 1; step < kChunked.size() + 5; ++step) {
