@@ -58,6 +58,22 @@ TEST(JsonDocument, RefusesWhatIsNotOneObject) {
   }
 }
 
+TEST(JsonDocument, SaysWhereTheTextIsWrongInItsOwnWords) {
+  const auto message = [](std::string_view text) -> std::string {
+    try {
+      parse_document(text);
+    } catch (const ApiError& error) {
+      return error.what();
+    }
+    return {};
+  };
+  const std::string wrong = "the body is not valid JSON: unexpected input at byte ";
+  EXPECT_EQ(message("{a:1}"), wrong + "2");
+  EXPECT_EQ(message("{\n\"a\": ?}"), wrong + "8");
+  EXPECT_EQ(message("{\"a\":1"), wrong + "7");
+  EXPECT_EQ(message("{\"a\":1e999}").rfind(wrong, 0), 0u);
+}
+
 TEST(JsonDocument, RefusesInvalidUtf8) {
   for (const char* bytes : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
     EXPECT_TRUE(refused(std::string("{\"a\":\"") + bytes + "\"}"));
