@@ -191,6 +191,21 @@ TEST(Http, ConnectionsBeyondTheLimitAreTold503) {
   EXPECT_TRUE(eventually([&] { return HttpClient(running.port()).get("/health").status == 200; }));
 }
 
+TEST(Http, AnswersEveryOneOfAThousandConnections) {
+  for (const int io_threads : {1, 2}) {
+    RunningServer running(
+        {}, options_with([&](ServerOptions& options) { options.num_io_threads = io_threads; }));
+    int answered = 0;
+    for (int i = 0; i < 1000; ++i) {
+      HttpClient client(running.port());
+      const Reply reply = i % 2 == 0 ? client.get("/health")
+                                     : client.post("/v1/completions", test::completion_body());
+      if (reply.status == 200) ++answered;
+    }
+    EXPECT_EQ(answered, 1000) << io_threads << " io threads";
+  }
+}
+
 TEST(Http, ServesFiftyClientsAtOnce) {
   RunningServer running;
   std::vector<std::thread> threads;
