@@ -310,6 +310,10 @@ std::string EngineLoop::add_fallback() {
     NamedUnit unit = make();
     if (!unit.unit) throw Error("engine", "no fallback unit");
     check_unit(unit);
+    // Metrics and listings tell units by their id, and a lost unit keeps its own.
+    while (std::ranges::find(units_, unit.id, &NamedUnit::id) != units_.end()) {
+      unit.id += ":fallback";
+    }
     add_unit(std::move(unit));
   } catch (const std::exception& error) {
     return std::string(": ") + error.what();

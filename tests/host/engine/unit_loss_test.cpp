@@ -102,6 +102,25 @@ TEST_F(UnitLoss, GoesOnWithWhatIsLeftWhenTheFallbackCannotBeMade) {
   EXPECT_FALSE(engine->status().broken);
 }
 
+TEST_F(UnitLoss, GivesTheFallbackAnIdOfItsOwn) {
+  trace::Metrics metrics;
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("cpu", {.num_pages = 64, .lose_after = 20}));
+  auto engine = rig_.engine(
+      std::move(units), {}, [&] { return rig_.cpu_unit(64); }, &metrics);
+  run_all(*engine, {greedy(rig_.prompt(40, 1), 30)});
+  const EngineStatus status = engine->status();
+  ASSERT_EQ(status.units.size(), 2u);
+  EXPECT_EQ(status.units[0].id, "cpu");
+  EXPECT_EQ(status.units[1].id, "cpu:fallback");
+  for (const char* line :
+       {"tandem_unit_alive{unit=\"cpu\"} 0", "tandem_unit_alive{unit=\"cpu:fallback\"} 1",
+        "tandem_unit_kv_pages{state=\"total\",unit=\"cpu\"} 0",
+        "tandem_unit_kv_pages{state=\"total\",unit=\"cpu:fallback\"} 64"}) {
+    EXPECT_THAT(metrics.text(), HasSubstr(line));
+  }
+}
+
 TEST_F(UnitLoss, FailsRequestsWhenTheFallbackCannotBeMade) {
   std::vector<NamedUnit> units;
   units.push_back(rig_.naive_unit("mortal", {.num_pages = 128, .lose_after = 20}));
