@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine against golden values of real models: greedy tokens for F32 and F16, perplexity and
-// token log-probabilities for quantised files.
-#include <gtest/gtest.h>
+// The engine against golden values of real models: greedy tokens (for quantised files while the
+// best two logits are further apart than engines differ), the log-probability of every token of the
+// reference, whatever the engine itself would have chosen, and perplexity.
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "host/engine/engine_rig.h"
 #include "host/model/shared_models.h"
@@ -54,6 +56,28 @@ TEST_P(GoldenEngine, GeneratesTheGreedyTokensOfTheReference) {
       ASSERT_EQ(answer.tokens[i], expected[i]) << "token " << i << ", gap " << gaps[i];
       EXPECT_NEAR(answer.logprobs[i], logprobs[i], tolerance) << "token " << i;
     }
+  }
+}
+
+TEST_P(GoldenEngine, ScoresEveryTokenOfTheReferenceAsItDoes) {
+  TANDEM_REQUIRE_FILE(path());
+  EngineRig rig(path());
+  auto engine = rig.engine(rig.cpu_units({64}), {});
+  const json model = golden(GetParam());
+  ASSERT_EQ(model["prompts"].size(), 3u);
+  for (const auto& prompt : model["prompts"]) {
+    const auto expected = prompt["logprob"].get<std::vector<float>>();
+    const auto output = prompt["out_ids"].get<std::vector<model::TokenId>>();
+    auto ids = prompt["prompt_ids"].get<std::vector<model::TokenId>>();
+    const std::size_t num_prompt = ids.size();
+    ids.insert(ids.end(), output.begin(), output.end());
+    Request request = greedy(ids, 0);
+    request.prompt_logprobs = true;
+    const Answer answer = run_all(*engine, {request}).front();
+    ASSERT_EQ(answer.prompt_logprobs.size(), ids.size() - 1);
+    ASSERT_EQ(expected.size(), 64u);
+    EXPECT_THAT(std::span(answer.prompt_logprobs).subspan(num_prompt - 1),
+                testing::Pointwise(testing::FloatNear(quantised() ? 0.35f : 0.02f), expected));
   }
 }
 
