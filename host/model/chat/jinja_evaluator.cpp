@@ -10,6 +10,13 @@ namespace tandem::model::jinja {
 namespace {
 
 constexpr std::uint64_t kMaxSteps = 20'000'000;
+constexpr int kMaxNesting = 250;
+constexpr std::intptr_t kMaxStack = 512 << 10;  // half of the smallest stack that is to suffice
+
+// Not the address of a variable: sanitizers may keep those elsewhere.
+std::uintptr_t stack_position() {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
 
 Value loop_variable(const List& items, std::size_t index) {
   const auto integer = [](std::size_t value) {
@@ -42,8 +49,16 @@ Evaluator::Evaluator(Entries globals) : globals_{nullptr, std::move(globals)}, b
   }
 }
 
+Evaluator::Nesting::Nesting(Evaluator& evaluator) : depth_(evaluator.nesting_) {
+  // Stacks grow downwards.
+  const auto used = static_cast<std::intptr_t>(evaluator.stack_base_ - stack_position());
+  if (depth_ >= kMaxNesting || used > kMaxStack) throw Failure("the template is nested too deep");
+  ++depth_;
+}
+
 std::string Evaluator::run(const std::vector<Statement>& program) {
   std::string out;
+  stack_base_ = stack_position();
   try {
     execute(program, globals_, out);
   } catch (const Failure& failure) {
@@ -64,7 +79,7 @@ Evaluator::Flow Evaluator::execute(const std::vector<Statement>& body, Scope& sc
 }
 
 Evaluator::Flow Evaluator::execute(const Statement& statement, Scope& scope, std::string& out) {
-  const Nesting nesting(nesting_);
+  const Nesting nesting(*this);
   switch (statement.kind) {
     case StatementKind::kText:
       append(out, statement.text);

@@ -8,6 +8,7 @@
 // raise_exception.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 
@@ -28,15 +29,11 @@ class Evaluator {
     Entries variables;
   };
   enum class Flow { kNormal, kBreak, kContinue };
-  // Bounds the recursion over expressions, statements and macros together, so that a stack of
-  // 1 MiB suffices, under sanitizers too.
+  // Bounds the recursion over expressions, statements and macros together, by its depth and by the
+  // stack it takes, which differs by an order of magnitude between builds.
   class Nesting {
    public:
-    static constexpr int kMax = 250;
-    explicit Nesting(int& depth) : depth_(depth) {
-      if (depth_ >= kMax) throw Failure("the template is nested too deep");
-      ++depth_;
-    }
+    explicit Nesting(Evaluator& evaluator);
     ~Nesting() { --depth_; }
     Nesting(const Nesting&) = delete;
     Nesting& operator=(const Nesting&) = delete;
@@ -79,7 +76,8 @@ class Evaluator {
   Budget budget_;
   Value block_text_;  // what the first filter of a set block takes
   int nesting_ = 0;
-  int line_ = 1;  // of what is being evaluated
+  std::uintptr_t stack_base_ = 0;  // of run()
+  int line_ = 1;                   // of what is being evaluated
 };
 
 // left symbol right, for + - ~ * / // % **.

@@ -49,7 +49,7 @@ Value formatted_now(const std::string& format) {
 }  // namespace
 
 Value Evaluator::evaluate(const Expression& expression, Scope& scope) {
-  const Nesting nesting(nesting_);
+  const Nesting nesting(*this);
   budget_.spend(1);
   line_ = expression.line;
   return evaluate_kind(expression, scope);
@@ -230,7 +230,7 @@ Value Evaluator::call_function(const Value& callee, const Arguments& arguments) 
 }
 
 Value Evaluator::call_macro(const Statement& macro, const Arguments& arguments) {
-  const Nesting nesting(nesting_);
+  const Nesting nesting(*this);
   const std::size_t num_parameters = macro.targets.size();
   if (arguments.positional.size() > num_parameters) {
     throw Failure("macro '" + macro.text + "' takes " + std::to_string(num_parameters) +
