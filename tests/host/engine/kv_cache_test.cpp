@@ -279,7 +279,9 @@ class RandomUse {
       cache_.publish(table, tokens, tokens.size());
       auto longer = tokens;
       longer.push_back(0);
-      if (has_news) ASSERT_EQ(cache_.probe(longer).num_blocks, full);
+      if (has_news) {
+        ASSERT_EQ(cache_.probe(longer).num_blocks, full);
+      }
     } else if (action == 2) {
       auto& [table, tokens] = live_[pick(live_.size())];
       if (cache_.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
