@@ -76,10 +76,8 @@ engine::SubmitResult EngineService::submit(engine::Request request, engine::Even
 void EngineService::cancel(engine::RequestId id) { runtime_.engine().cancel(id); }
 
 bool EngineService::healthy() const {
-  for (const engine::UnitStatus& unit : runtime_.engine().status().units) {
-    if (unit.alive) return true;
-  }
-  return false;
+  const engine::EngineStatus status = runtime_.engine().status();
+  return !status.broken && !status.draining;
 }
 
 std::string EngineService::metrics_text() const { return metrics_.text(); }
@@ -88,6 +86,8 @@ std::string EngineService::status_json() const {
   const engine::EngineStatus status = runtime_.engine().status();
   const nlohmann::json result = {
       {"model", card_.id},
+      {"broken", status.broken},
+      {"draining", status.draining},
       {"running", status.running},
       {"waiting", status.waiting},
       {"steps", status.steps},

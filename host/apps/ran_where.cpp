@@ -49,14 +49,14 @@ nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::str
 std::string ran_where_table(const engine::EngineStatus& status, const std::string& compute_id,
                             const model::ModelConfig& config) {
   std::string table =
-      fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>9}\n", "device", "role",
+      fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>9}\n", "device", "role",
                   "layers", "launches", "sent", "received", "read there", "time");
-  table += fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", compute_id,
+  table += fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", compute_id,
                        "compute", config.num_layers, status.compute.ops, "-", "-",
                        human_bytes(status.compute.weight_bytes_read), status.compute.busy_seconds);
   for (const engine::UnitStatus& unit : status.units) {
     table +=
-        fmt::format("{:<10} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", unit.id,
+        fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", unit.id,
                     unit.alive ? "attention" : "lost",
                     unit.stats.launches > 0 ? config.num_layers : 0, unit.stats.launches,
                     human_bytes(unit.stats.bytes_to_unit), human_bytes(unit.stats.bytes_from_unit),
