@@ -62,9 +62,14 @@ Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial ou
   team_.run(plan_.items.size(), [&](std::size_t item, std::size_t worker) {
     attend(batch, plan_.items[item], out, workers_[worker]);
   });
+  if (plan_.partial_rows > 0) {
+    team_.run(plan_.items.size(), [&](std::size_t item, std::size_t) {
+      const AttentionItem& first = plan_.items[item];
+      if (first.num_ranges > 1 && first.range == 0) merge(batch, first, out);
+    });
+  }
   std::uint64_t rows = 0, tiles = 0;
   for (const AttentionItem& item : plan_.items) {
-    if (item.num_ranges > 1 && item.range == 0) merge(batch, item, out);
     rows += item.range == 0 ? item.rows() : 0;
     tiles += (item.token_end - item.token_begin + pool_.tile_tokens() - 1) / pool_.tile_tokens() *
              (item.head_end - item.head_begin);
@@ -173,11 +178,8 @@ void CpuAttentionUnit::attend_few(const AttentionBatch& batch, const AttentionIt
       tile += kMaxTiles;
     }
     const int num_next = tiles_of(batch, item, head, tile, next);
-    Prefetch fetch[kMaxTiles];
-    for (int i = 0; i < num_next; ++i) {
-      fetch[i] = {static_cast<const std::byte*>(next[i].k), pool_.tile_bytes()};
-    }
-    panel.attend(geometry_.kv_dtype, first_row, first_row + rows, tiles, count, fetch, num_next);
+    std::fill(next + num_next, next + kMaxTiles, KvTile{});
+    panel.attend(geometry_.kv_dtype, first_row, first_row + rows, tiles, count, next);
     std::copy_n(next, num_next, tiles);
     count = num_next;
   }
@@ -197,7 +199,7 @@ void CpuAttentionUnit::attend_many(const AttentionBatch& batch, const AttentionI
       expand_tile(geometry_.kv_dtype, tiles[i], pool_.stride(), k, k + matrix);
       tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
     }
-    worker.panel.attend(DType::kF32, 0, item.rows(), tiles, count, nullptr, 0);
+    worker.panel.attend(DType::kF32, 0, item.rows(), tiles, count, nullptr);
   }
 }
 

@@ -133,11 +133,11 @@ void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, co
     KvTile tiles[kMaxTiles];
     const std::size_t past = std::min<std::size_t>(kMaxTiles, item.tile - first);
     for (std::size_t i = 0; i < past; ++i) tiles[i] = tile(item.first_tile + first + i, kSlots);
-    panel.attend(DType::kF32, 0, rows, tiles, static_cast<int>(past), nullptr, 0);
+    panel.attend(DType::kF32, 0, rows, tiles, static_cast<int>(past), nullptr);
   }
   for (std::size_t token = 0; token < count; ++token) {
     const KvTile diagonal = tile(item.first_tile + item.tile, static_cast<int>(token) + 1);
-    panel.attend(DType::kF32, token * group, (token + 1) * group, &diagonal, 1, nullptr, 0);
+    panel.attend(DType::kF32, token * group, (token + 1) * group, &diagonal, 1, nullptr);
   }
   for (std::size_t row = 0; row < rows; ++row) {
     panel.finish(row, at.o + place(row) * dim, at.lse + place(row));

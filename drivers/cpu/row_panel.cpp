@@ -24,7 +24,7 @@ void RowPanel::set_query(std::size_t row, const float* q, float scale) {
 }
 
 void RowPanel::attend(DType type, std::size_t begin, std::size_t end, const KvTile* tiles,
-                      int num_tiles, const Prefetch* next, int num_next) {
+                      int num_tiles, const KvTile* next) {
   for (std::size_t row = begin; row < end; row += kMaxRows) {
     AttentionRows rows;
     rows.rows = static_cast<int>(std::min<std::size_t>(kMaxRows, end - row));
@@ -33,7 +33,7 @@ void RowPanel::attend(DType type, std::size_t begin, std::size_t end, const KvTi
     rows.peak = peak_.data() + row;
     rows.sum = sum_.data() + row * kTileTokens;
     rows.acc = acc_.data() + row * stride_;
-    attend_tiles(type, rows, tiles, num_tiles, next, row == begin ? num_next : 0);
+    attend_tiles(type, rows, tiles, num_tiles, row == begin ? next : nullptr);
   }
 }
 

@@ -20,7 +20,7 @@ class RowPanel {
 
   // Rows [begin, end) see the tiles, at most kMaxTiles.
   void attend(DType type, std::size_t begin, std::size_t end, const KvTile* tiles, int num_tiles,
-              const Prefetch* next, int num_next);
+              const KvTile* next);
 
   // A row that saw nothing gives O = 0, LSE = -inf.
   void finish(std::size_t row, float* o /* [head_dim] */, float* lse) const;

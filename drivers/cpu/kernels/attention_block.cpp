@@ -34,34 +34,25 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kSlack = 8.0f;
 constexpr std::size_t kLine = 64;
 
-// Walks over the places to prefetch, a cache line at a time and in order, which is what the
-// hardware's own prefetcher follows best.
-struct Fetcher {
-  const Prefetch* next;
-  int num_next;
-  const std::byte* at = nullptr;
-  const std::byte* end = nullptr;
+constexpr std::size_t kAhead = 2048;
 
-  HWY_INLINE void line() {
-    if (at == end) {
-      if (num_next == 0) return;
-      at = next->at;
-      end = at + next->bytes;
-      ++next;
-      --num_next;
-    }
-    __builtin_prefetch(at, 0, 3);
-    at += kLine;
-  }
-};
+// Before the values at `here + at` of this tile are used, and where a cache line begins: asks for
+// the same place of the next tile, and once more for a place a little ahead. The processor drops
+// requests while too many are under way, which happens whenever computing is faster than the
+// memory; the second one then comes in time. In a pool both follow the order of memory.
+template <typename T>
+HWY_INLINE void fetch(const T* here, const T* next, std::size_t at) {
+  if (next == nullptr || at * sizeof(T) % kLine != 0) return;
+  __builtin_prefetch(next + at, 0, 3);
+  __builtin_prefetch(here + at + kAhead / sizeof(T), 0, 3);
+}
 
 // Scores of kWide vectors of tokens at once: each q value is loaded once for all of them. Several
 // chains per row hide the latency of multiply-add behind few rows.
 template <int kRows, int kWide, typename T>
 HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const (&k)[kWide],
-                              Fetcher& fetcher, float* const (&score)[kWide]) {
+                              const T* const (&next)[kWide], float* const (&score)[kWide]) {
   constexpr int kChains = kRows * kWide >= 8 ? 1 : kRows * kWide >= 4 ? 2 : 4;
-  constexpr std::size_t kBytes = kWide * kLanes * sizeof(T);  // read per dimension
   Vec sums[kChains][kWide][kRows];
   for (auto& chain : sums) {
     for (auto& vector : chain) {
@@ -70,7 +61,7 @@ HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const (&k)[kWi
   }
   for (std::size_t d = 0; d < rows.stride; d += kChains) {
     for (int u = 0; u < kChains; ++u) {
-      for (std::size_t b = (d + u) * kBytes % kLine; b < kBytes; b += kLine) fetcher.line();
+      for (int w = 0; w < kWide; ++w) fetch(k[w], next[w], (d + u) * kTile);
       Vec keys[kWide];
       for (int w = 0; w < kWide; ++w) keys[w] = load_kv(k[w] + (d + u) * kTile);
       for (int r = 0; r < kRows; ++r) {
@@ -103,17 +94,23 @@ HWY_INLINE void finish_scores(const KvTile& tile, float* score) {
 
 template <int kRows, typename T>
 HWY_INLINE void score_tiles(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                            Fetcher& fetcher, float* score /* [kRows, kMaxTiles * 16] */) {
-  const auto keys = [&](std::size_t vector) HWY_ATTR {
-    return static_cast<const T*>(tiles[vector / kParts].k) + vector % kParts * kLanes;
-  };
+                            const KvTile* next, float* score /* [kRows, kMaxTiles * 16] */) {
+  const T* k[kMaxTiles * kParts];
+  const T* next_k[kMaxTiles * kParts];
+  float* scores[kMaxTiles * kParts];
   const std::size_t vectors = num_tiles * kParts;
+  for (std::size_t v = 0; v < vectors; ++v) {
+    k[v] = static_cast<const T*>(tiles[v / kParts].k) + v % kParts * kLanes;
+    const bool first = next != nullptr && v % kParts == 0;
+    next_k[v] = first ? static_cast<const T*>(next[v / kParts].k) : nullptr;
+    scores[v] = score + v * kLanes;
+  }
   std::size_t v = 0;
   for (; v + 2 <= vectors; v += 2) {
-    score_vectors<kRows, 2, T>(rows, {keys(v), keys(v + 1)}, fetcher,
-                               {score + v * kLanes, score + (v + 1) * kLanes});
+    score_vectors<kRows, 2, T>(rows, {k[v], k[v + 1]}, {next_k[v], next_k[v + 1]},
+                               {scores[v], scores[v + 1]});
   }
-  if (v < vectors) score_vectors<kRows, 1, T>(rows, {keys(v)}, fetcher, {score + v * kLanes});
+  if (v < vectors) score_vectors<kRows, 1, T>(rows, {k[v]}, {next_k[v]}, {scores[v]});
   for (int i = 0; i < num_tiles; ++i) finish_scores<kRows>(tiles[i], score + i * kTile);
 }
 
@@ -152,17 +149,20 @@ HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles
 
 template <int kRows, int kStrip, typename T>
 HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                          Fetcher& fetcher, std::size_t d, const float* weight) {
+                          const KvTile* next, std::size_t d, const float* weight) {
   const std::size_t width = v_width(rows.stride, d);
   Vec acc[kRows][kStrip];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kStrip; ++c) acc[r][c] = load(rows.acc + r * rows.stride + d + c * kLanes);
   }
   for (int i = 0; i < num_tiles; ++i) {
-    const T* v = static_cast<const T*>(tiles[i].v) + v_index(rows.stride, 0, d);
+    const std::size_t begin = v_index(rows.stride, 0, d);
+    const T* whole = static_cast<const T*>(tiles[i].v);
+    const T* v = whole + begin;
+    const T* next_v = next == nullptr ? nullptr : static_cast<const T*>(next[i].v);
     const float* w = weight + i * kTile;
     for (int t = 0; t < tiles[i].tokens; ++t, v += width) {
-      for (std::size_t c = 0; c < kStrip * kLanes; c += kLine / sizeof(T)) fetcher.line();
+      for (int c = 0; c < kStrip; ++c) fetch(whole, next_v, begin + t * width + c * kLanes);
       Vec value[kStrip];
       for (int c = 0; c < kStrip; ++c) value[c] = load_kv(v + c * kLanes);
       for (int r = 0; r < kRows; ++r) {
@@ -184,43 +184,42 @@ constexpr int kStripVectors = kRows >= 5   ? static_cast<int>(kRegisters) / 16
 
 template <int kRows, typename T>
 void attend_rows(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                 const Prefetch* next, int num_next) {
+                 const KvTile* next) {
   if (num_tiles <= 0) return;
-  Fetcher fetcher{next, num_next};
   HWY_ALIGN float weight[kRows * kMaxTiles * kTile];
-  score_tiles<kRows, T>(rows, tiles, num_tiles, fetcher, weight);
+  score_tiles<kRows, T>(rows, tiles, num_tiles, next, weight);
   for (int r = 0; r < kRows; ++r) {
     soften_row(rows, r, tiles, num_tiles, weight + r * kMaxTiles * kTile);
   }
   constexpr int kStrip = kStripVectors<kRows>;
   std::size_t d = 0;
   for (; d + kStrip * kLanes <= rows.stride; d += kStrip * kLanes) {
-    add_strip<kRows, kStrip, T>(rows, tiles, num_tiles, fetcher, d, weight);
+    add_strip<kRows, kStrip, T>(rows, tiles, num_tiles, next, d, weight);
   }
   for (; d < rows.stride; d += kLanes)
-    add_strip<kRows, 1, T>(rows, tiles, num_tiles, fetcher, d, weight);
+    add_strip<kRows, 1, T>(rows, tiles, num_tiles, next, d, weight);
 }
 
 template <typename T>
 void attend_typed(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next, int num_next) {
+                  const KvTile* next) {
   switch (rows.rows) {
     case 1:
-      return attend_rows<1, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<1, T>(rows, tiles, num_tiles, next);
     case 2:
-      return attend_rows<2, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<2, T>(rows, tiles, num_tiles, next);
     case 3:
-      return attend_rows<3, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<3, T>(rows, tiles, num_tiles, next);
     case 4:
-      return attend_rows<4, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<4, T>(rows, tiles, num_tiles, next);
     case 5:
-      return attend_rows<5, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<5, T>(rows, tiles, num_tiles, next);
     case 6:
-      return attend_rows<6, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<6, T>(rows, tiles, num_tiles, next);
     case 7:
-      return attend_rows<7, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<7, T>(rows, tiles, num_tiles, next);
     default:
-      return attend_rows<8, T>(rows, tiles, num_tiles, next, num_next);
+      return attend_rows<8, T>(rows, tiles, num_tiles, next);
   }
 }
 
@@ -249,11 +248,10 @@ void expand_typed(const KvTile& tile, std::size_t stride, float* k, float* v) {
 }  // namespace
 
 void attend(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-            const Prefetch* next, int num_next) {
-  if (type == DType::kF16)
-    return attend_typed<std::uint16_t>(rows, tiles, num_tiles, next, num_next);
-  if (type == DType::kI8) return attend_typed<std::int8_t>(rows, tiles, num_tiles, next, num_next);
-  attend_typed<float>(rows, tiles, num_tiles, next, num_next);
+            const KvTile* next) {
+  if (type == DType::kF16) return attend_typed<std::uint16_t>(rows, tiles, num_tiles, next);
+  if (type == DType::kI8) return attend_typed<std::int8_t>(rows, tiles, num_tiles, next);
+  attend_typed<float>(rows, tiles, num_tiles, next);
 }
 
 void expand(DType type, const KvTile& tile, std::size_t stride, float* k, float* v) {
@@ -272,8 +270,8 @@ HWY_EXPORT(attend);
 HWY_EXPORT(expand);
 
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next, int num_next) {
-  HWY_DYNAMIC_DISPATCH(attend)(type, rows, tiles, num_tiles, next, num_next);
+                  const KvTile* next) {
+  HWY_DYNAMIC_DISPATCH(attend)(type, rows, tiles, num_tiles, next);
 }
 
 void expand_tile(DType type, const KvTile& tile, std::size_t stride, float* k, float* v) {

@@ -55,16 +55,10 @@ struct AttentionRows {
   float* acc = nullptr;      // [rows, stride]
 };
 
-// Memory that a later step will read.
-struct Prefetch {
-  const std::byte* at = nullptr;
-  std::size_t bytes = 0;  // a multiple of 64
-};
-
-// type: kF32, kF16 or kI8. next: num_next places that are brought into the cache, in order, as many
-// bytes of them as this step reads and at the pace at which it reads.
+// type: kF32, kF16 or kI8. next: null, or num_tiles tiles that a later step will read: each is
+// brought into the cache place by place while the tile before it computes (k null: not this one).
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                  const Prefetch* next, int num_next);
+                  const KvTile* next);
 
 // Copies one tile as f32, scales applied: laid out alike. Slots behind tile.tokens
 // become 0.

@@ -96,9 +96,22 @@ HWY_INLINE void store_i8(Vec value, std::int8_t* to) {
 HWY_INLINE float sum_of_lanes(Vec value) { return hn::GetLane(hn::SumOfLanes(kF, value)); }
 HWY_INLINE float max_of_lanes(Vec value) { return hn::GetLane(hn::MaxOfLanes(kF, value)); }
 
-// For x <= 88; larger ones are taken as 88.
+// For x <= 88; larger ones are taken as 88. e^x = 2^n 2^f, n the integer nearest to x log2(e).
 HWY_INLINE Vec exp(Vec x) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  // AVX-512 scales by 2^n in one instruction, which also keeps NaN and underflows to 0.
+  const Vec y = hn::Mul(hn::Min(broadcast(88.0f), x), broadcast(1.44269504f));
+  const Vec n = hn::Round(y);
+  Vec f = hn::NegMulAdd(n, broadcast(0.693145752f), hn::Min(broadcast(88.0f), x));
+  f = hn::NegMulAdd(n, broadcast(1.42860677e-6f), f);  // ln 2 in two parts
+  Vec sum = broadcast(1.0f / 720.0f);
+  for (const float c : {1.0f / 120.0f, 1.0f / 24.0f, 1.0f / 6.0f, 0.5f, 1.0f, 1.0f}) {
+    sum = hn::MulAdd(sum, f, broadcast(c));
+  }
+  return Vec{_mm512_scalef_ps(sum.raw, n.raw)};
+#else
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(kF, hn::Min(x, broadcast(88.0f))));
+#endif
 }
 
 }  // namespace HWY_NAMESPACE
