@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear layers on the CPU: decode against the read bandwidth of the same cores, prefill in FLOP/s,
-// both in one run.
+// Linear layers on the CPU: decode against the read bandwidth of the same cores, prefill against
+// oneDNN's sgemm on f32 weights of the same shape, each pair in one run.
 //
 // The weights are a stack of 2048 x 8192 matrices of more than 256 MiB, read in turn. Every sample
 // of a decode figure reads memory once with the probe and then multiplies the whole stack; the
-// fraction is the median of the ratios. Prefill takes one matrix and 512 rows.
+// fraction is the median of the ratios. Prefill takes one matrix and 64 or 512 rows.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -15,6 +15,7 @@
 #include "cpu/backend.h"
 #include "cpu/read_bandwidth.h"
 #include "samples.h"
+#include "sgemm_baseline.h"
 #include "support/reference/compare.h"
 #include "support/reference/transformer.h"
 
@@ -68,6 +69,19 @@ class LinearRun {
     for (std::size_t matrix = 0; matrix < weights_.size(); ++matrix) multiply(matrix);
   }
 
+  // The same product by the baseline, on f32 weights.
+  void multiply_baseline() {
+    if (baseline_.empty()) {
+      baseline_.resize(kOut * kIn);
+      const std::size_t row_bytes = dtype_row_bytes(dtype_, kIn);
+      for (std::int64_t o = 0; o < kOut; ++o) {
+        dequantize_row(dtype_, bytes_.data() + o * row_bytes, baseline_.data() + o * kIn, kIn);
+      }
+    }
+    sgemm_baseline(rows_, kOut, kIn, device::host_floats({x_.get(), 0}, rows_ * kIn).data(),
+                   baseline_.data(), device::host_floats({y_.get(), 0}, rows_ * kOut).data());
+  }
+
   double stack_bytes() const { return static_cast<double>(bytes_.size()); }
   double matrix_flops() const { return 2.0 * static_cast<double>(kOut * kIn * rows_); }
 
@@ -91,6 +105,7 @@ class LinearRun {
   std::int64_t rows_;
   std::unique_ptr<device::ComputeUnit> unit_;
   std::vector<std::byte> bytes_;
+  std::vector<float> baseline_;
   std::vector<std::unique_ptr<device::Weight>> weights_;
   std::unique_ptr<device::Buffer> x_, y_;
 };
@@ -135,13 +150,18 @@ bool measure_prefill(device::Device& cpu, DType dtype, std::int64_t rows,
       "cpu_linear/prefill_" + std::string(dtype_name(dtype)) + "_rows" + std::to_string(rows);
   LinearRun run(cpu, dtype, rows);
   if (!right(run, name)) return false;
-  std::vector<double> rates;
+  std::vector<double> rates, ratios;
   for (int sample = -3; sample < kSamples; ++sample) {
     const double time = seconds([&] { run.multiply(sample & 1); });
-    if (sample >= 0) rates.push_back(run.matrix_flops() / time * 1e-9);
+    const double library = has_sgemm_baseline() ? seconds([&] { run.multiply_baseline(); }) : 0.0;
+    if (sample < 0) continue;
+    rates.push_back(run.matrix_flops() / time * 1e-9);
+    ratios.push_back(library / time);
   }
-  print_figure(name, rates, "GFLOP/s",
-               {{"flops", run.matrix_flops()}, {"device", cpu.info().name}, {"command", command}});
+  nlohmann::ordered_json extra = {
+      {"flops", run.matrix_flops()}, {"device", cpu.info().name}, {"command", command}};
+  if (has_sgemm_baseline()) extra["speed_over_onednn_sgemm"] = quantile(ratios, 0.5);
+  print_figure(name, rates, "GFLOP/s", extra);
   return true;
 }
 

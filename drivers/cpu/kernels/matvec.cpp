@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kOutputs = 4;
 constexpr int kMaxStepRows = 4;
+constexpr std::size_t kNear = 1024;  // bytes
 
 // Pointers of one step, at the current block.
 template <int kO, int kR>
@@ -90,7 +91,10 @@ void multiply_step(const FewRows& task, std::size_t output, std::size_t row) {
   }
   const std::size_t ahead = kO * task.row_bytes;
   for (std::size_t block = 0; block < task.in_features / kBlock; ++block) {
-    for (int o = 0; o < kO; ++o) __builtin_prefetch(at.w[o] + ahead, 0, 2);
+    for (int o = 0; o < kO; ++o) {  // twice: requests are dropped while the memory is busy
+      __builtin_prefetch(at.w[o] + ahead, 0, 3);
+      __builtin_prefetch(at.w[o] + kNear, 0, 3);
+    }
     add_block<Reader, kO, kR>(at, acc);
     for (int o = 0; o < kO; ++o) at.w[o] += Reader::kBlockBytes;
     for (int r = 0; r < kR; ++r) at.x[r] += kBlock;

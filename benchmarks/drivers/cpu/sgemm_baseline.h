@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's matrix product that prefill is compared with: oneDNN's sgemm on the same cores.
+// Without oneDNN at build time sgemm_absent.cpp stands in and there is no baseline.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::bench {
+
+bool has_sgemm_baseline();
+
+// y [rows, out] = x [rows, in] * w^T, w [out, in], on all threads of the library.
+void sgemm_baseline(std::int64_t rows, std::int64_t out, std::int64_t in, const float* x,
+                    const float* w, float* y);
+
+}  // namespace tandem::bench
