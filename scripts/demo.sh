@@ -33,6 +33,7 @@ export XCL_EMULATION_MODE=sw_emu TANDEM_CARDS=2
 work=$(mktemp -d)
 daemon=
 cleanup() {
+  trap '' INT TERM  # a second Ctrl-C must not leave the daemon behind
   if [ -n "$daemon" ] && kill -0 "$daemon" 2>/dev/null; then
     kill -TERM "$daemon"
     wait "$daemon" || true
