@@ -27,6 +27,10 @@ std::string_view dtype_name(DType dtype) {
       return "q8_0";
     case DType::kQ4_0:
       return "q4_0";
+    case DType::kF64:
+      return "f64";
+    case DType::kU64:
+      return "u64";
   }
   return "unknown";
 }
@@ -49,6 +53,9 @@ std::size_t dtype_block_bytes(DType dtype) {
       return sizeof(BlockQ8_0);
     case DType::kQ4_0:
       return sizeof(BlockQ4_0);
+    case DType::kF64:
+    case DType::kU64:
+      return 8;
   }
   return 0;
 }
@@ -145,6 +152,8 @@ void dequantize_row(DType dtype, const std::byte* from, float* to, std::size_t n
       return;
     case DType::kI8:
     case DType::kI32:
+    case DType::kF64:
+    case DType::kU64:
       break;
   }
   throw Error("tensor", "cannot convert " + std::string(dtype_name(dtype)) + " to f32");

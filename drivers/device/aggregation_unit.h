@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AggregationUnit: a device that adds up sparse vectors of several sources (a card, a GPU).
+//
+// One call takes, for every source in rank order, its sorted unique positions of one partition and
+// their values, and gives the sorted union with the values reduced in that order: bit for bit what
+// a loop over the sources does in f32 or u64.
+// Ownership: inputs are borrowed until the call returns; the result's buffers belong to the unit
+// until its next call. Threads: one at a time.
+// Errors: DeviceError; the unit is lost afterwards and every later call fails at once. A call with
+// a shape that refusal() gives a reason for throws Error and changes nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/deadline.h"
+#include "tensor/dtype.h"
+
+namespace tandem::device {
+
+struct AggregationShape {
+  std::uint64_t num_positions = 0;  // the partition's local places
+  DType type = DType::kF32;         // kF32 or kU64
+  bool maximum = false;             // max instead of sum; NaN wins
+  std::uint64_t num_sources = 0;
+  std::uint64_t num_entries = 0;  // over all sources
+};
+
+struct AggregationSource {
+  std::span<const std::uint32_t> positions;  // [num_entries] ascending, below num_positions
+  std::span<const std::byte> values;         // [num_entries] of the shape's type
+};
+
+struct AggregationResult {
+  std::span<const std::uint32_t> positions;  // [num_union] ascending
+  std::span<const std::byte> values;         // [num_union]
+  double modelled_seconds = 0;  // what the device's own model says this took; 0: it has none
+};
+
+struct AggregationCapacity {
+  std::uint64_t max_positions = 0;
+  std::uint64_t max_entries = 0;
+  double memory_bandwidth_bytes_per_s = 0;
+  double link_bandwidth_bytes_per_s = 0;
+  double link_latency_us = 0;
+};
+
+class AggregationUnit {
+ public:
+  virtual ~AggregationUnit() = default;
+  virtual std::string name() const = 0;  // "xrt:0"
+  virtual AggregationCapacity capacity() const = 0;
+
+  // Empty where it can; otherwise why not.
+  virtual std::string refusal(const AggregationShape& shape) const = 0;
+
+  // sources: [num_sources], rank order.
+  virtual AggregationResult aggregate(const AggregationShape& shape,
+                                      std::span<const AggregationSource> sources,
+                                      Deadline deadline) = 0;
+};
+
+}  // namespace tandem::device

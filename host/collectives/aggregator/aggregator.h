@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Aggregator: who adds up the parts that the ranks sent to one owner: the CPU, a GPU or a card.
+//
+// The server side of balanced parallelism and of the other owner-based schemes calls it once per
+// call. All aggregators give the bits of merge() (rank order), so a group may mix them.
+// Threads: one call at a time. Errors: DeviceError: the aggregation was not done; the caller may
+// repeat it on another aggregator (the schemes fall back to the CPU and say so in the report).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collectives/sparse/merge.h"
+#include "common/deadline.h"
+#include "device/aggregation_unit.h"
+
+namespace tandem::collectives {
+
+struct AggregatorStatistics {
+  std::uint64_t num_aggregations = 0;
+  std::uint64_t num_entries_in = 0;
+  std::uint64_t num_entries_out = 0;
+  std::uint64_t num_fallbacks = 0;  // done by the CPU because the device refused or failed
+  double modelled_seconds = 0;      // a device's model of its own time; 0 where there is none
+  double measured_seconds = 0;
+};
+
+class Aggregator {
+ public:
+  virtual ~Aggregator() = default;
+  virtual std::string_view name() const = 0;
+  virtual SparseVector aggregate(std::span<const SparseVector> parts, Reduction reduction,
+                                 Deadline deadline) = 0;
+  virtual AggregatorStatistics statistics() const = 0;
+};
+
+std::unique_ptr<Aggregator> make_cpu_aggregator();
+
+// Owns `unit`. What the unit refuses and what it fails at is done by the CPU.
+std::unique_ptr<Aggregator> make_device_aggregator(std::unique_ptr<device::AggregationUnit> unit);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Codecs: how a sparse vector lies in a message.
+//
+//   codec   index part, bytes                                          good for
+//   coo32   4 per entry (8 when the domain is wide)                    very few entries
+//   coo16   2 per entry + 4 per chunk of 65,536 units up to the last   1 in 20,000 and denser
+//   delta   bit-packed gaps, blocks of 128 with one width              sparse, clustered
+//   bitmap  num_units / 8                                              denser than 1 in 16 or so
+//   blocks  4 per block of 256 values; all values of a touched block   clustered (OmniReduce)
+//   dense   none; all values                                           denser than 97 %
+// Over the local places of a hashed partition `bitmap` is ZEN's hash bitmap. Values are f32, f16,
+// bf16, f64 or u64 on the wire, rounded to nearest even; entries, not non-zeros, are encoded by all
+// but blocks and dense, where a unit equal to the reduction's identity counts as absent.
+// The encoding names its codec, wire type and number of entries; decoding checks every count and
+// index against the domain and the message before it allocates, and accepts nothing else.
+// Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3, SparCML (SC
+// 2019), OmniReduce (SIGCOMM 2021).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collectives/sparse/sparse_vector.h"
+#include "collectives/transport/payload.h"
+
+namespace tandem::collectives {
+
+enum class Codec : std::uint8_t { kAuto, kCoo32, kCoo16, kDelta, kBitmap, kBlocks, kDense };
+
+std::string_view codec_name(Codec codec);
+std::optional<Codec> codec_from_name(std::string_view name);
+std::span<const Codec> all_codecs();  // without kAuto
+
+// What an encoding's size depends on.
+struct EncodingStatistics {
+  Domain domain;
+  double num_entries = 0;
+  double num_blocks = 0;  // blocks of 256 values with an entry; 0: estimated for a uniform support
+};
+
+// False for bitmap, blocks and dense where the domain is too large to enumerate (2^32 units).
+bool codec_supports(Codec codec, Domain domain);
+
+// Expected bytes of the body; exact for all but delta, which is an estimate.
+double encoded_bytes(Codec codec, const EncodingStatistics& statistics, DType wire);
+
+// The codec of least expected bytes.
+Codec choose_codec(const EncodingStatistics& statistics, DType wire);
+
+// Appends the vector to `message`. kAuto chooses by the vector's own counts. `wire`: the vector's
+// type, or f16 or bf16 for f32 vectors.
+void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduction,
+            ByteBuffer& message);
+
+// Reads one vector from the front of `body` and advances it. Throws Error saying what is wrong.
+// type: what the values become (f32, f64 or u64).
+SparseVector decode(std::span<const std::byte>& body, Domain domain, DType type,
+                    Reduction reduction);
+
+}  // namespace tandem::collectives

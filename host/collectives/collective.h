@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collective calls on sparse and dense tensors: the library's front door.
+//
+//   auto group = Group(inproc::make_world(4)[rank]...);      // or mpi, gloo, nccl
+//   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
+//
+// All ranks of a group make the same calls in the same order, with equal shapes, types and options;
+// each call begins with an exchange of headers (ceil(log2 n) steps), so that a mismatch, or an
+// invalid argument on one rank, is one and the same Error on every rank, naming rank and field.
+// Tensors: a sequence of `num_units` units of `width` values (element-sparse: width 1; row-sparse:
+// a unit is a row; block-sparse: a unit is a block). Indices may come unsorted and repeated
+// (repeated ones are reduced in the order given); a rank may have none.
+// Types: f32, f16, bf16 (accumulated in f32), f64, u64. Sums of u64 wrap; their mean rounds down.
+// NaN and infinity follow IEEE addition; for max NaN wins. Max is over the ranks that hold a unit.
+// Results: sorted, unique; the same bits on every rank and on every run with the same inputs,
+// options and scheme. A unit whose values cancel to zero may or may not remain, by the scheme.
+// Ownership: inputs are borrowed until the call returns (asynchronous: until the handle is done).
+// Errors: Error (arguments; the group stays usable), TransportError (the group is broken; see
+// group.h), std::bad_alloc (the group is aborted). No call waits beyond its timeout.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/group.h"
+#include "collectives/sparse/sparse_vector.h"
+#include "common/raw_vector.h"
+#include "tensor/dtype.h"
+
+namespace tandem::collectives {
+
+class Aggregator;
+class Pending;
+
+enum class IndexType : std::uint8_t { kU32, kU64 };
+
+// A borrowed sparse tensor.
+struct SparseView {
+  std::uint64_t num_units = 0;
+  std::uint32_t width = 1;
+  DType type = DType::kF32;
+  IndexType index_type = IndexType::kU32;
+  std::size_t num_entries = 0;
+  const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
+  const void* values = nullptr;   // [num_entries, width] of type
+  bool sorted_unique = false;     // the caller's promise; checked
+};
+
+// An owned one: sorted, unique.
+struct SparseTensor {
+  std::uint64_t num_units = 0;
+  std::uint32_t width = 1;
+  DType type = DType::kF32;
+  IndexType index_type = IndexType::kU32;
+  std::size_t num_entries = 0;
+  RawVector<std::byte> indices;  // [num_entries] of index_type
+  RawVector<std::byte> values;   // [num_entries, width] of type
+
+  SparseView view() const;
+  template <typename I>
+  std::span<const I> indices_as() const {
+    return {reinterpret_cast<const I*>(indices.data()), num_entries};
+  }
+  template <typename T>
+  std::span<const T> values_as() const {
+    return {reinterpret_cast<const T*>(values.data()), num_entries * width};
+  }
+};
+
+// A borrowed dense tensor, in place.
+struct DenseView {
+  DType type = DType::kF32;
+  std::size_t num_values = 0;
+  void* values = nullptr;  // [num_values]
+};
+
+struct CallOptions {
+  std::chrono::milliseconds timeout{60'000};
+};
+
+struct ReduceOptions : CallOptions {
+  Reduction reduction = Reduction::kSum;
+  std::string scheme = "auto";       // a name of scheme/registry.cpp, or auto (selection/)
+  std::string codec = "auto";        // a name of codec/codec.h
+  std::optional<DType> wire;         // f16 or bf16 for f32 values; default: as the tensor
+  std::uint64_t seed = 0x7a9d;       // of hashed partitions
+  int ranks_per_node = 0;            // 0: as the transport's node names say
+  std::string bucket = "default";    // what the selection and Ok-Topk's regions are kept by
+  Aggregator* aggregator = nullptr;  // null: the CPU; borrowed until the call is done
+  bool explain = false;              // fill Report::explanation
+};
+
+// What a call did; the last one's is kept by the group.
+struct Report {
+  std::string scheme;
+  double seconds = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t steps = 0;
+  double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
+  std::string explanation;  // the ranking of schemes with predicted and measured times
+};
+const Report& last_report(const Group& group);
+
+// The reduced tensor, on every rank.
+SparseTensor sparse_allreduce(Group& group, const SparseView& input,
+                              const ReduceOptions& options = {});
+
+// In place, for gradients stored densely: zero units count as absent.
+void sparse_allreduce_dense(Group& group, DenseView tensor, std::uint32_t width = 1,
+                            const ReduceOptions& options = {});
+
+// Several tensors as one (one set of messages; the index spaces are laid end to end). All of one
+// type and width. results[i] belongs to inputs[i].
+std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
+                                                 const ReduceOptions& options = {});
+
+// The part of the reduced tensor whose units lie in the caller's even range [rank * ceil(N / n),
+// ...); indices stay global.
+SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
+                                   const ReduceOptions& options = {});
+
+// For outputs of unknown size in the caller's own memory: construct (communicates), size the
+// memory, execute.
+class SparseAllreducePlan {
+ public:
+  SparseAllreducePlan(Group& group, const SparseView& input, const ReduceOptions& options = {});
+  std::size_t num_entries() const { return result_.num_entries; }
+  // indices: [num_entries] of the input's index type; values: [num_entries, width] of its type.
+  void execute(void* indices, void* values) const;
+
+ private:
+  SparseTensor result_;
+};
+
+// Each rank's bytes on every rank, in rank order.
+std::vector<RawVector<std::byte>> allgatherv(Group& group, std::span<const std::byte> own,
+                                             const CallOptions& options = {});
+
+// to[r] goes to rank r; result[r] came from rank r.
+std::vector<RawVector<std::byte>> alltoallv(Group& group,
+                                            std::span<const std::span<const std::byte>> to,
+                                            const CallOptions& options = {});
+
+// Dense all-reduce in place (scheme: dense_ring or dense_halving_doubling, auto by size).
+void allreduce(Group& group, DenseView tensor, const ReduceOptions& options = {});
+
+// `bytes` of `root` into everybody's; equal sizes.
+void broadcast(Group& group, std::span<std::byte> bytes, int root, const CallOptions& options = {});
+
+void barrier(Group& group, const CallOptions& options = {});
+
+// Asynchronous forms: queued on the group's thread, in order with all other calls of the group.
+std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
+    Group& group, const SparseView& input, const ReduceOptions& options = {});
+Pending allreduce_async(Group& group, DenseView tensor, const ReduceOptions& options = {});
+
+// A call in flight. Destroying it does not wait; the buffers must live until done() all the same.
+class Pending {
+ public:
+  bool done() const;
+  // False when the deadline passes first. Rethrows the call's error.
+  bool wait(Deadline deadline) const;
+
+  class State;
+  explicit Pending(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tandem::collectives

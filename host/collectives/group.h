@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group: the ranks that make collective calls together.
+//
+// Made from a transport (transport/*/ have the factories). Every collective call of the library
+// takes a group and is made by all its ranks in the same order; calls of one group run one after
+// another, asynchronous ones on a thread of the group.
+// After a TransportError the group is broken: calls fail at once with the reason. shrink() makes
+// the group of the survivors. An Error that all ranks agree on (mismatched arguments, an index out
+// of range on some rank) leaves the group as it was.
+// Ownership: move-only; destroying a group aborts what is in flight. Threads: calls from any thread
+// (they queue); abort() from any, at any time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "collectives/transport/transport.h"
+#include "common/deadline.h"
+
+namespace tandem::collectives {
+
+class Group {
+ public:
+  explicit Group(std::unique_ptr<Transport> transport);
+  ~Group();
+  Group(Group&&) noexcept;
+  Group& operator=(Group&&) noexcept;
+
+  int rank() const;
+  int world() const;
+  std::string_view transport() const;  // "inproc", "mpi", "gloo", "nccl", "simulated"
+
+  TrafficSnapshot traffic() const;
+
+  // Fails the calls in flight and all later ones, here and soon on the other ranks.
+  void abort(const std::string& reason);
+  bool broken() const;
+
+  // Survivors of a broken group that call this before `deadline` form the new group, in the order
+  // of their old ranks. Throws Error under mpi, whose launcher ends the job when a rank dies.
+  Group shrink(Deadline deadline);
+
+  // For the library's own use.
+  class State;
+  State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::collectives

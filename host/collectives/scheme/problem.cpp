@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/scheme/problem.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem::collectives {
+
+double Problem::value_bytes() const {
+  return domain.width * static_cast<double>(dtype_block_bytes(wire));
+}
+
+double Problem::dense_bytes() const {
+  return static_cast<double>(domain.num_units) * value_bytes();
+}
+
+void fill_independent(Problem& problem, double density) {
+  const auto units = static_cast<double>(problem.domain.num_units);
+  const double units_per_block = std::max(1.0, 256.0 / problem.domain.width);
+  const double blocks = std::ceil(units / units_per_block);
+  const double block_density = 1 - std::pow(1 - density, units_per_block);
+  problem.union_entries.assign(static_cast<std::size_t>(problem.world) + 1, 0);
+  problem.union_blocks = problem.union_entries;
+  for (int ranks = 1; ranks <= problem.world; ++ranks) {
+    const auto k = static_cast<std::size_t>(ranks);
+    problem.union_entries[k] = units * (1 - std::pow(1 - density, ranks));
+    problem.union_blocks[k] = blocks * (1 - std::pow(1 - block_density, ranks));
+  }
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: what the cost of a collective call depends on, and the cost model's units.
+//
+// A Problem describes one sparse all-reduce as the ranks agree on it; LinkModel and ComputeModel
+// describe the machines. A Cost is what a scheme predicts from them. All counts are means over
+// ranks unless said otherwise. Statistics come from the profile (selection/profile.h) or, in tests,
+// from the data itself. Threads: plain values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/codec/codec.h"
+#include "collectives/sparse/sparse_vector.h"
+
+namespace tandem::collectives {
+
+struct Problem {
+  int world = 1;
+  int ranks_per_node = 1;  // 1: every rank on its own node, or unknown
+  Domain domain;
+  DType wire = DType::kF32;
+  Reduction reduction = Reduction::kSum;
+  Codec codec = Codec::kAuto;
+
+  // [world + 1]; [k]: units in the union of k ranks' supports, mean over choices of the k; [0] = 0,
+  // [1] = the mean number of entries of a rank. The spec's gamma^k is [k] / [1].
+  std::vector<double> union_entries;
+  // [world + 1]; the same for blocks of 256 values.
+  std::vector<double> union_blocks;
+
+  // Busiest owner over the mean, of what ranks push (the worst rank) and of the union, for even
+  // ranges (at least 1; 1 is balance).
+  double even_push_imbalance = 1;
+  double even_pull_imbalance = 1;
+
+  double value_bytes() const;  // of one unit on the wire
+  double dense_bytes() const;  // of the whole tensor on the wire
+};
+
+// One rank's network and memory: full duplex, one message of b bytes takes latency + b / bandwidth.
+struct LinkModel {
+  double latency_s = 20e-6;
+  double bandwidth_bytes_per_s = 1e9;       // between nodes, each direction, per rank
+  double node_latency_s = 5e-6;             // between ranks of one node
+  double node_bandwidth_bytes_per_s = 5e9;  // likewise
+  bool bandwidth_is_shared = false;         // ranks of one process or core: bytes of all add up
+};
+
+struct ComputeModel {
+  double merge_s_per_entry = 4e-9;
+  double codec_s_per_entry = 3e-9;
+  double dense_s_per_value = 0.5e-9;
+};
+
+struct Cost {
+  double steps = 0;           // network latencies in sequence
+  double messages = 0;        // sent by the busiest rank
+  double bytes_sent = 0;      // by the busiest rank, frames included
+  double bytes_received = 0;  // by the busiest rank
+  double total_bytes = 0;     // sent by all ranks
+  double compute_s = 0;
+  double seconds = 0;
+};
+
+// Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), blocks likewise; no skew.
+void fill_independent(Problem& problem, double density);
+
+}  // namespace tandem::collectives

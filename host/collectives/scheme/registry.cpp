@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schemes of this build, by name.
+#include <array>
+
+#include "collectives/scheme/scheme.h"
+#include "collectives/scheme/schemes.h"
+
+namespace tandem::collectives {
+
+std::span<const Scheme* const> all_schemes() {
+  static const std::array<const Scheme*, 1> schemes = {&allgather_sparse()};
+  return schemes;
+}
+
+const Scheme& scheme_by_name(std::string_view name) {
+  std::string known;
+  for (const Scheme* scheme : all_schemes()) {
+    if (scheme->name() == name) return *scheme;
+    known += known.empty() ? "" : ", ";
+    known += scheme->name();
+  }
+  throw Error("collectives",
+              "no scheme is called '" + std::string(name) + "'; there are: " + known);
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scheme: one published way to all-reduce sparse vectors; a file each.
+//
+// Every rank of the communicator calls allreduce() with its own vector, the same scheme, settings
+// and domain; every rank returns the same bits. A mean arrives as a sum; the caller divides.
+// Schemes are stateless; what a scheme learns from call to call (Ok-Topk's regions) lives in the
+// SchemeMemory that the caller keeps per bucket and that evolves alike on all ranks.
+// Numerics: with a 16-bit wire type every partial sum that travels is rounded to it; schemes round
+// what they keep likewise (round_to_wire), so that all ranks agree.
+// Threads: one call per communicator at a time. Errors: TransportError; the group is then broken.
+// To add a scheme: write its file, name it in registry.cpp; the product, traffic, determinism and
+// fault tests of tests/host/collectives run on it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "collectives/aggregator/aggregator.h"
+#include "collectives/communicator.h"
+#include "collectives/scheme/problem.h"
+#include "collectives/sparse/sparse_vector.h"
+
+namespace tandem::collectives {
+
+struct SchemeSettings {
+  Reduction reduction = Reduction::kSum;
+  DType wire = DType::kF32;     // the vector's type, or f16 or bf16 for f32
+  Codec codec = Codec::kAuto;   // for phases that send sparse data; auto: by each message's counts
+  std::uint64_t seed = 0x7a9d;  // of hashed partitions; equal on all ranks
+  std::vector<int> node_of_rank;  // [world] for two_level; empty: every rank its own node
+  int server_count = 0;           // parameter servers (the first ranks); 0: all ranks
+};
+
+// See the scheme that uses it; empty at first.
+struct SchemeMemory {
+  std::uint64_t num_calls = 0;
+  std::vector<std::uint64_t> region_bounds;
+};
+
+// The sum, in whichever form the scheme ends with.
+using Reduced = std::variant<SparseVector, DenseVector>;
+
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+  virtual std::string_view name() const = 0;  // "balanced_parallelism": as on the command line
+  virtual std::string_view description() const = 0;  // one line
+
+  // Empty where it can run; otherwise why not (a domain too large to be dense, ...).
+  virtual std::string refusal(const Problem& problem) const = 0;
+
+  // Expected cost; monotone in every count of `problem`.
+  virtual Cost cost(const Problem& problem, const LinkModel& link,
+                    const ComputeModel& compute) const = 0;
+
+  virtual Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
+                            SchemeMemory& memory, Aggregator& aggregator) const = 0;
+};
+
+// All schemes of this build, in the order of the documentation.
+std::span<const Scheme* const> all_schemes();
+
+// Throws Error naming the known ones.
+const Scheme& scheme_by_name(std::string_view name);
+
+}  // namespace tandem::collectives
