@@ -12,27 +12,28 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4c4c4354u;  // "TCLL"
+constexpr std::uint16_t kMagic = 0x4354;  // "TC"
+
+constexpr std::uint16_t kAnyDestination = 0xffff;
 
 struct Frame {
-  std::uint32_t magic;
+  std::uint16_t magic;
+  std::uint16_t destination;  // a rank of the transport, or kAnyDestination
   std::uint32_t call;
-  std::uint64_t body_bytes;
+  std::uint32_t number;          // of the messages that the sender sealed in this call
+  std::uint32_t body_bytes_low;  // the hash covers the rest of the length
   std::uint64_t hash;
 };
 static_assert(sizeof(Frame) == kFrameBytes);
 
-// Phases differ between schemes that run against each other by mistake: part of the hash.
-std::uint64_t hash_body(const char* phase, std::span<const std::byte> body) {
-  const std::uint64_t seed = XXH3_64bits(phase, std::strlen(phase));
+// Everything that tells this message from another one is part of the hash, the phase too: schemes
+// that run against each other by mistake differ in it.
+std::uint64_t hash_message(const char* phase, int source, Frame frame,
+                           std::span<const std::byte> body) {
+  frame.hash = static_cast<std::uint64_t>(source);
+  const std::uint64_t seed = XXH3_64bits_withSeed(
+      &frame, sizeof(frame), XXH3_64bits_withSeed(phase, std::strlen(phase), body.size()));
   return XXH3_64bits_withSeed(body.data(), body.size(), seed);
-}
-
-std::string describe_wait(const char* phase, const TransportError& error) {
-  std::string text = error.what();
-  const std::string prefix = "[collectives] ";
-  if (text.starts_with(prefix)) text.erase(0, prefix.size());
-  return text + " (in phase " + phase + ")";
 }
 
 }  // namespace
@@ -66,10 +67,13 @@ Communicator Communicator::subgroup(std::vector<int> members) const {
   return group;
 }
 
-Payload Communicator::seal(const char* phase, ByteBuffer&& message) const {
+Payload Communicator::seal(const char* phase, ByteBuffer&& message, int to) const {
   TANDEM_CHECK_OP(message.size(), >=, kFrameBytes);
   const auto body = std::span<const std::byte>(message).subspan(kFrameBytes);
-  const Frame frame{kMagic, call_, body.size(), hash_body(phase, body)};
+  const auto destination = to < 0 ? kAnyDestination : static_cast<std::uint16_t>(global(to));
+  Frame frame{
+      kMagic, destination, call_, numbers_->sealed++, static_cast<std::uint32_t>(body.size()), 0};
+  frame.hash = hash_message(phase, transport_->rank(), frame, body);
   std::memcpy(message.data(), &frame, sizeof(frame));
   return Payload(std::move(message));
 }
@@ -93,20 +97,50 @@ Step Communicator::start(const char* phase, std::vector<Outgoing> sends, std::ve
   try {
     step.exchange_ = transport_->start(std::move(sends), std::move(tagged));
   } catch (const TransportError& error) {
-    throw TransportError(error.kind(), error.peer(), describe_wait(phase, error));
+    fail(phase, error);
   }
   return step;
 }
 
 void Communicator::reject(const char* phase, int source, const std::string& what) const {
-  throw TransportError(
-      TransportError::Kind::kGarbage, global(source),
-      "rank " + std::to_string(global(source)) + " sent garbage in phase " + phase + ": " + what);
+  const std::string text =
+      "rank " + std::to_string(global(source)) + " sent garbage in phase " + phase + ": " + what;
+  transport_->abort(text);  // before the unwinding destroys unfinished exchanges
+  throw TransportError(TransportError::Kind::kGarbage, global(source), text);
+}
+
+void Communicator::verify(const char* phase, int source, std::span<const std::byte> bytes) const {
+  if (bytes.size() < kFrameBytes) reject(phase, source, "no frame");
+  Frame frame;
+  std::memcpy(&frame, bytes.data(), sizeof(frame));
+  if (frame.magic != kMagic) reject(phase, source, "not a frame of ours");
+  if (frame.call != call_) reject(phase, source, "a message of another call");
+  const auto body = bytes.subspan(kFrameBytes);
+  if (frame.body_bytes_low != static_cast<std::uint32_t>(body.size())) {
+    reject(phase, source, "wrong length");
+  }
+  if (frame.hash != hash_message(phase, global(source), frame, body)) {
+    reject(phase, source, "checksum differs, or it is in another phase");
+  }
+  if (frame.destination != kAnyDestination && frame.destination != transport_->rank()) {
+    reject(phase, source, "a message for rank " + std::to_string(frame.destination));
+  }
+  const auto stamp = static_cast<std::uint64_t>(global(source)) << 32 | frame.number;
+  if (!numbers_->seen.insert(stamp).second) reject(phase, source, "a message it had sent before");
+}
+
+void Communicator::fail(const char* phase, const TransportError& error) const {
+  std::string text = error.what();
+  const std::string prefix = "[collectives] ";
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
+  text += std::string(" (in phase ") + phase + ")";
+  transport_->abort(text);  // the peers learn the reason
+  throw TransportError(error.kind(), error.peer(), text);
 }
 
 Message Communicator::send_receive(const char* phase, int to, ByteBuffer&& message, int from) {
   std::vector<Outgoing> sends;
-  sends.push_back({to, seal(phase, std::move(message))});
+  sends.push_back({to, seal(phase, std::move(message), to)});
   Step step = start(phase, std::move(sends), {from});
   Message received = *step.next();
   step.finish();
@@ -115,7 +149,7 @@ Message Communicator::send_receive(const char* phase, int to, ByteBuffer&& messa
 
 void Communicator::send(const char* phase, int to, ByteBuffer&& message) {
   std::vector<Outgoing> sends;
-  sends.push_back({to, seal(phase, std::move(message))});
+  sends.push_back({to, seal(phase, std::move(message), to)});
   start(phase, std::move(sends), {}).finish();
 }
 
@@ -134,7 +168,7 @@ std::vector<std::optional<Message>> Communicator::all_to_all(const char* phase,
   // Everyone starts with the neighbour, so that no rank is everybody's first target.
   for (int distance = 1; distance < world(); ++distance) {
     const int to = (rank_ + distance) % world();
-    sends.push_back({to, seal(phase, std::move(by_rank[static_cast<std::size_t>(to)]))});
+    sends.push_back({to, seal(phase, std::move(by_rank[static_cast<std::size_t>(to)]), to)});
     sources.push_back((rank_ - distance + world()) % world());
   }
   std::vector<std::optional<Message>> received(ranks_.size());
@@ -168,40 +202,36 @@ std::vector<std::optional<Message>> Communicator::all_gather(const char* phase,
 
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
-Step::~Step() = default;
+
+// An exception on its way: transports allow the destruction of unfinished exchanges after an abort
+// only.
+Step::~Step() {
+  if (exchange_ && !finished_) {
+    communicator_->transport_->abort(std::string("the call failed in phase ") + phase_);
+  }
+}
 
 std::optional<Message> Step::next() {
   std::optional<Incoming> incoming;
   try {
     incoming = exchange_->next(communicator_->deadline_);
   } catch (const TransportError& error) {
-    throw TransportError(error.kind(), error.peer(), describe_wait(phase_, error));
+    communicator_->fail(phase_, error);
   }
   if (!incoming) return std::nullopt;
   const auto place =
       std::find(communicator_->ranks_.begin(), communicator_->ranks_.end(), incoming->peer);
   const int source = static_cast<int>(place - communicator_->ranks_.begin());
-  const auto bytes = incoming->payload.bytes();
-  if (bytes.size() < kFrameBytes) communicator_->reject(phase_, source, "no frame");
-  Frame frame;
-  std::memcpy(&frame, bytes.data(), sizeof(frame));
-  if (frame.magic != kMagic) communicator_->reject(phase_, source, "not a frame of ours");
-  if (frame.call != communicator_->call_) {
-    communicator_->reject(phase_, source, "a message of another call");
-  }
-  const auto body = bytes.subspan(kFrameBytes);
-  if (frame.body_bytes != body.size()) communicator_->reject(phase_, source, "wrong length");
-  if (frame.hash != hash_body(phase_, body)) {
-    communicator_->reject(phase_, source, "checksum differs, or it is in another phase");
-  }
+  communicator_->verify(phase_, source, incoming->payload.bytes());
   return Message(source, std::move(incoming->payload));
 }
 
 void Step::finish() {
   try {
     exchange_->finish(communicator_->deadline_);
+    finished_ = true;
   } catch (const TransportError& error) {
-    throw TransportError(error.kind(), error.peer(), describe_wait(phase_, error));
+    communicator_->fail(phase_, error);
   }
 }
 

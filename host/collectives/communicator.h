@@ -2,19 +2,20 @@
 //
 // Communicator: what a scheme sees of its group: numbered ranks and checked steps.
 //
-// Every message carries a frame (24 bytes: magic, call, length, XXH3 of phase and body), so that a
-// message of another call or phase, a truncated one or a flipped bit is an error that names rank
-// and phase, never a wrong sum. Messages are numbered per pair of ranks: the k-th that a sends to b
-// is the k-th that b receives from a; beyond that ranks need not make the same steps. Steps may
-// overlap: start several, then take their messages.
-// Ownership: borrows the transport. Threads: one. Errors: TransportError; the caller of the scheme
-// aborts the group.
+// Every message carries a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
+// phase and body), so that a message of another call or phase, one for another rank, a repeated or
+// truncated one or a flipped bit is an error that names rank and phase, never a wrong sum. Messages
+// are numbered per pair of ranks: the k-th that a sends to b is the k-th that b receives from a;
+// beyond that ranks need not make the same steps. Steps may overlap: start several, then take their
+// messages. Ownership: borrows the transport. Threads: one. Errors: TransportError; the caller of
+// the scheme aborts the group.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "collectives/transport/transport.h"
@@ -50,8 +51,9 @@ class Communicator {
   int world() const { return static_cast<int>(ranks_.size()); }
   Deadline deadline() const { return deadline_; }
 
-  // Seals `message` (made by new_message) for `phase`. The same payload may go to several peers.
-  Payload seal(const char* phase, ByteBuffer&& message) const;
+  // Seals `message` (made by new_message) for `phase`. Without `to` the same payload may go to
+  // several peers; with it, any other rank rejects the message.
+  Payload seal(const char* phase, ByteBuffer&& message, int to = -1) const;
 
   // One step; `sends` hold payloads sealed for `phase` (tags are set here), `sources` are ranks.
   // `phase` names it in errors and must outlive the step, as must the communicator.
@@ -71,12 +73,16 @@ class Communicator {
   // as ranks. Only the members call it; it may be used alternately with its parent.
   Communicator subgroup(std::vector<int> members) const;
 
-  // Throws kGarbage naming `source`, the phase and what is wrong.
+  // Aborts the transport and throws kGarbage naming `source`, the phase and what is wrong.
   [[noreturn]] void reject(const char* phase, int source, const std::string& what) const;
 
  private:
   friend class Step;
   Communicator() = default;
+  // Rejects what is not a message of this call, phase and source for this rank, or came before.
+  void verify(const char* phase, int source, std::span<const std::byte> bytes) const;
+  // Aborts the transport and throws `error` with the phase in its text.
+  [[noreturn]] void fail(const char* phase, const TransportError& error) const;
   int global(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
 
   Transport* transport_ = nullptr;
@@ -85,12 +91,14 @@ class Communicator {
   std::uint32_t call_ = 0;
   struct Numbers {
     std::vector<std::uint32_t> sent, received;  // [world of the transport] messages so far
+    std::uint32_t sealed = 0;
+    std::unordered_set<std::uint64_t> seen;  // source << 32 | number
   };
   std::shared_ptr<Numbers> numbers_;  // of the call; shared with subgroups
   Deadline deadline_ = Deadline::never();
 };
 
-// A step in flight. Take every message, then finish().
+// A step in flight. Take every message, then finish(); destroying it earlier aborts the transport.
 class Step {
  public:
   Step(Step&&) noexcept;
@@ -107,6 +115,7 @@ class Step {
   const Communicator* communicator_ = nullptr;
   const char* phase_ = "";
   std::unique_ptr<Exchange> exchange_;
+  bool finished_ = false;
 };
 
 }  // namespace tandem::collectives
