@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/transport/mpi/transport.h"
+
+#include <utility>
+#include <vector>
+
+#include "collectives/transport/mpi/backoff.h"
+#include "collectives/transport/mpi/progress.h"
+
+namespace tandem::collectives::mpi {
+namespace {
+
+class MpiExchange final : public Exchange {
+ public:
+  MpiExchange(Traffic& traffic, Progress& progress, std::uint64_t sends,
+              std::vector<Source> sources)
+      : Exchange(traffic), progress_(progress), sends_(sends), sources_(std::move(sources)) {}
+
+  ~MpiExchange() override { progress_.forget(sends_); }
+
+  void finish(Deadline deadline) override {
+    for (const Source& source : sources_) progress_.drop(source);
+    sources_.clear();
+    Backoff backoff;
+    while (const auto peer = progress_.unsent_peer(sends_)) {
+      wait(backoff, deadline, *peer, "has not taken its message");
+    }
+  }
+
+ private:
+  std::optional<Incoming> do_next(Deadline deadline) override {
+    Backoff backoff;
+    while (!sources_.empty()) {
+      for (std::size_t at = 0; at < sources_.size(); ++at) {
+        auto payload = progress_.take(sources_[at]);
+        if (!payload) continue;
+        const int peer = sources_[at].peer;
+        sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(at));
+        return Incoming{peer, std::move(*payload)};
+      }
+      wait(backoff, deadline, sources_.front().peer, "sent no message");
+    }
+    return std::nullopt;
+  }
+
+  // One round of progress, or the error when it is too late.
+  void wait(Backoff& backoff, Deadline deadline, int peer, const char* missing) {
+    const bool late = deadline.expired();
+    if (progress_.poll()) return backoff.reset();
+    if (late) {
+      const TransportError error(
+          TransportError::Kind::kTimeout, peer,
+          "rank " + std::to_string(peer) + " " + missing + " by the deadline");
+      progress_.fail(error);
+      throw error;
+    }
+    backoff.pause();
+  }
+
+  Progress& progress_;
+  std::uint64_t sends_;
+  std::vector<Source> sources_;
+};
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(const TransportParts& parts)
+      : Transport(parts.rank, parts.world),
+        node_name_(parts.node_name),
+        progress_(parts.communicator, parts.lock, parts.max_part_bytes) {}
+
+  std::string_view kind() const override { return "mpi"; }
+  std::string node_name() const override { return node_name_; }
+  void abort(const std::string& reason) noexcept override { progress_.abort(reason); }
+
+  std::unique_ptr<Transport> shrink(Deadline) override {
+    throw Error("mpi",
+                "an MPI job cannot go on without a rank: its launcher ends all of them when one "
+                "dies; use the gloo transport for groups that shrink");
+  }
+
+ private:
+  std::unique_ptr<Exchange> do_start(std::vector<Outgoing> sends,
+                                     std::vector<Source> sources) override {
+    const std::uint64_t id = progress_.send(std::move(sends));
+    return std::make_unique<MpiExchange>(counters(), progress_, id, std::move(sources));
+  }
+
+  std::string node_name_;
+  Progress progress_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpi_transport(const TransportParts& parts) {
+  return std::make_unique<MpiTransport>(parts);
+}
+
+}  // namespace tandem::collectives::mpi
