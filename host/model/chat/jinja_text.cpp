@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "model/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 namespace tandem::model::jinja {
 namespace {

@@ -3,8 +3,8 @@
 // Byte-level BPE encoding.
 #include "model/tokenizer/bpe_tokenizer.h"
 
+#include "common/utf8.h"
 #include "model/tokenizer/merge_queue.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tandem::model {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Token bytes -> text in whole UTF-8 sequences (declared in tokenizer.h).
+#include "common/utf8.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tandem::model {
 namespace {

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "common/error.h"
-#include "model/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 namespace tandem::model {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "common/utf8.h"
 #include "model/tokenizer/merge_queue.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tandem::model {
 namespace {

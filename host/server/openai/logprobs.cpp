@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "server/openai/utf8.h"
+#include "common/utf8.h"
 
 namespace tandem::server::openai {
 namespace {

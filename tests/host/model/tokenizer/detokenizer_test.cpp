@@ -5,8 +5,8 @@
 
 #include <random>
 
+#include "common/utf8.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/utf8.h"
 
 namespace tandem::model {
 namespace {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UTF-8 sequences by the table of well-formed byte sequences (Unicode standard, table 3-7).
-#include "model/tokenizer/utf8.h"
+#include "common/utf8.h"
 
-namespace tandem::model {
+#include <algorithm>
+
+namespace tandem {
 namespace {
 
 struct Lead {
@@ -39,4 +41,19 @@ Utf8Sequence next_utf8(std::string_view text) {
   return {lead.length, true, false};
 }
 
-}  // namespace tandem::model
+bool is_valid_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const Utf8Sequence sequence = next_utf8(bytes);
+    if (!sequence.valid) return false;
+    bytes.remove_prefix(sequence.length);
+  }
+  return true;
+}
+
+std::size_t count_code_points(std::string_view bytes) {
+  return static_cast<std::size_t>(std::count_if(bytes.begin(), bytes.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+}  // namespace tandem

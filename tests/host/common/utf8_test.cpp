@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // UTF-8 sequences against an enumeration of what is well formed.
-#include "model/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace tandem::model {
+namespace tandem {
 namespace {
 
 std::string encoded(unsigned code) {
@@ -63,5 +63,22 @@ TEST(Utf8, RefusesOverlongFormsAndStrayBytes) {
   EXPECT_EQ(next_utf8("\xf0\x9f\x92x").length, 3u);
 }
 
+TEST(Utf8, AcceptsWholeSequencesOnly) {
+  for (const char* good : {"", "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82", "\xed\x9f\xbf",
+                           "\xee\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_TRUE(is_valid_utf8(good)) << good;
+  }
+  for (const char* bad :
+       {"\xc3", "\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\x80",
+        "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80", "\xe2\x82", "a\xff"}) {
+    EXPECT_FALSE(is_valid_utf8(bad));
+  }
+}
+
+TEST(Utf8, CountsCodePoints) {
+  EXPECT_EQ(count_code_points("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82"), 4u);
+  EXPECT_EQ(count_code_points("\x82\xac"), 0u);
+}
+
 }  // namespace
-}  // namespace tandem::model
+}  // namespace tandem

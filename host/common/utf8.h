@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tandem::model {
+namespace tandem {
 
 struct Utf8Sequence {
   std::size_t length = 1;   // bytes it takes; for a wrong one those a decoder skips
@@ -18,4 +18,10 @@ struct Utf8Sequence {
 // recommends (maximal subparts): the longest prefix of a possible sequence, at least one byte.
 Utf8Sequence next_utf8(std::string_view text);
 
-}  // namespace tandem::model
+// Well-formed, whole sequences only.
+bool is_valid_utf8(std::string_view bytes);
+
+// Bytes that begin a code point (all but continuation bytes).
+std::size_t count_code_points(std::string_view bytes);
+
+}  // namespace tandem
