@@ -2,75 +2,134 @@
 #include "collectives/codec/codec.h"
 
 #include <array>
+#include <string>
+
+#include "collectives/codec/format.h"
+#include "collectives/codec/wire_values.h"
 
 namespace tandem::collectives {
 namespace {
 
-constexpr std::array kCodecs = {Codec::kCoo32};
+constexpr std::array kCodecs = {Codec::kCoo32,  Codec::kCoo16,  Codec::kDelta,
+                                Codec::kBitmap, Codec::kBlocks, Codec::kDense};
+
+const std::array<const Format*, kCodecs.size()>& formats() {
+  static const std::array<const Format*, kCodecs.size()> all = {&coo32_format(),  &coo16_format(),
+                                                                &delta_format(),  &bitmap_format(),
+                                                                &blocks_format(), &dense_format()};
+  return all;
+}
+
+const Format& format_of(Codec codec) {
+  for (const Format* format : formats()) {
+    if (format->codec() == codec) return *format;
+  }
+  throw Error("codec", "no codec has the number " + std::to_string(static_cast<int>(codec)));
+}
 
 struct Header {
   std::uint8_t codec;
   std::uint8_t wire;
-  std::uint16_t reserved;
+  std::uint16_t reserved;  // 0
   std::uint32_t width;
-  std::uint64_t num_entries;
+  std::uint64_t count;  // of entries; blocks: of blocks; dense: of units
 };
+static_assert(sizeof(Header) == 16);
+
+// Entries and blocks as they are, delta from a sample where the vector is long.
+Codec choose_for(const SparseVector& vector, DType wire) {
+  const EncodingStatistics statistics = encoding_statistics(vector);
+  const double delta = sizeof(Header) + delta_index_bytes(vector) +
+                       statistics.num_entries * wire_row_bytes(vector.domain(), wire);
+  Codec best = Codec::kCoo32;
+  double least = encoded_bytes(best, statistics, wire);
+  for (const Format* format : formats()) {
+    if (!format->supports(vector.domain())) continue;
+    const double bytes =
+        format->codec() == Codec::kDelta ? delta : encoded_bytes(format->codec(), statistics, wire);
+    if (bytes < least) {
+      least = bytes;
+      best = format->codec();
+    }
+  }
+  return best;
+}
 
 }  // namespace
 
-std::string_view codec_name(Codec codec) { return codec == Codec::kAuto ? "auto" : "coo32"; }
+std::string_view codec_name(Codec codec) {
+  return codec == Codec::kAuto ? "auto" : format_of(codec).name();
+}
 
 std::optional<Codec> codec_from_name(std::string_view name) {
   if (name == "auto") return Codec::kAuto;
-  if (name == "coo32") return Codec::kCoo32;
+  for (const Format* format : formats()) {
+    if (format->name() == name) return format->codec();
+  }
   return std::nullopt;
 }
 
 std::span<const Codec> all_codecs() { return kCodecs; }
 
-bool codec_supports(Codec, Domain) { return true; }
-
-double encoded_bytes(Codec, const EncodingStatistics& statistics, DType wire) {
-  const double index_bytes = statistics.domain.wide() ? 8 : 4;
-  return sizeof(Header) +
-         statistics.num_entries *
-             (index_bytes + statistics.domain.width * static_cast<double>(dtype_block_bytes(wire)));
+bool codec_supports(Codec codec, Domain domain) {
+  return codec == Codec::kAuto || format_of(codec).supports(domain);
 }
 
-Codec choose_codec(const EncodingStatistics&, DType) { return Codec::kCoo32; }
-
-void encode(const SparseVector& vector, Codec, DType wire, Reduction, ByteBuffer& message) {
-  TANDEM_CHECK(wire == vector.type());
-  append_value(message,
-               Header{static_cast<std::uint8_t>(Codec::kCoo32), static_cast<std::uint8_t>(wire), 0,
-                      vector.domain().width, vector.num_entries()});
-  visit_types(vector, [&](auto index, auto) {
-    const auto indices = std::as_bytes(vector.indices<decltype(index)>());
-    message.insert(message.end(), indices.begin(), indices.end());
-  });
-  message.insert(message.end(), vector.value_bytes().begin(), vector.value_bytes().end());
+double encoded_bytes(Codec codec, const EncodingStatistics& statistics, DType wire) {
+  if (codec == Codec::kAuto) codec = choose_codec(statistics, wire);
+  return sizeof(Header) + format_of(codec).body_bytes(statistics, wire);
 }
 
-SparseVector decode(std::span<const std::byte>& body, Domain domain, DType type, Reduction) {
-  Header header;
-  if (body.size() < sizeof(header)) throw Error("codec", "the header is cut");
-  std::memcpy(&header, body.data(), sizeof(header));
-  body = body.subspan(sizeof(header));
-  SparseVector out(domain, type);
-  const std::size_t index_bytes = domain.wide() ? 8 : 4;
-  if (header.num_entries > body.size() / (index_bytes + out.row_bytes())) {
-    throw Error("codec", "more entries than bytes");
+Codec choose_codec(const EncodingStatistics& statistics, DType wire) {
+  Codec best = Codec::kCoo32;
+  double least = encoded_bytes(best, statistics, wire);
+  for (const Format* format : formats()) {
+    if (!format->supports(statistics.domain)) continue;
+    const double bytes = encoded_bytes(format->codec(), statistics, wire);
+    if (bytes < least) {
+      least = bytes;
+      best = format->codec();
+    }
   }
-  out.resize(header.num_entries);
-  visit_types(out, [&](auto index, auto value) {
-    const auto indices = std::as_writable_bytes(out.indices<decltype(index)>());
-    std::memcpy(indices.data(), body.data(), indices.size());
-    body = body.subspan(indices.size());
-    const auto values = std::as_writable_bytes(out.values<decltype(value)>());
-    std::memcpy(values.data(), body.data(), values.size());
-    body = body.subspan(values.size());
-  });
-  return out;
+  return best;
+}
+
+void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduction,
+            ByteBuffer& message) {
+  if (!can_carry(vector.type(), wire)) {
+    throw Error("codec", "values of type " + std::string(dtype_name(vector.type())) +
+                             " cannot travel as " + std::string(dtype_name(wire)));
+  }
+  if (codec == Codec::kAuto) codec = choose_for(vector, wire);
+  const Format& format = format_of(codec);
+  if (!format.supports(vector.domain())) {
+    throw Error("codec", std::string(format.name()) + " cannot enumerate " +
+                             std::to_string(vector.domain().num_units) +
+                             " units; use auto, coo32 or delta");
+  }
+  Header header{static_cast<std::uint8_t>(codec), static_cast<std::uint8_t>(wire), 0,
+                vector.domain().width, 0};
+  const std::size_t at = message.size();
+  append_value(message, header);
+  header.count = format.encode(vector, wire, reduction, message);
+  std::memcpy(message.data() + at, &header, sizeof(header));
+}
+
+SparseVector decode(std::span<const std::byte>& body, Domain domain, DType type,
+                    Reduction reduction) {
+  BodyReader reader(body);
+  const auto header = load_unaligned<Header>(reader.take(1, sizeof(Header), "no header").data());
+  const auto codec = static_cast<Codec>(header.codec);
+  const auto wire = static_cast<DType>(header.wire);
+  if (codec == Codec::kAuto || header.codec > kCodecs.size()) reject_encoding("an unknown codec");
+  if (header.reserved != 0) reject_encoding("reserved bits are set");
+  if (!can_carry(type, wire)) reject_encoding("values of another type");
+  if (header.width != domain.width) reject_encoding("units of another width");
+  const Format& format = format_of(codec);
+  if (!format.supports(domain)) reject_encoding("a codec that does not fit the domain");
+  SparseVector vector = format.decode({domain, type, wire, header.count}, reduction, reader);
+  body = body.last(reader.remaining());
+  return vector;
 }
 
 }  // namespace tandem::collectives

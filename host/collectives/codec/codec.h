@@ -4,7 +4,7 @@
 //
 //   codec   index part, bytes                                          good for
 //   coo32   4 per entry (8 when the domain is wide)                    very few entries
-//   coo16   2 per entry + 4 per chunk of 65,536 units up to the last   1 in 20,000 and denser
+//   coo16   2 per entry + 4 per chunk of 65,536 units                  1 in 30,000 and denser
 //   delta   bit-packed gaps, blocks of 128 with one width              sparse, clustered
 //   bitmap  num_units / 8                                              denser than 1 in 16 or so
 //   blocks  4 per block of 256 values; all values of a touched block   clustered (OmniReduce)
@@ -13,7 +13,9 @@
 // bf16, f64 or u64 on the wire, rounded to nearest even; entries, not non-zeros, are encoded by all
 // but blocks and dense, where a unit equal to the reduction's identity counts as absent.
 // The encoding names its codec, wire type and number of entries; decoding checks every count and
-// index against the domain and the message before it allocates, and accepts nothing else.
+// index against the domain and the message before it allocates, and accepts nothing else. It
+// allocates at most six times the bytes it reads (wide indices of narrow gaps and f16 values).
+// Encoding allocates encoded_bytes(): kAuto never more than coo32 takes.
 // Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3, SparCML (SC
 // 2019), OmniReduce (SIGCOMM 2021).
 #pragma once
@@ -42,17 +44,22 @@ struct EncodingStatistics {
   double num_blocks = 0;  // blocks of 256 values with an entry; 0: estimated for a uniform support
 };
 
-// False for bitmap, blocks and dense where the domain is too large to enumerate (2^32 units).
+// False for bitmap, blocks and dense where the domain is too large to enumerate (2^32 units), and
+// for coo16 where its table is (2^40).
 bool codec_supports(Codec codec, Domain domain);
 
-// Expected bytes of the body; exact for all but delta, which is an estimate.
+// A vector's own counts, exact.
+EncodingStatistics encoding_statistics(const SparseVector& vector);
+
+// Expected bytes of what encode() appends; exact (given num_blocks, for blocks) for all but delta,
+// which is an estimate for uniform supports.
 double encoded_bytes(Codec codec, const EncodingStatistics& statistics, DType wire);
 
 // The codec of least expected bytes.
 Codec choose_codec(const EncodingStatistics& statistics, DType wire);
 
 // Appends the vector to `message`. kAuto chooses by the vector's own counts. `wire`: the vector's
-// type, or f16 or bf16 for f32 vectors.
+// type, or f16 or bf16 for f32 vectors. Throws Error where the codec does not support the domain.
 void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduction,
             ByteBuffer& message);
 
