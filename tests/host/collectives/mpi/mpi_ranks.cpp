@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks of the mpi transport, as a program that mpirun starts once per rank.
+//
+//   mpi_ranks conform | product | reference | hang | abort | killed | alone
+// Exits with 0 when this rank saw what it should; otherwise says what differs on stderr. Whole
+// checks are functions that throw; `killed` ends rank 1 with SIGKILL and is for a launcher that
+// lets the others run on.
+#include <csignal>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "collectives/transport/mpi/mpi.h"
+#include "host/collectives/mpi/reference.h"
+#include "host/collectives/scheme/product.h"
+#include "host/collectives/transport/conformance.h"
+
+namespace tandem::test {
+namespace {
+
+using collectives::Outgoing;
+using collectives::Payload;
+using collectives::Source;
+using collectives::Transport;
+using collectives::TransportError;
+using collectives::mpi::Environment;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+void expect(bool holds, const std::string& what) {
+  if (!holds) throw std::runtime_error(what);
+}
+
+std::unique_ptr<Transport> make_transport(Environment& environment) {
+  return environment.make_transport(Deadline::after(seconds(60)));
+}
+
+collectives::mpi::Options small_parts() {
+  collectives::mpi::Options options;
+  options.max_part_bytes = 10'000;
+  return options;
+}
+
+// Whole messages, and messages cut into parts; two transports in one process do not mix.
+void conform() {
+  const auto largest = std::size_t{2} << 20;
+  Environment environment(small_parts());
+  const auto first = make_transport(environment);
+  const auto second = make_transport(environment);
+  expect(first->kind() == "mpi", "another kind");
+  const auto early = first->rank() == 0 && first->world() > 1
+                         ? first->start({{1, Payload(collectives::ByteBuffer(25'001)), 77}}, {})
+                         : nullptr;
+  Conformance(*second).everything(largest);
+  if (early) early->finish(Deadline::after(seconds(60)));
+  if (first->rank() == 1) {
+    const auto message = first->start({}, {{0, 77}})->next(Deadline::after(seconds(60)));
+    expect(message->payload.size() == 25'001, "the other transport's message changed");
+  }
+  Conformance(*first).everything(largest);
+}
+
+void conform_whole() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  const bool few = transport->world() <= 4;
+  Conformance(*transport).everything(std::size_t{few ? 64u : 8u} << 20);
+}
+
+void product() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  ProductOptions options;
+  // What codecs do does not depend on the transport; many ranks check that many ranks work.
+  if (transport->world() > 5) options.codecs = {collectives::Codec::kAuto};
+  if (transport->world() > 8) options.counts = {0, 1, 64, 10007};
+  const auto failures = run_product(*transport, options);
+  for (const std::string& failure : failures) std::cerr << failure << "\n";
+  expect(failures.empty(), "sums differ");
+}
+
+void reference() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  compare_with_mpi_allreduce(*transport);
+}
+
+std::string error_of(const std::function<void()>& work, TransportError::Kind kind) {
+  try {
+    work();
+  } catch (const TransportError& error) {
+    expect(error.kind() == kind, std::string("another kind of error: ") + error.what());
+    return error.what();
+  }
+  throw std::runtime_error("what must fail succeeded");
+}
+
+void expect_broken(Transport& transport, TransportError::Kind kind) {
+  const int other = transport.rank() == 0 ? 1 : 0;
+  error_of([&] { transport.start({{other, Payload(), 5}}, {}); }, kind);
+  try {
+    transport.shrink(Deadline::after(seconds(1)));
+  } catch (const TransportError&) {
+    throw;
+  } catch (const Error&) {
+    return;
+  }
+  throw std::runtime_error("shrink() worked");
+}
+
+// The last rank sleeps beyond the others' deadline, with a large message to it under way.
+void hang() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  const int late = transport->world() - 1;
+  if (transport->rank() == late) {
+    std::this_thread::sleep_for(seconds(2));
+    const auto exchange = transport->start({}, {{0, 2}});
+    error_of([&] { exchange->next(Deadline::after(seconds(60))); }, TransportError::Kind::kAborted);
+    return;
+  }
+  {
+    std::vector<Outgoing> sends;
+    sends.push_back({late, Payload(collectives::ByteBuffer(std::size_t{8} << 20)), 1});
+    const auto exchange = transport->start(std::move(sends), {{late, 1}});
+    const auto deadline = Deadline::after(milliseconds(500));
+    try {
+      exchange->next(deadline);
+      throw std::runtime_error("a message from a rank that sleeps");
+    } catch (const TransportError& error) {
+      const bool timed_out = error.kind() == TransportError::Kind::kTimeout;
+      expect(timed_out || error.kind() == TransportError::Kind::kAborted, error.what());
+      if (timed_out) expect(error.peer() == late, "another rank is blamed");
+    }
+    transport->abort("no message by the deadline");
+  }
+}
+
+// Rank 1 aborts from a thread of its own while everybody waits for somebody who sends nothing.
+void abort_by_one() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  const int peer = (transport->rank() + 1) % transport->world();
+  std::thread aborter;
+  if (transport->rank() == 1) {
+    aborter = std::thread([&] {
+      std::this_thread::sleep_for(milliseconds(200));
+      transport->abort("out of patience");
+    });
+  }
+  const auto exchange = transport->start({}, {{peer, 1}});
+  const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(60))); },
+                                    TransportError::Kind::kAborted);
+  if (aborter.joinable()) aborter.join();
+  expect(text.find("rank 1 aborted: out of patience") != std::string::npos, text);
+  transport->abort("a second reason");
+  expect_broken(*transport, TransportError::Kind::kAborted);
+}
+
+void killed() {
+  collectives::mpi::Options options;
+  options.leave_timeout = milliseconds(300);
+  Environment environment(options);
+  const auto transport = make_transport(environment);
+  Conformance(*transport).all_to_all_of_distinct_sizes();
+  if (transport->rank() == 1) std::raise(SIGKILL);
+  const auto exchange = transport->start({}, {{1, 1000}});
+  bool failed = false;
+  try {
+    exchange->next(Deadline::after(seconds(1)));
+  } catch (const TransportError&) {
+    failed = true;
+  }
+  expect(failed, "a message from a dead rank");
+  transport->abort("rank 1 is dead");
+  std::cout << "rank " + std::to_string(transport->rank()) + " got its error\n" << std::flush;
+}
+
+// One Environment at a time, and an address of the node that others can tell apart.
+void alone() {
+  Environment environment;
+  try {
+    Environment second;
+    throw std::runtime_error("two environments in one process");
+  } catch (const Error&) {
+  }
+  const auto transport = make_transport(environment);
+  expect(transport->rank() == environment.rank(), "ranks differ");
+  expect(transport->world() == environment.world(), "worlds differ");
+  expect(transport->node_name().find("net:[") != std::string::npos, transport->node_name());
+}
+
+int run(const std::string& check) {
+  const std::map<std::string, void (*)()> checks = {
+      {"alone", alone},         {"conform", conform}, {"conform_whole", conform_whole},
+      {"product", product},     {"hang", hang},       {"abort", abort_by_one},
+      {"reference", reference}, {"killed", killed},
+  };
+  const auto found = checks.find(check);
+  if (found == checks.end()) {
+    std::cerr << "no check is called '" << check << "'\n";
+    return 2;
+  }
+  try {
+    found->second();
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << check + ": " + error.what() + "\n";
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
+
+int main(int count, char** arguments) { return tandem::test::run(count == 2 ? arguments[1] : ""); }
