@@ -2,7 +2,7 @@
 //
 // Collective calls on sparse and dense tensors: the library's front door.
 //
-//   auto group = Group(inproc::make_world(4)[rank]...);      // or mpi, gloo, nccl
+//   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see transport/README.md
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
 // All ranks of a group make the same calls in the same order, with equal shapes, types and options;
@@ -16,8 +16,10 @@
 // Results: sorted, unique; the same bits on every rank and on every run with the same inputs,
 // options and scheme. A unit whose values cancel to zero may or may not remain, by the scheme.
 // Ownership: inputs are borrowed until the call returns (asynchronous: until the handle is done).
-// Errors: Error (arguments; the group stays usable), TransportError (the group is broken; see
-// group.h), std::bad_alloc (the group is aborted). No call waits beyond its timeout.
+// What a call writes in place it writes after everything has arrived (broadcast: while it does).
+// Errors: Error (arguments, or no memory for a rank's input; the group stays usable),
+// TransportError (the group is broken; see group.h), std::bad_alloc (later; the group is broken).
+// No call waits beyond its timeout.
 #pragma once
 
 #include <chrono>
@@ -27,6 +29,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -38,9 +41,17 @@
 namespace tandem::collectives {
 
 class Aggregator;
-class Pending;
 
-enum class IndexType : std::uint8_t { kU32, kU64 };
+enum class IndexType : std::uint8_t { kU32, kU64 };  // u32: up to 2^32 units
+
+template <typename T>
+constexpr DType dtype_of() {
+  static_assert(
+      std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::uint64_t>,
+      "fill the view's fields for 16-bit types");
+  if constexpr (std::is_same_v<T, float>) return DType::kF32;
+  return std::is_same_v<T, double> ? DType::kF64 : DType::kU64;
+}
 
 // A borrowed sparse tensor.
 struct SparseView {
@@ -52,6 +63,11 @@ struct SparseView {
   const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
   const void* values = nullptr;   // [num_entries, width] of type
   bool sorted_unique = false;     // the caller's promise; checked
+
+  // I: 4 or 8 bytes, unsigned. T: float, double, std::uint64_t. values: [indices.size(), width]
+  template <typename I, typename T>
+  static SparseView of(const std::vector<I>& indices, const std::vector<T>& values,
+                       std::uint64_t num_units, std::uint32_t width = 1);
 };
 
 // An owned one: sorted, unique.
@@ -80,27 +96,35 @@ struct DenseView {
   DType type = DType::kF32;
   std::size_t num_values = 0;
   void* values = nullptr;  // [num_values]
+
+  // T: float, double, std::uint64_t.
+  template <typename T>
+  static DenseView of(std::vector<T>& values) {
+    return {dtype_of<T>(), values.size(), values.data()};
+  }
 };
 
 struct CallOptions {
-  std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds timeout{60'000};  // from the call on, waiting for earlier ones included
 };
 
 struct ReduceOptions : CallOptions {
   Reduction reduction = Reduction::kSum;
   std::string scheme = "auto";       // a name of scheme/registry.cpp, or auto (selection/)
   std::string codec = "auto";        // a name of codec/codec.h
-  std::optional<DType> wire;         // f16 or bf16 for f32 values; default: as the tensor
+  std::optional<DType> wire;         // f32, f16 or bf16 where sums are f32; default: the tensor's
   std::uint64_t seed = 0x7a9d;       // of hashed partitions
   int ranks_per_node = 0;            // 0: as the transport's node names say
-  std::string bucket = "default";    // what the selection and Ok-Topk's regions are kept by
+  std::string bucket = "default";    // what the selection and Ok-Topk's regions are kept by,
+                                     // apart for every shape and type
   Aggregator* aggregator = nullptr;  // null: the CPU; borrowed until the call is done
   bool explain = false;              // fill Report::explanation
 };
 
-// What a call did; the last one's is kept by the group.
+// What a call did on this rank, the exchange of headers included.
 struct Report {
-  std::string scheme;
+  std::string function;  // "sparse_allreduce"
+  std::string scheme;    // of reductions
   double seconds = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
@@ -108,23 +132,24 @@ struct Report {
   double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
   std::string explanation;  // the ranking of schemes with predicted and measured times
 };
-const Report& last_report(const Group& group);
+Report last_report(const Group& group);  // of the last call that succeeded
 
 // The reduced tensor, on every rank.
 SparseTensor sparse_allreduce(Group& group, const SparseView& input,
                               const ReduceOptions& options = {});
 
-// In place, for gradients stored densely: zero units count as absent.
+// In place, for gradients stored densely: units of zeros only count as absent, and are zero where
+// no rank has them. Unchanged where the call fails.
 void sparse_allreduce_dense(Group& group, DenseView tensor, std::uint32_t width = 1,
                             const ReduceOptions& options = {});
 
 // Several tensors as one (one set of messages; the index spaces are laid end to end). All of one
-// type and width. results[i] belongs to inputs[i].
+// type, width and index type. results[i] belongs to inputs[i].
 std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
                                                  const ReduceOptions& options = {});
 
 // The part of the reduced tensor whose units lie in the caller's even range [rank * ceil(N / n),
-// ...); indices stay global.
+// (rank + 1) * ceil(N / n)); indices stay global. One direct exchange; `scheme` is not used.
 SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
                                    const ReduceOptions& options = {});
 
@@ -150,7 +175,8 @@ std::vector<RawVector<std::byte>> alltoallv(Group& group,
                                             std::span<const std::span<const std::byte>> to,
                                             const CallOptions& options = {});
 
-// Dense all-reduce in place (scheme: dense_ring or dense_halving_doubling, auto by size).
+// Dense all-reduce in place (scheme: dense_ring or dense_halving_doubling, auto by size; codec is
+// not used). Unchanged where the call fails.
 void allreduce(Group& group, DenseView tensor, const ReduceOptions& options = {});
 
 // `bytes` of `root` into everybody's; equal sizes.
@@ -158,17 +184,16 @@ void broadcast(Group& group, std::span<std::byte> bytes, int root, const CallOpt
 
 void barrier(Group& group, const CallOptions& options = {});
 
-// Asynchronous forms: queued on the group's thread, in order with all other calls of the group.
-std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
-    Group& group, const SparseView& input, const ReduceOptions& options = {});
-Pending allreduce_async(Group& group, DenseView tensor, const ReduceOptions& options = {});
-
 // A call in flight. Destroying it does not wait; the buffers must live until done() all the same.
+// Copies are handles of the same call. Threads: any.
 class Pending {
  public:
   bool done() const;
-  // False when the deadline passes first. Rethrows the call's error.
+  // False when the deadline passes first (the call goes on until its own timeout). Rethrows the
+  // call's error.
   bool wait(Deadline deadline) const;
+  // Aborts the call and with it the group, as Group::abort; nothing where it is done.
+  void abort(const std::string& reason) const;
 
   class State;
   explicit Pending(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -176,5 +201,26 @@ class Pending {
  private:
   std::shared_ptr<State> state_;
 };
+
+// Asynchronous forms: queued on the group's thread, in order with all other calls of the group.
+// The tensor is filled once the call is done without error.
+std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
+    Group& group, const SparseView& input, const ReduceOptions& options = {});
+Pending sparse_allreduce_dense_async(Group& group, DenseView tensor, std::uint32_t width = 1,
+                                     const ReduceOptions& options = {});
+Pending allreduce_async(Group& group, DenseView tensor, const ReduceOptions& options = {});
+
+template <typename I, typename T>
+SparseView SparseView::of(const std::vector<I>& indices, const std::vector<T>& values,
+                          std::uint64_t num_units, std::uint32_t width) {
+  static_assert(std::is_unsigned_v<I> && (sizeof(I) == 4 || sizeof(I) == 8));
+  if (values.size() != indices.size() * width) {
+    throw Error("collectives", "a sparse tensor has `width` values for every index");
+  }
+  return {num_units,      width,
+          dtype_of<T>(),  sizeof(I) == 4 ? IndexType::kU32 : IndexType::kU64,
+          indices.size(), indices.data(),
+          values.data(),  false};
+}
 
 }  // namespace tandem::collectives

@@ -5,11 +5,12 @@
 // Made from a transport (transport/*/ have the factories). Every collective call of the library
 // takes a group and is made by all its ranks in the same order; calls of one group run one after
 // another, asynchronous ones on a thread of the group.
-// After a TransportError the group is broken: calls fail at once with the reason. shrink() makes
-// the group of the survivors. An Error that all ranks agree on (mismatched arguments, an index out
-// of range on some rank) leaves the group as it was.
-// Ownership: move-only; destroying a group aborts what is in flight. Threads: calls from any thread
-// (they queue); abort() from any, at any time.
+// After a TransportError (or std::bad_alloc) the group is broken: its calls fail at once with the
+// reason, and so do its peers' soon. shrink() makes the group of the survivors. An Error that all
+// ranks agree on (mismatched arguments, an index out of range on some rank) leaves the group
+// usable. Ownership: move-only; destroying a group aborts what is in flight, waits for its thread,
+// and leaves: peers that wait for this rank fail at once. Threads: calls from any thread (they
+// queue in the order they were made); abort() from any, at any time.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace tandem::collectives {
 
 class Group {
  public:
-  explicit Group(std::unique_ptr<Transport> transport);
+  explicit Group(std::unique_ptr<Transport> transport);  // one of transport/*/
   ~Group();
   Group(Group&&) noexcept;
   Group& operator=(Group&&) noexcept;
@@ -40,12 +41,16 @@ class Group {
   bool broken() const;
 
   // Survivors of a broken group that call this before `deadline` form the new group, in the order
-  // of their old ranks. Throws Error under mpi, whose launcher ends the job when a rank dies.
+  // of their old ranks; it returns as soon as all ranks known to live have called. What the old
+  // group had learned per bucket is forgotten. Afterwards the old group is good for destruction
+  // only. Throws Error where the group is not broken, and under mpi, whose launcher ends the job
+  // when a rank dies.
   Group shrink(Deadline deadline);
 
   // For the library's own use.
   class State;
   State& state() { return *state_; }
+  const State& state() const { return *state_; }
 
  private:
   std::unique_ptr<State> state_;

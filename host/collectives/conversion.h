@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conversion between callers' tensors and the working form, with the checks of arguments.
+//
+// Functions that take a caller's tensor throw Error saying what is wrong with it and what to do;
+// the calls report that text to all ranks (agreement.h). 16-bit values widen to f32 exactly and are
+// rounded to nearest even on the way back. Threads: any, on different tensors.
+#pragma once
+
+#include "collectives/collective.h"
+#include "collectives/sparse/sparse_vector.h"
+
+namespace tandem::collectives {
+
+// Checks shape and type; the product of the two with a value's bytes fits 63 bits.
+Domain checked_domain(std::uint64_t num_units, std::uint32_t width, DType type);
+
+// Sorted, repeated indices reduced in the order given.
+SparseVector to_vector(const SparseView& view, Reduction reduction);
+
+// The units with any value but zero; the tensor's length must be a multiple of `width`.
+SparseVector to_vector(const DenseView& view, std::uint32_t width);
+
+// The entries whose units lie in [first_unit, end_unit), counted from first_unit.
+SparseTensor to_tensor(const SparseVector& vector, std::uint64_t first_unit, std::uint64_t end_unit,
+                       DType type, IndexType index_type);
+SparseTensor to_tensor(const SparseVector& vector, DType type, IndexType index_type);
+
+// Every value: the vector's, and zero for absent units.
+void write_dense(const SparseVector& vector, const DenseView& view);
+
+// All values, widened; and back.
+void read_all(const DenseView& view, DenseVector& to);
+void write_all(const DenseVector& from, const DenseView& view);
+
+}  // namespace tandem::collectives

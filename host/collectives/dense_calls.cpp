@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dense all-reduce: the dense schemes without a detour over indices.
+//
+// auto: halving-doubling has the ring's bytes in 2 log2 n steps where n is a power of two;
+// elsewhere folding sends whole vectors, so from kRingBytes on the ring is chosen.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "collectives/conversion.h"
+#include "collectives/reduction.h"
+#include "collectives/sparse/merge.h"
+#include "collectives/sparse_calls.h"
+
+namespace tandem::collectives {
+namespace {
+
+constexpr const char* kFunction = "allreduce";
+constexpr const char* kRing = "dense_ring";
+constexpr const char* kHalvingDoubling = "dense_halving_doubling";
+constexpr std::size_t kRingBytes = 1 << 18;
+
+// Checks the arguments; the tensor with sums' precision.
+DenseVector dense_vector_of(const DenseView& tensor, const ReduceOptions& options) {
+  if (options.scheme != "auto" && options.scheme != kRing && options.scheme != kHalvingDoubling) {
+    throw Error("collectives", "a dense tensor is not for scheme '" + options.scheme +
+                                   "'; choose dense_ring, dense_halving_doubling or auto");
+  }
+  if (tensor.num_values > 0 && tensor.values == nullptr) {
+    throw Error("collectives",
+                "values are null, but there are " + std::to_string(tensor.num_values) + " of them");
+  }
+  DenseVector dense(checked_domain(tensor.num_values, 1, tensor.type),
+                    accumulation_type(tensor.type), options.reduction);
+  read_all(tensor, dense);
+  return dense;
+}
+
+bool registered(std::string_view name) {
+  const auto all = all_schemes();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Scheme* one) { return one->name() == name; });
+}
+
+std::string scheme_of(const ReduceOptions& options, std::size_t bytes, int world) {
+  if (options.scheme != "auto") return options.scheme;
+  const bool folds = !std::has_single_bit(static_cast<unsigned>(world));
+  if (!registered(kHalvingDoubling)) return "allgather_sparse";
+  return folds && bytes >= kRingBytes ? kRing : kHalvingDoubling;
+}
+
+}  // namespace
+
+void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline, DenseView tensor,
+                   const ReduceOptions& options) {
+  group.run(kFunction, ticket, deadline, [&](Call& call) {
+    CallHeader header;
+    header.function = kFunction;
+    DenseVector dense;
+    header.error = text_of_failure([&] {
+      header.fields = {{"num_values", std::to_string(tensor.num_values)},
+                       {"type", std::string(dtype_name(tensor.type))}};
+      add_option_fields(header, options, tensor.type);
+      dense = dense_vector_of(tensor, options);
+    });
+    agree(call.ranks, header);
+    SchemeSettings settings;
+    settings.reduction = options.reduction;
+    settings.wire = wire_of(options, tensor.type);
+    const std::size_t bytes = tensor.num_values * dtype_block_bytes(settings.wire);
+    call.report.scheme = scheme_of(options, bytes, call.ranks.world());
+    SchemeMemory memory;
+    Reduced reduced = scheme_by_name(call.report.scheme)
+                          .allreduce(call.ranks, compact(dense, options.reduction), settings,
+                                     memory, call.group.cpu_aggregator());
+    if (auto* sparse = std::get_if<SparseVector>(&reduced)) {
+      dense = DenseVector(dense.domain(), dense.type(), options.reduction);
+      reduce_into(dense, *sparse, options.reduction);
+    } else {
+      dense = std::move(std::get<DenseVector>(reduced));
+    }
+    if (options.reduction == Reduction::kMean) divide(dense, call.ranks.world());
+    write_all(dense, tensor);
+  });
+}
+
+void allreduce(Group& group, DenseView tensor, const ReduceOptions& options) {
+  run_allreduce(group.state(), group.state().take_ticket(), deadline_of(options), tensor, options);
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/group.h"
+
+#include <exception>
+#include <utility>
+
+#include "collectives/group_state.h"
+
+namespace tandem::collectives {
+
+Group::Group(std::unique_ptr<Transport> transport) {
+  if (!transport) throw Error("collectives", "a group needs a transport; make one of transport/*/");
+  state_ = std::make_unique<State>(std::move(transport));
+}
+
+Group::~Group() = default;
+Group::Group(Group&&) noexcept = default;
+Group& Group::operator=(Group&&) noexcept = default;
+
+int Group::rank() const { return state_->transport().rank(); }
+int Group::world() const { return state_->transport().world(); }
+std::string_view Group::transport() const { return state_->transport().kind(); }
+TrafficSnapshot Group::traffic() const { return state_->transport().traffic(); }
+void Group::abort(const std::string& reason) { state_->break_group(reason); }
+bool Group::broken() const { return state_->broken(); }
+
+Group Group::shrink(Deadline deadline) {
+  if (!broken()) {
+    throw Error("collectives", "the group is not broken; use it, or abort() it before shrink()");
+  }
+  return Group(state_->transport().shrink(deadline));
+}
+
+std::string plain_text(const std::exception& error) {
+  const std::string text = error.what();
+  const std::string prefix = "[collectives] ";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+Group::State::State(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+
+Group::State::~State() {
+  bool in_flight = false;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    in_flight = serving_ != next_ticket_;
+  }
+  if (in_flight) break_group("the group was destroyed");
+  changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+}
+
+std::uint64_t Group::State::take_ticket() {
+  const std::lock_guard lock(mutex_);
+  return next_ticket_++;
+}
+
+void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] { return broken_ || serving_ == ticket; };
+  bool in_time = true;
+  if (deadline.is_never()) {
+    changed_.wait(lock, ready);
+  } else {
+    in_time = changed_.wait_until(lock, deadline.time_point(), ready);
+  }
+  if (broken_) {
+    throw TransportError(TransportError::Kind::kAborted, -1,
+                         std::string(function) + ": the group is broken (" + reason_ +
+                             "); shrink() makes the group of those that are left");
+  }
+  if (in_time) return;
+  lock.unlock();
+  // Skipping the turn would put this rank out of step with the others.
+  const std::string text = std::string(function) + " on rank " +
+                           std::to_string(transport_->rank()) +
+                           " did not begin by its deadline: earlier calls of the group still run";
+  break_group(text);
+  throw TransportError(TransportError::Kind::kTimeout, transport_->rank(), text);
+}
+
+void Group::State::end_turn() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++serving_;
+  }
+  changed_.notify_all();
+}
+
+void Group::State::measure(const std::function<void(Call&)>& body, Call& call) {
+  const TrafficSnapshot before = transport_->traffic();
+  const auto start = Deadline::Clock::now();
+  body(call);
+  const TrafficSnapshot moved = transport_->traffic() - before;
+  call.report.bytes_sent = moved.bytes_sent();
+  call.report.bytes_received = moved.bytes_received();
+  call.report.steps = moved.steps;
+  call.report.seconds = std::chrono::duration<double>(Deadline::Clock::now() - start).count();
+  const std::lock_guard lock(mutex_);
+  report_ = call.report;
+}
+
+void Group::State::run(const char* function, std::uint64_t ticket, Deadline deadline,
+                       const std::function<void(Call&)>& body) {
+  wait_for_turn(function, ticket, deadline);
+  struct Turn {
+    State& state;
+    ~Turn() { state.end_turn(); }
+  } turn{*this};
+  const auto text_of = [&](const std::exception& error) {
+    return std::string(function) + ": " + plain_text(error);
+  };
+  try {
+    Communicator ranks(*transport_, static_cast<std::uint32_t>(ticket), deadline);
+    Report report;
+    report.function = function;
+    Call call{*this, ranks, report};
+    measure(body, call);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const TransportError& error) {
+    break_group(text_of(error));
+    throw TransportError(error.kind(), error.peer(), text_of(error));
+  } catch (const std::bad_alloc&) {
+    break_group(std::string(function) + ": rank " + std::to_string(transport_->rank()) +
+                " is out of memory");
+    throw;
+  } catch (const std::exception& error) {
+    // Arguments were agreed on before: what fails now is an encoding, a device or the library.
+    break_group(text_of(error));
+    throw TransportError(TransportError::Kind::kGarbage, -1, text_of(error));
+  }
+}
+
+void Group::State::post(std::function<void(std::uint64_t)> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!worker_.joinable()) worker_ = std::thread([this] { serve_jobs(); });
+    jobs_.emplace_back(std::move(job), next_ticket_);
+    ++next_ticket_;
+  }
+  changed_.notify_all();
+}
+
+void Group::State::serve_jobs() {
+  for (;;) {
+    std::pair<std::function<void(std::uint64_t)>, std::uint64_t> job;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    job.first(job.second);
+  }
+}
+
+void Group::State::break_group(const std::string& reason) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!broken_) {
+      broken_ = true;
+      try {
+        reason_ = reason;
+      } catch (...) {  // no memory for the text; the group is broken all the same
+      }
+    }
+  }
+  transport_->abort(reason);
+  changed_.notify_all();
+}
+
+bool Group::State::broken() const {
+  const std::lock_guard lock(mutex_);
+  return broken_;
+}
+
+Report Group::State::report() const {
+  const std::lock_guard lock(mutex_);
+  return report_;
+}
+
+}  // namespace tandem::collectives

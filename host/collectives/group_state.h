@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group::State: the queue of a group's calls, what breaks it, and what it remembers between them.
+//
+// Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
+// the call's number on the wire, so all ranks number alike. A call that fails in any way but an
+// AgreedError aborts the transport with its reason and breaks the group. Asynchronous calls are run
+// by one thread, started with the first of them.
+// Threads: take_ticket, run, post, break_group, report and traffic from any; Buckets inside run().
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "collectives/aggregator/aggregator.h"
+#include "collectives/agreement.h"
+#include "collectives/collective.h"
+#include "collectives/scheme/scheme.h"
+
+namespace tandem::collectives {
+
+// What is kept per bucket, tensor shape and type; evolves alike on all ranks.
+struct Bucket {
+  SchemeMemory memory;
+};
+
+// One call in flight.
+struct Call {
+  Group::State& group;
+  Communicator& ranks;
+  Report& report;  // its scheme, modelled time and explanation are the body's to fill
+};
+
+class Group::State {
+ public:
+  explicit State(std::unique_ptr<Transport> transport);
+  ~State();  // aborts what is in flight
+
+  Transport& transport() { return *transport_; }
+  const Transport& transport() const { return *transport_; }
+
+  std::uint64_t take_ticket();
+
+  // Runs `body` as the call `function` when `ticket`'s turn comes; fills the report. An AgreedError
+  // passes through; anything else breaks the group, and errors other than TransportError and
+  // std::bad_alloc turn into a TransportError.
+  void run(const char* function, std::uint64_t ticket, Deadline deadline,
+           const std::function<void(Call&)>& body);
+
+  // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
+  void post(std::function<void(std::uint64_t)> job);
+
+  void break_group(const std::string& reason) noexcept;
+  bool broken() const;
+  Report report() const;
+
+  // Within run() only: the bucket's memory, empty at first; who adds up where the user names
+  // nobody.
+  Bucket& bucket(const std::string& key) { return buckets_[key]; }
+  Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
+
+ private:
+  void wait_for_turn(const char* function, std::uint64_t ticket, Deadline deadline);
+  void end_turn();
+  void measure(const std::function<void(Call&)>& body, Call& call);
+  void serve_jobs();
+
+  std::unique_ptr<Transport> transport_;
+  std::map<std::string, Bucket> buckets_;
+  std::unique_ptr<Aggregator> cpu_aggregator_ = make_cpu_aggregator();
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // a turn ended, the group broke, a job came, or it stops
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t serving_ = 0;
+  bool broken_ = false;
+  std::string reason_;
+  Report report_;
+  std::deque<std::pair<std::function<void(std::uint64_t)>, std::uint64_t>> jobs_;
+  bool stopping_ = false;
+  std::thread worker_;
+};
+
+// "[collectives] text" without the module, for texts that are quoted in others.
+std::string plain_text(const std::exception& error);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reduction of one sparse vector per rank: what sparse_allreduce and its variants share.
+//
+// prepare() turns arguments into a vector or a text of what is wrong; agree_on() makes all ranks
+// see it; reduce() chooses the scheme, runs it with the bucket's memory, and divides a mean.
+// Threads: the call's. Errors: AgreedError before anything but headers has travelled; afterwards
+// TransportError, std::bad_alloc.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collectives/agreement.h"
+#include "collectives/group_state.h"
+
+namespace tandem::collectives {
+
+// One rank's part of a reduction. `own` is meaningful where `header.error` is empty.
+struct Contribution {
+  CallHeader header;
+  SparseVector own;
+  DType type = DType::kF32;  // of the caller's values
+};
+
+Deadline deadline_of(const CallOptions& options);
+
+// Runs `make` and returns the text of what it throws (no memory included), or nothing.
+std::string text_of_failure(const std::function<void()>& make);
+
+// The fields that every reduction's ranks must agree on; checks the options.
+void add_option_fields(CallHeader& header, const ReduceOptions& options, DType type);
+
+// Where the vector's sums travel as: options.wire or the tensor's type.
+DType wire_of(const ReduceOptions& options, DType type);
+
+// Exchanges headers.
+Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions& options);
+
+// All ranks' sum, maximum or mean. `contribution` was agreed on; moved from.
+SparseVector reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
+                    const ReduceOptions& options);
+
+// For schemes that know nodes: which one each rank is on, numbered by first appearance. [world]
+std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options);
+
+}  // namespace tandem::collectives

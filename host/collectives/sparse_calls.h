@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bodies of the calls that exist in a blocking and an asynchronous form.
+//
+// `ticket` fixes the call's place in the group's order when the user makes it, whoever runs it.
+// Arguments are borrowed until the function returns. Threads and errors: as Group::State::run.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/collective.h"
+#include "collectives/group_state.h"
+
+namespace tandem::collectives {
+
+void run_sparse_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                          const SparseView& input, const ReduceOptions& options,
+                          SparseTensor& result);
+
+void run_sparse_allreduce_dense(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                                DenseView tensor, std::uint32_t width,
+                                const ReduceOptions& options);
+
+void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline, DenseView tensor,
+                   const ReduceOptions& options);
+
+}  // namespace tandem::collectives
