@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: one piece of hardware that can compute dense layers, attend, or both.
+// Device: one piece of hardware that can compute dense layers, attend, add up sparse vectors.
 //
-// Callers ask what it can do (makes_compute, makes_attention), never what it is; `kind` is for
-// people. Ownership: units must not outlive their device. Threads: any for info(); making units
-// from one thread. Errors: making a unit throws Error (arguments, memory) or DeviceError
-// (hardware).
+// Callers ask what it can do (makes_compute, makes_attention, makes_aggregation), never what it is;
+// `kind` is for people. Ownership: units must not outlive their device. Threads: any for info();
+// making units from one thread. Errors: making a unit throws Error (arguments, memory) or
+// DeviceError (hardware).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "device/aggregation_unit.h"
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
 
@@ -27,6 +28,7 @@ struct DeviceInfo {
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;
+  bool makes_aggregation = false;
 };
 
 struct AttentionUnitOptions {
@@ -45,6 +47,7 @@ class Device {
   virtual std::unique_ptr<ComputeUnit> make_compute_unit() = 0;
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
+  virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
 };
 
 }  // namespace tandem::device

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device does that says nothing else: makes no aggregation unit.
+#include "device/device.h"
+
+#include "common/error.h"
+
+namespace tandem::device {
+
+std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
+  throw Error("device",
+              info().id + " makes no aggregation unit; choose cpu, or a device that does");
+}
+
+}  // namespace tandem::device

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the sparse_aggregation kernel and its driver share: the descriptor of one aggregation, its
+// result, and the model of its cycles.
+//
+// A descriptor is a run of 64-byte words: DescriptorHeader, SourceEntry table, tile table (u32,
+// ascending), ends table, then positions and values of every source; the header and the sources say
+// at which word each part starts. Positions are cut into tiles of 2^tile_bits; only the tiles of
+// the table are visited. ends[t][s] counts the entries of source s in tiles 0 .. t of the table;
+// rows are padded to words. The result is one ResultHeader word, then for kCoo records of 16
+// entries (a word of positions, one word of f32 or two of u64 values), for kBitmap 2^tile_bits bits
+// per tile of the table and then the values, packed. Little-endian. C++14, no dependency: compiled
+// by Vitis HLS and by the host.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem {
+namespace sparse_aggregation {
+
+constexpr std::uint32_t kAbiVersion = 1;
+constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
+
+constexpr std::uint32_t kWordBytes = 64;        // one beat of a 512-bit bus
+constexpr std::uint32_t kWordPositions = 16;    // u32 in it
+constexpr std::uint32_t kBlockPositions = 512;  // bits in it: positions looked at together
+constexpr std::uint32_t kMinTileBits = 9;       // a tile is at least a block
+constexpr std::uint32_t kMaxTileBits = 18;      // accumulators a unit holds on chip
+constexpr std::uint32_t kMaxSources = 1024;
+constexpr std::uint32_t kMaxEntries = 1u << 28;  // of one unit, over all sources
+
+enum ValueType : std::uint32_t { kF32 = 0, kU64 = 1 };
+enum Reduction : std::uint32_t { kSum = 0, kMax = 1 };
+enum Format : std::uint32_t { kCoo = 0, kBitmap = 1 };
+
+enum Status : std::uint32_t {
+  kRunning = 0,  // the driver's mark; a kernel that ran leaves another value
+  kOk = 1,
+  kBadMagic = 2,
+  kBadVersion = 3,
+  kBadShape = 4,     // a field of the header is out of range
+  kBadSection = 5,   // a part lies outside the descriptor; detail: 0 tables, else 1 + source
+  kBadTile = 6,      // detail: the place in the tile table
+  kBadEnds = 7,      // detail: the source whose entries the tiles do not cover in order
+  kBadPosition = 8,  // detail: a source with a position outside its tile or not ascending
+  kBadResult = 9,    // the result might not fit its buffer
+};
+
+// 16 u32 fields in this order; one word.
+struct DescriptorHeader {
+  std::uint32_t magic;
+  std::uint32_t abi_version;
+  std::uint32_t num_words;  // of the whole descriptor
+  std::uint32_t value_type;
+  std::uint32_t reduction;
+  std::uint32_t format;
+  std::uint32_t tile_bits;
+  std::uint32_t num_sources;
+  std::uint32_t num_tiles;
+  std::uint32_t last_position;  // the partition's positions are 0 .. last_position
+  std::uint32_t sources_word;
+  std::uint32_t tiles_word;
+  std::uint32_t ends_word;
+  std::uint32_t tag;  // comes back in the result
+  std::uint32_t reserved[2];
+};
+static_assert(sizeof(DescriptorHeader) == kWordBytes, "one word");
+
+// 4 u32 fields in this order; four entries a word.
+struct SourceEntry {
+  std::uint32_t positions_word;
+  std::uint32_t values_word;
+  std::uint32_t num_entries;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(SourceEntry) * 4 == kWordBytes, "four entries a word");
+
+// 16 u32 fields in this order; one word. The counters are those of the cycle model below.
+struct ResultHeader {
+  std::uint32_t magic;
+  std::uint32_t abi_version;  // the kernel's
+  std::uint32_t status;
+  std::uint32_t detail;
+  std::uint32_t num_words;  // of the result, header included
+  std::uint32_t num_entries;
+  std::uint32_t tag;                // the descriptor's: tells a result from the one before it
+  std::uint32_t num_runs;           // dataflow regions that accumulated
+  std::uint32_t accumulate_cycles;  // sum over them of the slowest stage's
+  std::uint32_t num_emit_runs;      // dataflow regions that emitted
+  std::uint32_t emit_cycles;        // sum over them of the slowest stage's
+  std::uint32_t reserved[5];
+};
+static_assert(sizeof(ResultHeader) == kWordBytes, "one word");
+
+constexpr std::uint32_t value_bytes(std::uint32_t value_type) { return value_type == kU64 ? 8 : 4; }
+
+// Words of `count` values.
+constexpr std::uint32_t value_words(std::uint32_t value_type, std::uint32_t count) {
+  return (count + kWordBytes / value_bytes(value_type) - 1) /
+         (kWordBytes / value_bytes(value_type));
+}
+
+constexpr std::uint32_t position_words(std::uint32_t count) {
+  return (count + kWordPositions - 1) / kWordPositions;
+}
+
+// Words of a row of the ends table.
+constexpr std::uint32_t ends_row_words(std::uint32_t num_sources) {
+  return position_words(num_sources);
+}
+
+// Words of a COO record of 16 entries.
+constexpr std::uint32_t record_words(std::uint32_t value_type) {
+  return 1 + value_words(value_type, kWordPositions);
+}
+
+// Words of a result of `entries` entries, header included.
+constexpr std::uint64_t result_words(std::uint32_t format, std::uint32_t value_type,
+                                     std::uint32_t tile_bits, std::uint32_t num_tiles,
+                                     std::uint32_t entries) {
+  return format == kBitmap
+             ? 1 + (static_cast<std::uint64_t>(num_tiles) << (tile_bits - kMinTileBits)) +
+                   value_words(value_type, entries)
+             : 1 + static_cast<std::uint64_t>(position_words(entries)) * record_words(value_type);
+}
+
+// The cycle model. A pseudo-channel gives 14.4 GB/s: 48 bytes of the port's 64 a cycle at 300 MHz.
+constexpr std::uint32_t kClockMhz = 300;
+constexpr std::uint32_t kPortBytesPerCycle = 48;
+constexpr std::uint32_t kDrainCycles = 16;  // read, add, write: after it the next source may follow
+constexpr std::uint32_t kRefillCycles = 4;  // of the row loop, per block that is not empty
+constexpr std::uint32_t kRunCycles = 120;  // HBM latency and the stages' fill, per accumulating run
+constexpr std::uint32_t kEmitRunCycles = 40;  // the stages' fill, per emitting run
+constexpr std::uint32_t kStartCycles = 800;   // clearing the presence bits, header, result header
+
+// Cycles that `words` words take through a port.
+constexpr std::uint32_t port_cycles(std::uint32_t words) {
+  return (words * kWordBytes + kPortBytesPerCycle - 1) / kPortBytesPerCycle;
+}
+
+// Of one unit. Reading the tables: a cycle per source, and per source and tile, and a latency each.
+inline std::uint64_t modelled_cycles(std::uint32_t num_sources, std::uint32_t num_tiles,
+                                     const ResultHeader& result) {
+  return kStartCycles + num_sources +
+         static_cast<std::uint64_t>(num_tiles) * (num_sources + kRunCycles) +
+         static_cast<std::uint64_t>(result.num_runs) * kRunCycles + result.accumulate_cycles +
+         static_cast<std::uint64_t>(result.num_emit_runs) * kEmitRunCycles + result.emit_cycles;
+}
+
+}  // namespace sparse_aggregation
+}  // namespace tandem
