@@ -5,7 +5,7 @@
 #include <string>
 
 #include "collectives/codec/format.h"
-#include "collectives/codec/wire_values.h"
+#include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {

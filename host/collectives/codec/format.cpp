@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/codec/format.h"
 
-#include "collectives/codec/wire_values.h"
+#include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
 

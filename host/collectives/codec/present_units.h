@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "collectives/codec/format.h"
-#include "collectives/codec/wire_values.h"
+#include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
 

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "collectives/sparse/wire_values.h"
+
 namespace tandem::collectives {
 
 SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {
@@ -122,9 +124,8 @@ void divide(DenseVector& vector, int divisor) {
 void round_to_wire(SparseVector& vector, DType wire) {
   if (wire == vector.type()) return;
   TANDEM_CHECK(vector.type() == DType::kF32 && (wire == DType::kF16 || wire == DType::kBF16));
-  for (float& value : vector.values<float>()) {
-    value = wire == DType::kF16 ? f16_to_f32(f32_to_f16(value)) : bf16_to_f32(f32_to_bf16(value));
-  }
+  const auto values = vector.values<float>();
+  round_values(values.data(), values.size(), wire);
 }
 
 }  // namespace tandem::collectives

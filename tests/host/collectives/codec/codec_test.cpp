@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "codec_cases.h"
-#include "collectives/codec/wire_values.h"
+#include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/codec/wire_values.h"
+#include "collectives/sparse/wire_values.h"
 
 #include <cstring>
 
-#include "collectives/codec/format.h"
 #include "common/error.h"
 
 namespace tandem::collectives {
+namespace {
+
+template <typename T>
+T load_unaligned(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void store_unaligned(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+}  // namespace
 
 bool can_carry(DType type, DType wire) {
   return wire == type || (type == DType::kF32 && (wire == DType::kF16 || wire == DType::kBF16));
