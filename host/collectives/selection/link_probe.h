@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Link probe: measures latency and bandwidth between the ranks of a group, and the speed of their
+// processors, by collective steps; the same numbers come out on every rank.
+//
+// All ranks shift messages around a ring at the same time (empty ones for latency, two sizes for
+// bandwidth), once within nodes and once between them; every rank's medians are gathered and their
+// median taken. Bandwidth counts as shared where all ranks together move hardly more than one pair
+// alone. Collective; about 40 steps and 6 MB per rank. `now` gives seconds; a simulated network
+// passes its own clock. Threads: the call's. Errors: TransportError.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "collectives/communicator.h"
+#include "collectives/scheme/problem.h"
+
+namespace tandem::collectives {
+
+using SecondsClock = std::function<double()>;
+
+// Monotonic time of this machine.
+double steady_seconds();
+
+struct MachineModel {
+  LinkModel link;
+  ComputeModel compute;
+};
+
+// nodes: [world], equal for ranks of one machine; empty: every rank on its own.
+LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes = {},
+                      const SecondsClock& now = steady_seconds);
+
+// Times merge, encode, decode and dense addition here (about 10 ms, once per process).
+ComputeModel measure_compute();
+
+// Both, agreed.
+MachineModel probe_machine(Communicator& ranks, std::span<const std::uint64_t> nodes = {});
+
+}  // namespace tandem::collectives
