@@ -7,7 +7,10 @@
 // Balance: the rank with most entries sends most; everybody merges n vectors.
 // Numerics: ranks add in rank order, each the same vectors: bitwise equal everywhere.
 // Source: the sparse all-gather of common training frameworks; cost in Wang et al., ZEN, OSDI 2025.
+#include "collectives/scheme/cost_model.h"
+#include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
+#include "collectives/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {
@@ -25,35 +28,37 @@ class AllgatherSparse final : public Scheme {
   Cost cost(const Problem& problem, const LinkModel& link,
             const ComputeModel& compute) const override {
     const double peers = problem.world - 1;
-    const double own = problem.union_entries[1];
-    const double message =
-        kFrameBytes + encoded_bytes(problem.codec == Codec::kAuto ? Codec::kCoo32 : problem.codec,
-                                    {problem.domain, own, problem.union_blocks[1]}, problem.wire);
-    Cost cost;
-    cost.steps = peers > 0 ? 1 : 0;
-    cost.messages = peers;
-    cost.bytes_sent = cost.bytes_received = peers * message;
-    cost.total_bytes = problem.world * cost.bytes_sent;
-    cost.compute_s = problem.world * own * (compute.merge_s_per_entry + compute.codec_s_per_entry);
-    cost.seconds =
-        cost.steps * link.latency_s + cost.bytes_sent / link.bandwidth_bytes_per_s + cost.compute_s;
-    return cost;
+    const double own = union_of(problem.union_entries, 1);
+    const auto units = static_cast<double>(problem.domain.num_units);
+    const double blocks = union_of(problem.union_blocks, 1);
+    const double message = sparse_message_bytes(problem, units, own, blocks);
+    CostSum sum(problem, link);
+    PhaseCost gather;
+    gather.steps = peers > 0 ? 1 : 0;
+    gather.messages = peers;
+    gather.received = peers * message;
+    gather.sent = peers * sparse_message_bytes(problem, units, own * problem.entry_imbalance,
+                                               blocks * problem.entry_imbalance);
+    gather.total = problem.world * peers * message;
+    gather.total_messages = problem.world * peers;
+    gather.inside = peers_inside(problem);
+    sum.add(gather);
+    sum.compute(problem.world * own * (compute.merge_s_per_entry + compute.codec_s_per_entry));
+    return sum.result();
   }
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
     round_to_wire(own, settings.wire);
-    ByteBuffer message = new_message();
-    encode(own, settings.codec, settings.wire, settings.reduction, message);
+    ByteBuffer message = encoded_message(own, settings);
     const Domain domain = own.domain();
     const DType type = own.type();
     std::vector<SparseVector> parts(static_cast<std::size_t>(ranks.world()));
     parts[static_cast<std::size_t>(ranks.rank())] = std::move(own);
     for (auto& received : ranks.all_gather(kPhase, std::move(message))) {
       if (!received) continue;
-      auto body = received->body();
       parts[static_cast<std::size_t>(received->source())] =
-          decode(body, domain, type, settings.reduction);
+          decode_from(ranks, kPhase, *received, domain, type, settings.reduction);
     }
     return merge(parts, settings.reduction);
   }

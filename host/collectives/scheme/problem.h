@@ -19,6 +19,7 @@ namespace tandem::collectives {
 struct Problem {
   int world = 1;
   int ranks_per_node = 1;  // 1: every rank on its own node, or unknown
+  int server_count = 0;    // as SchemeSettings says
   Domain domain;
   DType wire = DType::kF32;
   Reduction reduction = Reduction::kSum;
@@ -34,6 +35,10 @@ struct Problem {
   // ranges (at least 1; 1 is balance).
   double even_push_imbalance = 1;
   double even_pull_imbalance = 1;
+  // The same for blocks of 256 values (OmniReduce).
+  double even_block_push_imbalance = 1;
+  double even_block_pull_imbalance = 1;
+  double entry_imbalance = 1;  // entries of the rank that has most over the mean
 
   double value_bytes() const;  // of one unit on the wire
   double dense_bytes() const;  // of the whole tensor on the wire
@@ -45,9 +50,12 @@ struct LinkModel {
   double bandwidth_bytes_per_s = 1e9;       // between nodes, each direction, per rank
   double node_latency_s = 5e-6;             // between ranks of one node
   double node_bandwidth_bytes_per_s = 5e9;  // likewise
-  bool bandwidth_is_shared = false;         // ranks of one process or core: bytes of all add up
+  double message_s = 0;                     // of a rank's own time per message that it sends
+  bool bandwidth_is_shared = false;         // ranks of one process or core: bytes, messages and
+                                            // computation of all add up
 };
 
+// Of one rank that computes alone.
 struct ComputeModel {
   double merge_s_per_entry = 4e-9;
   double codec_s_per_entry = 3e-9;

@@ -9,7 +9,19 @@
 namespace tandem::collectives {
 
 std::span<const Scheme* const> all_schemes() {
-  static const std::array<const Scheme*, 1> schemes = {&allgather_sparse()};
+  static const std::array<const Scheme*, 11> schemes = {
+      &dense_ring(),
+      &dense_halving_doubling(),
+      &allgather_sparse(),
+      &sparcml_recursive_doubling(),
+      &sparcml_split_allgather(),
+      &sparcml_split_dense(),
+      &parameter_server(),
+      &ok_topk(),
+      &hierarchical_centralisation(),
+      &balanced_parallelism(),
+      &two_level(),
+  };
   return schemes;
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dense ranges in messages, and the all-reduce by recursive halving and doubling.
+//
+// A dense message is the values of a range of units in the wire type and nothing else: its length
+// is known on both sides and anything else is garbage. Ranges are as even as units allow.
+// Numerics: one rank computes each unit's last sum; it is rounded to the wire type before it
+// travels, there too, so all ranks hold the same bits. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "collectives/communicator.h"
+#include "collectives/scheme/cost_model.h"
+#include "collectives/scheme/scheme.h"
+
+namespace tandem::collectives {
+
+struct UnitRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+
+  std::uint64_t size() const { return end - begin; }
+};
+
+// Part `part` of `num_parts` of `num_units` units; sizes differ by one at most.
+UnitRange even_range(std::uint64_t num_units, int part, int num_parts);
+
+DenseVector to_dense(const SparseVector& vector, Reduction reduction);
+
+// A message with the units of `range`.
+ByteBuffer dense_message(const DenseVector& dense, UnitRange range, DType wire);
+void append_dense(const DenseVector& dense, UnitRange range, DType wire, ByteBuffer& message);
+
+// What is done with values that arrive for `range`: dense = body, or dense = reduce(dense, body).
+void store_dense(const Communicator& ranks, const char* phase, const Message& message,
+                 std::span<const std::byte> body, UnitRange range, DType wire, DenseVector& dense);
+void reduce_dense(const Communicator& ranks, const char* phase, const Message& message,
+                  UnitRange range, const SchemeSettings& settings, DenseVector& dense);
+
+// into[i] = reduce(into[i], from[i]).
+void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction);
+
+void round_to_wire(DenseVector& dense, UnitRange range, DType wire);
+
+// All-reduce in place by recursive halving and doubling; any world, by folding. `settings`: wire
+// and reduction. Steps: 2 log2(active), and 2 more where ranks are folded.
+void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings);
+
+// Adds the cost of halving_doubling() on `units` units.
+void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
+
+// Why a scheme that holds the whole domain densely cannot run; empty where it can.
+std::string dense_refusal(Domain domain);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folding: how an algorithm for powers of two runs on any world.
+//
+// Of n ranks the largest power of two is active. Of the first 2 (n - active) ranks every odd one
+// hands its vector to the even one before it and takes the result from it at the end; the others
+// are active as they are. Active ranks have places 0 .. active - 1 in the order of ranks, so a
+// block of places stands for consecutive ranks. Threads: a plain value.
+#pragma once
+
+#include <bit>
+
+namespace tandem::collectives {
+
+class Folding {
+ public:
+  explicit Folding(int world)
+      : active_(static_cast<int>(std::bit_floor(static_cast<unsigned>(world)))),
+        extra_(world - active_) {}
+
+  int active() const { return active_; }  // a power of two
+  int extra() const { return extra_; }    // ranks that hand their vector over
+  int rounds() const { return std::countr_zero(static_cast<unsigned>(active_)); }
+
+  bool hands_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
+  bool takes_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }  // from rank + 1
+
+  // Of active ranks.
+  int place(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
+  int rank_at(int place) const { return place < extra_ ? 2 * place : place + extra_; }
+  // How many ranks' vectors the places before `place` stand for.
+  int ranks_before(int place) const { return rank_at(place); }
+
+ private:
+  int active_;
+  int extra_;
+};
+
+}  // namespace tandem::collectives

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Push and pull: what all schemes do in which ranks own parts of the domain.
+//
+// Owners are ranks 0 .. num_owners - 1 of the communicator, as the partition numbers them. Push:
+// every rank sends every owner its entries there, in the owner's local places. The owner reduces
+// the parts in rank order. Pull: every owner sends its sum to every rank.
+// Steps: 1 each, of up to n - 1 messages; a step is skipped by ranks that neither send nor receive.
+// Numerics: the owner rounds its sum to the wire type before it sends it, and keeps that.
+// Threads: as the communicator. Errors: TransportError.
+#pragma once
+
+#include <vector>
+
+#include "collectives/scheme/cost_model.h"
+#include "collectives/scheme/scheme.h"
+#include "collectives/sparse/partition.h"
+
+namespace tandem::collectives {
+
+// The parts that fell to the caller, by rank, in local places; empty where it owns nothing.
+std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
+                                         const Partition& partition, const SparseVector& own,
+                                         const SchemeSettings& settings);
+
+// parts: by rank, at least one. Rounded to the wire type. A device that fails is replaced by the
+// CPU for this call.
+SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSettings& settings,
+                             Aggregator& aggregator, Deadline deadline);
+
+// The union of all owners' sums. `sum`: the caller's, in local places; ignored where it owns
+// nothing.
+SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Partition& partition,
+                              SparseVector sum, Domain domain, const SchemeSettings& settings);
+
+// Push, aggregation and pull.
+SparseVector reduce_by_owners(Communicator& ranks, const Partition& partition, SparseVector own,
+                              const SchemeSettings& settings, Aggregator& aggregator);
+
+// Cost of reduce_by_owners and of its halves. `own_entries`, `union_entries`: of the whole domain.
+struct OwnerProblem {
+  int num_owners = 1;
+  double push_imbalance = 1;
+  double pull_imbalance = 1;
+  double own_entries = 0;
+  double union_entries = 0;
+};
+PhaseCost push_cost(const Problem& problem, const OwnerProblem& owners);
+PhaseCost pull_cost(const Problem& problem, const OwnerProblem& owners);
+// Of the busiest rank: split and encode, decode and merge, encode, decode and join.
+double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
+                       const ComputeModel& compute);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparse parameter server: some ranks are servers of even ranges too; all push to them and pull.
+//
+// Servers are the first s ranks (`server_count`; all by default), as workers in the same place.
+// Steps: 2, of s messages from every rank (s - 1 from a server), then n - 1 from every server.
+// Bytes, COO of 4 + value bytes:
+//   received by server j: sum over i != j of |I_i in range j| (4 + value bytes)
+//   sent by server j:     (n - 1) |union in range j| (4 + value bytes)
+// and a frame and a codec's header per message; workers send their entries once and receive the
+// union once. Balance: none; the busiest server carries skew x its share, and n / s times what it
+// would with all ranks as servers.
+// Numerics: a server adds in rank order; its sum is rounded to the wire type.
+// Source: Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014.
+#include <algorithm>
+
+#include "collectives/scheme/owner_exchange.h"
+#include "collectives/scheme/schemes.h"
+
+namespace tandem::collectives {
+namespace {
+
+int servers_of(int server_count, int world) {
+  return server_count <= 0 ? world : std::min(server_count, world);
+}
+
+class ParameterServer final : public Scheme {
+ public:
+  std::string_view name() const override { return "parameter_server"; }
+  std::string_view description() const override {
+    return "sparse parameter server: push to and pull from servers of even ranges";
+  }
+  std::string refusal(const Problem&) const override { return {}; }
+
+  Cost cost(const Problem& problem, const LinkModel& link,
+            const ComputeModel& compute) const override {
+    const OwnerProblem owners{servers_of(problem.server_count, problem.world),
+                              problem.even_push_imbalance, problem.even_pull_imbalance,
+                              union_of(problem.union_entries, 1),
+                              union_of(problem.union_entries, problem.world)};
+    CostSum sum(problem, link);
+    sum.add(push_cost(problem, owners));
+    sum.add(pull_cost(problem, owners));
+    sum.compute(owner_compute_s(problem, owners, compute));
+    return sum.result();
+  }
+
+  Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
+                    SchemeMemory&, Aggregator& aggregator) const override {
+    const Partition ranges =
+        Partition::even(own.domain().num_units, servers_of(settings.server_count, ranks.world()));
+    return reduce_by_owners(ranks, ranges, std::move(own), settings, aggregator);
+  }
+};
+
+}  // namespace
+
+const Scheme& parameter_server() {
+  static const ParameterServer scheme;
+  return scheme;
+}
+
+}  // namespace tandem::collectives
