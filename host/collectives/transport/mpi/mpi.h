@@ -12,11 +12,11 @@
 // (at least 2^13 stay apart); messages whose folded tags agree match in the order sent and asked.
 // abort(): a message to every peer; whoever waits throws within a poll, the others at their next
 // wait. MPI cannot take back what is in flight: such payloads are kept until the process ends.
-// A rank that dies: the launcher's rules. OpenMPI 4.1's mpirun kills all ranks when one is killed by
-// a signal, exits with an error or exits without MPI_Finalize. With `--enable-recovery` (or `--mca
-// orte_abort_on_non_zero_status 0`, except for the last cause) the others run on and get an error by
-// their deadlines; but MPI-3 cannot leave a rank out, so shrink() throws Error in every case.
-// Groups that survive: gloo, inproc, nccl.
+// A rank that dies: the launcher's rules. OpenMPI 4.1's mpirun kills all ranks when one is killed
+// by a signal, exits with an error or exits without MPI_Finalize. With `--enable-recovery` (or
+// `--mca orte_abort_on_non_zero_status 0`, except for the last cause) the others run on and get an
+// error by their deadlines; but MPI-3 cannot leave a rank out, so shrink() throws Error in every
+// case. Groups that survive: gloo, inproc, nccl.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One probe of any source and one MPI_Testsome of everything in flight make a poll.
 #include "collectives/transport/mpi/progress.h"
 
 #include <algorithm>

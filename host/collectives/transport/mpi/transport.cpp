@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Exchanges: what they wait for is Progress's; how long and how eagerly is decided here.
 #include "collectives/transport/mpi/transport.h"
 
 #include <utility>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Inputs of both types have the same supports: skewed, and nothing on rank 1.
 #include "host/collectives/mpi/reference.h"
 
 #include <cstring>
