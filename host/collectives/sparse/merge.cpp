@@ -1,59 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// merge() keeps a heap of the parts' heads, ordered by (index, part): n log k.
+// merge() works by windows where entries are dense enough, else by keys; see merge_windows.h.
 #include "collectives/sparse/merge.h"
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
-#include <vector>
 
+#include "collectives/sparse/merge_windows.h"
 #include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
 
+namespace {
+
+// Windows pay where a part has a handful of entries in each.
+constexpr double kEntriesPerWindow = 4;
+
+bool windows_pay(std::span<const SparseVector> parts) {
+  if (parts.front().domain().width != 1) return false;
+  double entries = 0, range = 0, held = 0;
+  for (const SparseVector& part : parts) {
+    const std::size_t count = part.num_entries();
+    if (count == 0) continue;
+    const std::uint64_t first = part.index_at(0), last = part.index_at(count - 1);
+    entries += static_cast<double>(count);
+    range = std::max(range, static_cast<double>(last - first + 1));
+    ++held;
+  }
+  const double windows = range / static_cast<double>(kWindowUnits) + 1;
+  return entries > kEntriesPerWindow * windows * held;
+}
+
+}  // namespace
+
 SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {
   TANDEM_CHECK(!parts.empty());
-  SparseVector out(parts.front().domain(), parts.front().type());
-  std::size_t total = 0;
+  const SparseVector* only = &parts.front();
+  std::size_t num_held = 0;
   for (const SparseVector& part : parts) {
-    TANDEM_CHECK(part.domain() == out.domain() && part.type() == out.type());
-    total += part.num_entries();
+    TANDEM_CHECK(part.domain() == parts.front().domain() && part.type() == parts.front().type());
+    if (part.num_entries() == 0) continue;
+    only = &part;
+    ++num_held;
   }
-  out.resize(total);
-  visit_types(out, [&](auto index, auto value) {
-    using I = decltype(index);
-    using T = decltype(value);
-    using Head = std::tuple<I, std::size_t, std::size_t>;  // index, part, entry
-    std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      if (parts[part].num_entries() > 0) heads.emplace(parts[part].indices<I>()[0], part, 0);
-    }
-    const std::size_t width = out.domain().width;
-    const auto indices = out.indices<I>();
-    const auto values = out.values<T>();
-    std::size_t count = 0;
-    while (!heads.empty()) {
-      const auto [at, part, entry] = heads.top();
-      heads.pop();
-      const SparseVector& source = parts[part];
-      const auto from = source.values<T>().subspan(entry * width, width);
-      if (count > 0 && indices[count - 1] == at) {
-        T* to = values.data() + (count - 1) * width;
-        for (std::size_t i = 0; i < width; ++i) to[i] = reduce_values(reduction, to[i], from[i]);
-      } else {
-        indices[count] = at;
-        std::copy(from.begin(), from.end(),
-                  values.begin() + static_cast<std::ptrdiff_t>(count * width));
-        ++count;
-      }
-      if (entry + 1 < source.num_entries()) {
-        heads.emplace(source.indices<I>()[entry + 1], part, entry + 1);
-      }
-    }
-    out.resize(count);
-  });
-  return out;
+  if (num_held <= 1) return *only;
+  return windows_pay(parts) ? merge_by_windows(parts, reduction) : merge_by_keys(parts, reduction);
 }
 
 void reduce_into(DenseVector& dense, const SparseVector& vector, Reduction reduction) {
