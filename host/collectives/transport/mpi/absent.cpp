@@ -19,7 +19,7 @@ Environment::Environment(const Options&) { throw Error("mpi", unavailable_reason
 Environment::~Environment() = default;
 int Environment::rank() const { return 0; }
 int Environment::world() const { return 1; }
-std::unique_ptr<Transport> Environment::make_transport(Deadline) {
+std::unique_ptr<Transport> connect(Environment&, Deadline) {
   throw Error("mpi", unavailable_reason());
 }
 

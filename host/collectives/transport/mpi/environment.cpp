@@ -143,8 +143,8 @@ int Environment::world() const {
   return world;
 }
 
-std::unique_ptr<Transport> Environment::make_transport(Deadline deadline) {
-  const std::size_t part = state_->options().max_part_bytes;
+std::unique_ptr<Transport> connect(Environment& environment, Deadline deadline) {
+  const std::size_t part = environment.state().options().max_part_bytes;
   if (part == 0 || part > std::numeric_limits<int>::max()) {
     throw Error("mpi", "max_part_bytes is from 1 to 2^31 - 1");
   }
@@ -152,7 +152,7 @@ std::unique_ptr<Transport> Environment::make_transport(Deadline deadline) {
   auto pending = std::make_unique<std::pair<MPI_Comm, MPI_Request>>();
   {
     const std::lock_guard lock(mpi_lock());
-    check_mpi(MPI_Comm_idup(state_->communicator(), &pending->first, &pending->second),
+    check_mpi(MPI_Comm_idup(environment.state().communicator(), &pending->first, &pending->second),
               "MPI_Comm_idup");
   }
   if (!wait(pending->second, deadline)) {
@@ -160,7 +160,8 @@ std::unique_ptr<Transport> Environment::make_transport(Deadline deadline) {
     throw TransportError(TransportError::Kind::kTimeout, -1,
                          "not all ranks have made their mpi transport by the deadline");
   }
-  return make_mpi_transport({pending->first, mpi_lock(), part, this_node(), rank(), world()});
+  return make_mpi_transport(
+      {pending->first, mpi_lock(), part, this_node(), environment.rank(), environment.world()});
 }
 
 }  // namespace tandem::collectives::mpi

@@ -51,13 +51,16 @@ class Environment {
   int rank() const;   // in MPI_COMM_WORLD
   int world() const;  // its size
 
-  // A transport of all ranks with a communicator of its own; collective, in the same order on all
-  // ranks. Throws TransportError (kTimeout) when some rank has not called it by the deadline.
-  std::unique_ptr<Transport> make_transport(Deadline deadline);
+  class State;
+  State& state() { return *state_; }  // for connect()
 
  private:
-  class State;
   std::unique_ptr<State> state_;
 };
+
+// A transport of all ranks with a communicator of its own; collective, in the same order on all
+// ranks. Throws TransportError (kTimeout) when some rank has not called it by the deadline.
+std::unique_ptr<Transport> connect(Environment& environment,
+                                   Deadline deadline = Deadline::after(std::chrono::minutes(1)));
 
 }  // namespace tandem::collectives::mpi

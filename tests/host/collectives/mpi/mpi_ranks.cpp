@@ -35,7 +35,7 @@ void expect(bool holds, const std::string& what) {
 }
 
 std::unique_ptr<Transport> make_transport(Environment& environment) {
-  return environment.make_transport(Deadline::after(seconds(60)));
+  return collectives::mpi::connect(environment, Deadline::after(seconds(60)));
 }
 
 collectives::mpi::Options small_parts() {
