@@ -37,6 +37,14 @@ set(MPI_CXX_SKIP_MPICXX TRUE)
 find_package(MPI 3.0 QUIET COMPONENTS CXX)
 set(TANDEM_HAVE_MPI ${MPI_CXX_FOUND})  # with mpirun: MPIEXEC_EXECUTABLE
 message(STATUS "Tandem: MPI ${TANDEM_HAVE_MPI}")
+find_package(Gloo QUIET CONFIG)
+pkg_check_modules(HIREDIS QUIET IMPORTED_TARGET hiredis)  # gloo's Redis store
+if(Gloo_FOUND AND HIREDIS_FOUND)
+  set(TANDEM_HAVE_GLOO TRUE)
+else()
+  set(TANDEM_HAVE_GLOO FALSE)
+endif()
+message(STATUS "Tandem: gloo ${TANDEM_HAVE_GLOO}")
 message(STATUS "Tandem: oneDNN ${TANDEM_HAVE_DNNL}, OpenCL ${TANDEM_HAVE_OPENCL}, XRT ${TANDEM_HAVE_XRT}")
 
 if(TANDEM_BUILD_TESTS)

@@ -9,7 +9,7 @@ tandem_packages=(
   prometheus-cpp-dev libpcre2-dev libxxhash-dev libhwy-dev libdnnl-dev uuid-dev
   libgtest-dev libgmock-dev python3
   libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
-  libopenmpi-dev openmpi-bin iproute2
+  libopenmpi-dev openmpi-bin iproute2 libgloo-dev
   curl jq bsdextrautils
 )
 
