@@ -49,31 +49,20 @@ std::span<T> values_of(DenseVector& dense, UnitRange range) {
   return dense.values<T>().subspan(range.begin * width, range.size() * width);
 }
 
-template <typename Wire>
-void expect_size(const Communicator& ranks, const char* phase, const Message& message,
-                 std::size_t num_bytes, std::size_t num_values) {
-  if (num_bytes != num_values * sizeof(Wire)) {
-    ranks.reject(
-        phase, message.source(),
-        std::to_string(num_bytes) + " bytes for " + std::to_string(num_values) + " dense values");
-  }
-}
-
 // Calls body(value in the tensor, value received) for each of `range`.
 template <typename Body>
-void for_received(const Communicator& ranks, const char* phase, const Message& message,
-                  std::span<const std::byte> body_bytes, UnitRange range, DType wire,
-                  DenseVector& dense, Body&& body) {
+void for_received(MessageReader& message, UnitRange range, DType wire, DenseVector& dense,
+                  Body&& body) {
   visit_wire(dense.type(), wire, [&](auto zero, auto conversion) {
-    using T = decltype(zero);
     using Conversion = decltype(conversion);
     using Wire = typename Conversion::Wire;
-    const auto values = values_of<T>(dense, range);
-    expect_size<Wire>(ranks, phase, message, body_bytes.size(), values.size());
-    for (std::size_t at = 0; at < values.size(); ++at) {
+    const auto values = values_of<decltype(zero)>(dense, range);
+    const std::byte* from = message.bytes(values.size() * sizeof(Wire)).data();
+    for (auto& value : values) {
       Wire received;
-      std::memcpy(&received, body_bytes.data() + at * sizeof(Wire), sizeof(Wire));
-      body(values[at], Conversion::from_wire(received));
+      std::memcpy(&received, from, sizeof(Wire));
+      from += sizeof(Wire);
+      body(value, Conversion::from_wire(received));
     }
   });
 }
@@ -121,18 +110,27 @@ ByteBuffer dense_message(const DenseVector& dense, UnitRange range, DType wire) 
   return message;
 }
 
-void store_dense(const Communicator& ranks, const char* phase, const Message& message,
-                 std::span<const std::byte> body, UnitRange range, DType wire, DenseVector& dense) {
-  for_received(ranks, phase, message, body, range, wire, dense,
-               [](auto& value, auto received) { value = received; });
+void store_dense(MessageReader& message, UnitRange range, DType wire, DenseVector& dense) {
+  for_received(message, range, wire, dense, [](auto& value, auto received) { value = received; });
 }
 
-void reduce_dense(const Communicator& ranks, const char* phase, const Message& message,
-                  UnitRange range, const SchemeSettings& settings, DenseVector& dense) {
-  for_received(ranks, phase, message, message.body(), range, settings.wire, dense,
+void reduce_dense(MessageReader& message, UnitRange range, const SchemeSettings& settings,
+                  DenseVector& dense) {
+  for_received(message, range, settings.wire, dense,
                [reduction = settings.reduction](auto& value, auto received) {
                  value = reduce_values(reduction, value, received);
                });
+}
+
+void store_dense_message(MessageReader message, UnitRange range, DType wire, DenseVector& dense) {
+  store_dense(message, range, wire, dense);
+  message.expect_end();
+}
+
+void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSettings& settings,
+                          DenseVector& dense) {
+  reduce_dense(message, range, settings, dense);
+  message.expect_end();
 }
 
 void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction) {
@@ -174,7 +172,7 @@ void halve_and_double(Communicator& ranks, const Folding& folding, DenseVector& 
     const UnitRange keep = split(kept.back(), upper);
     const Message received = ranks.send_receive(
         kHalvingPhase, peer, dense_message(dense, split(kept.back(), !upper), settings.wire), peer);
-    reduce_dense(ranks, kHalvingPhase, received, keep, settings, dense);
+    reduce_dense_message({ranks, kHalvingPhase, received}, keep, settings, dense);
     kept.push_back(keep);
   }
   round_to_wire(dense, kept.back(), settings.wire);
@@ -184,8 +182,8 @@ void halve_and_double(Communicator& ranks, const Folding& folding, DenseVector& 
     kept.pop_back();
     const Message received =
         ranks.send_receive(kDoublingPhase, peer, dense_message(dense, own, settings.wire), peer);
-    store_dense(ranks, kDoublingPhase, received, received.body(),
-                split(kept.back(), (place & distance) == 0), settings.wire, dense);
+    store_dense_message({ranks, kDoublingPhase, received},
+                        split(kept.back(), (place & distance) == 0), settings.wire, dense);
   }
 }
 
@@ -197,13 +195,13 @@ void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSetti
   if (folding.hands_over(ranks.rank())) {
     ranks.send(kFoldPhase, ranks.rank() - 1, dense_message(dense, all, settings.wire));
     const Message result = ranks.receive(kUnfoldPhase, ranks.rank() - 1);
-    store_dense(ranks, kUnfoldPhase, result, result.body(), all, settings.wire, dense);
+    store_dense_message({ranks, kUnfoldPhase, result}, all, settings.wire, dense);
     return;
   }
   const bool takes_over = folding.takes_over(ranks.rank());
   if (takes_over) {
     const Message received = ranks.receive(kFoldPhase, ranks.rank() + 1);
-    reduce_dense(ranks, kFoldPhase, received, all, settings, dense);
+    reduce_dense_message({ranks, kFoldPhase, received}, all, settings, dense);
   }
   halve_and_double(ranks, folding, dense, settings);
   if (takes_over) {

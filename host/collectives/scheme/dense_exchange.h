@@ -13,6 +13,7 @@
 
 #include "collectives/communicator.h"
 #include "collectives/scheme/cost_model.h"
+#include "collectives/scheme/received.h"
 #include "collectives/scheme/scheme.h"
 
 namespace tandem::collectives {
@@ -33,11 +34,15 @@ DenseVector to_dense(const SparseVector& vector, Reduction reduction);
 ByteBuffer dense_message(const DenseVector& dense, UnitRange range, DType wire);
 void append_dense(const DenseVector& dense, UnitRange range, DType wire, ByteBuffer& message);
 
-// What is done with values that arrive for `range`: dense = body, or dense = reduce(dense, body).
-void store_dense(const Communicator& ranks, const char* phase, const Message& message,
-                 std::span<const std::byte> body, UnitRange range, DType wire, DenseVector& dense);
-void reduce_dense(const Communicator& ranks, const char* phase, const Message& message,
-                  UnitRange range, const SchemeSettings& settings, DenseVector& dense);
+// What is done with the next values of a message, those of `range`: dense = values, or
+// dense = reduce(dense, values).
+void store_dense(MessageReader& message, UnitRange range, DType wire, DenseVector& dense);
+void reduce_dense(MessageReader& message, UnitRange range, const SchemeSettings& settings,
+                  DenseVector& dense);
+// Values that are the whole message.
+void store_dense_message(MessageReader message, UnitRange range, DType wire, DenseVector& dense);
+void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSettings& settings,
+                          DenseVector& dense);
 
 // into[i] = reduce(into[i], from[i]).
 void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction);

@@ -59,15 +59,16 @@ class DenseRing final : public Scheme {
       const Message received =
           ranks.send_receive(kReducePhase, right,
                              dense_message(dense, chunk(ranks.rank() - step), settings.wire), left);
-      reduce_dense(ranks, kReducePhase, received, chunk(ranks.rank() - step - 1), settings, dense);
+      reduce_dense_message({ranks, kReducePhase, received}, chunk(ranks.rank() - step - 1),
+                           settings, dense);
     }
     round_to_wire(dense, chunk(ranks.rank() + 1), settings.wire);
     for (int step = 0; step < n - 1; ++step) {
       const Message received = ranks.send_receive(
           kGatherPhase, right, dense_message(dense, chunk(ranks.rank() + 1 - step), settings.wire),
           left);
-      store_dense(ranks, kGatherPhase, received, received.body(), chunk(ranks.rank() - step),
-                  settings.wire, dense);
+      store_dense_message({ranks, kGatherPhase, received}, chunk(ranks.rank() - step),
+                          settings.wire, dense);
     }
     return dense;
   }

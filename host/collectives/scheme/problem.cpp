@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Closed forms of independent supports.
 #include "collectives/scheme/problem.h"
 
 #include <algorithm>
@@ -16,7 +18,9 @@ double Problem::dense_bytes() const {
 
 void fill_independent(Problem& problem, double density) {
   const auto units = static_cast<double>(problem.domain.num_units);
-  const double units_per_block = std::max(1.0, 256.0 / problem.domain.width);
+  // As the blocks codec has it.
+  const double units_per_block =
+      std::clamp(std::floor(256.0 / problem.domain.width), 1.0, std::max(1.0, units));
   const double blocks = std::ceil(units / units_per_block);
   const double block_density = 1 - std::pow(1 - density, units_per_block);
   problem.union_entries.assign(static_cast<std::size_t>(problem.world) + 1, 0);

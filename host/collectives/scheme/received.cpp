@@ -3,9 +3,29 @@
 // The one place where a codec's Error becomes a rank's garbage.
 #include "collectives/scheme/received.h"
 
-#include <string>
-
 namespace tandem::collectives {
+
+std::span<const std::byte> MessageReader::bytes(std::size_t size) {
+  if (size > rest_.size()) {
+    reject("it is cut: " + std::to_string(rest_.size()) + " bytes where " + std::to_string(size) +
+           " were to come");
+  }
+  const auto taken = rest_.first(size);
+  rest_ = rest_.subspan(size);
+  return taken;
+}
+
+SparseVector MessageReader::vector(Domain domain, DType type, Reduction reduction) {
+  try {
+    return decode(rest_, domain, type, reduction);
+  } catch (const Error& error) {
+    reject(error.what());
+  }
+}
+
+void MessageReader::expect_end() const {
+  if (!rest_.empty()) reject(std::to_string(rest_.size()) + " bytes too many");
+}
 
 Codec usable_codec(Codec codec, Domain domain) {
   return codec != Codec::kAuto && !codec_supports(codec, domain) ? Codec::kAuto : codec;
@@ -18,28 +38,11 @@ ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& set
   return message;
 }
 
-SparseVector decode_part(const Communicator& ranks, const char* phase, const Message& message,
-                         std::span<const std::byte>& body, Domain domain, DType type,
-                         Reduction reduction) {
-  try {
-    return decode(body, domain, type, reduction);
-  } catch (const Error& error) {
-    ranks.reject(phase, message.source(), error.what());
-  }
-}
-
-void expect_end(const Communicator& ranks, const char* phase, const Message& message,
-                std::span<const std::byte> body) {
-  if (!body.empty()) {
-    ranks.reject(phase, message.source(), std::to_string(body.size()) + " bytes too many");
-  }
-}
-
 SparseVector decode_from(const Communicator& ranks, const char* phase, const Message& message,
                          Domain domain, DType type, Reduction reduction) {
-  auto body = message.body();
-  SparseVector vector = decode_part(ranks, phase, message, body, domain, type, reduction);
-  expect_end(ranks, phase, message, body);
+  MessageReader reader(ranks, phase, message);
+  SparseVector vector = reader.vector(domain, type, reduction);
+  reader.expect_end();
   return vector;
 }
 

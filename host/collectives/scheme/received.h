@@ -1,31 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse vectors as whole messages: encoding for a phase, and decoding what a rank has sent.
+// Messages of the schemes: encoding a vector for a phase, and reading what a rank has sent.
 //
-// Whatever does not decode is the sender's garbage: Communicator::reject names it and the phase.
+// A MessageReader moves through a body; whatever is cut, left over or does not decode is the
+// sender's garbage: Communicator::reject names it and the phase. Borrows all it is given.
 // Threads: any.
 #pragma once
+
+#include <cstring>
+#include <string>
 
 #include "collectives/communicator.h"
 #include "collectives/scheme/scheme.h"
 
 namespace tandem::collectives {
 
+class MessageReader {
+ public:
+  MessageReader(const Communicator& ranks, const char* phase, const Message& message)
+      : ranks_(ranks), phase_(phase), source_(message.source()), rest_(message.body()) {}
+
+  int source() const { return source_; }
+  std::size_t num_left() const { return rest_.size(); }
+
+  std::span<const std::byte> bytes(std::size_t size);
+  template <typename T>
+  T value() {
+    T value;
+    std::memcpy(&value, bytes(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  SparseVector vector(Domain domain, DType type, Reduction reduction);
+  void expect_end() const;
+
+  [[noreturn]] void reject(const std::string& what) const { ranks_.reject(phase_, source_, what); }
+
+ private:
+  const Communicator& ranks_;
+  const char* phase_;
+  int source_;
+  std::span<const std::byte> rest_;
+};
+
 // The codec the settings ask for, or auto where it cannot carry `domain` (bitmap, blocks and dense
-// of a huge domain): each part of a partitioned vector may then differ.
+// of a huge domain).
 Codec usable_codec(Codec codec, Domain domain);
 
 // A message with `vector` in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);
-
-// Reads one vector from the front of `body`, a part of `message`, and advances it.
-SparseVector decode_part(const Communicator& ranks, const char* phase, const Message& message,
-                         std::span<const std::byte>& body, Domain domain, DType type,
-                         Reduction reduction);
-
-// Throws where bytes are left over.
-void expect_end(const Communicator& ranks, const char* phase, const Message& message,
-                std::span<const std::byte> body);
 
 // The vector that is the whole body.
 SparseVector decode_from(const Communicator& ranks, const char* phase, const Message& message,

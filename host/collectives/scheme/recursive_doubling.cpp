@@ -4,7 +4,7 @@
 #include "collectives/scheme/recursive_doubling.h"
 
 #include <algorithm>
-#include <cstring>
+#include <string>
 #include <vector>
 
 #include "collectives/scheme/cost_model.h"
@@ -71,26 +71,22 @@ ByteBuffer Doubling::message_of(const Reduced& sum) const {
 }
 
 Reduced Doubling::received(const char* phase, const Message& message) const {
-  auto body = message.body();
-  std::uint64_t form = 0;
-  if (body.size() < sizeof(form)) ranks_.reject(phase, message.source(), "no form");
-  std::memcpy(&form, body.data(), sizeof(form));
-  body = body.subspan(sizeof(form));
+  MessageReader reader(ranks_, phase, message);
+  const auto form = reader.value<std::uint64_t>();
   if (form == kSparseForm) {
-    SparseVector vector =
-        decode_part(ranks_, phase, message, body, domain_, type_, settings_.reduction);
-    expect_end(ranks_, phase, message, body);
+    SparseVector vector = reader.vector(domain_, type_, settings_.reduction);
+    reader.expect_end();
     return vector;
   }
   if (form != kDenseForm || dense_switch_ == DenseSwitch::kNever) {
-    ranks_.reject(phase, message.source(), "form " + std::to_string(form));
+    reader.reject("form " + std::to_string(form));
   }
-  const std::uint64_t value_bytes = domain_.width * dtype_block_bytes(settings_.wire);
-  if (body.size() / value_bytes != domain_.num_units) {  // before the allocation
-    ranks_.reject(phase, message.source(), std::to_string(body.size()) + " bytes of dense values");
+  const std::uint64_t unit_bytes = domain_.width * dtype_block_bytes(settings_.wire);
+  if (reader.num_left() / unit_bytes < domain_.num_units) {  // before the allocation
+    reader.reject(std::to_string(reader.num_left()) + " bytes of dense values");
   }
   DenseVector dense(domain_, type_, settings_.reduction);
-  store_dense(ranks_, phase, message, body, {0, domain_.num_units}, settings_.wire, dense);
+  store_dense_message(reader, {0, domain_.num_units}, settings_.wire, dense);
   return dense;
 }
 

@@ -9,13 +9,14 @@
 namespace tandem::collectives {
 
 std::span<const Scheme* const> all_schemes() {
-  static const std::array<const Scheme*, 11> schemes = {
+  static const std::array<const Scheme*, 12> schemes = {
       &dense_ring(),
       &dense_halving_doubling(),
       &allgather_sparse(),
       &sparcml_recursive_doubling(),
       &sparcml_split_allgather(),
       &sparcml_split_dense(),
+      &omnireduce(),
       &parameter_server(),
       &ok_topk(),
       &hierarchical_centralisation(),

@@ -74,8 +74,8 @@ class SparcmlSplitDense final : public Scheme {
     for (auto& received : ranks.all_gather(
              kGatherPhase, dense_message(dense, range_of(ranges, ranks.rank()), settings.wire))) {
       if (!received) continue;
-      store_dense(ranks, kGatherPhase, *received, received->body(),
-                  range_of(ranges, received->source()), settings.wire, dense);
+      store_dense_message({ranks, kGatherPhase, *received}, range_of(ranges, received->source()),
+                          settings.wire, dense);
     }
     return dense;
   }
