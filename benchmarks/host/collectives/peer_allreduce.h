@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dense all-reduces of other libraries that the schemes are compared with: sums of f32 in
+// place, made by all ranks of an MPI job.
+//
+// mpi: MPI_Allreduce with the library's own choice of algorithm. gloo: its ring over TCP. Each
+// throws Error where its library fails. Threads: one.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tandem::bench {
+
+class PeerAllreduce {
+ public:
+  virtual ~PeerAllreduce() = default;
+  virtual std::string_view name() const = 0;
+  virtual void sum(std::span<float> values) = 0;
+};
+
+std::unique_ptr<PeerAllreduce> mpi_allreduce();
+
+// interface: what to listen on, such as eth0. Collective. Null in builds without gloo.
+std::unique_ptr<PeerAllreduce> gloo_allreduce(const std::string& interface);
+
+// What the benchmark itself needs of MPI; the ranks are those of MPI_COMM_WORLD.
+void wait_for_all();
+double largest_of_all(double own);
+double mean_of_all(double own);
+
+}  // namespace tandem::bench
