@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# CUDA and NCCL, both optional: TANDEM_HAVE_CUDA (nvcc and the static runtime) and TANDEM_HAVE_NCCL (its header).
+#
+# Programs need neither a driver nor libnccl to start: the runtime is linked statically and loads the driver when it is
+# first called, and host/collectives/transport/nccl loads libnccl.so.2 itself.
+
+option(TANDEM_CUDA "Build the CUDA kernels, the cuda backend and the nccl transport where nvcc is found" ON)
+set(TANDEM_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures, as for CMAKE_CUDA_ARCHITECTURES")
+set(TANDEM_CUDA_HOST_COMPILER "" CACHE STRING "Host compiler of nvcc; empty: the C++ compiler of the project")
+
+set(TANDEM_HAVE_CUDA FALSE)
+set(TANDEM_HAVE_NCCL FALSE)
+if(TANDEM_CUDA)
+  find_package(CUDAToolkit 12.0 QUIET)
+endif()
+if(TANDEM_CUDA AND CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE AND TARGET CUDA::cudart_static)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES ${TANDEM_CUDA_ARCHITECTURES})
+  if(TANDEM_CUDA_HOST_COMPILER)
+    set(CMAKE_CUDA_HOST_COMPILER ${TANDEM_CUDA_HOST_COMPILER})
+  else()
+    set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+  endif()
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25.1 does not know that nvcc 12 and newer have it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  if(TANDEM_CCACHE)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  endif()
+  set(TANDEM_HAVE_CUDA TRUE)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(NCCL_INCLUDE_DIR)
+    set(TANDEM_HAVE_NCCL TRUE)
+  endif()
+endif()
+
+message(STATUS "Tandem: CUDA ${TANDEM_HAVE_CUDA} (${TANDEM_CUDA_ARCHITECTURES}), NCCL ${TANDEM_HAVE_NCCL}")

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hash partition: the entries of a sparse vector by their owner, indices turned local.
+//
+// Entries of one owner keep their order, so sorted input gives sorted parts, and the result is the
+// same on every run. Three launches: owners counted per tile of 4,096 entries, counts summed along
+// the tiles, entries ranked inside their tile and written in runs of one owner. No hash memory and
+// no compare-and-swap: the published memory of section 3.2 leaves the order inside a part to a race
+// and needs a sort, or a merge in rank order, behind it.
+// Graph-safe: no allocation and no synchronisation; `workspace` is the caller's.
+// Bytes per entry of f32: 4 read to count, 8 read and 8 written to move (20; a copy moves 16), plus
+// 12 bytes per owner and tile. Shared memory: 12 KiB + 4,096 * max(4, value_bytes).
+// Errors: cudaErrorInvalidValue for shapes outside the stated ones, else what the launch says.
+// Source: Wang et al., ZEN, OSDI 2025, section 3; the stable counting sort is the textbook's.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sparse/hashed_owners.h"
+
+namespace tandem::gpu_kernels {
+
+struct HashPartition {
+  const std::uint32_t* indices = nullptr;  // [num_entries]
+  const void* values = nullptr;            // [num_entries] of value_bytes, aligned to them
+  std::uint32_t num_entries = 0;           // below 2^32 - 4,096
+  int value_bytes = 4;                     // 2, 4 or 8
+  HashedOwners owners;
+  std::uint32_t* locals = nullptr;  // [num_entries], owner after owner
+  void* values_out = nullptr;       // [num_entries]
+  std::uint32_t* begins = nullptr;  // [num_owners + 1] first entry of each part, then num_entries
+  void* workspace = nullptr;        // partition_workspace_bytes(), aligned to 4
+};
+
+std::size_t partition_workspace_bytes(std::uint32_t num_entries, int num_owners);
+
+cudaError_t hash_partition(const HashPartition& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels

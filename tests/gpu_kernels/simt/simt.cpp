@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fibers by ucontext, the scheduler, and the few runtime calls that kernels and their tests make.
+#include "gpu_kernels/simt/simt.h"
+
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+uint3 threadIdx, blockIdx;
+dim3 gridDim, blockDim;
+
+namespace tandem::simt {
+namespace {
+
+constexpr std::size_t kStackBytes = 64 * 1024;
+
+struct Barrier {
+  unsigned members = 0;  // alive
+  unsigned arrived = 0;
+  std::uint64_t generation = 0;
+
+  void release_if_complete() {
+    if (arrived > 0 && arrived == members) {
+      arrived = 0;
+      ++generation;
+    }
+  }
+};
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
+  bool done = false;
+  const Barrier* waits_for = nullptr;
+  std::uint64_t waits_past = 0;
+};
+
+struct Warp {
+  Barrier barrier;
+  std::uint32_t lanes[32];
+};
+
+struct Machine {
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  std::vector<Warp> warps;
+  Barrier block;
+  ucontext_t scheduler;
+  unsigned current = 0;
+  const std::function<void()>* thread = nullptr;
+  Order order = Order::kAscending;
+  std::mt19937 random{1};
+};
+
+Machine& machine() {
+  static Machine the_machine;
+  return the_machine;
+}
+
+void fiber_main() {
+  Machine& m = machine();
+  (*m.thread)();
+  const unsigned own = m.current;
+  m.fibers[own]->done = true;
+  Barrier& warp = m.warps[own / 32].barrier;
+  --warp.members;
+  --m.block.members;
+  warp.release_if_complete();
+  m.block.release_if_complete();
+  swapcontext(&m.fibers[own]->context, &m.scheduler);
+}
+
+void wait_at(Barrier& barrier) {
+  Machine& m = machine();
+  Fiber& fiber = *m.fibers[m.current];
+  fiber.waits_for = &barrier;
+  fiber.waits_past = barrier.generation;
+  ++barrier.arrived;
+  barrier.release_if_complete();
+  swapcontext(&fiber.context, &m.scheduler);
+}
+
+void make_ready(Machine& m, unsigned threads) {
+  while (m.fibers.size() < threads) m.fibers.push_back(std::make_unique<Fiber>());
+  m.warps.assign((threads + 31) / 32, Warp{});
+  m.block = Barrier{.members = threads};
+  for (unsigned thread = 0; thread < threads; ++thread) {
+    ++m.warps[thread / 32].barrier.members;
+    Fiber& fiber = *m.fibers[thread];
+    fiber.done = false;
+    fiber.waits_for = nullptr;
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack.get();
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, fiber_main, 0);
+  }
+}
+
+// Runs every fiber that can; true when any did.
+bool run_once(Machine& m, const std::vector<unsigned>& order) {
+  bool any = false;
+  for (const unsigned thread : order) {
+    Fiber& fiber = *m.fibers[thread];
+    if (fiber.done) continue;
+    if (fiber.waits_for != nullptr && fiber.waits_for->generation == fiber.waits_past) continue;
+    fiber.waits_for = nullptr;
+    m.current = thread;
+    threadIdx = make_uint3(thread, 0, 0);
+    swapcontext(&m.scheduler, &fiber.context);
+    any = true;
+  }
+  return any;
+}
+
+void run_block(Machine& m, unsigned threads) {
+  make_ready(m, threads);
+  std::vector<unsigned> order(threads);
+  std::iota(order.begin(), order.end(), 0u);
+  if (m.order == Order::kDescending) std::reverse(order.begin(), order.end());
+  while (m.block.members > 0) {
+    if (m.order == Order::kShuffled) std::shuffle(order.begin(), order.end(), m.random);
+    if (!run_once(m, order)) {
+      std::fprintf(stderr, "simt: every thread of block %u waits\n", blockIdx.x);
+      std::abort();
+    }
+  }
+}
+
+}  // namespace
+
+void set_order(Order order) { machine().order = order; }
+
+void block_barrier() { wait_at(machine().block); }
+
+void warp_barrier() { wait_at(machine().warps[machine().current / 32].barrier); }
+
+void exchange(std::uint32_t value, std::uint32_t (&lanes)[32]) {
+  Warp& warp = machine().warps[machine().current / 32];
+  warp.lanes[machine().current % 32] = value;
+  warp_barrier();
+  std::copy(std::begin(warp.lanes), std::end(warp.lanes), lanes);
+  warp_barrier();
+}
+
+void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) {
+  Machine& m = machine();
+  m.thread = &thread;
+  gridDim = grid;
+  blockDim = dim3(threads);
+  for (unsigned y = 0; y < grid.y; ++y) {
+    for (unsigned x = 0; x < grid.x; ++x) {
+      blockIdx = make_uint3(x, y, 0);
+      run_block(m, threads);
+    }
+  }
+}
+
+}  // namespace tandem::simt
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  *memory = std::malloc(bytes);
+  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+cudaError_t cudaFree(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
+  return cudaMemset(to, value, bytes);
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+const char* cudaGetErrorString(cudaError_t) { return "a runtime error"; }
+
+}  // extern "C"

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SIMT on one host thread: CUDA kernels compiled as C++ and run block by block, to test their logic
+// where there is no GPU.
+//
+// Included before each kernel source (-include). Every CUDA thread is a fiber; a fiber runs until
+// it exits or meets a barrier or a warp collective. The order in which fibers run is ascending,
+// descending or shuffled (set_order), so that a missing barrier shows as a wrong result in some
+// order. A block whose fibers all wait ends the program. Nothing here says anything about speed,
+// and memory orders of a GPU that no order of whole fibers produces are not found.
+// Limits: full-warp masks, static shared memory, one launch at a time, one host thread.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+#include <vector_functions.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __grid_constant__
+#undef __launch_bounds__
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __grid_constant__
+#define __launch_bounds__(...)
+
+namespace tandem::simt {
+
+enum class Order { kAscending, kDescending, kShuffled };
+void set_order(Order order);
+
+// Runs `thread` once for every thread of every block.
+void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread);
+
+void block_barrier();
+void warp_barrier();
+// Gives every lane the values of its warp's lanes.
+void exchange(std::uint32_t value, std::uint32_t (&lanes)[32]);
+
+}  // namespace tandem::simt
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 gridDim, blockDim;
+
+inline void __syncthreads() { tandem::simt::block_barrier(); }
+inline void __syncwarp() { tandem::simt::warp_barrier(); }
+
+inline unsigned __ballot_sync(unsigned, bool predicate) {
+  std::uint32_t lanes[32];
+  tandem::simt::exchange(predicate ? 1 : 0, lanes);
+  unsigned bits = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) bits |= lanes[lane] << lane;
+  return bits;
+}
+
+inline std::uint32_t __shfl_up_sync(unsigned, std::uint32_t value, unsigned distance) {
+  std::uint32_t lanes[32];
+  tandem::simt::exchange(value, lanes);
+  const unsigned lane = threadIdx.x & 31u;
+  return lane >= distance ? lanes[lane - distance] : value;
+}
+
+inline int __popc(unsigned bits) { return std::popcount(bits); }
+inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
+
+inline std::uint32_t atomicAdd(std::uint32_t* at, std::uint32_t value) {
+  const std::uint32_t before = *at;
+  *at += value;
+  return before;
+}
+inline std::uint32_t atomicOr(std::uint32_t* at, std::uint32_t bits) {
+  const std::uint32_t before = *at;
+  *at |= bits;
+  return before;
+}
+inline std::uint32_t min(std::uint32_t a, std::uint32_t b) { return std::min(a, b); }
+inline std::uint64_t min(std::uint64_t a, std::uint64_t b) { return std::min(a, b); }
