@@ -19,9 +19,11 @@
 namespace tandem::device {
 
 struct DeviceOptions {
-  int num_threads = 0;  // host threads of a CPU device; 0: the cores this process may use
-  std::string
-      kernel_image;  // xclbin for cards: path; empty: beside the program (see find_kernel_image)
+  int num_threads = 0;       // host threads of a CPU device; 0: the cores this process may use
+  std::string kernel_image;  // xclbin of attention for cards: path
+  // xclbin of aggregation for cards: path; empty: the one that comes with Tandem, beside the
+  // program (../share/tandem/bitstreams) or installed.
+  std::string aggregation_image = {};
 };
 
 class Backend {

@@ -15,8 +15,8 @@
 namespace tandem::device::xrt_card {
 
 struct CardBuffers {
-  std::vector<PooledUnit> units;  // the launches refer to the vector's storage
-  std::vector<std::unique_ptr<Launch>> launches;
+  std::vector<PooledUnit> units;  // of attention; the launches refer to the vector's storage
+  std::vector<std::unique_ptr<CardRuns>> launches;  // with the buffers they use
 };
 
 void abandon(CardBuffers buffers) noexcept;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting polls for a short while, since a decode step is a chain of short hops, then sleeps in
-// XRT, whose waits are in milliseconds; the last milliseconds before a deadline are slept in steps.
+// Two launches are made ahead, so that serving does not allocate; more in flight make more.
 #include "xrt/attention_unit.h"
 
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "common/error.h"
 #include "xrt/page_image.h"
@@ -18,12 +16,6 @@ namespace tandem::device::xrt_card {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
-constexpr auto kPoll = microseconds(50);
-constexpr auto kStep = microseconds(50);
-constexpr auto kLongestSleep = milliseconds(100);
 constexpr auto kFirstAnswer = std::chrono::seconds(10);
 
 attention_decode::ResultHeader header_of(const std::byte* result) {
@@ -45,14 +37,13 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
   const std::uint32_t num_pages = pages_that_fit(layout_, handles, shares_, options);
   try {
     card_.units = allocate_pools(device_, layout_, handles, shares_, num_pages);
-    // Room for the largest batch, so that serving does not allocate: two in flight.
+    // Room for the largest batch.
     const std::size_t rows = static_cast<std::size_t>(std::max(options.max_batch_rows, 1));
     const std::size_t row_bytes =
         (layout_.q_row_values() + 2 * layout_.kv_row_values()) * sizeof(float);
     for (int i = 0; i < 2; ++i) {
-      card_.launches.push_back(std::make_unique<Launch>(device_, card_.units));
-      card_.launches.back()->reserve(rows * row_bytes + std::size_t{64} * 1024, result_bytes(rows));
-      idle_.push_back(card_.launches.back().get());
+      idle_.push_back(new_launch());
+      idle_.back()->reserve(rows * row_bytes + std::size_t{64} * 1024, result_bytes(rows));
     }
   } catch (const std::exception& e) {
     throw DeviceError("xrt", "the card gives no memory for " + std::to_string(num_pages) +
@@ -84,7 +75,10 @@ std::vector<std::size_t> XrtAttentionUnit::result_bytes(std::size_t q_rows) cons
 }
 
 Launch* XrtAttentionUnit::new_launch() {
-  return card_.launches.emplace_back(std::make_unique<Launch>(device_, card_.units)).get();
+  auto launch = std::make_unique<Launch>(device_, card_.units);
+  Launch* made = launch.get();
+  card_.launches.push_back(std::move(launch));
+  return made;
 }
 
 Launch* XrtAttentionUnit::idle_launch() {
@@ -127,21 +121,15 @@ void XrtAttentionUnit::begin_attend(Ticket ticket, const AttentionBatch& batch,
 }
 
 WaitResult XrtAttentionUnit::await(Launch& launch, Deadline deadline) {
-  const auto poll_until = Clock::now() + kPoll;
-  for (;;) {
-    const Launch::Progress progress = launch.poll();
-    if (progress == Launch::Progress::kDone) return WaitResult::kDone;
-    if (progress == Launch::Progress::kFailed) return lose("a command ended in an error state");
-    if (deadline.expired()) return WaitResult::kTimeout;
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline.remaining());
-    if (Clock::now() < poll_until) {
-      std::this_thread::yield();
-    } else if (left > milliseconds(1)) {
-      launch.sleep(std::min(left - milliseconds(1), kLongestSleep));
-    } else {
-      std::this_thread::sleep_for(kStep);
-    }
+  switch (launch.wait(deadline)) {
+    case CardRuns::Progress::kDone:
+      return WaitResult::kDone;
+    case CardRuns::Progress::kRunning:
+      return WaitResult::kTimeout;
+    case CardRuns::Progress::kFailed:
+      break;
   }
+  return lose("a command ended in an error state");
 }
 
 void XrtAttentionUnit::finish(InFlight& entry) {

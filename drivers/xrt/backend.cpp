@@ -9,6 +9,8 @@
 
 #include "common/error.h"
 #include "xrt/abandoned.h"
+#include "xrt/aggregation_image.h"
+#include "xrt/aggregation_unit.h"
 #include "xrt/attention_unit.h"
 #include "xrt/card_table.h"
 #include "xrt/kernel_image.h"
@@ -28,15 +30,17 @@ DeviceInfo describe(const xrt::device& card, int index) {
   info.memory_bandwidth_bytes_per_s = facts.memory_bandwidth_bytes_per_s;
   info.link_bandwidth_bytes_per_s = facts.link_bandwidth_bytes_per_s;
   info.makes_attention = true;
+  info.makes_aggregation = true;
   return info;
 }
 
 class XrtDevice final : public Device {
  public:
-  XrtDevice(int index, std::string kernel_image)
+  XrtDevice(int index, const DeviceOptions& options)
       : card_(static_cast<unsigned>(index)),
         info_(describe(card_, index)),
-        kernel_image_(std::move(kernel_image)) {}
+        kernel_image_(options.kernel_image),
+        aggregation_image_(options.aggregation_image) {}
 
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<ComputeUnit> make_compute_unit() override {
@@ -49,11 +53,18 @@ class XrtDevice final : public Device {
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options,
         info_.link_bandwidth_bytes_per_s);
   }
+  // Replaces the attention kernel where that is on the card, so a card does one or the other.
+  std::unique_ptr<AggregationUnit> make_aggregation_unit() override {
+    xrt_card::reclaim_abandoned();
+    return std::make_unique<xrt_card::XrtAggregationUnit>(
+        card_, xrt_card::load_aggregation_image(card_, aggregation_image_), info_);
+  }
 
  private:
   xrt::device card_;
   DeviceInfo info_;
   std::string kernel_image_;
+  std::string aggregation_image_;
 };
 
 constexpr int kMostCards = 64;
@@ -91,7 +102,7 @@ class XrtBackend final : public Backend {
     if (index < 0) throw Error("xrt", "card " + std::to_string(index) + " is not an index");
     xrt_card::reclaim_abandoned();  // a card is only fresh once nothing holds it
     try {
-      return std::make_unique<XrtDevice>(index, options.kernel_image);
+      return std::make_unique<XrtDevice>(index, options);
     } catch (const std::exception& e) {
       throw Error("xrt", "cannot open card " + std::to_string(index) +
                              " (is XRT's setup script sourced?): " + e.what());

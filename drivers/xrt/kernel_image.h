@@ -2,16 +2,17 @@
 //
 // The attention kernel's compute units on a card, once its kernel image (xclbin) is loaded.
 //
-// Native XRT C++ API. Errors: Error naming the file when it is missing, is no xclbin, has no
-// attention_decode kernel, or is refused by the card. Threads: one.
+// Errors: Error naming the file when it is missing, is no xclbin, has no attention_decode kernel,
+// is linked in a way the driver cannot use, or is refused by the card. Threads: one.
 #pragma once
 
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "xrt/kernel_units.h"
 
 namespace tandem::device::xrt_card {
 
@@ -30,17 +31,10 @@ enum KernelArgument {
   kNumSlices,
 };
 
-// The memory a pool argument reaches: bytes, and the first bank's index (pools with the same index
-// share the memory).
-struct PoolMemory {
-  int bank = -1;
-  std::uint64_t size_bytes = 0;
-};
-
 struct ComputeUnitHandle {
   std::string name;
   xrt::kernel kernel;
-  PoolMemory key_memory, value_memory;
+  ArgumentMemory key_memory, value_memory;
 };
 
 // Loads `path` onto the device (unless it is there) and opens every compute unit of the kernel.

@@ -4,22 +4,21 @@
 //
 // Made once and reused: the descriptor's buffer and one result buffer per unit keep their place on
 // the card and grow by powers of two when a batch needs more. start() sends the used bytes in one
-// transfer and starts the units; poll() looks at their state without blocking; fetch() brings a
-// result back in one transfer. Runs of one unit execute in the order they were started (XRT's
-// scheduler keeps a queue per compute unit). Threads: one. Errors: whatever XRT throws; the caller
-// treats any as the loss of the card.
+// transfer and starts the units; fetch() brings a result back in one transfer. Runs of one unit
+// execute in the order they were started (XRT's scheduler keeps a queue per compute unit). Threads:
+// one. Errors: whatever XRT throws; the caller treats any as the loss of the card.
 #pragma once
 
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "xrt/card_runs.h"
 #include "xrt/unit_shares.h"
 
 namespace tandem::device::xrt_card {
@@ -32,10 +31,8 @@ struct PooledUnit {
   std::uint32_t pool_words = 0;  // of each pool
 };
 
-class Launch {
+class Launch final : public CardRuns {
  public:
-  enum class Progress { kRunning, kDone, kFailed };
-
   // `units` must outlive the launch.
   Launch(const xrt::device& device, std::span<const PooledUnit> units);
 
@@ -47,27 +44,15 @@ class Launch {
   // Sends the descriptor and starts the units with result_bytes > 0 of the last reserve().
   void start(std::size_t descriptor_bytes);
 
-  // kFailed as soon as a unit has failed, though others may still run.
-  Progress poll();
-
-  // A unit may yet write to its result.
-  bool any_running() const;
-
-  // Sleeps until a unit may have finished or `at_most` has passed; milliseconds are what XRT
-  // offers.
-  void sleep(std::chrono::milliseconds at_most);
-
   // The unit's result, `num_bytes` of it.
   const std::byte* fetch(std::size_t unit, std::size_t num_bytes);
 
  private:
-  struct UnitRun {
-    xrt::run run;
-    xrt::bo result;
+  struct UnitResult {
+    xrt::bo buffer;
     std::byte* host = nullptr;
     std::size_t capacity_bytes = 0;
     bool selected = false;
-    bool running = false;
   };
 
   void grow_descriptor(std::size_t bytes);
@@ -78,7 +63,7 @@ class Launch {
   xrt::bo descriptor_;
   std::byte* descriptor_host_ = nullptr;
   std::size_t descriptor_bytes_ = 0;
-  std::vector<UnitRun> runs_;
+  std::vector<UnitResult> results_;
 };
 
 }  // namespace tandem::device::xrt_card

@@ -27,7 +27,7 @@ std::uint32_t pages_that_fit(const KernelLayout& layout,
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const double bytes = static_cast<double>(layout.pool_bytes(1, shares[i].head_count)) *
                          layout.page_parts / shares[i].num_slices;
-    for (const PoolMemory& memory : {handles[i].key_memory, handles[i].value_memory}) {
+    for (const ArgumentMemory& memory : {handles[i].key_memory, handles[i].value_memory}) {
       BankUse& bank = banks[memory.bank];
       bank.capacity_bytes = static_cast<double>(memory.size_bytes);
       bank.bytes_per_page += bytes;

@@ -2,17 +2,13 @@
 //
 // What is a card's own: its loss, slices over compute units, what it counts. The
 // contract itself is tested by tests/drivers/device/attention_unit_test.cpp (xrt_contract_test).
-#include <dirent.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "common/error.h"
 #include "drivers/device/attention_scenario.h"
+#include "drivers/xrt/card_process.h"
 #include "drivers/xrt/emulated_environment.h"
 #include "xrt/backend.h"
 
@@ -26,42 +22,6 @@ using std::chrono::milliseconds;
 
 const AttentionGeometry kGeometry = {
     .num_layers = 2, .q_heads = 6, .kv_heads = 2, .head_dim = 40, .page_tokens = 16};
-
-// Processes called tandem-card whose parent is this one.
-std::vector<pid_t> card_processes() {
-  std::vector<pid_t> found;
-  DIR* processes = opendir("/proc");
-  while (const dirent* entry = readdir(processes)) {
-    const pid_t process = std::atoi(entry->d_name);
-    if (process <= 0) continue;
-    std::ifstream in("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string id, name, state;
-    pid_t parent = 0;
-    in >> id >> name >> state >> parent;
-    if (name == "(tandem-card)" && parent == getpid() && state != "Z") found.push_back(process);
-  }
-  closedir(processes);
-  return found;
-}
-
-bool all_threads_stopped(pid_t process) {
-  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    std::ifstream in(task.path() / "stat");
-    std::string id, name, state;
-    in >> id >> name >> state;
-    if (state != "T") return false;
-  }
-  return true;
-}
-
-// Returns once no thread of the card runs: the signal alone leaves it a moment to finish a command.
-void stop(pid_t process) {
-  ASSERT_EQ(kill(process, SIGSTOP), 0);
-  for (int i = 0; i < 5000 && !all_threads_stopped(process); ++i) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
-}
 
 class XrtAttentionUnitTest : public ::testing::Test {
  protected:

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CardRuns: the runs of a card's compute units that together answer one command, and waiting for
+// them.
+//
+// What starts them, and the buffers they use, are the derived class's. Waiting polls for a short
+// while, since commands follow one another closely, then sleeps in XRT, whose waits are in
+// milliseconds; the last milliseconds before a deadline are slept in steps. Threads: one. Errors:
+// whatever XRT throws; the caller treats any as the loss of the card.
+#pragma once
+
+#include <xrt/xrt_kernel.h>
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "common/deadline.h"
+
+namespace tandem::device::xrt_card {
+
+class CardRuns {
+ public:
+  enum class Progress { kRunning, kDone, kFailed };
+
+  virtual ~CardRuns() = default;
+  CardRuns(const CardRuns&) = delete;
+  CardRuns& operator=(const CardRuns&) = delete;
+
+  // kFailed as soon as a unit has failed, though others may still run.
+  Progress poll();
+
+  // A unit may yet write to its result.
+  bool any_running() const;
+
+  // kRunning when the deadline passes first.
+  Progress wait(Deadline deadline);
+
+ protected:
+  explicit CardRuns(std::size_t num_units) : runs_(num_units) {}
+
+  xrt::run& run(std::size_t unit) { return runs_[unit].run; }
+  void start_run(std::size_t unit);
+
+ private:
+  struct UnitRun {
+    xrt::run run;
+    bool running = false;
+  };
+
+  void sleep(std::chrono::milliseconds at_most);
+
+  std::vector<UnitRun> runs_;
+};
+
+}  // namespace tandem::device::xrt_card

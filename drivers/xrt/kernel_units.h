@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compute units of one kernel in a kernel image (xclbin), and the memories their arguments
+// reach; whatever the kernel is.
+//
+// Native XRT C++ API. Errors: Error naming the file when it is missing, is no xclbin, is damaged,
+// does not have the kernel, or is refused by the card. Threads: one.
+#pragma once
+
+#include <experimental/xrt_xclbin.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::device::xrt_card {
+
+// The memory an argument reaches: bytes, and the first bank's index (arguments with the same index
+// share the memory).
+struct ArgumentMemory {
+  int bank = -1;
+  std::uint64_t size_bytes = 0;
+};
+
+struct KernelUnit {
+  std::string name;
+  xrt::kernel kernel;
+  xrt::xclbin::ip ip;
+
+  ArgumentMemory memory_of(int argument) const;
+};
+
+// `advice`: what to do about an empty path.
+struct KernelImage {
+  std::string path;
+  std::string kernel_name;
+  std::string advice;
+};
+
+// Loads the image onto the device (unless it is there) and opens every compute unit of the kernel,
+// at least one.
+std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage& image);
+
+// <name>.xclbin as it comes with Tandem: beside the program (../share/tandem/bitstreams), else
+// where Tandem is installed; empty: in neither place.
+std::string find_kernel_image(const std::string& name);
+
+}  // namespace tandem::device::xrt_card
