@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// merge() works by windows where entries are dense enough, else by keys; see merge_windows.h.
+// merge() takes two parts side by side, more by windows where entries are dense enough, else by
+// keys; see merge_windows.h.
 #include "collectives/sparse/merge.h"
 
 #include <algorithm>
@@ -34,15 +35,20 @@ bool windows_pay(std::span<const SparseVector> parts) {
 
 SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {
   TANDEM_CHECK(!parts.empty());
-  const SparseVector* only = &parts.front();
+  const SparseVector* only = &parts.front();  // that has entries, or the last of those
+  const SparseVector* earlier = only;
   std::size_t num_held = 0;
   for (const SparseVector& part : parts) {
     TANDEM_CHECK(part.domain() == parts.front().domain() && part.type() == parts.front().type());
     if (part.num_entries() == 0) continue;
+    earlier = only;
     only = &part;
     ++num_held;
   }
   if (num_held <= 1) return *only;
+  if (num_held == 2 && only->domain().width == 1) {
+    return merge_two(*earlier, *only, reduction);
+  }
   return windows_pay(parts) ? merge_by_windows(parts, reduction) : merge_by_keys(parts, reduction);
 }
 

@@ -12,15 +12,15 @@
 namespace tandem::collectives {
 namespace {
 
-// Branches depend only on which run ends first.
+// Branches depend only on which run ends first; the compiler makes branches of a plain choice.
 template <typename Key>
 Key* merge_runs(const Key* a, const Key* a_end, const Key* b, const Key* b_end, Key* to) {
   while (a != a_end && b != b_end) {
     const Key first = *a, second = *b;
-    const bool from_a = first < second;
-    *to++ = from_a ? first : second;
+    const auto from_a = static_cast<std::size_t>(first < second);
+    *to++ = second ^ ((first ^ second) & (Key{0} - Key{from_a}));
     a += from_a;
-    b += !from_a;
+    b += 1 - from_a;
   }
   to = std::copy(a, a_end, to);
   return std::copy(b, b_end, to);

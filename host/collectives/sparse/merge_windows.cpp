@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <type_traits>
 #include <vector>
 
 #include "hwy/highway.h"
@@ -27,14 +26,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr std::size_t kWords = kWindowUnits / 64;
 constexpr std::size_t kSlack = 64;  // entries
 
-template <typename T>
-constexpr T start_of(Reduction reduction) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (reduction != Reduction::kMax) return T{-0.0};
-  }
-  return identity_of<T>(reduction);
-}
-
 template <typename I, typename T>
 struct Slice {
   const I* index;
@@ -46,7 +37,7 @@ template <typename I, typename T>
 class Windows {
  public:
   Windows(std::span<const SparseVector> parts, Reduction reduction)
-      : start_(start_of<T>(reduction)), sums_(kWindowUnits, start_), bits_(kWords) {
+      : start_(neutral_of<T>(reduction)), sums_(kWindowUnits, start_), bits_(kWords) {
     for (const SparseVector& part : parts) {
       const auto indices = part.indices<I>();
       if (indices.empty()) continue;
@@ -62,11 +53,14 @@ class Windows {
       for (const auto& slice : slices_) base = std::min(base, *slice.index);
       base &= ~static_cast<I>(kWindowUnits - 1);
       bool ended = false;
+      std::size_t scattered = 0;
       for (auto& slice : slices_) {
+        const I* const begin = slice.index;
         scatter<kMax>(base, slice);
+        scattered += static_cast<std::size_t>(slice.index - begin);
         ended |= slice.index == slice.end;
       }
-      count = pack(base, indices, values, count);
+      count = pack(base, scattered, indices, values, count);
       if (ended) std::erase_if(slices_, [](const auto& slice) { return slice.index == slice.end; });
     }
     return count;
@@ -90,22 +84,67 @@ class Windows {
     slice.value = value;
   }
 
-  HWY_INLINE std::size_t pack(I base, I* indices, T* values, std::size_t count) {
-    for (std::size_t word = 0; word < kWords; ++word) {
-      std::uint64_t bits = bits_[word];
-      if (bits == 0) continue;
-      bits_[word] = 0;
-      const I first = base + static_cast<I>(word * 64);
-      T* sums = sums_.data() + word * 64;
-      if ((bits & (bits - 1) & (bits - 2)) != 0 && hwy::PopCount(bits) > kFew) {
-        count = pack_dense(bits, first, sums, indices, values, count);
-        continue;
+  // Packs the window that starts at `base` behind the first `count` entries and clears it.
+  HWY_INLINE std::size_t pack(I base, std::size_t scattered, I* indices, T* values,
+                              std::size_t count) {
+    if (scattered > kWindowUnits / kSparse) {
+      for (std::size_t word = 0; word < kWords; ++word) {
+        count = pack_dense(bits_[word], base + static_cast<I>(word * 64), &sums_[word * 64],
+                           indices, values, count);
       }
-      for (; bits != 0; bits &= bits - 1, ++count) {
-        const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
-        indices[count] = first + static_cast<I>(bit);
-        values[count] = sums[bit];
-        sums[bit] = start_;
+      std::fill(bits_.begin(), bits_.end(), 0);
+      return count;
+    }
+    const std::size_t end = scattered < kWords / 2 ? find_units<2>(base, indices, count)
+                                                   : find_units<6>(base, indices, count);
+    for (; count < end; ++count) {
+      T& sum = sums_[indices[count] - base];
+      values[count] = sum;
+      sum = start_;
+    }
+    return count;
+  }
+
+  // Writes the window's units behind the first `count` indices and clears the bitmap; returns their
+  // end. kStep: bits that a word is expected to have at most.
+  template <std::size_t kStep>
+  HWY_INLINE std::size_t find_units(I base, I* indices, std::size_t count) {
+    std::uint32_t words[kWords + kSlack];
+    const std::size_t num_words = find_words(words);
+    for (std::size_t i = 0; i < num_words; ++i) {
+      const std::uint32_t word = words[i];
+      count += positions<kStep>(bits_[word], base + static_cast<I>(word * 64), indices + count);
+      bits_[word] = 0;
+    }
+    return count;
+  }
+
+  // Writes the words of the bitmap that have a bit to `words`; returns how many.
+  HWY_INLINE std::size_t find_words(std::uint32_t* words) const {
+    const hn::CappedTag<std::uint64_t, 8> tag;
+    std::size_t count = 0;
+    for (std::size_t first = 0; first < kWords; first += 64) {
+      std::uint64_t some = 0;
+      for (std::size_t word = 0; word < 64; word += hn::Lanes(tag)) {
+        const auto lanes = hn::LoadU(tag, bits_.data() + first + word);
+        std::uint8_t mask[8] = {};
+        hn::StoreMaskBits(tag, hn::Ne(lanes, hn::Zero(tag)), mask);
+        some |= std::uint64_t{mask[0]} << word;
+      }
+      count += positions<8>(some, static_cast<std::uint32_t>(first), words + count);
+    }
+    return count;
+  }
+
+  // Writes first + the positions of the bits; in steps of kStep without a branch on their number.
+  // Up to kStep - 1 places behind them are overwritten.
+  template <std::size_t kStep, typename Index>
+  static HWY_INLINE std::size_t positions(std::uint64_t bits, Index first, Index* to) {
+    const std::size_t count = hwy::PopCount(bits);
+    for (std::size_t done = 0; done < count; done += kStep) {
+      for (std::size_t i = 0; i < kStep; ++i) {
+        to[done + i] = first + static_cast<Index>(hwy::Num0BitsBelowLS1Bit_Nonzero64(bits | kTop));
+        bits &= bits - 1;
       }
     }
     return count;
@@ -120,17 +159,21 @@ class Windows {
     for (std::size_t lane = 0; lane < 64; lane += lanes) {
       const std::uint64_t some = bits >> lane;
       const auto mask_bytes = std::bit_cast<std::array<std::uint8_t, 8>>(some);
-      hn::CompressBitsStore(hn::Iota(index_tag, first + static_cast<I>(lane)), mask_bytes.data(),
-                            index_tag, indices + count);
-      hn::CompressBitsStore(hn::LoadU(value_tag, sums + lane), mask_bytes.data(), value_tag,
-                            values + count);
+      // Not a compressing store, which is slow on some CPUs.
+      const auto units = hn::Iota(index_tag, first + static_cast<I>(lane));
+      const auto present = hn::LoadMaskBits(index_tag, mask_bytes.data());
+      hn::StoreU(hn::Compress(units, present), index_tag, indices + count);
+      hn::StoreU(hn::Compress(hn::LoadU(value_tag, sums + lane),
+                              hn::LoadMaskBits(value_tag, mask_bytes.data())),
+                 value_tag, values + count);
       hn::StoreU(hn::Set(value_tag, start_), value_tag, sums + lane);
       count += hwy::PopCount(some & ((std::uint64_t{2} << (lanes - 1)) - 1));
     }
     return count;
   }
 
-  static constexpr std::size_t kFew = 8;
+  static constexpr std::size_t kSparse = 20;  // units per entry from which words are looked for
+  static constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
 
   T start_;
   std::vector<T> sums_;              // [kWindowUnits], start_ between windows

@@ -72,6 +72,9 @@ void expect_merged(const std::vector<SparseVector>& parts, Reduction reduction) 
   const SparseVector expected = naive_merge(parts, reduction);
   EXPECT_TRUE(test::same(expected, merge(parts, reduction)));
   EXPECT_TRUE(test::same(expected, merge_by_keys(parts, reduction)));
+  if (parts.size() == 2 && parts.front().domain().width == 1) {
+    EXPECT_TRUE(test::same(expected, merge_two(parts[0], parts[1], reduction)));
+  }
   if (parts.front().domain().width == 1) {
     EXPECT_TRUE(test::same(expected, merge_by_windows(parts, reduction)))
         << parts.size() << " parts of " << parts.front().num_entries() << " in "
@@ -135,6 +138,7 @@ TEST(Merge, KeepsTheSignOfZeroTheLastUnitAndNan) {
     EXPECT_TRUE(std::isnan(sum.values<float>()[1]));
     EXPECT_EQ(sum.values<float>()[2], least);
     EXPECT_EQ(sum.index_at(3), last);
+    expect_merged({parts[0], parts[1]}, reduction);
   }
 }
 
