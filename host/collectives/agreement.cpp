@@ -65,6 +65,17 @@ class Reader {
   Bytes rest_;
 };
 
+// A rank that this one waits for may itself wait for another: names all it has not heard from.
+std::string missing(const Communicator& ranks, int first, int count) {
+  if (count == 1) return {};
+  std::string text;
+  for (int at = 0; at < count; ++at) {
+    text +=
+        (at == 0 ? "; not heard from ranks " : ", ") + std::to_string((first + at) % ranks.world());
+  }
+  return text;
+}
+
 // Every rank's bytes on every rank. After k steps a rank has those of 2^k ranks from its own on.
 std::vector<ByteBuffer> gather(Communicator& ranks, const char* phase, ByteBuffer own) {
   const int world = ranks.world();
@@ -78,7 +89,9 @@ std::vector<ByteBuffer> gather(Communicator& ranks, const char* phase, ByteBuffe
     }
     const int to = (ranks.rank() - distance + world) % world;
     const int from = (ranks.rank() + distance) % world;
+    ranks.annotate(missing(ranks, from, num_blocks));
     const Message received = ranks.send_receive(phase, to, std::move(message), from);
+    ranks.annotate({});
     Reader reader(ranks, phase, from, received.body());
     for (int block = 0; block < num_blocks; ++block) {
       const Bytes bytes = reader.bytes();
@@ -198,6 +211,12 @@ std::vector<std::string> mismatches(const std::vector<Texts>& all) {
 }
 
 }  // namespace
+
+std::string plain_text(const std::exception& error) {
+  const std::string text = error.what();
+  const std::string prefix = "[collectives] ";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
 
 Agreement agree(Communicator& ranks, const CallHeader& own) {
   ByteBuffer bytes;

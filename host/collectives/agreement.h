@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ class AgreedError : public Error {
  public:
   explicit AgreedError(const std::string& message) : Error("collectives", message) {}
 };
+
+// "[collectives] text" without the module, for texts that are quoted in others.
+std::string plain_text(const std::exception& error);
 
 struct Field {
   std::string_view name;  // "width"

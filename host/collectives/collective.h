@@ -110,7 +110,7 @@ struct CallOptions {
 
 struct ReduceOptions : CallOptions {
   Reduction reduction = Reduction::kSum;
-  std::string scheme = "auto";       // a name of scheme/registry.cpp, or auto (selection/)
+  std::string scheme = "auto";       // a name of scheme/registry.cpp, or auto: see selection/
   std::string codec = "auto";        // a name of codec/codec.h
   std::optional<DType> wire;         // f32, f16 or bf16 where sums are f32; default: the tensor's
   std::uint64_t seed = 0x7a9d;       // of hashed partitions
@@ -123,14 +123,16 @@ struct ReduceOptions : CallOptions {
 
 // What a call did on this rank, the exchange of headers included.
 struct Report {
-  std::string function;  // "sparse_allreduce"
-  std::string scheme;    // of reductions
-  double seconds = 0;
+  std::string function;       // "sparse_allreduce"
+  std::string scheme;         // of reductions
+  double seconds = 0;         // of the whole call
+  double scheme_seconds = 0;  // of a sparse all-reduce's scheme alone
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t steps = 0;
   double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
-  std::string explanation;  // the ranking of schemes with predicted and measured times
+  std::string explanation;  // with `explain` and scheme auto: the ranking of schemes with their
+                            // predicted times and those measured so far
 };
 Report last_report(const Group& group);  // of the last call that succeeded
 

@@ -133,7 +133,7 @@ void Communicator::fail(const char* phase, const TransportError& error) const {
   std::string text = error.what();
   const std::string prefix = "[collectives] ";
   if (text.starts_with(prefix)) text.erase(0, prefix.size());
-  text += std::string(" (in phase ") + phase + ")";
+  text += std::string(" (in phase ") + phase + note_ + ")";
   transport_->abort(text);  // the peers learn the reason
   throw TransportError(error.kind(), error.peer(), text);
 }

@@ -73,6 +73,9 @@ class Communicator {
   // as ranks. Only the members call it; it may be used alternately with its parent.
   Communicator subgroup(std::vector<int> members) const;
 
+  // Appended to the texts of errors from now on: what else is known of a wait. Empty: nothing.
+  void annotate(std::string note) { note_ = std::move(note); }
+
   // Aborts the transport and throws kGarbage naming `source`, the phase and what is wrong.
   [[noreturn]] void reject(const char* phase, int source, const std::string& what) const;
 
@@ -96,6 +99,7 @@ class Communicator {
   };
   std::shared_ptr<Numbers> numbers_;  // of the call; shared with subgroups
   Deadline deadline_ = Deadline::never();
+  std::string note_;
 };
 
 // A step in flight. Take every message, then finish(); destroying it earlier aborts the transport.

@@ -21,16 +21,14 @@ SparseVector to_vector(const SparseView& view, Reduction reduction);
 // The units with any value but zero; the tensor's length must be a multiple of `width`.
 SparseVector to_vector(const DenseView& view, std::uint32_t width);
 
+// All values.
+DenseVector to_dense_vector(const DenseView& view, Reduction reduction);
+
 // The entries whose units lie in [first_unit, end_unit), counted from first_unit.
-SparseTensor to_tensor(const SparseVector& vector, std::uint64_t first_unit, std::uint64_t end_unit,
-                       DType type, IndexType index_type);
+SparseVector slice(const SparseVector& vector, std::uint64_t first_unit, std::uint64_t end_unit);
+
 SparseTensor to_tensor(const SparseVector& vector, DType type, IndexType index_type);
 
-// Every value: the vector's, and zero for absent units.
-void write_dense(const SparseVector& vector, const DenseView& view);
-
-// All values, widened; and back.
-void read_all(const DenseView& view, DenseVector& to);
-void write_all(const DenseVector& from, const DenseView& view);
+void write_values(const DenseVector& from, const DenseView& view);
 
 }  // namespace tandem::collectives

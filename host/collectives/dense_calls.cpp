@@ -27,14 +27,7 @@ DenseVector dense_vector_of(const DenseView& tensor, const ReduceOptions& option
     throw Error("collectives", "a dense tensor is not for scheme '" + options.scheme +
                                    "'; choose dense_ring, dense_halving_doubling or auto");
   }
-  if (tensor.num_values > 0 && tensor.values == nullptr) {
-    throw Error("collectives",
-                "values are null, but there are " + std::to_string(tensor.num_values) + " of them");
-  }
-  DenseVector dense(checked_domain(tensor.num_values, 1, tensor.type),
-                    accumulation_type(tensor.type), options.reduction);
-  read_all(tensor, dense);
-  return dense;
+  return to_dense_vector(tensor, options.reduction);
 }
 
 bool registered(std::string_view name) {
@@ -81,7 +74,7 @@ void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
       dense = std::move(std::get<DenseVector>(reduced));
     }
     if (options.reduction == Reduction::kMean) divide(dense, call.ranks.world());
-    write_all(dense, tensor);
+    write_values(dense, tensor);
   });
 }
 

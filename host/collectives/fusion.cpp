@@ -111,10 +111,10 @@ std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const S
       contribution.own = fuse(inputs, offsets, options.reduction);
     });
     const Agreement agreement = agree_on(call, contribution, options);
-    const SparseVector sum = reduce(call, std::move(contribution), agreement, options);
+    const SparseVector sum = reduce_sparse(call, std::move(contribution), agreement, options);
     for (std::size_t at = 0; at < inputs.size(); ++at) {
-      results.push_back(
-          to_tensor(sum, offsets[at], offsets[at + 1], inputs[at].type, inputs[at].index_type));
+      results.push_back(to_tensor(slice(sum, offsets[at], offsets[at + 1]), inputs[at].type,
+                                  inputs[at].index_type));
     }
   });
   return results;

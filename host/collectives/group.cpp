@@ -31,12 +31,6 @@ Group Group::shrink(Deadline deadline) {
   return Group(state_->transport().shrink(deadline));
 }
 
-std::string plain_text(const std::exception& error) {
-  const std::string text = error.what();
-  const std::string prefix = "[collectives] ";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-}
-
 Group::State::State(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
 Group::State::~State() {
@@ -155,6 +149,12 @@ void Group::State::serve_jobs() {
     }
     job.first(job.second);
   }
+}
+
+const MachineModel& Group::State::machine(Communicator& ranks,
+                                          std::span<const std::uint64_t> nodes) {
+  if (!machine_) machine_ = probe_machine(ranks, nodes);
+  return *machine_;
 }
 
 void Group::State::break_group(const std::string& reason) noexcept {

@@ -15,6 +15,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,12 +25,14 @@
 #include "collectives/agreement.h"
 #include "collectives/collective.h"
 #include "collectives/scheme/scheme.h"
+#include "collectives/selection/selector.h"
 
 namespace tandem::collectives {
 
 // What is kept per bucket, tensor shape and type; evolves alike on all ranks.
 struct Bucket {
   SchemeMemory memory;
+  Selector selector;
 };
 
 // One call in flight.
@@ -65,6 +69,8 @@ class Group::State {
   // nobody.
   Bucket& bucket(const std::string& key) { return buckets_[key]; }
   Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
+  // Likewise: links and processors, measured by the first call that asks. nodes: [world]
+  const MachineModel& machine(Communicator& ranks, std::span<const std::uint64_t> nodes);
 
  private:
   void wait_for_turn(const char* function, std::uint64_t ticket, Deadline deadline);
@@ -74,6 +80,7 @@ class Group::State {
 
   std::unique_ptr<Transport> transport_;
   std::map<std::string, Bucket> buckets_;
+  std::optional<MachineModel> machine_;
   std::unique_ptr<Aggregator> cpu_aggregator_ = make_cpu_aggregator();
 
   mutable std::mutex mutex_;
@@ -87,8 +94,5 @@ class Group::State {
   bool stopping_ = false;
   std::thread worker_;
 };
-
-// "[collectives] text" without the module, for texts that are quoted in others.
-std::string plain_text(const std::exception& error);
 
 }  // namespace tandem::collectives

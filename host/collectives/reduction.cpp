@@ -9,7 +9,7 @@
 
 #include "collectives/aggregator/aggregator.h"
 #include "collectives/codec/codec.h"
-#include "collectives/scheme/schemes.h"
+#include "collectives/scheme/scheme.h"
 #include "collectives/sparse/merge.h"
 
 namespace tandem::collectives {
@@ -44,33 +44,56 @@ Problem problem_of(const Call& call, const Contribution& contribution, const Agr
   problem.wire = wire_of(options, contribution.type);
   problem.reduction = options.reduction;
   problem.codec = checked_codec(options.codec);
-  const auto places = static_cast<double>(problem.domain.num_units) * problem.world;
-  fill_independent(problem, places == 0 ? 0 : static_cast<double>(agreement.total) / places);
+  const std::vector<int> nodes = node_of_rank(agreement, options);
+  problem.ranks_per_node = std::max(1, problem.world / (1 + *std::ranges::max_element(nodes)));
   return problem;
-}
-
-const Scheme& choose_scheme(const Problem& problem, const ReduceOptions& options,
-                            const CallHeader& header) {
-  if (options.scheme != kAuto) {
-    const Scheme& scheme = scheme_by_name(options.scheme);
-    if (const std::string refusal = scheme.refusal(problem); !refusal.empty()) {
-      throw AgreedError(std::string(header.function) + ": scheme " + options.scheme +
-                        " cannot do this: " + refusal);
-    }
-    return scheme;
-  }
-  for (const Scheme* scheme : all_schemes()) {
-    if (scheme->name() == "balanced_parallelism" && scheme->refusal(problem).empty()) {
-      return *scheme;
-    }
-  }
-  return allgather_sparse();
 }
 
 std::string bucket_key(const Contribution& contribution, const ReduceOptions& options) {
   const Domain domain = contribution.own.domain();
   return options.bucket + '\n' + std::to_string(domain.num_units) + 'x' +
          std::to_string(domain.width) + std::string(dtype_name(contribution.type));
+}
+
+const Scheme& choose_by_cost(Call& call, const Contribution& contribution,
+                             const Agreement& agreement, Problem problem, Bucket& bucket) {
+  const MachineModel& machine = call.group.machine(call.ranks, agreement.nodes);
+  try {
+    return bucket.selector.choose(agreement.profiles, std::move(problem), machine);
+  } catch (const TransportError&) {
+    throw;
+  } catch (const Error& error) {  // from what all ranks know alike
+    throw AgreedError(std::string(contribution.header.function) + ": " + plain_text(error));
+  }
+}
+
+const Scheme& named_scheme(const Contribution& contribution, const Agreement& agreement,
+                           Problem problem, const ReduceOptions& options) {
+  const auto places = static_cast<double>(problem.domain.num_units) * problem.world;
+  fill_independent(problem, places == 0 ? 0 : static_cast<double>(agreement.total) / places);
+  const Scheme& scheme = scheme_by_name(options.scheme);
+  if (const std::string refusal = scheme.refusal(problem); !refusal.empty()) {
+    throw AgreedError(std::string(contribution.header.function) + ": scheme " + options.scheme +
+                      " cannot do this: " + refusal);
+  }
+  return scheme;
+}
+
+// Runs the scheme; the report gets the device's time, the selector this rank's.
+Reduced run(Call& call, const Scheme& scheme, SparseVector own, const SchemeSettings& settings,
+            Bucket& bucket, Aggregator& aggregator) {
+  const double modelled_before = aggregator.statistics().modelled_seconds;
+  const TrafficSnapshot before = call.group.transport().traffic();
+  const auto start = Deadline::Clock::now();
+  Reduced reduced =
+      scheme.allreduce(call.ranks, std::move(own), settings, bucket.memory, aggregator);
+  const std::chrono::duration<double> seconds = Deadline::Clock::now() - start;
+  const TrafficSnapshot moved = call.group.transport().traffic() - before;
+  bucket.selector.record(seconds.count(), moved.bytes_sent(), moved.bytes_received());
+  call.report.scheme_seconds = seconds.count();
+  call.report.aggregation_modelled_seconds =
+      aggregator.statistics().modelled_seconds - modelled_before;
+  return reduced;
 }
 
 }  // namespace
@@ -119,11 +142,16 @@ void add_option_fields(CallHeader& header, const ReduceOptions& options, DType t
   }
 }
 
-Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions&) {
-  contribution.header.count = contribution.own.num_entries();
+Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions& options) {
+  CallHeader& header = contribution.header;
+  header.count = contribution.own.num_entries();
   const std::string node = call.group.transport().node_name();
-  contribution.header.node = XXH3_64bits(node.data(), node.size());
-  return agree(call.ranks, contribution.header);
+  header.node = XXH3_64bits(node.data(), node.size());
+  if (header.error.empty() && options.scheme == kAuto) {
+    Bucket& bucket = call.group.bucket(bucket_key(contribution, options));
+    header.profile = bucket.selector.header(contribution.own, call.ranks.world());
+  }
+  return agree(call.ranks, header);
 }
 
 std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options) {
@@ -141,10 +169,13 @@ std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& o
   return nodes;
 }
 
-SparseVector reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
-                    const ReduceOptions& options) {
+Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
+               const ReduceOptions& options) {
   const Problem problem = problem_of(call, contribution, agreement, options);
-  const Scheme& scheme = choose_scheme(problem, options, contribution.header);
+  Bucket& bucket = call.group.bucket(bucket_key(contribution, options));
+  const bool automatic = options.scheme == kAuto;
+  const Scheme& scheme = automatic ? choose_by_cost(call, contribution, agreement, problem, bucket)
+                                   : named_scheme(contribution, agreement, problem, options);
   call.report.scheme = scheme.name();
   if (agreement.total == 0) return std::move(contribution.own);  // all know; nothing travels
 
@@ -154,19 +185,20 @@ SparseVector reduce(Call& call, Contribution&& contribution, const Agreement& ag
   settings.codec = problem.codec;
   settings.seed = options.seed;
   settings.node_of_rank = node_of_rank(agreement, options);
-  Bucket& bucket = call.group.bucket(bucket_key(contribution, options));
   Aggregator& aggregator = options.aggregator ? *options.aggregator : call.group.cpu_aggregator();
-  const double modelled_before = aggregator.statistics().modelled_seconds;
+  Reduced reduced = run(call, scheme, std::move(contribution.own), settings, bucket, aggregator);
+  if (automatic && options.explain) call.report.explanation = bucket.selector.explanation();
+  if (options.reduction == Reduction::kMean) {
+    std::visit([&](auto& sum) { divide(sum, call.ranks.world()); }, reduced);
+  }
+  return reduced;
+}
 
-  Reduced reduced = scheme.allreduce(call.ranks, std::move(contribution.own), settings,
-                                     bucket.memory, aggregator);
-  call.report.aggregation_modelled_seconds =
-      aggregator.statistics().modelled_seconds - modelled_before;
-  SparseVector sum = std::holds_alternative<DenseVector>(reduced)
-                         ? compact(std::get<DenseVector>(reduced), options.reduction)
-                         : std::move(std::get<SparseVector>(reduced));
-  if (options.reduction == Reduction::kMean) divide(sum, call.ranks.world());
-  return sum;
+SparseVector reduce_sparse(Call& call, Contribution&& contribution, const Agreement& agreement,
+                           const ReduceOptions& options) {
+  Reduced reduced = reduce(call, std::move(contribution), agreement, options);
+  if (auto* sparse = std::get_if<SparseVector>(&reduced)) return std::move(*sparse);
+  return compact(std::get<DenseVector>(reduced), options.reduction);
 }
 
 }  // namespace tandem::collectives

@@ -2,10 +2,11 @@
 //
 // Reduction of one sparse vector per rank: what sparse_allreduce and its variants share.
 //
-// prepare() turns arguments into a vector or a text of what is wrong; agree_on() makes all ranks
-// see it; reduce() chooses the scheme, runs it with the bucket's memory, and divides a mean.
-// Threads: the call's. Errors: AgreedError before anything but headers has travelled; afterwards
-// TransportError, std::bad_alloc.
+// A contribution holds the arguments as a vector, or the text of what is wrong with them;
+// agree_on() makes all ranks see it; reduce() chooses the scheme, runs it with the bucket's memory,
+// and divides a mean. The first reduction with scheme "auto" measures links and processors (about
+// 40 steps). Threads: the call's. Errors: AgreedError before anything but headers has travelled;
+// afterwards TransportError, std::bad_alloc.
 #pragma once
 
 #include <functional>
@@ -35,12 +36,16 @@ void add_option_fields(CallHeader& header, const ReduceOptions& options, DType t
 // Where the vector's sums travel as: options.wire or the tensor's type.
 DType wire_of(const ReduceOptions& options, DType type);
 
-// Exchanges headers.
+// Exchanges headers; with scheme "auto" they carry what the bucket's selector has to say.
 Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions& options);
 
 // All ranks' sum, maximum or mean. `contribution` was agreed on; moved from.
-SparseVector reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
-                    const ReduceOptions& options);
+Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
+               const ReduceOptions& options);
+
+// The same, sparse: of a dense sum the units that differ from the reduction's identity.
+SparseVector reduce_sparse(Call& call, Contribution&& contribution, const Agreement& agreement,
+                           const ReduceOptions& options);
 
 // For schemes that know nodes: which one each rank is on, numbered by first appearance. [world]
 std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options);

@@ -9,6 +9,7 @@
 #include "collectives/aggregator/aggregator.h"
 #include "collectives/conversion.h"
 #include "collectives/reduction.h"
+#include "collectives/sparse/coalesce.h"
 #include "collectives/sparse/partition.h"
 
 namespace tandem::collectives {
@@ -54,8 +55,8 @@ Contribution contribution_of(std::string_view function, const DenseView& tensor,
 }
 
 // Every part of `own` to the rank that owns it; the caller's, reduced in rank order.
-SparseVector scatter(Call& call, SparseVector own, const Partition& partition,
-                     const ReduceOptions& options, DType wire) {
+SparseVector send_to_owners(Call& call, SparseVector own, const Partition& partition,
+                            const ReduceOptions& options, DType wire) {
   const Domain domain = own.domain();
   const DType type = own.type();
   const Codec codec = *codec_from_name(options.codec);
@@ -90,7 +91,7 @@ void run_sparse_allreduce(Group::State& group, std::uint64_t ticket, Deadline de
   group.run(kFunction, ticket, deadline, [&](Call& call) {
     Contribution contribution = contribution_of(kFunction, input, options);
     const Agreement agreement = agree_on(call, contribution, options);
-    const SparseVector sum = reduce(call, std::move(contribution), agreement, options);
+    const SparseVector sum = reduce_sparse(call, std::move(contribution), agreement, options);
     result = to_tensor(sum, input.type, input.index_type);
   });
 }
@@ -102,7 +103,13 @@ void run_sparse_allreduce_dense(Group::State& group, std::uint64_t ticket, Deadl
   group.run(kFunction, ticket, deadline, [&](Call& call) {
     Contribution contribution = contribution_of(kFunction, tensor, width, options);
     const Agreement agreement = agree_on(call, contribution, options);
-    write_dense(reduce(call, std::move(contribution), agreement, options), tensor);
+    const Reduced sum = reduce(call, std::move(contribution), agreement, options);
+    if (tensor.num_values == 0) return;
+    if (const auto* sparse = std::get_if<SparseVector>(&sum)) {
+      scatter(*sparse, tensor.type, tensor.values);
+    } else {
+      scatter(std::get<DenseVector>(sum), options.reduction, tensor.type, tensor.values);
+    }
   });
 }
 
@@ -127,8 +134,8 @@ SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
     Contribution contribution = contribution_of(kFunction, input, options);
     agree_on(call, contribution, options);
     const auto partition = Partition::even(input.num_units, call.ranks.world());
-    SparseVector part = scatter(call, std::move(contribution.own), partition, options,
-                                wire_of(options, input.type));
+    SparseVector part = send_to_owners(call, std::move(contribution.own), partition, options,
+                                       wire_of(options, input.type));
     if (options.reduction == Reduction::kMean) divide(part, call.ranks.world());
     std::vector<SparseVector> parts;
     for (int owner = 0; owner < call.ranks.world(); ++owner) {

@@ -255,7 +255,7 @@ TEST(Agreement, FusedTensorsMustMatch) {
                           views[1].num_units = 3;  // index 3 is then out of range
                         sparse_allreduce_fused(group, views);
                       },
-                      {"rank 1: tensor 1: index 3"});
+                      {"rank 1: tensor 1: entry 1 has index 3"});
 }
 
 TEST(Agreement, TakesTheStepsOfItsHeader) {

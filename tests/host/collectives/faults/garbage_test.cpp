@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rank that sends garbage: every damage to every message of every scheme is an error that names
+// rank and phase, or the sum is right; it is never wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "host/collectives/api/groups.h"
+#include "host/collectives/faults/faulty_transport.h"
+
+namespace tandem::collectives::test {
+namespace {
+
+constexpr int kWorld = 4;
+constexpr int kGuilty = 1;
+constexpr std::uint64_t kNumUnits = 256;
+
+struct FaultyRun {
+  std::vector<RankResult> results;
+  bool damaged = false;
+};
+
+FaultyRun run_with(Fault& fault, const GroupBody& body) {
+  auto transports = inproc::make_world(kWorld);
+  auto& guilty = transports[kGuilty];
+  guilty = std::make_unique<FaultyTransport>(std::move(guilty), fault);
+  FaultyRun run{run_on(std::move(transports), body)};
+  run.damaged = fault.done;
+  return run;
+}
+
+void expect_named(const FaultyRun& run) {
+  bool named = false;
+  for (const RankResult& result : run.results) {
+    if (result.outcome == Outcome::kDone) continue;  // right: its body compared the sum
+    EXPECT_EQ(result.outcome, Outcome::kTransportError) << result.text;
+    EXPECT_NE(result.text.find("phase"), std::string::npos) << result.text;
+    named |=
+        result.kind == TransportError::Kind::kGarbage &&
+        result.text.find("rank " + std::to_string(kGuilty) + " sent garbage") != std::string::npos;
+  }
+  EXPECT_TRUE(named);
+}
+
+// Damages message after message until the call sends no more. Returns how many were damaged.
+int damage_each(Damage damage, const GroupBody& body) {
+  int num_damaged = 0;
+  for (int message = 0; message < 60; ++message) {
+    Fault fault;
+    fault.damage = damage;
+    fault.message = message;
+    fault.byte = static_cast<std::size_t>(message) * 13;
+    const FaultyRun run = run_with(fault, body);
+    if (run.damaged) {
+      ++num_damaged;
+      expect_named(run);
+      continue;
+    }
+    for (const RankResult& result : run.results) {
+      EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+    }
+  }
+  return num_damaged;
+}
+
+GroupBody allreduce_with(const Scheme& scheme) {
+  std::vector<Tensor> tensors;
+  for (int rank = 0; rank < kWorld; ++rank) tensors.push_back(random_tensor(kNumUnits, 40, rank));
+  return [tensors, expected = naive_sum(tensors), &scheme](Group& group) {
+    const Tensor& own = tensors[static_cast<std::size_t>(group.rank())];
+    ReduceOptions options;
+    options.scheme = scheme.name();
+    options.timeout = std::chrono::seconds(20);
+    for (int call = 0; call < 2; ++call) {
+      const auto sum =
+          sparse_allreduce(group, SparseView::of(own.indices, own.values, kNumUnits), options);
+      EXPECT_EQ(entries_of(sum), expected) << "a wrong sum";
+    }
+  };
+}
+
+TEST(Garbage, NoDamageToAnyMessageOfAnySchemeGivesAWrongSum) {
+  for (const Scheme* scheme : all_schemes()) {
+    SCOPED_TRACE(scheme->name());
+    const GroupBody body = allreduce_with(*scheme);
+    for (const Damage damage : {Damage::kFlipBit, Damage::kTruncate, Damage::kExtend,
+                                Damage::kEmpty, Damage::kReplay, Damage::kOtherCall}) {
+      SCOPED_TRACE(damage_name(damage));
+      EXPECT_GT(damage_each(damage, body), 0);
+    }
+  }
+}
+
+TEST(Garbage, AMessageForAnotherRankIsRejected) {
+  std::vector<Tensor> tensors;
+  for (int rank = 0; rank < kWorld; ++rank) tensors.push_back(random_tensor(kNumUnits, 40, rank));
+  const Entries expected = naive_sum(tensors);
+  const int num_damaged = damage_each(Damage::kMisroute, [&](Group& group) {
+    const Tensor& own = tensors[static_cast<std::size_t>(group.rank())];
+    const std::uint64_t share = kNumUnits / kWorld;
+    const auto rank = static_cast<std::uint64_t>(group.rank());
+    const auto part =
+        sparse_reduce_scatter(group, SparseView::of(own.indices, own.values, kNumUnits));
+    EXPECT_EQ(entries_of(part), Entries(expected.lower_bound(rank * share),
+                                        expected.lower_bound((rank + 1) * share)));
+  });
+  EXPECT_GT(num_damaged, 0);
+}
+
+TEST(Garbage, EveryByteOfAFrameIsGuarded) {
+  for (std::size_t byte = 0; byte < kFrameBytes + 8; ++byte) {
+    Fault fault;
+    fault.byte = byte;
+    const FaultyRun run = run_with(fault, [](Group& group) { barrier(group); });
+    EXPECT_TRUE(run.damaged);
+    SCOPED_TRACE(byte);
+    expect_named(run);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::collectives::test
