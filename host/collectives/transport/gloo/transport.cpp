@@ -253,6 +253,7 @@ void GlooTransport::abort(const std::string& reason) noexcept {
 }
 
 std::unique_ptr<Transport> GlooTransport::shrink(Deadline deadline) {
+  std::string reason;
   {
     const std::lock_guard lock(mutex_);
     if (!broken_ || spent_) {
@@ -260,8 +261,9 @@ std::unique_ptr<Transport> GlooTransport::shrink(Deadline deadline) {
                                         : "gloo: only a broken group shrinks; abort it first");
     }
     spent_ = true;
+    reason = broken_->what();
   }
-  abort("forming a smaller group");
+  abort(reason);  // for peers that have not noticed
   const auto members = agree_on_survivors(options_, generation_ + 1, dead_, deadline);
   Options next = options_;
   next.world = static_cast<int>(members.size());
