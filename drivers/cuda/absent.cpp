@@ -12,7 +12,9 @@ class AbsentCudaBackend final : public Backend {
   std::string_view kind() const override { return "cuda"; }
   bool available() const override { return false; }
   std::string unavailable_reason() const override {
-    return "this version of Tandem has no CUDA backend; use --compute cpu";
+    return "this build of Tandem has no CUDA backend; install the CUDA toolkit (nvcc) and "
+           "configure "
+           "again";
   }
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
   std::unique_ptr<Device> open(int, const DeviceOptions&) const override {

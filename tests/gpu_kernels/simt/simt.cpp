@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fibers by ucontext, the scheduler, and the few runtime calls that kernels and their tests make.
+// Fibers, the scheduler, and the few runtime calls that kernels and their tests make.
+//
+// A fiber starts by ucontext, once in the program's life, and is switched by _setjmp and _longjmp,
+// which cost no system call.
 #include "gpu_kernels/simt/simt.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstdio>
@@ -34,7 +38,9 @@ struct Barrier {
 };
 
 struct Fiber {
-  ucontext_t context;
+  ucontext_t start;
+  jmp_buf place;
+  bool started = false;
   std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
   bool done = false;
   const Barrier* waits_for = nullptr;
@@ -50,7 +56,7 @@ struct Machine {
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Warp> warps;
   Barrier block;
-  ucontext_t scheduler;
+  jmp_buf scheduler;
   unsigned current = 0;
   const std::function<void()>* thread = nullptr;
   Order order = Order::kAscending;
@@ -62,17 +68,31 @@ Machine& machine() {
   return the_machine;
 }
 
+void yield(Machine& m, Fiber& fiber) {
+  if (_setjmp(fiber.place) == 0) _longjmp(m.scheduler, 1);
+}
+
+void resume(Machine& m, Fiber& fiber) {
+  if (_setjmp(m.scheduler) != 0) return;
+  if (fiber.started) _longjmp(fiber.place, 1);
+  fiber.started = true;
+  setcontext(&fiber.start);
+}
+
+// One CUDA thread after another, for ever.
 void fiber_main() {
-  Machine& m = machine();
-  (*m.thread)();
-  const unsigned own = m.current;
-  m.fibers[own]->done = true;
-  Barrier& warp = m.warps[own / 32].barrier;
-  --warp.members;
-  --m.block.members;
-  warp.release_if_complete();
-  m.block.release_if_complete();
-  swapcontext(&m.fibers[own]->context, &m.scheduler);
+  for (;;) {
+    Machine& m = machine();
+    const unsigned own = m.current;
+    (*m.thread)();
+    m.fibers[own]->done = true;
+    Barrier& warp = m.warps[own / 32].barrier;
+    --warp.members;
+    --m.block.members;
+    warp.release_if_complete();
+    m.block.release_if_complete();
+    yield(m, *m.fibers[own]);
+  }
 }
 
 void wait_at(Barrier& barrier) {
@@ -82,11 +102,19 @@ void wait_at(Barrier& barrier) {
   fiber.waits_past = barrier.generation;
   ++barrier.arrived;
   barrier.release_if_complete();
-  swapcontext(&fiber.context, &m.scheduler);
+  yield(m, fiber);
 }
 
 void make_ready(Machine& m, unsigned threads) {
-  while (m.fibers.size() < threads) m.fibers.push_back(std::make_unique<Fiber>());
+  while (m.fibers.size() < threads) {
+    m.fibers.push_back(std::make_unique<Fiber>());
+    Fiber& fiber = *m.fibers.back();
+    getcontext(&fiber.start);
+    fiber.start.uc_stack.ss_sp = fiber.stack.get();
+    fiber.start.uc_stack.ss_size = kStackBytes;
+    fiber.start.uc_link = nullptr;
+    makecontext(&fiber.start, fiber_main, 0);
+  }
   m.warps.assign((threads + 31) / 32, Warp{});
   m.block = Barrier{.members = threads};
   for (unsigned thread = 0; thread < threads; ++thread) {
@@ -94,11 +122,6 @@ void make_ready(Machine& m, unsigned threads) {
     Fiber& fiber = *m.fibers[thread];
     fiber.done = false;
     fiber.waits_for = nullptr;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, fiber_main, 0);
   }
 }
 
@@ -112,7 +135,7 @@ bool run_once(Machine& m, const std::vector<unsigned>& order) {
     fiber.waits_for = nullptr;
     m.current = thread;
     threadIdx = make_uint3(thread, 0, 0);
-    swapcontext(&m.scheduler, &fiber.context);
+    resume(m, fiber);
     any = true;
   }
   return any;

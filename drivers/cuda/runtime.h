@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handles of the CUDA runtime with owners: streams, events, device memory, pinned host memory.
+//
+// Errors: check() throws DeviceError with what was tried and the runtime's name for the error.
+// Destructors ignore errors: the device may be gone. Threads: as the runtime; a handle belongs to
+// the device that was current when it was made. Waits poll, so that they can keep a deadline.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "common/deadline.h"
+
+namespace tandem::cuda {
+
+void check(cudaError_t error, const char* what);
+
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(const Stream& stream);
+  // False when the deadline passes first. Throws DeviceError when the work before it failed.
+  bool wait(Deadline deadline) const;
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+enum class Memory { kDevice, kPinned };
+
+// Grows on demand; contents are lost then.
+template <Memory kind>
+class Buffer {
+ public:
+  Buffer() = default;
+  ~Buffer() { release(); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  // Room for `bytes`; waits for the device when it has to grow. Throws DeviceError when there is
+  // none, and is empty then.
+  std::byte* reserve(std::size_t bytes);
+  std::byte* data() const { return data_; }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+  std::size_t size_bytes() const { return bytes_; }
+  // Gives the memory up without freeing it: work that may still run uses it.
+  void leak() { data_ = nullptr; }
+
+ private:
+  void release();
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+using DeviceBuffer = Buffer<Memory::kDevice>;
+using PinnedBuffer = Buffer<Memory::kPinned>;
+
+}  // namespace tandem::cuda
