@@ -20,6 +20,7 @@ namespace {
 constexpr const char* kPhase = "link probe";
 constexpr int kLatencyRounds = 8;
 constexpr int kBandwidthRounds = 3;
+constexpr int kBurst = 16;
 constexpr std::size_t kSmallBytes = 64 << 10;
 constexpr std::size_t kLargeBytes = 1 << 20;
 
@@ -48,6 +49,26 @@ double shift(Communicator& ranks, Neighbours peers, std::size_t bytes, int round
     seconds.push_back(now() - start);
   }
   return median(std::move(seconds));
+}
+
+// Seconds that one more message costs the rank that sends it.
+double measure_message(Communicator& ranks, Neighbours peers, const SecondsClock& now) {
+  if (peers.to < 0) return 0;
+  std::vector<double> seconds;
+  for (int round = 0; round < kLatencyRounds; ++round) {
+    std::vector<Outgoing> sends;
+    for (int message = 0; message < kBurst; ++message) {
+      sends.push_back({peers.to, ranks.seal(kPhase, new_message(), peers.to)});
+    }
+    const double start = now();
+    Step step = ranks.start(kPhase, std::move(sends), std::vector<int>(kBurst, peers.from));
+    while (step.next()) {
+    }
+    step.finish();
+    seconds.push_back(now() - start);
+  }
+  const double single = shift(ranks, peers, 0, kLatencyRounds, now);
+  return std::max(0.0, median(std::move(seconds)) - single) / (kBurst - 1);
 }
 
 // The values of all ranks, in rank order; `own` has the same size everywhere.
@@ -173,13 +194,16 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
   const auto between = measure(ranks, rings.between, now);
   const auto within = measure(ranks, rings.within, now);
   const double lone = measure_lone_pair(ranks, now);
-  const auto all = gather(ranks, {between[0], between[1], within[0], within[1], lone});
+  const Neighbours any = rings.between.to < 0 ? rings.within : rings.between;
+  const double message = measure_message(ranks, any, now);
+  const auto all = gather(ranks, {between[0], between[1], within[0], within[1], lone, message});
   link.latency_s = agree(all, 0, agree(all, 2, link.latency_s));
   const double per_byte = agree(all, 1, agree(all, 3, 1 / link.bandwidth_bytes_per_s));
   link.bandwidth_bytes_per_s = 1 / per_byte;
   link.node_latency_s = agree(all, 2, link.latency_s);
   const double node_per_byte = agree(all, 3, per_byte);
   link.node_bandwidth_bytes_per_s = 1 / node_per_byte;
+  link.message_s = agree(all, 5, 0);
   // Two ranks in a pair against all of them: shared where the time grows with the ranks.
   const double alone = agree(all, 4, 0);
   const double together = link.latency_s + kLargeBytes * per_byte;

@@ -4,10 +4,10 @@
 // processors, by collective steps; the same numbers come out on every rank.
 //
 // All ranks shift messages around a ring at the same time (empty ones for latency, two sizes for
-// bandwidth), once within nodes and once between them; every rank's medians are gathered and their
-// median taken. Bandwidth counts as shared where all ranks together move hardly more than one pair
-// alone. Collective; about 40 steps and 6 MB per rank. `now` gives seconds; a simulated network
-// passes its own clock. Threads: the call's. Errors: TransportError.
+// bandwidth, bursts for the time per message), within nodes and between them; every rank's medians
+// are gathered and their median taken. Bandwidth counts as shared where all ranks together move
+// hardly more than one pair alone. Collective; about 60 steps and 6 MB per rank. `now` gives
+// seconds; a simulated network passes its own clock. Threads: the call's. Errors: TransportError.
 #pragma once
 
 #include <functional>

@@ -9,12 +9,11 @@
 #include <queue>
 #include <utility>
 
+#include "collectives/codec/format.h"
 #include "collectives/workload/statistics.h"
 
 namespace tandem::collectives {
 namespace {
-
-constexpr std::uint64_t kBlockValues = 256;
 
 std::uint32_t hash_place(std::uint64_t place) {
   std::uint64_t z = place + 0x9e3779b97f4a7c15u;
@@ -59,22 +58,29 @@ std::uint64_t range_size(std::uint64_t num_units, int world) {
   return std::max<std::uint64_t>(1, num_units / ranks + (num_units % ranks != 0 ? 1 : 0));
 }
 
+std::uint64_t num_blocks(Domain domain) {
+  const std::uint64_t units = std::max<std::uint64_t>(1, units_per_block(domain));
+  return domain.num_units / units + (domain.num_units % units != 0 ? 1 : 0);
+}
+
 template <typename I>
 RankProfile profile_indices(std::span<const I> indices, Domain domain, int world) {
   RankProfile profile;
-  profile.range_counts.assign(static_cast<std::size_t>(world), 0);
-  const std::uint64_t range = range_size(domain.num_units, world);
+  profile.unit_ranges.assign(static_cast<std::size_t>(world), 0);
+  profile.block_ranges = profile.unit_ranges;
+  const std::uint64_t units_in_range = range_size(domain.num_units, world);
+  const std::uint64_t blocks_in_range = range_size(num_blocks(domain), world);
+  const std::uint64_t block_units = std::max<std::uint64_t>(1, units_per_block(domain));
   Sketcher units, blocks;
   std::uint64_t next_block = 0;
   for (I unit : indices) {
     units.add(unit);
-    ++profile.range_counts[unit / range];
-    const std::uint64_t first_value = static_cast<std::uint64_t>(unit) * domain.width;
-    const std::uint64_t end = (first_value + domain.width - 1) / kBlockValues + 1;
-    for (next_block = std::max(next_block, first_value / kBlockValues); next_block < end;
-         ++next_block) {
-      blocks.add(next_block);
-    }
+    ++profile.unit_ranges[unit / units_in_range];
+    const std::uint64_t block = unit / block_units;
+    if (block < next_block) continue;
+    blocks.add(block);
+    ++profile.block_ranges[block / blocks_in_range];
+    next_block = block + 1;
   }
   profile.units = units.finish();
   profile.blocks = blocks.finish();
@@ -157,13 +163,15 @@ std::vector<double> estimate_unions(const std::vector<const SupportSketch*>& ske
 
 // The union's entries per range from the ranks' histograms: between the most that one rank has
 // there and the sum, at the place that gives the union's size in all.
-double union_imbalance(std::span<const RankProfile> profiles, double union_entries, double range) {
-  const std::size_t world = profiles.size();
+using Ranges = std::vector<std::uint32_t>;
+
+double union_imbalance(std::span<const Ranges* const> by_rank, double union_entries, double range) {
+  const std::size_t world = by_rank.size();
   std::vector<double> most(world, 0), sum(world, 0);
   double total_most = 0, total_sum = 0;
   for (std::size_t place = 0; place < world; ++place) {
-    for (const RankProfile& profile : profiles) {
-      const auto count = static_cast<double>(profile.range_counts[place]);
+    for (const Ranges* ranges : by_rank) {
+      const auto count = static_cast<double>((*ranges)[place]);
       most[place] = std::max(most[place], count);
       sum[place] += count;
     }
@@ -182,13 +190,19 @@ double union_imbalance(std::span<const RankProfile> profiles, double union_entri
   return std::max(1.0, busiest * static_cast<double>(world) / std::max(total, union_entries));
 }
 
-double push_imbalance(const RankProfile& profile) {
-  double busiest = 0, total = 0;
-  for (std::uint32_t count : profile.range_counts) {
-    busiest = std::max(busiest, static_cast<double>(count));
-    total += count;
+double push_imbalance(std::span<const Ranges* const> by_rank) {
+  double imbalance = 1;
+  for (const Ranges* ranges : by_rank) {
+    double busiest = 0, total = 0;
+    for (std::uint32_t count : *ranges) {
+      busiest = std::max(busiest, static_cast<double>(count));
+      total += count;
+    }
+    if (total > 0) {
+      imbalance = std::max(imbalance, busiest * static_cast<double>(ranges->size()) / total);
+    }
   }
-  return total == 0 ? 1 : busiest * static_cast<double>(profile.range_counts.size()) / total;
+  return imbalance;
 }
 
 }  // namespace
@@ -201,7 +215,8 @@ RankProfile profile_support(const SparseVector& own, int world) {
 void RankProfile::append_to(ByteBuffer& bytes) const {
   append_value(bytes, units.num_present);
   append_value(bytes, blocks.num_present);
-  append_words(bytes, range_counts);
+  append_words(bytes, unit_ranges);
+  append_words(bytes, block_ranges);
   append_words(bytes, units.hashes);
   append_words(bytes, blocks.hashes);
 }
@@ -210,7 +225,8 @@ RankProfile RankProfile::parse(std::span<const std::byte>& bytes, int world) {
   RankProfile profile;
   const auto num_units = take<std::uint64_t>(bytes);
   const auto num_blocks = take<std::uint64_t>(bytes);
-  profile.range_counts = take_words(bytes, static_cast<std::size_t>(world));
+  profile.unit_ranges = take_words(bytes, static_cast<std::size_t>(world));
+  profile.block_ranges = take_words(bytes, static_cast<std::size_t>(world));
   profile.units = take_sketch(bytes, num_units);
   profile.blocks = take_sketch(bytes, num_blocks);
   return profile;
@@ -219,19 +235,30 @@ RankProfile RankProfile::parse(std::span<const std::byte>& bytes, int world) {
 void fill_from_profiles(Problem& problem, std::span<const RankProfile> profiles) {
   problem.world = static_cast<int>(profiles.size());
   std::vector<const SupportSketch*> units, blocks;
-  problem.even_push_imbalance = 1;
+  std::vector<const Ranges*> unit_ranges, block_ranges;
+  double entries = 0, most_entries = 0;
   for (const RankProfile& profile : profiles) {
     units.push_back(&profile.units);
     blocks.push_back(&profile.blocks);
-    problem.even_push_imbalance = std::max(problem.even_push_imbalance, push_imbalance(profile));
+    unit_ranges.push_back(&profile.unit_ranges);
+    block_ranges.push_back(&profile.block_ranges);
+    const auto own = static_cast<double>(profile.units.num_present);
+    entries += own;
+    most_entries = std::max(most_entries, own);
   }
-  const auto num_units = static_cast<double>(problem.domain.num_units);
-  const double num_blocks = num_units * problem.domain.width / kBlockValues + 1;
-  problem.union_entries = estimate_unions(units, num_units);
-  problem.union_blocks = estimate_unions(blocks, num_blocks);
+  const std::uint64_t num_units = problem.domain.num_units;
+  const std::uint64_t total_blocks = num_blocks(problem.domain);
+  problem.union_entries = estimate_unions(units, static_cast<double>(num_units));
+  problem.union_blocks = estimate_unions(blocks, static_cast<double>(total_blocks));
+  problem.entry_imbalance = entries > 0 ? most_entries * problem.world / entries : 1;
+  problem.even_push_imbalance = push_imbalance(unit_ranges);
   problem.even_pull_imbalance =
-      union_imbalance(profiles, problem.union_entries.back(),
-                      static_cast<double>(range_size(problem.domain.num_units, problem.world)));
+      union_imbalance(unit_ranges, problem.union_entries.back(),
+                      static_cast<double>(range_size(num_units, problem.world)));
+  problem.even_block_push_imbalance = push_imbalance(block_ranges);
+  problem.even_block_pull_imbalance =
+      union_imbalance(block_ranges, problem.union_blocks.back(),
+                      static_cast<double>(range_size(total_blocks, problem.world)));
 }
 
 }  // namespace tandem::collectives

@@ -2,14 +2,14 @@
 //
 // Profile: what one rank tells the others about its support, and what all of them make of it.
 //
-// Exact: entries, touched blocks of 256 values, entries per even range. Estimated: a sketch of the
-// support, the kSketchSize units of least hash (bottom-k, "KMV"), and one of its blocks. Below the
-// least of the ranks' largest hashes every holder of a unit is known, so the sample tells how many
-// units exactly m ranks hold, and with it the unions of any k ranks: exact where supports are small
-// (up to kSketchSize entries), else with a standard error of about 1 / sqrt(kSketchSize) = 3 %.
-// On the wire: 24 + 4 world + 4 per hash bytes; parse() accepts nothing malformed.
-// Cost: one hash per entry. Threads: values. Source: Beyer et al., "On synopses for distinct-value
-// estimation under multiset operations", SIGMOD 2007.
+// Exact: entries and touched blocks of 256 values, in all and per even range. Estimated: a sketch
+// of the support, the kSketchSize units of least hash (bottom-k, "KMV"), and one of its blocks.
+// Below the least of the ranks' largest hashes every holder of a unit is known, so the sample tells
+// how many units exactly m ranks hold, and with it the unions of any k ranks: exact where supports
+// are small (up to kSketchSize entries), else with a standard error of about 1 / sqrt(kSketchSize)
+// = 3 %. On the wire: 16 + 8 world + 4 per hash bytes; parse() accepts nothing malformed. Cost: one
+// hash per entry. Threads: values. Source: Beyer et al., "On synopses for distinct-value estimation
+// under multiset operations", SIGMOD 2007.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,8 @@ struct SupportSketch {
 struct RankProfile {
   SupportSketch units;
   SupportSketch blocks;
-  std::vector<std::uint32_t> range_counts;  // [world] entries per even range
+  std::vector<std::uint32_t> unit_ranges;   // [world] entries per even range of the units
+  std::vector<std::uint32_t> block_ranges;  // [world] blocks per even range of the blocks
 
   void append_to(ByteBuffer& bytes) const;
   // Reads one from the front of `bytes` and advances it. Throws Error saying what is wrong.

@@ -9,11 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/codec/format.h"
+
 namespace tandem::collectives {
 namespace {
 
+using IdsOfRanks = std::vector<std::vector<std::uint32_t>>;
+
 // How many ids are held by exactly m ranks. ids: per rank, ascending, unique.
-std::vector<double> count_holders(const std::vector<std::vector<std::uint32_t>>& ids) {
+std::vector<double> count_holders(const IdsOfRanks& ids) {
   std::vector<double> held_by(ids.size() + 1, 0);
   using Head = std::pair<std::uint32_t, std::size_t>;  // id, rank
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
@@ -35,20 +39,16 @@ std::vector<double> count_holders(const std::vector<std::vector<std::uint32_t>>&
   return held_by;
 }
 
-std::vector<std::vector<std::uint32_t>> ids_of(std::span<const SparseVector> by_rank, bool blocks) {
-  std::vector<std::vector<std::uint32_t>> ids;
+// The ranks' units, or their blocks.
+IdsOfRanks ids_of(std::span<const SparseVector> by_rank, bool blocks) {
+  IdsOfRanks ids;
   for (const SparseVector& vector : by_rank) {
     auto& own = ids.emplace_back();
+    const std::uint64_t units =
+        blocks ? std::max<std::uint64_t>(1, units_per_block(vector.domain())) : 1;
     for (std::uint32_t unit : vector.indices<std::uint32_t>()) {
-      const auto first_value = static_cast<std::uint64_t>(unit) * vector.domain().width;
-      if (!blocks) {
-        own.push_back(unit);
-        continue;
-      }
-      const std::uint64_t last = (first_value + vector.domain().width - 1) / 256;
-      for (std::uint64_t block = first_value / 256; block <= last; ++block) {
-        if (own.empty() || own.back() != block) own.push_back(static_cast<std::uint32_t>(block));
-      }
+      const auto id = static_cast<std::uint32_t>(unit / units);
+      if (own.empty() || own.back() != id) own.push_back(id);
     }
   }
   return ids;
@@ -78,12 +78,20 @@ double overlap_of(const std::vector<std::uint32_t>& a, const std::vector<std::ui
   return static_cast<double>(both.size()) / static_cast<double>(least);
 }
 
-std::vector<std::uint32_t> union_of(const std::vector<std::vector<std::uint32_t>>& ids) {
+std::vector<std::uint32_t> union_of(const IdsOfRanks& ids) {
   std::vector<std::uint32_t> all;
   for (const auto& own : ids) all.insert(all.end(), own.begin(), own.end());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+void fill_imbalances(const IdsOfRanks& ids, std::uint64_t num_ids, double& push, double& pull) {
+  push = 1;
+  for (const auto& own : ids) {
+    push = std::max(push, busiest_over_mean(histogram(own, num_ids, ids.size())));
+  }
+  pull = busiest_over_mean(histogram(union_of(ids), num_ids, ids.size()));
 }
 
 }  // namespace
@@ -126,17 +134,19 @@ SupportStatistics measure_supports(std::span<const SparseVector> by_rank) {
 void fill_measured(Problem& problem, std::span<const SparseVector> by_rank) {
   problem.world = static_cast<int>(by_rank.size());
   problem.domain = by_rank.front().domain();
-  const auto ids = ids_of(by_rank, false);
-  problem.union_entries = union_sizes(count_holders(ids));
-  problem.union_blocks = union_sizes(count_holders(ids_of(by_rank, true)));
-  problem.even_push_imbalance = 1;
-  for (const auto& own : ids) {
-    problem.even_push_imbalance =
-        std::max(problem.even_push_imbalance,
-                 busiest_over_mean(histogram(own, problem.domain.num_units, ids.size())));
-  }
-  problem.even_pull_imbalance =
-      busiest_over_mean(histogram(union_of(ids), problem.domain.num_units, ids.size()));
+  const std::uint64_t units = problem.domain.num_units;
+  const std::uint64_t block = std::max<std::uint64_t>(1, units_per_block(problem.domain));
+  const IdsOfRanks entries = ids_of(by_rank, false);
+  const IdsOfRanks blocks = ids_of(by_rank, true);
+  problem.union_entries = union_sizes(count_holders(entries));
+  problem.union_blocks = union_sizes(count_holders(blocks));
+  fill_imbalances(entries, units, problem.even_push_imbalance, problem.even_pull_imbalance);
+  fill_imbalances(blocks, (units + block - 1) / block, problem.even_block_push_imbalance,
+                  problem.even_block_pull_imbalance);
+  std::size_t most = 0;
+  for (const auto& own : entries) most = std::max(most, own.size());
+  problem.entry_imbalance =
+      problem.union_entries[1] > 0 ? static_cast<double>(most) / problem.union_entries[1] : 1;
 }
 
 }  // namespace tandem::collectives

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simulation: the library's schemes, unchanged, over a simulated network of up to 1,024 ranks.
+//
+// A tensor 1 / scale the size is reduced for real, each byte of it counting `scale` times on the
+// network, so virtual times are those of the full tensor but for rounding (statistics of fewer
+// units: balance of hashed owners looks a little worse than it is). Every scheme gets the least
+// scale at which all ranks' data fit `memory_bytes`: AGsparse holds world^2 vectors, dense ones
+// world tensors, the others world unions. Rows are narrowed before units are left out.
+// Times are network only: computing costs nothing, and all ranks start at once. Deterministic.
+// Cost: seconds per scheme at 128 ranks. Threads: any. Errors: Error for options that contradict
+// each other; what a scheme throws.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/codec/codec.h"
+#include "collectives/scheme/problem.h"
+#include "collectives/transport/simulated/network.h"
+#include "collectives/workload/statistics.h"
+#include "collectives/workload/synthetic.h"
+
+namespace tandem::collectives {
+
+struct SimulationOptions {
+  std::string model;                  // a name of workload/model_shapes.h; empty: `workload`
+  bool as_rows = false;               // of a model: units are its rows, not single values
+  SyntheticOptions workload;          // at full size
+  simulated::NetworkOptions network;  // world included; its scale is set here
+  std::vector<std::string> schemes;   // names; empty: all
+  Codec codec = Codec::kAuto;
+  DType wire = DType::kF32;
+  std::uint64_t seed = 1;
+  std::uint64_t memory_bytes = std::uint64_t{2} << 30;
+};
+
+struct SimulatedScheme {
+  std::string name;
+  std::string refusal;         // not empty: it cannot run; nothing else is set
+  double seconds = 0;          // until the last rank is done
+  double predicted_s = 0;      // by the scheme's cost model from exact statistics
+  double ratio_to_dense = 0;   // dense ring's seconds over these
+  double ratio_with_rest = 0;  // the same with the model's dense part added to both
+  double steps = 0;            // of the rank with most
+  double bytes_sent = 0;       // by the rank with most; full size
+  double bytes_received = 0;
+  double total_bytes = 0;
+  std::uint64_t scale = 1;
+};
+
+struct SimulationResult {
+  SyntheticOptions workload;             // at full size
+  std::uint64_t dense_values = 0;        // of the model, reduced densely besides
+  SupportStatistics statistics;          // measured on the data of the least scale
+  double densification = 1;              // entries of the union over those of a rank
+  double dense_ring_s = 0;               // of the sparse tensor sent densely
+  std::vector<SimulatedScheme> schemes;  // in the order asked for
+};
+
+SimulationResult simulate_collectives(const SimulationOptions& options);
+
+// The result as an aligned text table, one line per scheme, and as one JSON object.
+std::string simulation_table(const SimulationResult& result);
+std::string simulation_json(const SimulationOptions& options, const SimulationResult& result);
+
+}  // namespace tandem::collectives
