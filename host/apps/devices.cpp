@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem devices`: what can compute and attend here, and why the rest cannot.
+// `tandem devices`: what can compute, attend and add up sparse vectors here, and why the rest
+// cannot.
 #include <spdlog/fmt/fmt.h>
 
 #include <cstdio>
@@ -18,6 +19,7 @@ nlohmann::json device_json(const device::DeviceInfo& info) {
           {"name", info.name},
           {"compute", info.makes_compute},
           {"attention", info.makes_attention},
+          {"aggregation", info.makes_aggregation},
           {"memory_bytes", info.memory_bytes},
           {"memory_bandwidth_bytes_per_s", info.memory_bandwidth_bytes_per_s},
           {"link_bandwidth_bytes_per_s", info.link_bandwidth_bytes_per_s},
@@ -29,11 +31,12 @@ std::string rate(double bytes_per_s, const char* none) {
 }
 
 void print_table(const std::vector<device::DeviceInfo>& all) {
-  fmt::print("{:<10} {:<9} {:<10} {:>11} {:>12} {:>12}  {}\n", "id", "compute", "attention",
-             "memory", "bandwidth", "link", "name");
+  fmt::print("{:<10} {:<9} {:<10} {:<12} {:>11} {:>12} {:>12}  {}\n", "id", "compute", "attention",
+             "aggregation", "memory", "bandwidth", "link", "name");
   for (const device::DeviceInfo& info : all) {
-    fmt::print("{:<10} {:<9} {:<10} {:>7.1f} GiB {:>12} {:>12}  {}\n", info.id,
+    fmt::print("{:<10} {:<9} {:<10} {:<12} {:>7.1f} GiB {:>12} {:>12}  {}\n", info.id,
                info.makes_compute ? "yes" : "-", info.makes_attention ? "yes" : "-",
+               info.makes_aggregation ? "yes" : "-",
                static_cast<double>(info.memory_bytes) / (1ull << 30),
                rate(info.memory_bandwidth_bytes_per_s, "unknown"),
                rate(info.link_bandwidth_bytes_per_s, "host memory"), info.name);

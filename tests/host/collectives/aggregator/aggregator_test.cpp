@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU as aggregator, and a device as one: what is handed to the unit, what comes back, and who
+// does it when the unit does not. The unit here is a map that counts its calls and fails on demand;
+// a card's is tested in card_aggregator_test.cpp.
+#include "collectives/aggregator/aggregator.h"
+
+#include <map>
+
+#include "common/error.h"
+#include "host/collectives/aggregator/random_parts.h"
+
+namespace tandem::collectives {
+namespace {
+
+using test::expect_same_bits;
+using test::random_part;
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+class MapUnit final : public device::AggregationUnit {
+ public:
+  struct Behaviour {
+    int num_calls = 0;
+    std::string refuses;
+    bool fails = false, lies = false;
+    device::AggregationShape shape;
+    std::chrono::duration<double> time_given{};
+  };
+
+  explicit MapUnit(Behaviour& behaviour) : behaviour_(behaviour) {}
+  std::string name() const override { return "map:0"; }
+  device::AggregationCapacity capacity() const override { return {}; }
+  std::string refusal(const device::AggregationShape& shape) const override {
+    if (shape.type == DType::kF64) return "no f64";
+    return behaviour_.refuses;
+  }
+
+  device::AggregationResult aggregate(const device::AggregationShape& shape,
+                                      std::span<const device::AggregationSource> sources,
+                                      Deadline deadline) override {
+    ++behaviour_.num_calls;
+    behaviour_.shape = shape;
+    behaviour_.time_given = deadline.remaining();
+    if (behaviour_.fails) throw DeviceError("map", "told to fail");
+    positions_.clear();
+    values_.clear();
+    if (shape.type == DType::kU64) {
+      reduce<std::uint64_t>(shape, sources);
+    } else {
+      reduce<float>(shape, sources);
+    }
+    if (behaviour_.lies && !positions_.empty()) positions_.pop_back();
+    return {positions_, values_, 0.25};
+  }
+
+ private:
+  template <typename T>
+  void reduce(const device::AggregationShape& shape,
+              std::span<const device::AggregationSource> sources) {
+    std::map<std::uint32_t, T> sums;
+    for (const auto& source : sources) {
+      for (std::size_t i = 0; i < source.positions.size(); ++i) {
+        T value;
+        std::memcpy(&value, source.values.data() + i * sizeof(T), sizeof(T));
+        EXPECT_LT(source.positions[i], shape.num_positions);
+        const auto [at, fresh] = sums.emplace(source.positions[i], value);
+        if (fresh) continue;
+        at->second =
+            reduce_values(shape.maximum ? Reduction::kMax : Reduction::kSum, at->second, value);
+      }
+    }
+    for (const auto& [position, sum] : sums) {
+      positions_.push_back(position);
+      const auto* bytes = reinterpret_cast<const std::byte*>(&sum);
+      values_.insert(values_.end(), bytes, bytes + sizeof(T));
+    }
+  }
+
+  Behaviour& behaviour_;
+  std::vector<std::uint32_t> positions_;
+  std::vector<std::byte> values_;
+};
+
+class DeviceAggregatorTest : public ::testing::Test {
+ protected:
+  std::vector<SparseVector> parts(Domain domain, DType type) {
+    std::vector<SparseVector> all;
+    for (const std::size_t count : {200, 0, 1, 350}) {
+      all.push_back(random_part(domain, type, count, random_));
+    }
+    return all;
+  }
+
+  void expect_merged(Domain domain, DType type, Reduction reduction) {
+    const auto given = parts(domain, type);
+    expect_same_bits(aggregator_->aggregate(given, reduction, Deadline::after(kPatience)),
+                     merge(given, reduction));
+  }
+
+  std::mt19937_64 random_{23};
+  MapUnit::Behaviour unit_;
+  std::unique_ptr<Aggregator> aggregator_ =
+      make_device_aggregator(std::make_unique<MapUnit>(unit_));
+};
+
+TEST_F(DeviceAggregatorTest, GivesTheBitsOfMerge) {
+  EXPECT_EQ(aggregator_->name(), "map:0");
+  int calls = 0;
+  for (const DType type : {DType::kF32, DType::kU64}) {
+    for (const Reduction reduction : {Reduction::kSum, Reduction::kMean, Reduction::kMax}) {
+      for (const std::uint32_t width : {1u, 3u, 64u}) {
+        expect_merged({1000, width}, type, reduction);
+        EXPECT_EQ(unit_.num_calls, ++calls);
+        EXPECT_EQ(unit_.shape.num_positions, 1000u * width);
+        EXPECT_EQ(unit_.shape.num_entries, 551u * width);
+        EXPECT_EQ(unit_.shape.num_sources, 4u);
+        EXPECT_EQ(unit_.shape.maximum, reduction == Reduction::kMax);
+      }
+    }
+  }
+  EXPECT_EQ(aggregator_->statistics().num_fallbacks, 0u);
+}
+
+TEST_F(DeviceAggregatorTest, CountsWhatItDid) {
+  const auto given = parts({500, 2}, DType::kF32);
+  const SparseVector sum =
+      aggregator_->aggregate(given, Reduction::kSum, Deadline::after(kPatience));
+  const AggregatorStatistics statistics = aggregator_->statistics();
+  EXPECT_EQ(statistics.num_aggregations, 1u);
+  EXPECT_EQ(statistics.num_entries_in, 551u);
+  EXPECT_EQ(statistics.num_entries_out, sum.num_entries());
+  EXPECT_EQ(statistics.modelled_seconds, 0.25);
+  EXPECT_GT(statistics.measured_seconds, 0);
+}
+
+TEST_F(DeviceAggregatorTest, LeavesToTheCpuWhatTheUnitRefuses) {
+  expect_merged({1000, 1}, DType::kF64, Reduction::kSum);
+  expect_merged({std::uint64_t{1} << 40, 1}, DType::kF32, Reduction::kSum);
+  unit_.refuses = "not today";
+  expect_merged({1000, 1}, DType::kF32, Reduction::kSum);
+  EXPECT_EQ(unit_.num_calls, 0);
+  EXPECT_EQ(aggregator_->statistics().num_fallbacks, 3u);
+  unit_.refuses.clear();
+  expect_merged({1000, 1}, DType::kF32, Reduction::kSum);
+  EXPECT_EQ(unit_.num_calls, 1);
+}
+
+TEST_F(DeviceAggregatorTest, FallsBackWhenTheUnitFailsAndDoesNotAskItAgain) {
+  unit_.fails = true;
+  expect_merged({1000, 5}, DType::kF32, Reduction::kSum);
+  expect_merged({1000, 1}, DType::kU64, Reduction::kMax);
+  EXPECT_EQ(unit_.num_calls, 1);
+  EXPECT_EQ(aggregator_->statistics().num_fallbacks, 2u);
+  EXPECT_EQ(aggregator_->statistics().modelled_seconds, 0);
+}
+
+TEST_F(DeviceAggregatorTest, DoesNotBelieveRowsThatAreNotWhole) {
+  unit_.lies = true;
+  expect_merged({1000, 5}, DType::kF32, Reduction::kSum);
+  EXPECT_EQ(aggregator_->statistics().num_fallbacks, 1u);
+}
+
+TEST_F(DeviceAggregatorTest, LeavesTimeForTheCpu) {
+  const auto given = parts({500, 1}, DType::kF32);
+  aggregator_->aggregate(given, Reduction::kSum, Deadline::after(std::chrono::hours(2)));
+  EXPECT_LE(unit_.time_given, std::chrono::hours(1));
+  EXPECT_GT(unit_.time_given, std::chrono::minutes(50));
+}
+
+TEST(CpuAggregator, MergesAndCounts) {
+  std::mt19937_64 random(1);
+  const std::vector<SparseVector> parts = {random_part({100, 1}, DType::kF64, 30, random),
+                                           random_part({100, 1}, DType::kF64, 50, random)};
+  const auto cpu = make_cpu_aggregator();
+  EXPECT_EQ(cpu->name(), "cpu");
+  expect_same_bits(cpu->aggregate(parts, Reduction::kSum, Deadline::after(kPatience)),
+                   merge(parts, Reduction::kSum));
+  EXPECT_EQ(cpu->statistics().num_entries_in, 80u);
+  EXPECT_EQ(cpu->statistics().num_fallbacks, 0u);
+}
+
+}  // namespace
+}  // namespace tandem::collectives
