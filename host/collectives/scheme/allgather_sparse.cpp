@@ -49,7 +49,7 @@ class AllgatherSparse final : public Scheme {
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
-    round_to_wire(own, settings.wire);
+    settle(own, settings);
     ByteBuffer message = encoded_message(own, settings);
     const Domain domain = own.domain();
     const DType type = own.type();

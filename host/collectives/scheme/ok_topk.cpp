@@ -256,11 +256,11 @@ class OkTopk final : public Scheme {
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory& memory, Aggregator& aggregator) const override {
     if (ranks.world() == 1) {
-      round_to_wire(own, settings.wire);
+      settle(own, settings);
       return own;
     }
     const Domain domain = own.domain();
-    round_to_wire(own, settings.wire);
+    settle(own, settings);
     const Partition regions = Partition::bounded(regions_of(ranks, own, memory));
     const auto parts = rotated_exchange(ranks, regions, own, settings);
     SparseVector sum = aggregate_parts(parts, settings, aggregator, ranks.deadline());

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "collectives/scheme/omnireduce_blocks.h"
+#include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
 #include "collectives/sparse/merge.h"
 
@@ -346,7 +347,7 @@ class OmniReduce final : public Scheme {
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
-    round_to_wire(own, settings.wire);
+    settle(own, settings);
     return Streaming(ranks, own, settings).run();
   }
 };

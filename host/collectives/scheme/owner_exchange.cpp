@@ -66,7 +66,7 @@ SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSe
   } catch (const DeviceError&) {
     sum = merge(parts, settings.reduction);
   }
-  round_to_wire(sum, settings.wire);
+  settle(sum, settings);
   return sum;
 }
 
@@ -100,7 +100,7 @@ SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Part
 SparseVector reduce_by_owners(Communicator& ranks, const Partition& partition, SparseVector own,
                               const SchemeSettings& settings, Aggregator& aggregator) {
   const Domain domain = own.domain();
-  round_to_wire(own, settings.wire);
+  settle(own, settings);
   const auto parts = push_to_owners(ranks, "push", partition, own, settings);
   SparseVector sum(domain, own.type());
   own = {};

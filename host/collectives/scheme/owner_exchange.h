@@ -6,7 +6,7 @@
 // every rank sends every owner its entries there, in the owner's local places. The owner reduces
 // the parts in rank order. Pull: every owner sends its sum to every rank.
 // Steps: 1 each, of up to n - 1 messages; a step is skipped by ranks that neither send nor receive.
-// Numerics: the owner rounds its sum to the wire type before it sends it, and keeps that.
+// Numerics: the owner settles its sum (received.h) before it sends it, and keeps that.
 // Threads: as the communicator. Errors: TransportError.
 #pragma once
 
@@ -23,7 +23,7 @@ std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
                                          const Partition& partition, const SparseVector& own,
                                          const SchemeSettings& settings);
 
-// parts: by rank, at least one. Rounded to the wire type. A device that fails is replaced by the
+// parts: by rank, at least one. The sum is settled. A device that fails is replaced by the
 // CPU for this call.
 SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSettings& settings,
                              Aggregator& aggregator, Deadline deadline);

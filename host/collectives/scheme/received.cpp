@@ -3,6 +3,10 @@
 // The one place where a codec's Error becomes a rank's garbage.
 #include "collectives/scheme/received.h"
 
+#include <algorithm>
+
+#include "collectives/sparse/merge.h"
+
 namespace tandem::collectives {
 
 std::span<const std::byte> MessageReader::bytes(std::size_t size) {
@@ -29,6 +33,38 @@ void MessageReader::expect_end() const {
 
 Codec usable_codec(Codec codec, Domain domain) {
   return codec != Codec::kAuto && !codec_supports(codec, domain) ? Codec::kAuto : codec;
+}
+
+namespace {
+
+// Moves the rows that differ from the identity together, from the first that does not on.
+template <typename I, typename T>
+void drop_identity(SparseVector& vector, T identity) {
+  const std::size_t width = vector.domain().width;
+  const auto indices = vector.indices<I>();
+  const auto values = vector.values<T>();
+  const auto present = [&](std::size_t entry) {
+    const T* row = values.data() + entry * width;
+    return std::any_of(row, row + width, [identity](T value) { return value != identity; });
+  };
+  std::size_t kept = 0;
+  while (kept < indices.size() && present(kept)) ++kept;
+  for (std::size_t entry = kept + 1; entry < indices.size(); ++entry) {
+    if (!present(entry)) continue;
+    indices[kept] = indices[entry];
+    std::copy_n(values.data() + entry * width, width, values.data() + kept * width);
+    ++kept;
+  }
+  if (kept < indices.size()) vector.resize(kept);
+}
+
+}  // namespace
+
+void settle(SparseVector& vector, const SchemeSettings& settings) {
+  round_to_wire(vector, settings.wire);
+  visit_types(vector, [&](auto index, auto value) {
+    drop_identity<decltype(index)>(vector, identity_of<decltype(value)>(settings.reduction));
+  });
 }
 
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings) {

@@ -46,7 +46,12 @@ class MessageReader {
 // of a huge domain).
 Codec usable_codec(Codec codec, Domain domain);
 
-// A message with `vector` in its body.
+// Makes of `vector` what others decode from a message with it: values rounded to the wire type,
+// without units that equal the identity (blocks and dense cannot carry them). Schemes settle what
+// they send, and so keep what they send. One pass.
+void settle(SparseVector& vector, const SchemeSettings& settings);
+
+// A message with `vector`, settled, in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);
 
 // The vector that is the whole body.

@@ -121,7 +121,7 @@ Reduced Doubling::reduce(Reduced lower, Reduced upper) const {
 
 void Doubling::round(Reduced& sum) const {
   if (auto* sparse = std::get_if<SparseVector>(&sum)) {
-    round_to_wire(*sparse, settings_.wire);
+    settle(*sparse, settings_);
   } else {
     round_to_wire(std::get<DenseVector>(sum), {0, domain_.num_units}, settings_.wire);
   }

@@ -13,6 +13,7 @@
 
 #include "collectives/scheme/dense_exchange.h"
 #include "collectives/scheme/owner_exchange.h"
+#include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
 #include "collectives/sparse/merge.h"
 
@@ -62,7 +63,7 @@ class SparcmlSplitDense final : public Scheme {
                     SchemeMemory&, Aggregator& aggregator) const override {
     const Domain domain = own.domain();
     const Partition ranges = Partition::even(domain.num_units, ranks.world());
-    round_to_wire(own, settings.wire);
+    settle(own, settings);
     const auto parts = push_to_owners(ranks, "split", ranges, own, settings);
     std::vector<SparseVector> sums;
     for (int owner = 0; owner < ranks.world(); ++owner) {

@@ -19,6 +19,7 @@
 #include <map>
 
 #include "collectives/scheme/owner_exchange.h"
+#include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
 
 namespace tandem::collectives {
@@ -145,7 +146,7 @@ class TwoLevel final : public Scheme {
     const Nodes nodes = nodes_of(settings, ranks.rank(), ranks.world());
     const Partition shards = Partition::hashed(domain.num_units, nodes.num_shards, settings.seed);
     Communicator node = ranks.subgroup(nodes.mine);
-    round_to_wire(own, settings.wire);
+    settle(own, settings);
     const auto parts = push_to_owners(node, kNodePushPhase, shards, own, settings);
     SparseVector sum(domain, own.type());
     own = {};

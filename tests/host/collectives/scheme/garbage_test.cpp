@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A peer that speaks the protocol but sends nonsense inside its messages: an error that names it
+// and the phase, from every scheme.
+#include <gtest/gtest.h>
+
+#include "host/collectives/scheme/supports.h"
+#include "support/ranks.h"
+
+namespace tandem::test {
+namespace {
+
+using namespace tandem::collectives;
+
+struct FirstPhase {
+  const char* scheme;
+  const char* phase;
+};
+constexpr FirstPhase kFirstPhases[] = {
+    {"dense_ring", "ring reduce-scatter"},
+    {"dense_halving_doubling", "recursive halving"},
+    {"allgather_sparse", "all-gather"},
+    {"sparcml_recursive_doubling", "recursive doubling round"},
+    {"sparcml_split_allgather", "push"},
+    {"sparcml_split_dense", "split"},
+    {"omnireduce", "blocks, first half"},
+    {"parameter_server", "push"},
+    {"ok_topk", "recursive halving"},
+    {"hierarchical_centralisation", "recursive doubling round"},
+    {"balanced_parallelism", "push"},
+    {"two_level", "push"},
+};
+
+// Rank 1's first message has `body`; what rank 0 says of it.
+std::string complaint(const FirstPhase& at, const std::vector<std::byte>& body) {
+  std::string said;
+  run_ranks(2, [&](std::unique_ptr<Transport> transport) {
+    Communicator ranks(*transport, 1, Deadline::after(std::chrono::seconds(60)));
+    try {
+      if (transport->rank() == 1) {
+        ByteBuffer message = new_message();
+        message.insert(message.end(), body.begin(), body.end());
+        ranks.send(at.phase, 0, std::move(message));
+        const Tag never_used = 0xabcdef;  // waits until rank 0 aborts
+        transport->start({}, {{0, never_used}})->next(ranks.deadline());
+      }
+      SchemeMemory memory;
+      const auto aggregator = make_cpu_aggregator();
+      const SparseVector own = make_vector({1000, 1}, DType::kF32, {1, 5, 999}, 1);
+      scheme_by_name(at.scheme).allreduce(ranks, own, {}, memory, *aggregator);
+      said = "nothing";
+    } catch (const TransportError& error) {
+      if (transport->rank() == 1) return;
+      EXPECT_EQ(error.kind(), TransportError::Kind::kGarbage) << error.what();
+      EXPECT_EQ(error.peer(), 1);
+      said = error.what();
+    }
+  });
+  return said;
+}
+
+TEST(SchemeGarbage, CutSurplusAndMeaninglessBodiesAreRejectedByName) {
+  ASSERT_EQ(std::size(kFirstPhases), all_schemes().size());
+  for (const FirstPhase& at : kFirstPhases) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{100'001}}) {
+      SCOPED_TRACE(std::string(at.scheme) + ", " + std::to_string(size) + " bytes");
+      const std::string said = complaint(at, std::vector<std::byte>(size, std::byte{0xfe}));
+      EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+      EXPECT_NE(said.find(at.phase), std::string::npos) << said;
+    }
+  }
+}
+
+TEST(SchemeGarbage, AnIndexOutsideTheDomainIsRejected) {
+  for (const FirstPhase& at : kFirstPhases) {
+    const bool whole = std::string(at.scheme) == "allgather_sparse";
+    const bool split = std::string(at.phase) == "push" || std::string(at.phase) == "split";
+    if (!whole && !split) continue;
+    SCOPED_TRACE(at.scheme);
+    ByteBuffer body;
+    encode(make_vector({5000, 1}, DType::kF32, {1, 4000}, 1), Codec::kCoo32, DType::kF32,
+           Reduction::kSum, body);
+    EXPECT_NE(complaint(at, {body.begin(), body.end()}).find("rank 1"), std::string::npos);
+  }
+}
+
+TEST(SchemeGarbage, BlocksThatStreamsDoNotHaveAreRejected) {
+  // Four blocks of 256: rank 0 aggregates 0 and 1, in streams of their own.
+  for (const std::uint64_t block : {1ull, 3ull, 1000ull}) {
+    std::vector<std::byte> body(sizeof(block));
+    std::memcpy(body.data(), &block, sizeof(block));
+    const std::string said = complaint({"omnireduce", "blocks, first half"}, body);
+    EXPECT_NE(said.find("another stream"), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::test
