@@ -13,7 +13,7 @@
 // any. Errors: TransportError naming the peer, at the latest at the deadline; afterwards every call
 // of this transport throws.
 // To add a transport: implement the protected members, document its row of README.md, and add it to
-// tests/host/collectives/transport_test.cpp.
+// tests/host/collectives/transport.
 #pragma once
 
 #include <memory>

@@ -55,6 +55,11 @@ std::string greeting(const std::string& group, int from, int to) {
   return "tandem " + group + " " + std::to_string(from) + " " + std::to_string(to);
 }
 
+TransportError lost_while_forming(int peer) {
+  return {TransportError::Kind::kPeerLost, peer,
+          "rank " + std::to_string(peer) + " closed its connection while the group formed"};
+}
+
 }  // namespace
 
 std::uint64_t Activity::count() const {
@@ -158,47 +163,50 @@ void Mesh::greet(const std::string& group, Deadline deadline) {
   control_->greetings_out.resize(num_ranks);
   control_->farewells_in.resize(num_ranks);
   control_->farewell_out.region = make_region(control_->farewell_out.text.data(), kControlBytes);
-  const auto lost = [](int peer) {
-    return TransportError(
-        TransportError::Kind::kPeerLost, peer,
-        "rank " + std::to_string(peer) + " closed its connection while the group formed");
-  };
   for (int peer = 0; peer < world_; ++peer) {
-    if (peer == rank_) continue;
-    const auto at = static_cast<std::size_t>(peer);
-    auto& farewell = control_->farewells_in[at];
-    auto& received = control_->greetings_in[at];
-    auto& sent = control_->greetings_out[at];
-    sent.text = control_text(greeting(group, rank_, peer));
-    for (auto* message : {&farewell, &received, &sent}) {
-      message->region = make_region(message->text.data(), kControlBytes);
-    }
-    try {
-      farewell.region->recv(peer, kFarewellSlot, 0, kControlBytes);
-      received.region->recv(peer, kGreetingSlot, 0, kControlBytes);
-      sent.region->send(peer, kGreetingSlot, 0, kControlBytes);
-    } catch (const std::exception&) {
-      throw lost(peer);
-    }
+    if (peer != rank_) post_control(peer, greeting(group, rank_, peer));
   }
   for (int peer = 0; peer < world_; ++peer) {
     if (peer == rank_) continue;
-    auto& received = control_->greetings_in[static_cast<std::size_t>(peer)];
-    for (;;) {
-      const auto seen = activity_.count();
-      const bool ended = closed(peer);
-      if (received.region->num_received() > 0) break;
-      if (ended) throw lost(peer);
-      if (!activity_.wait(seen, deadline)) {
-        throw TransportError(
-            TransportError::Kind::kTimeout, peer,
-            "rank " + std::to_string(peer) + " connected but did not greet by the deadline");
-      }
-    }
+    await_greeting(peer, deadline);
+    const auto& received = control_->greetings_in[static_cast<std::size_t>(peer)];
     if (text_of(received.text) != greeting(group, peer, rank_)) {
       throw TransportError(
           TransportError::Kind::kGarbage, peer,
           "what connected as rank " + std::to_string(peer) + " is not of group " + group);
+    }
+  }
+}
+
+void Mesh::post_control(int peer, const std::string& greeting) {
+  const auto at = static_cast<std::size_t>(peer);
+  auto& farewell = control_->farewells_in[at];
+  auto& received = control_->greetings_in[at];
+  auto& sent = control_->greetings_out[at];
+  sent.text = control_text(greeting);
+  for (auto* message : {&farewell, &received, &sent}) {
+    message->region = make_region(message->text.data(), kControlBytes);
+  }
+  try {
+    farewell.region->recv(peer, kFarewellSlot, 0, kControlBytes);
+    received.region->recv(peer, kGreetingSlot, 0, kControlBytes);
+    sent.region->send(peer, kGreetingSlot, 0, kControlBytes);
+  } catch (const std::exception&) {
+    throw lost_while_forming(peer);
+  }
+}
+
+void Mesh::await_greeting(int peer, Deadline deadline) {
+  auto& received = control_->greetings_in[static_cast<std::size_t>(peer)];
+  for (;;) {
+    const auto seen = activity_.count();
+    const bool ended = closed(peer);
+    if (received.region->num_received() > 0) return;
+    if (ended) throw lost_while_forming(peer);
+    if (!activity_.wait(seen, deadline)) {
+      throw TransportError(
+          TransportError::Kind::kTimeout, peer,
+          "rank " + std::to_string(peer) + " connected but did not greet by the deadline");
     }
   }
 }

@@ -96,6 +96,8 @@ class Mesh {
   struct Control;  // greetings and farewells
 
   Link& link(int peer);
+  void post_control(int peer, const std::string& greeting);
+  void await_greeting(int peer, Deadline deadline);
 
   int rank_;
   int world_;

@@ -71,10 +71,10 @@ class GlooTransport final : public Transport {
 
   const Options options_;
   const int generation_;
-  // Messages live until the mesh has been closed, whatever becomes of their exchanges.
+  std::unique_ptr<Mesh> mesh_;
+  // Messages live until they are done or the mesh is closed, whatever becomes of their exchanges.
   OutgoingList sending_;
   IncomingList receiving_;
-  std::unique_ptr<Mesh> mesh_;
   const std::string node_;
   int known_closed_ = 0;
 

@@ -162,6 +162,18 @@ TEST(GlooTransport, NamesTheRankThatDoesNotCome) {
   EXPECT_EQ(error.peer(), 1);
 }
 
+// Rank 1 gave up: its addresses are in the store, but nobody is there.
+TEST(GlooTransport, NamesARankThatWentBeforeTheGroupFormed) {
+  SKIP_WITHOUT_GLOO();
+  const test::StoreDirectory store;
+  for (const int rank : {1, 0}) {
+    auto options = gloo_options(store, rank, 2);
+    options.deadline = Deadline::after(milliseconds(200));
+    const auto error = transport_error_of([&] { gloo::connect(options); });
+    EXPECT_EQ(error.peer(), 1 - rank);
+  }
+}
+
 TEST(GlooTransport, ALateRankIsWaitedFor) {
   SKIP_WITHOUT_GLOO();
   const test::StoreDirectory store;
