@@ -5,6 +5,7 @@
 #include <string>
 
 #include "collectives/codec/format.h"
+#include "collectives/codec/header.h"
 #include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
@@ -27,19 +28,10 @@ const Format& format_of(Codec codec) {
   throw Error("codec", "no codec has the number " + std::to_string(static_cast<int>(codec)));
 }
 
-struct Header {
-  std::uint8_t codec;
-  std::uint8_t wire;
-  std::uint16_t reserved;  // 0
-  std::uint32_t width;
-  std::uint64_t count;  // of entries; blocks: of blocks; dense: of units
-};
-static_assert(sizeof(Header) == 16);
-
 // Entries and blocks as they are, delta from a sample where the vector is long.
 Codec choose_for(const SparseVector& vector, DType wire) {
   const EncodingStatistics statistics = encoding_statistics(vector);
-  const double delta = sizeof(Header) + delta_index_bytes(vector) +
+  const double delta = sizeof(EncodingHeader) + delta_index_bytes(vector) +
                        statistics.num_entries * wire_row_bytes(vector.domain(), wire);
   Codec best = Codec::kCoo32;
   double least = encoded_bytes(best, statistics, wire);
@@ -77,7 +69,7 @@ bool codec_supports(Codec codec, Domain domain) {
 
 double encoded_bytes(Codec codec, const EncodingStatistics& statistics, DType wire) {
   if (codec == Codec::kAuto) codec = choose_codec(statistics, wire);
-  return sizeof(Header) + format_of(codec).body_bytes(statistics, wire);
+  return sizeof(EncodingHeader) + format_of(codec).body_bytes(statistics, wire);
 }
 
 Codec choose_codec(const EncodingStatistics& statistics, DType wire) {
@@ -107,8 +99,8 @@ void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduc
                              std::to_string(vector.domain().num_units) +
                              " units; use auto, coo32 or delta");
   }
-  Header header{static_cast<std::uint8_t>(codec), static_cast<std::uint8_t>(wire), 0,
-                vector.domain().width, 0};
+  EncodingHeader header{static_cast<std::uint8_t>(codec), static_cast<std::uint8_t>(wire), 0,
+                        vector.domain().width, 0};
   const std::size_t at = message.size();
   append_value(message, header);
   header.count = format.encode(vector, wire, reduction, message);
@@ -118,7 +110,8 @@ void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduc
 SparseVector decode(std::span<const std::byte>& body, Domain domain, DType type,
                     Reduction reduction) {
   BodyReader reader(body);
-  const auto header = load_unaligned<Header>(reader.take(1, sizeof(Header), "no header").data());
+  const auto header =
+      load_unaligned<EncodingHeader>(reader.take(1, sizeof(EncodingHeader), "no header").data());
   const auto codec = static_cast<Codec>(header.codec);
   const auto wire = static_cast<DType>(header.wire);
   if (codec == Codec::kAuto || header.codec > kCodecs.size()) reject_encoding("an unknown codec");

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "collectives/sparse/coalesce.h"
+#include "collectives/sparse/hashed_places.h"
 #include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
@@ -23,14 +24,22 @@ void extract_typed(const std::byte* dense, DType type, SparseVector& out) {
   std::size_t count = 0;
   for (std::uint64_t first = 0; first < domain.num_units; first += chunk_units) {
     const std::uint64_t units = std::min(chunk_units, domain.num_units - first);
-    if (count + units > out.num_entries()) {
+    if (count + units + kSlack > out.num_entries()) {
       const double density = static_cast<double>(count + 1) / static_cast<double>(first + units);
       const double guess = density * 1.05 * static_cast<double>(domain.num_units);
-      out.resize(std::max(count + 16 * units, static_cast<std::size_t>(guess)));
+      out.resize(std::max(count + 16 * units + kSlack, static_cast<std::size_t>(guess)));
+    }
+    const auto indices = out.indices<I>();
+    if constexpr (sizeof(I) == 4 && std::is_same_v<T, float>) {
+      if (type == DType::kF32 && width == 1) {
+        count += find_values(reinterpret_cast<const float*>(dense) + first, units,
+                             static_cast<std::uint32_t>(first), indices.data() + count,
+                             out.values<T>().data() + count);
+        continue;
+      }
     }
     load_wire(dense + first * row_bytes, units * width, out.type(), type,
               reinterpret_cast<std::byte*>(rows.data()));
-    const auto indices = out.indices<I>();
     T* values = out.values<T>().data();
     const T* row = rows.data();
     for (std::uint64_t unit = 0; unit < units; ++unit, row += width) {

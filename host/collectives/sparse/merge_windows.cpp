@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kWords = kWindowUnits / 64;
-constexpr std::size_t kSlack = 64;  // entries
+constexpr std::size_t kRoom = 64;  // entries behind the last that may be written
 
 template <typename I, typename T>
 struct Slice {
@@ -109,7 +109,7 @@ class Windows {
   // end. kStep: bits that a word is expected to have at most.
   template <std::size_t kStep>
   HWY_INLINE std::size_t find_units(I base, I* indices, std::size_t count) {
-    std::uint32_t words[kWords + kSlack];
+    std::uint32_t words[kWords + kRoom];
     const std::size_t num_words = find_words(words);
     for (std::size_t i = 0; i < num_words; ++i) {
       const std::uint32_t word = words[i];
@@ -185,7 +185,7 @@ SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {
   SparseVector out(parts.front().domain(), parts.front().type());
   std::size_t total = 0;
   for (const SparseVector& part : parts) total += part.num_entries();
-  out.resize(total + kSlack);
+  out.resize(total + kRoom);
   visit_types(out, [&](auto index, auto value) {
     using I = decltype(index);
     using T = decltype(value);

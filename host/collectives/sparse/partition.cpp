@@ -1,28 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// split() is a counting sort by owner; join() merges disjoint ascending parts.
 #include "collectives/sparse/partition.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "collectives/sparse/merge.h"
+#include "collectives/sparse/hashed_places.h"
 
 namespace tandem::collectives {
 namespace {
-
-// A finaliser of the splitmix64 family: every bit of the result depends on every bit of the input.
-std::uint64_t mix(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
-  return value ^ (value >> 31);
-}
-
-// The group's rotation, 0 .. num_owners - 1.
-std::uint64_t rotation(std::uint64_t group, std::uint64_t seed, std::uint64_t num_owners) {
-  return static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(mix(group + seed)) * num_owners) >> 64);
-}
 
 std::uint64_t ceil_div(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
@@ -96,6 +81,12 @@ std::uint64_t Partition::unit(int owner, std::uint64_t local) const {
   return 0;
 }
 
+std::uint64_t Partition::first_unit(int owner) const {
+  if (kind_ == Kind::kBounded) return bounds_[static_cast<std::size_t>(owner)];
+  const std::uint64_t share = ceil_div(num_units_, static_cast<std::uint64_t>(num_owners_));
+  return std::min(num_units_, static_cast<std::uint64_t>(owner) * share);
+}
+
 std::uint64_t Partition::num_local(int owner) const {
   const std::uint64_t share = ceil_div(num_units_, static_cast<std::uint64_t>(num_owners_));
   switch (kind_) {
@@ -110,60 +101,6 @@ std::uint64_t Partition::num_local(int owner) const {
       return share;
   }
   return 0;
-}
-
-std::vector<SparseVector> Partition::split(const SparseVector& vector) const {
-  std::vector<std::size_t> counts(static_cast<std::size_t>(num_owners_));
-  for (std::size_t entry = 0; entry < vector.num_entries(); ++entry) {
-    ++counts[static_cast<std::size_t>(owner(vector.index_at(entry)))];
-  }
-  std::vector<SparseVector> parts;
-  for (int owner = 0; owner < num_owners_; ++owner) {
-    parts.emplace_back(Domain{num_local(owner), vector.domain().width}, vector.type());
-    parts.back().resize(counts[static_cast<std::size_t>(owner)]);
-  }
-  std::vector<std::size_t> next(parts.size());
-  visit_types(vector, [&](auto index, auto value) {
-    using I = decltype(index);
-    using T = decltype(value);
-    const auto indices = vector.indices<I>();
-    const auto values = vector.values<T>();
-    const std::size_t width = vector.domain().width;
-    for (std::size_t entry = 0; entry < indices.size(); ++entry) {
-      const auto to = static_cast<std::size_t>(owner(indices[entry]));
-      SparseVector& part = parts[to];
-      const std::size_t at = next[to]++;
-      const std::uint64_t place = local(indices[entry]);
-      if (part.wide()) {
-        part.indices<std::uint64_t>()[at] = place;
-      } else {
-        part.indices<std::uint32_t>()[at] = static_cast<std::uint32_t>(place);
-      }
-      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(entry * width), width,
-                  part.values<T>().begin() + static_cast<std::ptrdiff_t>(at * width));
-    }
-  });
-  return parts;
-}
-
-SparseVector Partition::join(std::vector<SparseVector> parts, Domain domain) const {
-  TANDEM_CHECK_OP(parts.size(), ==, static_cast<std::size_t>(num_owners_));
-  std::vector<SparseVector> global;
-  for (int owner = 0; owner < num_owners_; ++owner) {
-    const SparseVector& part = parts[static_cast<std::size_t>(owner)];
-    SparseVector moved(domain, part.type());
-    moved.resize(part.num_entries());
-    visit_types(moved, [&](auto index, auto value) {
-      using I = decltype(index);
-      using T = decltype(value);
-      for (std::size_t entry = 0; entry < part.num_entries(); ++entry) {
-        moved.indices<I>()[entry] = static_cast<I>(unit(owner, part.index_at(entry)));
-      }
-      std::copy_n(part.values<T>().begin(), part.values<T>().size(), moved.values<T>().begin());
-    });
-    global.push_back(std::move(moved));
-  }
-  return merge(global, Reduction::kSum);
 }
 
 }  // namespace tandem::collectives

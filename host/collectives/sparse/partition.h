@@ -48,7 +48,11 @@ class Partition {
   // parts: [num_owners]; moved from.
   SparseVector join(std::vector<SparseVector> parts, Domain domain) const;
 
+  std::uint64_t seed() const { return seed_; }  // of hashed
+
  private:
+  std::uint64_t first_unit(int owner) const;  // of even and bounded
+
   Kind kind_ = Kind::kEven;
   int num_owners_ = 1;
   std::uint64_t num_units_ = 0;

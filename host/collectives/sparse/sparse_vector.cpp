@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "collectives/sparse/huge_pages.h"
+
 namespace tandem::collectives {
 
 DType accumulation_type(DType values) {
@@ -28,8 +30,13 @@ SparseVector::SparseVector(Domain domain, DType type) : domain_(domain), type_(t
 
 void SparseVector::resize(std::size_t num_entries) {
   num_entries_ = num_entries;
+  const bool grows = num_entries * row_bytes() > values_.capacity();
   indices_.resize(num_entries * (wide() ? 8 : 4));
   values_.resize(num_entries * row_bytes());
+  if (grows) {
+    advise_huge_pages(indices_.data(), indices_.capacity());
+    advise_huge_pages(values_.data(), values_.capacity());
+  }
 }
 
 std::uint64_t SparseVector::index_at(std::size_t entry) const {

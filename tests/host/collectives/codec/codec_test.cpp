@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "codec_cases.h"
+#include "collectives/codec/encode_dense.h"
+#include "collectives/sparse/coalesce.h"
 #include "collectives/sparse/wire_values.h"
 
 namespace tandem::collectives {
@@ -233,6 +235,33 @@ TEST(Codec, RefusesADeltaThatOverflows) {
     append_value(broken, static_cast<std::uint8_t>(width));
     broken.resize(broken.size() + 2000, std::byte{0xff});
     expect_refused(broken, vector.domain(), DType::kF32);
+  }
+}
+
+TEST(EncodeDense, AppendsWhatExtractSplitAndBitmapDo) {
+  for (const std::uint64_t num_units : {1, 63, 4096, 10'007, 300'000}) {
+    for (const int num_owners : {1, 3, 16, 128}) {
+      for (const Pattern pattern : test::kPatterns) {
+        std::vector<float> dense(num_units, -0.0f);
+        for (const std::uint64_t unit :
+             test::pattern_units(pattern, num_units, num_units / 3, num_units)) {
+          dense[unit] = test::value_of<float>(unit) * 1.0001f;
+        }
+        const Domain domain{num_units, 1};
+        const Partition partition = Partition::hashed(num_units, num_owners, 77);
+        ASSERT_TRUE(can_encode_dense(domain, DType::kF32, partition));
+        const auto parts = partition.split(extract(dense.data(), domain, DType::kF32));
+        for (const DType wire : {DType::kF32, DType::kF16, DType::kBF16}) {
+          std::vector<ByteBuffer> messages(parts.size(), ByteBuffer(3, std::byte{9}));
+          encode_dense(dense.data(), partition, wire, messages);
+          for (std::size_t owner = 0; owner < parts.size(); ++owner) {
+            ByteBuffer expected(3, std::byte{9});
+            encode(parts[owner], Codec::kBitmap, wire, Reduction::kSum, expected);
+            ASSERT_EQ(messages[owner], expected) << num_units << " units, owner " << owner;
+          }
+        }
+      }
+    }
   }
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The header of every encoding, 16 bytes; the format's body follows. Threads: plain values.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::collectives {
+
+struct EncodingHeader {
+  std::uint8_t codec = 0;
+  std::uint8_t wire = 0;
+  std::uint16_t reserved = 0;  // 0
+  std::uint32_t width = 1;
+  std::uint64_t count = 0;  // of entries; blocks: of blocks; dense: of units
+};
+static_assert(sizeof(EncodingHeader) == 16);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels over many units at once: the mapping of a hashed partition (narrow domains), and the
+// search for values that are not zero.
+//
+// The mapping is Partition's, bit for bit. Outputs are written in whole vectors: see kSlack.
+// Threads: any. Cost: places_of about one ns per unit and core, find_values at memory speed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::collectives {
+
+// Entries that find_values may write behind its last.
+constexpr std::size_t kSlack = 64;
+
+// The two parts of Partition::hashed that all its code shares: mix() is a finaliser of the
+// splitmix64 family, rotation() maps it to 0 .. num_owners - 1.
+constexpr std::uint64_t mix(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+// The high word of mix * num_owners, in pieces that vectors have; num_owners below 2^32.
+constexpr std::uint64_t rotation(std::uint64_t group, std::uint64_t seed,
+                                 std::uint64_t num_owners) {
+  const std::uint64_t mixed = mix(group + seed);
+  return ((mixed >> 32) * num_owners + (((mixed & 0xffffffffu) * num_owners) >> 32)) >> 32;
+}
+
+struct HashedOwners {
+  std::uint32_t num_owners = 1;
+  std::uint64_t seed = 0;
+};
+
+// owners, locals: [count], of units: [count].
+void places_of(const HashedOwners& hashed, const std::uint32_t* units, std::size_t count,
+               std::uint32_t* owners, std::uint32_t* locals);
+
+// The inverse for one owner's locals. units: [count].
+void units_of(const HashedOwners& hashed, std::uint32_t owner, const std::uint32_t* locals,
+              std::size_t count, std::uint32_t* units);
+
+// The values that are neither +0 nor -0 (a NaN is found), with first + their places; returns how
+// many. values: [count]; units, found: [count + kSlack].
+std::size_t find_values(const float* values, std::size_t count, std::uint32_t first,
+                        std::uint32_t* units, float* found);
+
+}  // namespace tandem::collectives
