@@ -16,6 +16,7 @@
 
 #include "collectives/scheme/scheme.h"
 #include "collectives/sparse/partition.h"
+#include "collectives/transport/gloo/gloo.h"
 #include "collectives/transport/mpi/mpi.h"
 #include "collectives/workload/synthetic.h"
 #include "collectives/workload/tokens.h"
@@ -51,6 +52,7 @@ struct Settings {
   int peer_samples = 30;
   int warmups = 2;
   double time_limit_s = 1e9;
+  std::string transport = "mpi";
   std::string interface = "eth0";
 };
 
@@ -292,7 +294,22 @@ void add_options(CLI::App& app, Settings& settings) {
   app.add_option("--peer-samples", settings.peer_samples, "of each peer");
   app.add_option("--warmups", settings.warmups, "calls before the samples");
   app.add_option("--time-limit", settings.time_limit_s, "no new round after so many seconds");
+  app.add_option("--transport", settings.transport, "of the schemes: mpi or gloo")
+      ->check(CLI::IsMember({"mpi", "gloo"}));
   app.add_option("--interface", settings.interface, "what gloo listens on");
+}
+
+std::unique_ptr<Transport> connect(const Settings& settings,
+                                   collectives::mpi::Environment& environment) {
+  if (settings.transport == "mpi") return collectives::mpi::connect(environment);
+  collectives::gloo::Options options;
+  options.rank = environment.rank();
+  options.world = environment.world();
+  options.store_directory = folder_of_all();
+  options.interface = settings.interface;
+  auto transport = collectives::gloo::connect(options);
+  remove_folder_of_all(options.store_directory);
+  return transport;
 }
 
 }  // namespace
@@ -305,7 +322,7 @@ int main(int count, char** arguments) {
   CLI11_PARSE(app, count, arguments);
   try {
     tandem::collectives::mpi::Environment environment;
-    const auto transport = tandem::collectives::mpi::connect(environment);
+    const auto transport = tandem::bench::connect(settings, environment);
     tandem::bench::Race(settings, *transport).run();
     return 0;
   } catch (const std::exception& error) {

@@ -30,5 +30,8 @@ std::unique_ptr<PeerAllreduce> gloo_allreduce(const std::string& interface);
 void wait_for_all();
 double largest_of_all(double own);
 double mean_of_all(double own);
+// A new empty folder that all ranks see, and its end once all have come that far.
+std::string folder_of_all();
+void remove_folder_of_all(const std::string& folder);
 
 }  // namespace tandem::bench

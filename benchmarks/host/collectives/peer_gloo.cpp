@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gloo's ring all-reduce; the ranks meet in a folder whose name rank 0 tells the others over MPI.
+// gloo's ring all-reduce over TCP.
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
-#include <stdlib.h>
 
-#include <array>
 #include <chrono>
-#include <cstring>
-#include <filesystem>
 
 #include "collectives/transport/mpi/checked.h"
-#include "common/error.h"
 #include "host/collectives/peer_allreduce.h"
 
 namespace tandem::bench {
@@ -59,16 +54,9 @@ std::unique_ptr<PeerAllreduce> gloo_allreduce(const std::string& interface) {
   int world = 1;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world), "MPI_Comm_size");
-  std::array<char, 256> folder{};
-  const auto pattern = std::filesystem::temp_directory_path() / "bench-gloo-XXXXXX";
-  std::strncpy(folder.data(), pattern.c_str(), folder.size() - 1);
-  if (rank == 0 && mkdtemp(folder.data()) == nullptr) {
-    throw Error("benchmark", "cannot make a folder for gloo's ranks to meet in");
-  }
-  check_mpi(MPI_Bcast(folder.data(), folder.size(), MPI_CHAR, 0, MPI_COMM_WORLD), "MPI_Bcast");
-  auto peer = std::make_unique<GlooAllreduce>(interface, folder.data(), rank, world);
-  wait_for_all();
-  if (rank == 0) std::filesystem::remove_all(folder.data());
+  const std::string folder = folder_of_all();
+  auto peer = std::make_unique<GlooAllreduce>(interface, folder, rank, world);
+  remove_folder_of_all(folder);
   return peer;
 }
 

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MPI's all-reduce, cut where its counts end.
+#include <stdlib.h>
+
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <thread>
 
 #include "collectives/transport/mpi/checked.h"
+#include "common/error.h"
 #include "host/collectives/peer_allreduce.h"
 
 namespace tandem::bench {
@@ -26,18 +35,55 @@ class MpiAllreduce final : public PeerAllreduce {
   }
 };
 
+// Sleeps between polls: ranks that have finished must not take the processor from those that have
+// not, as a blocking call of MPI would.
+void wait(MPI_Request request) {
+  for (;;) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+}
+
 double reduce(double own, MPI_Op operation) {
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_DOUBLE, operation, MPI_COMM_WORLD),
-            "MPI_Allreduce");
-  return own;
+  double all = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(&own, &all, 1, MPI_DOUBLE, operation, MPI_COMM_WORLD, &request),
+            "MPI_Iallreduce");
+  wait(request);
+  return all;
 }
 
 }  // namespace
 
 std::unique_ptr<PeerAllreduce> mpi_allreduce() { return std::make_unique<MpiAllreduce>(); }
 
-void wait_for_all() { check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); }
+void wait_for_all() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+  wait(request);
+}
 double largest_of_all(double own) { return reduce(own, MPI_MAX); }
+
+std::string folder_of_all() {
+  std::array<char, 256> folder{};
+  const auto pattern = std::filesystem::temp_directory_path() / "bench-network-XXXXXX";
+  std::strncpy(folder.data(), pattern.c_str(), folder.size() - 1);
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  if (rank == 0 && mkdtemp(folder.data()) == nullptr) {
+    throw Error("benchmark", "cannot make a folder for the ranks to meet in");
+  }
+  check_mpi(MPI_Bcast(folder.data(), folder.size(), MPI_CHAR, 0, MPI_COMM_WORLD), "MPI_Bcast");
+  return folder.data();
+}
+
+void remove_folder_of_all(const std::string& folder) {
+  wait_for_all();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
 
 double mean_of_all(double own) {
   int world = 1;

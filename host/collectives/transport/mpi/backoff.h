@@ -3,8 +3,8 @@
 // Backoff: what a polling wait does between two polls that found nothing.
 //
 // A few polls at once (an answer is often microseconds away), then the processor is offered to
-// others, then sleeps that double from 20 to 200 us: 16 ranks on 2 cores must not starve the one
-// that has work, and at 10 Gb/s a link's buffers hold more than 200 us. Threads: one.
+// others, then sleeps of 50, 100 and 200 us: 16 ranks on 2 cores must not starve the one that has
+// work, and at 10 Gb/s a link's buffers hold more than 200 us. Threads: one.
 #pragma once
 
 #include <sched.h>
@@ -26,14 +26,13 @@ class Backoff {
       sched_yield();
       return;
     }
-    const int doublings = std::min(idle_polls_ - kSpins - kYields - 1, 4);
-    const std::chrono::microseconds nap(std::min(20 << doublings, 200));
-    std::this_thread::sleep_for(nap);
+    const int doublings = std::min(idle_polls_ - kSpins - kYields - 1, 2);
+    std::this_thread::sleep_for(std::chrono::microseconds(50 << doublings));
   }
 
  private:
   static constexpr int kSpins = 16;
-  static constexpr int kYields = 16;
+  static constexpr int kYields = 4;
   int idle_polls_ = 0;
 };
 

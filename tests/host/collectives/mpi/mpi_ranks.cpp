@@ -40,7 +40,7 @@ std::unique_ptr<Transport> make_transport(Environment& environment) {
 
 collectives::mpi::Options small_parts() {
   collectives::mpi::Options options;
-  options.max_part_bytes = 10'000;
+  options.max_part_bytes = 100'000;
   return options;
 }
 
@@ -52,13 +52,13 @@ void conform() {
   const auto second = make_transport(environment);
   expect(first->kind() == "mpi", "another kind");
   const auto early = first->rank() == 0 && first->world() > 1
-                         ? first->start({{1, Payload(collectives::ByteBuffer(25'001)), 77}}, {})
+                         ? first->start({{1, Payload(collectives::ByteBuffer(250'001)), 77}}, {})
                          : nullptr;
   Conformance(*second).everything(largest);
   if (early) early->finish(Deadline::after(seconds(60)));
   if (first->rank() == 1) {
     const auto message = first->start({}, {{0, 77}})->next(Deadline::after(seconds(60)));
-    expect(message->payload.size() == 25'001, "the other transport's message changed");
+    expect(message->payload.size() == 250'001, "the other transport's message changed");
   }
   Conformance(*first).everything(largest);
 }
