@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs programs, libraries, headers, data and the package description: find_package(Tandem) gives Tandem::engine, ...
+#
+# Two components: `collectives` (the library of collective calls, its transports and the contracts below it) stands on
+# its own, alone with `cmake --install --component collectives` too; `serving` is everything else and needs it.
 
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder serves the `tandem` command; its libraries are not part of the package.
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format)
-install(TARGETS ${libraries} EXPORT TandemTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT TandemTargets NAMESPACE Tandem:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
-install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem FILES_MATCHING PATTERN "*.h"
-        PATTERN "emulation" EXCLUDE)
-install(FILES fpga_hls/attention_decode/abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/attention_decode)
+set(collectives_libraries ${libraries})
+list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|tensor|device|collectives.*)$")
+set(serving_libraries ${libraries})
+list(REMOVE_ITEM serving_libraries ${collectives_libraries})
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
+
+foreach(component collectives serving)
+  install(TARGETS ${${component}_libraries} EXPORT Tandem-${component}
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
+  install(EXPORT Tandem-${component} NAMESPACE Tandem:: DESTINATION ${package_dir} COMPONENT ${component})
+endforeach()
+install(DIRECTORY host/common host/tensor host/collectives drivers/device
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT collectives FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
+        FILES_MATCHING PATTERN "*.h" PATTERN "emulation" EXCLUDE
+        REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
+install(FILES fpga_hls/attention_decode/abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/attention_decode
+        COMPONENT serving)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
+  INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/TandemConfig.cmake ${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
-install(FILES host/model/demo/tandem-stories-q8_0.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/models)
+        DESTINATION ${package_dir} COMPONENT collectives)
+install(FILES host/model/demo/tandem-stories-q8_0.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/models
+        COMPONENT serving)

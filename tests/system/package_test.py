@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` lays down works away from the source tree: the program, and find_package(Tandem).
+# What `cmake --install` lays down works away from the source tree: the program, and find_package(Tandem), whole or the
+# component of collectives alone.
+import os
 import shutil
 import subprocess
 import tempfile
@@ -48,6 +50,68 @@ class PackageTest(unittest.TestCase):
         run("cmake", "--build", source / "build")
         model = next(self.prefix.rglob("tandem-stories-q8_0.gguf"))
         self.assertTrue(run(source / "build" / "consumer", model).strip())
+
+
+class CollectivesPackageTest(unittest.TestCase):
+    """The component `collectives`, installed alone, where nothing that serving needs can be found."""
+
+    SERVING_NEEDS = ["spdlog", "nlohmann_json", "Boost", "CLI11", "tomlplusplus", "prometheus-cpp", "dnnl", "OpenCL"]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory()
+        cls.root = Path(cls.directory.name)
+        cls.prefix = cls.root / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "collectives")
+        # pkg-config knows what collectives need and nothing else.
+        cls.pkgconfig = cls.root / "pkgconfig"
+        cls.pkgconfig.mkdir()
+        for name in ["libxxhash", "libhwy"]:
+            description = Path(run("pkg-config", "--variable=pcfiledir", name).strip()) / f"{name}.pc"
+            shutil.copy(description, cls.pkgconfig)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def configure(self, source, build):
+        hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in self.SERVING_NEEDS]
+        return subprocess.run(
+            ["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+             "-DCMAKE_BUILD_TYPE=Release", *hidden],
+            capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_LIBDIR": str(self.pkgconfig)})
+
+    def test_a_project_of_two_ranks_builds_and_reduces(self):
+        build = self.root / "build"
+        configured = self.configure(SOURCE / "tests" / "system" / "package_collectives", build)
+        self.assertEqual(configured.returncode, 0, configured.stdout + configured.stderr)
+        run("cmake", "--build", build)
+        self.assertEqual(run(build / "consumer"), "0 2\n1 2\n7 3\n")
+
+    def expect_refusal(self, find_package, *texts):
+        source = Path(tempfile.mkdtemp(dir=self.root))
+        (source / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.25)\nproject(Asker LANGUAGES CXX)\n{find_package}\n")
+        configured = self.configure(source, source / "build")
+        self.assertNotEqual(configured.returncode, 0)
+        message = " ".join(configured.stderr.split())
+        for text in texts:
+            self.assertIn(text, message)
+
+    def test_an_unknown_component_is_refused_by_name(self):
+        self.expect_refusal("find_package(Tandem REQUIRED COMPONENTS collectives quantum)",
+                            "no component 'quantum'", "collectives and serving")
+
+    def test_a_component_that_is_not_installed_is_refused_by_name(self):
+        self.expect_refusal("find_package(Tandem REQUIRED COMPONENTS serving)", "no component 'serving'")
+
+    def test_without_components_all_that_is_installed_is_found(self):
+        source = Path(tempfile.mkdtemp(dir=self.root))
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(Asker LANGUAGES CXX)\nfind_package(Tandem REQUIRED)\n"
+            "if(NOT TARGET Tandem::collectives)\nmessage(FATAL_ERROR none)\nendif()\n")
+        configured = self.configure(source, source / "build")
+        self.assertEqual(configured.returncode, 0, configured.stdout + configured.stderr)
 
 
 if __name__ == "__main__":
