@@ -18,6 +18,13 @@ inline std::vector<std::uint32_t> random_indices(std::size_t count, std::uint64_
   std::mt19937_64 random(seed);
   const std::uint64_t range = clustered ? std::max<std::uint64_t>(num_units / 8, count) : num_units;
   std::vector<std::uint32_t> indices;
+  if (count > range / 4) {  // each index with the chance that makes all of them count in the end
+    for (std::uint64_t index = 0; index < range; ++index) {
+      if (random() % (range - index) < count - indices.size()) {
+        indices.push_back(static_cast<std::uint32_t>(index));
+      }
+    }
+  }
   while (indices.size() < count) {
     while (indices.size() < count) {
       indices.push_back(static_cast<std::uint32_t>(random() % range));

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU's aggregation unit against merge() of the collectives library. Needs a GPU: skips without
+// one, and fails for it under TANDEM_TEST_REQUIRE=cuda.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "collectives/sparse/merge.h"
+#include "common/error.h"
+#include "cuda/backend.h"
+#include "device/aggregation_unit.h"
+
+namespace tandem::device {
+namespace {
+
+using collectives::Reduction;
+using collectives::SparseVector;
+
+class CudaAggregationTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto infos = cuda_backend().enumerate({});
+    if (!infos.empty()) {
+      device_ = cuda_backend().open(0, {});
+      unit_ = device_->make_aggregation_unit();
+      return;
+    }
+    const char* required = std::getenv("TANDEM_TEST_REQUIRE");
+    const std::string reason = "no GPU: " + cuda_backend().unavailable_reason();
+    if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
+      FAIL() << reason;
+    }
+    GTEST_SKIP() << reason;
+  }
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<AggregationUnit> unit_;
+};
+
+// Every position with the given chance; values of any sign, exponent and zeros of both signs.
+template <typename T>
+std::vector<SparseVector> random_sources(std::uint64_t num_positions, const std::vector<int>& one_in,
+                                         DType type, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<SparseVector> sources;
+  for (const int chance : one_in) {
+    std::vector<std::uint32_t> positions;
+    for (std::uint32_t position = 0; position < num_positions; ++position) {
+      if (chance > 0 && random() % static_cast<unsigned>(chance) == 0) positions.push_back(position);
+    }
+    SparseVector source({num_positions, 1}, type);
+    source.resize(positions.size());
+    std::copy(positions.begin(), positions.end(), source.indices<std::uint32_t>().begin());
+    for (T& value : source.values<T>()) {
+      const std::uint64_t bits = random();
+      value = static_cast<T>(static_cast<std::int64_t>(bits) >> 40) / T(1u << (bits % 24));
+      if (bits % 50 == 0) value = T(-0.0);
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+template <typename T>
+AggregationResult aggregate(AggregationUnit& unit, const std::vector<SparseVector>& sources,
+                            Reduction reduction, Deadline deadline) {
+  AggregationShape shape;
+  shape.num_positions = sources.front().domain().num_units;
+  shape.type = sources.front().type();
+  shape.maximum = reduction == Reduction::kMax;
+  shape.num_sources = sources.size();
+  std::vector<AggregationSource> views;
+  for (const SparseVector& source : sources) {
+    shape.num_entries += source.num_entries();
+    views.push_back({source.indices<std::uint32_t>(), std::as_bytes(source.values<T>())});
+  }
+  return unit.aggregate(shape, views, deadline);
+}
+
+template <typename T>
+void expect_same_as_merge(AggregationUnit& unit, const std::vector<SparseVector>& sources,
+                          Reduction reduction) {
+  const auto result =
+      aggregate<T>(unit, sources, reduction, Deadline::after(std::chrono::seconds(30)));
+  const SparseVector expected = merge(sources, reduction);
+  const auto indices = expected.indices<std::uint32_t>();
+  ASSERT_EQ(std::vector<std::uint32_t>(result.positions.begin(), result.positions.end()),
+            std::vector<std::uint32_t>(indices.begin(), indices.end()));
+  const auto values = std::as_bytes(expected.values<T>());
+  ASSERT_TRUE(std::equal(result.values.begin(), result.values.end(), values.begin(), values.end()));
+}
+
+TEST_F(CudaAggregationTest, GivesTheBitsOfMergeForFloatsAndIntegers) {
+  for (const Reduction reduction : {Reduction::kSum, Reduction::kMax}) {
+    expect_same_as_merge<float>(
+        *unit_, random_sources<float>(100'000, {3, 0, 10, 2}, DType::kF32, 1), reduction);
+    expect_same_as_merge<std::uint64_t>(
+        *unit_, random_sources<std::uint64_t>(70'001, {5, 1}, DType::kU64, 2), reduction);
+  }
+}
+
+TEST_F(CudaAggregationTest, SourcesLongerThanAPieceAndCallsOfOtherSizesFollowEachOther) {
+  expect_same_as_merge<float>(
+      *unit_, random_sources<float>(2'500'000, {1, 2}, DType::kF32, 3), Reduction::kSum);
+  expect_same_as_merge<float>(*unit_, random_sources<float>(33, {2, 2}, DType::kF32, 4),
+                              Reduction::kSum);
+  expect_same_as_merge<float>(*unit_, random_sources<float>(1000, {0, 0}, DType::kF32, 5),
+                              Reduction::kSum);
+}
+
+TEST_F(CudaAggregationTest, RefusesOtherTypesAndFailsForGoodAtTheDeadline) {
+  AggregationShape shape;
+  shape.num_positions = 10;
+  shape.type = DType::kF64;
+  EXPECT_THAT(unit_->refusal(shape), testing::HasSubstr("f64"));
+  EXPECT_THROW(unit_->aggregate(shape, {}, Deadline::never()), Error);
+  const auto sources = random_sources<float>(3'000'000, {1, 1, 1}, DType::kF32, 6);
+  EXPECT_THROW(aggregate<float>(*unit_, sources, Reduction::kSum,
+                                Deadline(Deadline::Clock::time_point{})),
+               DeviceError);
+  EXPECT_THROW(aggregate<float>(*unit_, sources, Reduction::kSum, Deadline::never()), DeviceError);
+}
+
+}  // namespace
+}  // namespace tandem::device

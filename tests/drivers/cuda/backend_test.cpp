@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The backend tells why there is no GPU, and never fails for it.
+#include "cuda/backend.h"
+
+#include <gmock/gmock.h>
+
+#include "common/error.h"
+
+namespace tandem::device {
+namespace {
+
+TEST(CudaBackendTest, EnumeratesWithoutThrowingWhateverTheMachineHas) {
+  const auto infos = cuda_backend().enumerate({});
+  if (!cuda_backend().available()) {
+    EXPECT_TRUE(infos.empty());
+    EXPECT_FALSE(cuda_backend().unavailable_reason().empty());
+  }
+  for (std::size_t index = 0; index < infos.size(); ++index) {
+    EXPECT_EQ(infos[index].id, "cuda:" + std::to_string(index));
+    EXPECT_TRUE(infos[index].makes_aggregation);
+    EXPECT_FALSE(infos[index].makes_compute);
+    EXPECT_GT(infos[index].memory_bytes, 0u);
+  }
+}
+
+TEST(CudaBackendTest, OpeningADeviceThatIsNotThereSaysWhy) {
+  try {
+    cuda_backend().open(1000, {});
+    FAIL() << "opened";
+  } catch (const Error& error) {
+    const std::string expected = cuda_backend().available() ? "there is no device cuda:1000"
+                                                            : cuda_backend().unavailable_reason();
+    EXPECT_THAT(error.what(), testing::HasSubstr(expected));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::device

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kernel keeps its variables in registers: no spills, no stack frame, as the compiler reports.
+
+resources_test.py NVCC HOST_COMPILER GPU_KERNELS ARCHITECTURE... compiles each kernel source of the
+folder for each architecture ("90", "80-real") and reads what ptxas says of it.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FUNCTION = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
+FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+
+
+def reports(text):
+    """(kernel, architecture, stack and spill bytes, registers) of each kernel that ptxas names."""
+    found, kernel, frame = [], None, None
+    for line in text.splitlines():
+        if match := FUNCTION.search(line):
+            kernel, frame = match.groups(), None
+        elif match := FRAME.search(line):
+            frame = tuple(map(int, match.groups()))
+        elif (match := USED.search(line)) and kernel:
+            found.append((*kernel, frame, int(match[1])))
+            kernel = None
+    return found
+
+
+def compile_report(nvcc, host_compiler, root, source, architectures):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [nvcc, "-ccbin", host_compiler, "-std=c++20", "-O3", "-Xptxas", "-v", "-I", root,
+                   "-c", source, "-o", pathlib.Path(folder) / "kernel.o"]
+        for name in architectures:
+            number = name.split("-")[0]
+            command.append(f"-gencode=arch=compute_{number},code=sm_{number}")
+        process = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+        if process.returncode != 0:
+            raise SystemExit(process.stderr)
+        return process.stdout + process.stderr
+
+
+def main(nvcc, host_compiler, root, *architectures):
+    failures = kernels = 0
+    for source in sorted(pathlib.Path(root).rglob("*.cu")):
+        text = compile_report(nvcc, host_compiler, root, source, architectures)
+        if not reports(text):
+            print(f"{source.name}: the compiler reports no kernel")
+            failures += 1
+        for name, architecture, frame, registers in reports(text):
+            kernels += 1
+            if frame != (0, 0, 0):
+                print(f"{source.name} {architecture}: {name}: {registers} registers, stack frame, "
+                      f"spill stores and loads of {frame} bytes")
+                failures += 1
+    print(f"{kernels} kernels, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
