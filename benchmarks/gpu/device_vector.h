@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory of a benchmark. Threads: one. Errors: std::runtime_error with the runtime's text.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tandem::bench {
+
+inline void check_cuda(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+
+template <typename T>
+class DeviceVector {
+ public:
+  explicit DeviceVector(std::size_t size) : size_(size) {
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)));
+    check_cuda(cudaMemset(data_, 0xa5, size * sizeof(T)));
+  }
+  explicit DeviceVector(const std::vector<T>& values) : DeviceVector(values.size()) {
+    check_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  ~DeviceVector() { cudaFree(data_); }
+  DeviceVector(const DeviceVector&) = delete;
+  DeviceVector& operator=(const DeviceVector&) = delete;
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  std::vector<T> download() const {
+    std::vector<T> values(size_);
+    check_cuda(cudaMemcpy(values.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace tandem::bench
