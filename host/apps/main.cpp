@@ -11,6 +11,7 @@
 
 #include "apps/command.h"
 #include "apps/config_file.h"
+#include "apps/external_command.h"
 #include "common/error.h"
 
 namespace {
@@ -37,6 +38,7 @@ int run(int argc, char** argv) {
   tandem::apps::add_perplexity(app);
   tandem::apps::add_devices(app);
   tandem::apps::add_xclbin(app);
+  tandem::apps::add_external_commands(app);
   app.footer("Start here: `tandem generate --prompt \"Once upon a time\"`, then `tandem serve`.");
   try {
     std::vector<std::string> arguments =
@@ -56,6 +58,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   try {
+    tandem::apps::run_if_external(argv);
     return run(argc, argv);
   } catch (const tandem::DeviceError& error) {
     std::fprintf(stderr, "tandem: %s\n", error.what());

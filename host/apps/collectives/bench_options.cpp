@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/collectives/bench_options.h"
+
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+void add_tensor_options(CLI::App& command, BenchOptions& options) {
+  command.add_option("--pattern", options.pattern, "where gradients come from")
+      ->check(CLI::IsMember({"synthetic", "zipf", "top-k"}))
+      ->capture_default_str();
+  command.add_option("--elements", options.elements, "values of the dense tensor (synthetic)")
+      ->capture_default_str();
+  command.add_option("--density", options.density, "share of non-zero values (synthetic, top-k)")
+      ->capture_default_str();
+  command.add_option("--skew", options.skew, "busiest of n even ranges over the mean (synthetic)")
+      ->capture_default_str();
+  command.add_option("--overlap", options.overlap,
+                     "of two ranks' non-zeros, 0..1 (synthetic; default: independent)");
+  command
+      .add_option("--corpus", options.corpus, "text whose words make embedding gradients (zipf)")
+      ->check(CLI::ExistingFile);
+  command.add_option("--tokens", options.tokens, "words in a rank's batch (zipf)")
+      ->capture_default_str();
+  command.add_option("--width", options.width, "values of an embedding row (zipf)")
+      ->capture_default_str();
+  command.add_option("--gradients", options.gradients, "folder of gradient-<rank>.f32 (top-k)")
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--seed", options.seed, "of the synthetic gradients")->capture_default_str();
+}
+
+void add_call_options(CLI::App& command, BenchOptions& options) {
+  command.add_option("--schemes", options.schemes, "comma-separated; default: auto and all")
+      ->delimiter(',');
+  command.add_option("--codec", options.codec, "auto, coo32, coo16, delta, bitmap, blocks, dense")
+      ->capture_default_str();
+  command.add_option("--type", options.type, "of the values")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "f64", "u64"}))
+      ->capture_default_str();
+  command.add_option("--wire", options.wire, "f16 or bf16 for f32 values")
+      ->check(CLI::IsMember({"f16", "bf16"}));
+  command.add_option("--reduction", options.reduction, "sum, mean or max")
+      ->check(CLI::IsMember({"sum", "mean", "max"}))
+      ->capture_default_str();
+  command.add_option("--aggregator", options.aggregator, "cpu, or a device: xrt:0, cuda:0")
+      ->capture_default_str();
+  command.add_option("--ranks-per-node", options.ranks_per_node, "0: as the machines' names say");
+}
+
+void add_rank_options(CLI::App& command, BenchOptions& options) {
+  command.add_option("--transport", options.transport, "inproc, mpi or gloo")
+      ->check(CLI::IsMember({"inproc", "mpi", "gloo"}))
+      ->capture_default_str();
+  command.add_option("--world", options.world, "ranks (mpi: as mpirun says)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--rank", options.rank, "gloo: this process's rank; default: start all here");
+  command.add_option("--store", options.store, "gloo: shared folder, or redis://host:port");
+  command.add_option("--interface", options.interface, "gloo: network interface to listen on");
+  command.add_option("--address", options.address, "gloo: own name or address to listen on");
+}
+
+}  // namespace
+
+void add_bench_options(CLI::App& command, BenchOptions& options) {
+  add_tensor_options(command, options);
+  add_call_options(command, options);
+  add_rank_options(command, options);
+  command.add_option("--samples", options.samples, "timed calls per scheme")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--warmup", options.warmup, "calls before them")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--timeout", options.timeout_s, "seconds per call")->capture_default_str();
+  command.add_flag("!--no-verify", options.verify, "do not compare the schemes' results");
+  command.add_flag("--json", options.json, "one JSON line per scheme");
+  command.add_flag("--explain", options.explain, "print how auto ranked the schemes");
+  command.add_option("--matrix", options.matrix,
+                     "path: writes PATH-<scheme>.csv and .svg, bytes and messages of every pair");
+}
+
+void check_bench_options(const BenchOptions& options) {
+  const auto require = [](bool holds, const std::string& message) {
+    if (!holds) throw Error("allreduce-bench", message);
+  };
+  require(options.density > 0 && options.density <= 1, "--density must lie in (0, 1]");
+  require(options.overlap == -1 || (options.overlap >= 0 && options.overlap <= 1),
+          "--overlap must lie in [0, 1]");
+  require(options.skew >= 1, "--skew must be at least 1");
+  require(options.elements > 0, "--elements must be at least 1");
+  require(options.timeout_s > 0, "--timeout must be above 0");
+  require(options.tokens > 0 && options.width > 0, "--tokens and --width must be at least 1");
+  require(options.pattern != "zipf" || !options.corpus.empty(), "--pattern zipf needs --corpus");
+  require(options.pattern != "top-k" || !options.gradients.empty(),
+          "--pattern top-k needs --gradients");
+  require(options.rank < options.world, "--rank must be below --world");
+  require(options.rank < 0 || options.transport == "gloo", "--rank is for --transport gloo");
+  require(options.rank < 0 || !options.store.empty(), "--rank needs --store");
+}
+
+}  // namespace tandem::apps

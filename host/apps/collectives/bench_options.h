@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `tandem allreduce-bench` measures: the tensor, the schemes, the ranks and the samples.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+struct BenchOptions {
+  // The gradient of a rank.
+  std::string pattern = "synthetic";  // synthetic, zipf or top-k
+  std::uint64_t elements = 1'000'000;
+  double density = 0.01;
+  double skew = 1;        // busiest of n even ranges over the mean
+  double overlap = -1;    // of two ranks' supports; -1: independent
+  std::string corpus;     // zipf: a text file
+  int tokens = 8192;      // zipf: a rank's batch
+  int width = 64;         // zipf: values of an embedding row
+  std::string gradients;  // top-k: a folder of gradient-<rank>.f32
+  std::uint64_t seed = 1;
+
+  // The call.
+  std::vector<std::string> schemes;  // empty: auto and all that can run
+  std::string codec = "auto";
+  std::string type = "f32";
+  std::string wire;  // empty: as type
+  std::string reduction = "sum";
+  std::string aggregator = "cpu";  // cpu, or a device's id: xrt:0, cuda:0
+  int ranks_per_node = 0;
+
+  // The ranks.
+  std::string transport = "inproc";
+  int world = 4;          // inproc and gloo; mpi: what mpirun says
+  int rank = -1;          // gloo: -1 starts all ranks here
+  std::string store;      // gloo: a folder that all ranks see, or redis://host:port
+  std::string interface;  // gloo: what to listen on
+  std::string address;    // gloo: likewise, by name or address
+
+  // The measurement.
+  int samples = 30;
+  int warmup = 3;
+  double timeout_s = 60;
+  bool verify = true;
+  bool json = false;
+  bool explain = false;
+  std::string matrix;  // path without suffix: writes .csv and .svg
+};
+
+void add_bench_options(CLI::App& command, BenchOptions& options);
+
+// Throws Error naming the option.
+void check_bench_options(const BenchOptions& options);
+
+}  // namespace tandem::apps

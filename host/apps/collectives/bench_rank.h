@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each rank of `tandem allreduce-bench` does: makes its gradient, calls every scheme, and
+// gathers what all ranks measured.
+//
+// Collective: every rank calls it; every rank returns the same result. A scheme's result is
+// verified against the first scheme's before it is timed (floats: 1e-4 of the largest magnitude,
+// 2e-2 with 16-bit types on the wire; u64: exact). Errors: Error when a result is wrong.
+#pragma once
+
+#include "apps/collectives/bench_report.h"
+#include "collectives/collective.h"
+
+namespace tandem::apps {
+
+BenchResult run_bench(collectives::Group& group, const BenchOptions& options);
+
+}  // namespace tandem::apps

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `tandem allreduce-bench` found, and how it is printed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "apps/collectives/bench_options.h"
+#include "trace/communication_matrix.h"
+
+namespace tandem::apps {
+
+struct SchemeResult {
+  std::string scheme;                     // as asked for
+  std::string chosen;                     // what auto took; otherwise the scheme
+  std::string refusal;                    // why it did not run; the rest is empty then
+  std::vector<double> seconds;            // [samples], of the slowest rank
+  std::uint64_t steps = 0;                // per call, of the busiest rank
+  trace::CommunicationMatrix traffic{1};  // of one call
+  double aggregation_modelled_s = 0;      // per call, of the busiest rank; a card's own model
+  std::uint64_t fallbacks = 0;            // aggregations that a device left to the CPU
+  std::string explanation;
+};
+
+struct BenchResult {
+  std::string transport;
+  int world = 0;
+  std::uint64_t num_units = 0;
+  std::uint32_t width = 1;
+  double density = 0;        // mean over ranks
+  double union_density = 0;  // of the sum
+  std::vector<SchemeResult> schemes;
+};
+
+void print_result(const BenchOptions& options, const BenchResult& result);
+
+// Writes options.matrix + "-<scheme>.csv" and ".svg". Throws Error naming the file.
+void write_matrices(const BenchOptions& options, const BenchResult& result);
+
+}  // namespace tandem::apps

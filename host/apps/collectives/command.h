@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `tandem-collectives`; `tandem` runs it for them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+// Each stores its exit code in `code`. arguments: the whole command line.
+void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& arguments, int& code);
+void add_simulate_collectives(CLI::App& app, int& code);
+
+}  // namespace tandem::apps

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/collectives/launch_ranks.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <thread>
+
+#include "collectives/transport/gloo/gloo.h"
+#include "collectives/transport/inproc/inproc.h"
+#include "collectives/transport/mpi/mpi.h"
+#include "common/error.h"
+
+extern char** environ;
+
+namespace tandem::apps {
+namespace {
+
+using collectives::Group;
+using collectives::Transport;
+
+constexpr int kPeerFailed = 3;
+
+int run_rank(std::unique_ptr<Transport> transport, const RankBody& body) {
+  Group group(std::move(transport));
+  try {
+    body(group);
+  } catch (const std::exception& error) {
+    if (!group.broken()) group.abort(error.what());
+    throw;
+  }
+  return 0;
+}
+
+int run_threads(int world, const RankBody& body) {
+  auto transports = collectives::inproc::make_world(world);
+  std::vector<std::exception_ptr> errors(transports.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < transports.size(); ++rank) {
+    threads.emplace_back([&errors, &body, rank, transport = std::move(transports[rank])]() mutable {
+      try {
+        run_rank(std::move(transport), body);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return 0;
+}
+
+// A folder of this run's own, removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-ranks-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw Error("allreduce-bench", "cannot make a folder for the ranks to meet in: " +
+                                         std::string(std::strerror(errno)));
+    }
+    path_ = pattern;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+pid_t spawn_rank(const std::vector<std::string>& arguments, int rank, const std::string& store) {
+  std::vector<std::string> all = arguments;
+  all.insert(all.end(),
+             {"--rank", std::to_string(rank), "--store", store, "--address", "127.0.0.1"});
+  std::vector<char*> argv;
+  for (std::string& each : all) argv.push_back(each.data());
+  argv.push_back(nullptr);
+  pid_t child = -1;
+  const int code = posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
+  if (code != 0) {
+    throw Error("allreduce-bench", std::string("cannot start a rank: ") + std::strerror(code));
+  }
+  return child;
+}
+
+// A rank that fails breaks the group, so the others end by themselves; the worst code is returned.
+int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
+  const ScratchFolder scratch;
+  const std::string store = options.store.empty() ? scratch.path() : options.store;
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < options.world; ++rank) {
+    children.push_back(spawn_rank(arguments, rank, store));
+  }
+  int worst = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed);
+  }
+  return worst;
+}
+
+Deadline meeting_deadline(const BenchOptions& options) {
+  return Deadline::after(
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_s * 1e3)));
+}
+
+// redis://host:port, or a folder.
+void set_store(const std::string& store, collectives::gloo::Options& options) {
+  constexpr std::string_view kRedis = "redis://";
+  if (!store.starts_with(kRedis)) {
+    options.store_directory = store;
+    return;
+  }
+  const std::string address = store.substr(kRedis.size());
+  const auto colon = address.rfind(':');
+  options.redis_host = address.substr(0, colon);
+  if (colon == std::string::npos) return;
+  const char* end = address.data() + address.size();
+  const auto parsed = std::from_chars(address.data() + colon + 1, end, options.redis_port);
+  if (parsed.ec != std::errc() || parsed.ptr != end) {
+    throw Error("allreduce-bench", "--store " + store + " does not end in a port");
+  }
+}
+
+std::unique_ptr<Transport> meet(const BenchOptions& options) {
+  collectives::gloo::Options gloo;
+  gloo.rank = options.rank;
+  gloo.world = options.world;
+  set_store(options.store, gloo);
+  gloo.interface = options.interface;
+  if (gloo.interface.empty()) gloo.address = options.address;
+  gloo.deadline = meeting_deadline(options);
+  return collectives::gloo::connect(gloo);
+}
+
+}  // namespace
+
+int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
+                 const RankBody& body) {
+  if (options.transport == "inproc") return run_threads(options.world, body);
+  if (options.transport == "gloo") {
+    if (options.rank < 0) return run_processes(options, arguments);
+    return run_rank(meet(options), body);
+  }
+  collectives::mpi::Environment environment;
+  return run_rank(collectives::mpi::connect(environment, meeting_deadline(options)), body);
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the ranks of `tandem allreduce-bench`: threads (inproc), this process (mpi, or gloo with
+// --rank), or child processes (gloo without).
+//
+// The body runs on every rank of this process; its errors are rethrown after all ranks of the
+// process have ended, and abort the group first. Threads: call once.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "apps/collectives/bench_options.h"
+#include "collectives/group.h"
+
+namespace tandem::apps {
+
+using RankBody = std::function<void(collectives::Group& group)>;
+
+// arguments: the command line of this program, for child processes. Returns the exit code.
+int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
+                 const RankBody& body);
+
+}  // namespace tandem::apps

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The collectives tools, a program of its own since it links the message-passing libraries. Exit
+// codes as those of `tandem`: 0 done, 1 unexpected, 2 bad input, 3 a device or a peer failed.
+#include <cstdio>
+
+#include "apps/collectives/command.h"
+#include "collectives/transport/transport_error.h"
+#include "common/error.h"
+
+namespace {
+
+constexpr int kUnexpected = 1;
+constexpr int kBadInput = 2;
+constexpr int kDeviceFailed = 3;
+
+int run(int argc, char** argv) {
+  CLI::App app{"Measures and simulates sparse collectives.", "tandem"};
+  app.set_version_flag("--version", TANDEM_VERSION);
+  app.require_subcommand(1);
+  int code = 0;
+  const std::vector<std::string> arguments(argv, argv + argc);
+  tandem::apps::add_allreduce_bench(app, arguments, code);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kBadInput;
+  }
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const tandem::DeviceError& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kDeviceFailed;
+  } catch (const tandem::collectives::TransportError& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kDeviceFailed;
+  } catch (const tandem::Error& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
+    return kUnexpected;
+  }
+}

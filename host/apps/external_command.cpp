@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/external_command.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+constexpr const char* kProgram = "tandem-collectives";
+
+struct ExternalCommand {
+  const char* name;
+  const char* description;
+};
+
+constexpr std::array kCommands = {
+    ExternalCommand{"allreduce-bench", "Measure sparse all-reduce schemes on a transport"},
+    ExternalCommand{"simulate-collectives", "The same schemes over a simulated network"},
+};
+
+}  // namespace
+
+void add_external_commands(CLI::App& app) {
+  for (const ExternalCommand& command : kCommands) {
+    app.add_subcommand(command.name, command.description);
+  }
+}
+
+void run_if_external(char** argv) {
+  if (argv[0] == nullptr || argv[1] == nullptr) return;
+  const std::string_view name = argv[1];
+  for (const ExternalCommand& command : kCommands) {
+    if (name != command.name) continue;
+    const std::string program =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename(kProgram).string();
+    argv[0] = const_cast<char*>(kProgram);
+    execv(program.c_str(), argv);
+    throw Error("tandem", "cannot run " + program + " (" + std::strerror(errno) +
+                              "); it comes with the collectives tools");
+  }
+}
+
+}  // namespace tandem::apps

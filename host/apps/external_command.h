@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Subcommands that are programs of their own: `tandem allreduce-bench` runs `tandem-collectives
+// allreduce-bench` beside this program.
+//
+// The daemon stays free of the message-passing libraries that those tools link. Errors: Error when
+// the program is not installed.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace tandem::apps {
+
+// Lists them in --help.
+void add_external_commands(CLI::App& app);
+
+// Where argv[1] names one: replaces this process by it and does not return.
+void run_if_external(char** argv);
+
+}  // namespace tandem::apps
