@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The options in groups: tensor, call, ranks, measurement.
 #include "apps/collectives/bench_options.h"
 
 #include "common/error.h"

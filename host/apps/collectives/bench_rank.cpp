@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Each scheme: warm-up calls, the first of them verified, then timed calls, each after a barrier;
+// a sample is the time of its slowest rank.
 #include "apps/collectives/bench_rank.h"
 
 #include <spdlog/fmt/fmt.h>

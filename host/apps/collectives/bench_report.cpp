@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The table for people, JSON lines for programs, and the matrices as files.
 #include "apps/collectives/bench_report.h"
 
 #include <spdlog/fmt/fmt.h>

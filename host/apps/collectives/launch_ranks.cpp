@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Child processes are this program again with --rank; they meet in a folder of their own.
 #include "apps/collectives/launch_ranks.h"
 
 #include <spawn.h>

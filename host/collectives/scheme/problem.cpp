@@ -32,4 +32,12 @@ void fill_independent(Problem& problem, double density) {
   }
 }
 
+double measured_delta_ratio(const SparseVector& own) {
+  if (own.num_entries() == 0 || !codec_supports(Codec::kDelta, own.domain())) return 1;
+  ByteBuffer body;
+  encode(own, Codec::kDelta, own.type(), Reduction::kSum, body);
+  return static_cast<double>(body.size()) /
+         encoded_bytes(Codec::kDelta, encoding_statistics(own), own.type());
+}
+
 }  // namespace tandem::collectives

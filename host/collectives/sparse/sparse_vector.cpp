@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Storage as raw bytes, so that one class serves all index and value types.
 #include "collectives/sparse/sparse_vector.h"
 
 #include <algorithm>

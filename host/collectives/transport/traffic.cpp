@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Relaxed counters: each number is exact, together they are a snapshot only between calls.
 #include "collectives/transport/traffic.h"
 
 #include "common/error.h"
