@@ -46,6 +46,7 @@ Progress::Progress(MPI_Comm communicator, std::mutex& mpi, std::size_t max_part_
     throw Error("mpi", "max_part_bytes is from 1 to 2^31 - 1");
   }
   const std::lock_guard lock(mpi_);
+  check_mpi(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   tag_mask_ = tags_of(communicator);
   check_mpi(MPI_Comm_rank(communicator, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(communicator, &world_), "MPI_Comm_size");

@@ -30,7 +30,7 @@ namespace tandem::collectives::mpi {
 
 class Progress {
  public:
-  // Owns `communicator`, whose errors must return. `mpi`: the lock of all MPI calls.
+  // Owns `communicator`. `mpi`: the lock of all MPI calls.
   Progress(MPI_Comm communicator, std::mutex& mpi, std::size_t max_part_bytes);
   ~Progress();
   Progress(const Progress&) = delete;

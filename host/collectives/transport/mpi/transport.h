@@ -14,7 +14,7 @@
 namespace tandem::collectives::mpi {
 
 struct TransportParts {
-  MPI_Comm communicator;  // becomes the transport's; its errors return
+  MPI_Comm communicator;  // becomes the transport's
   std::mutex& lock;       // of all MPI calls; outlives the transport
   std::size_t max_part_bytes;
   std::string node_name;
