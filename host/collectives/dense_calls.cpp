@@ -4,12 +4,12 @@
 //
 // auto: halving-doubling has the ring's bytes in 2 log2 n steps where n is a power of two;
 // elsewhere folding sends whole vectors, so from kRingBytes on the ring is chosen.
-#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "collectives/conversion.h"
 #include "collectives/reduction.h"
+#include "collectives/scheme/dense_exchange.h"
 #include "collectives/sparse/merge.h"
 #include "collectives/sparse_calls.h"
 
@@ -30,16 +30,9 @@ DenseVector dense_vector_of(const DenseView& tensor, const ReduceOptions& option
   return to_dense_vector(tensor, options.reduction);
 }
 
-bool registered(std::string_view name) {
-  const auto all = all_schemes();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Scheme* one) { return one->name() == name; });
-}
-
 std::string scheme_of(const ReduceOptions& options, std::size_t bytes, int world) {
   if (options.scheme != "auto") return options.scheme;
   const bool folds = !std::has_single_bit(static_cast<unsigned>(world));
-  if (!registered(kHalvingDoubling)) return "allgather_sparse";
   return folds && bytes >= kRingBytes ? kRing : kHalvingDoubling;
 }
 
@@ -63,15 +56,10 @@ void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
     settings.wire = wire_of(options, tensor.type);
     const std::size_t bytes = tensor.num_values * dtype_block_bytes(settings.wire);
     call.report.scheme = scheme_of(options, bytes, call.ranks.world());
-    SchemeMemory memory;
-    Reduced reduced = scheme_by_name(call.report.scheme)
-                          .allreduce(call.ranks, compact(dense, options.reduction), settings,
-                                     memory, call.group.cpu_aggregator());
-    if (auto* sparse = std::get_if<SparseVector>(&reduced)) {
-      dense = DenseVector(dense.domain(), dense.type(), options.reduction);
-      reduce_into(dense, *sparse, options.reduction);
+    if (call.report.scheme == kRing) {
+      ring(call.ranks, dense, settings);
     } else {
-      dense = std::move(std::get<DenseVector>(reduced));
+      halving_doubling(call.ranks, dense, settings);
     }
     if (options.reduction == Reduction::kMean) divide(dense, call.ranks.world());
     write_values(dense, tensor);

@@ -53,6 +53,9 @@ void round_to_wire(DenseVector& dense, UnitRange range, DType wire);
 // and reduction. Steps: 2 log2(active), and 2 more where ranks are folded.
 void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings);
 
+// All-reduce in place around a ring, in 2 (n - 1) steps: see dense_ring.cpp.
+void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings);
+
 // Adds the cost of halving_doubling() on `units` units.
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
 

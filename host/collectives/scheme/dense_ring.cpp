@@ -49,32 +49,35 @@ class DenseRing final : public Scheme {
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
     DenseVector dense = to_dense(std::exchange(own, {}), settings.reduction);
-    const int n = ranks.world();
-    const int right = (ranks.rank() + 1) % n;
-    const int left = (ranks.rank() + n - 1) % n;
-    const auto chunk = [&](int number) {
-      return even_range(dense.domain().num_units, (number % n + n) % n, n);
-    };
-    for (int step = 0; step < n - 1; ++step) {
-      const Message received =
-          ranks.send_receive(kReducePhase, right,
-                             dense_message(dense, chunk(ranks.rank() - step), settings.wire), left);
-      reduce_dense_message({ranks, kReducePhase, received}, chunk(ranks.rank() - step - 1),
-                           settings, dense);
-    }
-    round_to_wire(dense, chunk(ranks.rank() + 1), settings.wire);
-    for (int step = 0; step < n - 1; ++step) {
-      const Message received = ranks.send_receive(
-          kGatherPhase, right, dense_message(dense, chunk(ranks.rank() + 1 - step), settings.wire),
-          left);
-      store_dense_message({ranks, kGatherPhase, received}, chunk(ranks.rank() - step),
-                          settings.wire, dense);
-    }
+    ring(ranks, dense, settings);
     return dense;
   }
 };
 
 }  // namespace
+
+void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings) {
+  const int n = ranks.world();
+  const int right = (ranks.rank() + 1) % n;
+  const int left = (ranks.rank() + n - 1) % n;
+  const auto chunk = [&](int number) {
+    return even_range(dense.domain().num_units, (number % n + n) % n, n);
+  };
+  for (int step = 0; step < n - 1; ++step) {
+    const Message received = ranks.send_receive(
+        kReducePhase, right, dense_message(dense, chunk(ranks.rank() - step), settings.wire), left);
+    reduce_dense_message({ranks, kReducePhase, received}, chunk(ranks.rank() - step - 1), settings,
+                         dense);
+  }
+  round_to_wire(dense, chunk(ranks.rank() + 1), settings.wire);
+  for (int step = 0; step < n - 1; ++step) {
+    const Message received = ranks.send_receive(
+        kGatherPhase, right, dense_message(dense, chunk(ranks.rank() + 1 - step), settings.wire),
+        left);
+    store_dense_message({ranks, kGatherPhase, received}, chunk(ranks.rank() - step), settings.wire,
+                        dense);
+  }
+}
 
 const Scheme& dense_ring() {
   static const DenseRing scheme;

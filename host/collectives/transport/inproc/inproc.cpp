@@ -127,9 +127,11 @@ class World {
 };
 
 bool World::all_alive_joined() const {
-  std::size_t num_alive = 0;
-  for (bool alive : alive_) num_alive += alive ? 1 : 0;
-  return joined_.size() >= num_alive;
+  for (int rank = 0; rank < size(); ++rank) {
+    const bool alive = alive_[static_cast<std::size_t>(rank)];
+    if (alive && !std::binary_search(joined_.begin(), joined_.end(), rank)) return false;
+  }
+  return true;
 }
 
 std::pair<std::shared_ptr<World>, int> World::gather(int rank, Deadline deadline) {

@@ -89,15 +89,33 @@ TEST(ExchangeCalls, DenseTensorsAreReducedInPlace) {
   for (const int world : {1, 2, 3, 4, 5, 8}) {
     for (const std::size_t count : {0, 1, 63, 64, 1000, 10007}) {
       expect_all_done(run_groups(world, [&](Group& group) {
-        std::vector<std::uint64_t> values(count);
-        for (std::size_t at = 0; at < count; ++at) {
-          values[at] = at * static_cast<std::size_t>(group.rank() + 1);
+        for (const char* scheme : {"auto", "dense_ring", "dense_halving_doubling"}) {
+          ReduceOptions options;
+          options.scheme = scheme;
+          std::vector<std::uint64_t> values(count);
+          for (std::size_t at = 0; at < count; ++at) {
+            values[at] = at * static_cast<std::size_t>(group.rank() + 1);
+          }
+          allreduce(group, DenseView::of(values), options);
+          const auto factor = static_cast<std::size_t>(world * (world + 1) / 2);
+          for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(values[at], at * factor);
         }
-        allreduce(group, DenseView::of(values));
-        const auto factor = static_cast<std::size_t>(world * (world + 1) / 2);
-        for (std::size_t at = 0; at < count; ++at) ASSERT_EQ(values[at], at * factor);
       }));
     }
+  }
+}
+
+TEST(ExchangeCalls, DenseSchemesAreChosenBySize) {
+  for (const int world : {3, 4}) {
+    expect_all_done(run_groups(world, [&](Group& group) {
+      std::vector<float> values(1 << 16, 1.0f);
+      allreduce(group, DenseView::of(values));
+      EXPECT_EQ(values.back(), static_cast<float>(world));
+      EXPECT_EQ(last_report(group).scheme, world == 3 ? "dense_ring" : "dense_halving_doubling");
+      values.resize(100);
+      allreduce(group, DenseView::of(values));
+      EXPECT_EQ(last_report(group).scheme, "dense_halving_doubling");
+    }));
   }
 }
 

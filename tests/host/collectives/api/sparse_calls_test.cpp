@@ -263,6 +263,34 @@ TEST(SparseCalls, EverySchemeAndCodecIsReachedByName) {
   }));
 }
 
+TEST(SparseCalls, AutoAgreesOnASchemeAndExplainsIt) {
+  std::vector<std::vector<std::string>> chosen(4);
+  expect_all_done(run_groups(4, [&](Group& group) {
+    ReduceOptions options;
+    options.explain = true;
+    for (int call = 0; call < 6; ++call) {
+      // Denser and denser: the profile drifts, and with it the choice may.
+      std::vector<Tensor> tensors;
+      for (int rank = 0; rank < 4; ++rank) {
+        tensors.push_back(random_tensor(20'000, 50u << (2 * call), rank));
+      }
+      const Tensor& own = tensors[static_cast<std::size_t>(group.rank())];
+      const auto sum =
+          sparse_allreduce(group, SparseView::of(own.indices, own.values, 20'000), options);
+      EXPECT_EQ(entries_of(sum), naive_sum(tensors));
+      const Report report = last_report(group);
+      EXPECT_NE(report.explanation.find(report.scheme), std::string::npos) << report.explanation;
+      EXPECT_GT(report.scheme_seconds, 0.0);
+      EXPECT_LE(report.scheme_seconds, report.seconds);
+      chosen[static_cast<std::size_t>(group.rank())].push_back(report.scheme);
+    }
+    options.scheme = "allgather_sparse";
+    sparse_allreduce(group, SparseView{}, options);
+    EXPECT_TRUE(last_report(group).explanation.empty());
+  }));
+  for (const auto& of_rank : chosen) EXPECT_EQ(of_rank, chosen.front());
+}
+
 TEST(SparseCalls, TheReportCountsWhatTheCallMoved) {
   expect_all_done(run_groups(3, [](Group& group) {
     const Tensor own = random_tensor(1000, 50, group.rank());
