@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Pieces of sources alternate between two slots; what a call allocates stays for the next one.
 #include "cuda/aggregation_unit.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Waits poll the event, at first without a pause, then every few microseconds.
 #include "cuda/runtime.h"
 
 #include <algorithm>

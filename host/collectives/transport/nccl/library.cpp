@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// dlopen once, with the reason kept where it fails.
 #include "collectives/transport/nccl/library.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A round: choose, write the first pieces, move them, read sizes, move the rests, keep messages.
 #include "collectives/transport/nccl/rounds.h"
 
 #include <algorithm>
@@ -20,8 +22,6 @@ struct Header {
 };
 constexpr std::size_t kEagerBytes = kPieceBytes - sizeof(Header);
 
-std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
-
 // Short waits are caught at once; longer ones do not burn a core.
 class Backoff {
  public:
@@ -41,7 +41,7 @@ Rounds::Rounds(ncclComm_t comm, int world, int device_index, Deadline deadline)
       comm_(comm),
       device_index_(device_index),
       outgoing_(static_cast<std::size_t>(world)) {
-  waited_for_ = "all ranks";
+  waited_for_ = "all the ranks";
   try {
     wait_until_ready(comm_, deadline);
     check_cuda(cudaSetDevice(device_index), "choosing the device");
@@ -97,41 +97,65 @@ std::optional<Payload> Rounds::take(const Source& source) {
 void Rounds::run(Deadline deadline) {
   throw_if_broken();
   check_cuda(cudaSetDevice(device_index_), "choosing the device");
-  std::vector<Transfer> sends, receives;
+  Round round = choose();
+  write_pieces(round);
+  move(first_, round.sends, round.receives, deadline);
+  read_pieces(round);
+  if (round.rest_bytes > 0) {
+    rest_.reserve(round.rest_bytes);
+    for (const Transfer& send : round.long_sends) {
+      std::memcpy(rest_.host() + send.begin, front(send.peer).payload.bytes().data() + kEagerBytes,
+                  send.bytes);
+    }
+    move(rest_, round.long_sends, round.long_receives, deadline);
+  }
+  keep(round);
+}
+
+const Outgoing& Rounds::front(int peer) const {
+  return outgoing_[static_cast<std::size_t>(peer)].front().message;
+}
+
+// At most one message to and from every peer.
+Rounds::Round Rounds::choose() {
+  Round round;
   std::size_t at = 0;
-  waited_for_.clear();
-  const int world = static_cast<int>(outgoing_.size());
-  for (int peer = 0; peer < world; ++peer) {
-    if (outgoing_[static_cast<std::size_t>(peer)].empty()) continue;
-    sends.push_back({peer, at, kPieceBytes});
+  waited_for_ = "ranks";
+  const auto add = [&](std::vector<Transfer>& transfers, int peer) {
+    transfers.push_back({peer, at, kPieceBytes});
     at += kPieceBytes;
     waited_for_ += " " + std::to_string(peer);
+  };
+  const int world = static_cast<int>(outgoing_.size());
+  for (int peer = 0; peer < world; ++peer) {
+    if (!outgoing_[static_cast<std::size_t>(peer)].empty()) add(round.sends, peer);
   }
   for (int peer = 0; peer < world; ++peer) {
     const auto first = expected_.lower_bound({peer, 0});
-    if (first == expected_.end() || first->first != peer) continue;
-    receives.push_back({peer, at, kPieceBytes});
-    at += kPieceBytes;
-    waited_for_ += " " + std::to_string(peer);
+    if (first != expected_.end() && first->first == peer) add(round.receives, peer);
   }
   first_.reserve(at);
-  std::vector<Transfer> long_sends, long_receives;
-  at = 0;
-  for (const Transfer& send : sends) {
-    const Outgoing& message = outgoing_[static_cast<std::size_t>(send.peer)].front().message;
+  return round;
+}
+
+void Rounds::write_pieces(Round& round) {
+  for (const Transfer& send : round.sends) {
+    const Outgoing& message = front(send.peer);
     const auto bytes = message.payload.bytes();
     const Header header{kMagic, bytes.size(), message.tag, 0};
     std::memcpy(first_.host() + send.begin, &header, sizeof(header));
-    std::memcpy(first_.host() + send.begin + sizeof(header), bytes.data(),
-                std::min(bytes.size(), kEagerBytes));
-    if (bytes.size() <= kEagerBytes) continue;
-    long_sends.push_back({send.peer, at, bytes.size() - kEagerBytes});
-    at += aligned(long_sends.back().bytes);
+    if (!bytes.empty()) {
+      std::memcpy(first_.host() + send.begin + sizeof(header), bytes.data(),
+                  std::min(bytes.size(), kEagerBytes));
+    }
+    if (bytes.size() > kEagerBytes) {
+      round.add_rest(round.long_sends, send.peer, bytes.size() - kEagerBytes);
+    }
   }
-  move(first_, sends, receives, deadline);
+}
 
-  std::vector<std::pair<std::pair<int, Tag>, ByteBuffer>> messages;
-  for (const Transfer& receive : receives) {
+void Rounds::read_pieces(Round& round) {
+  for (const Transfer& receive : round.receives) {
     Header header;
     std::memcpy(&header, first_.host() + receive.begin, sizeof(header));
     if (header.magic != kMagic) {
@@ -139,32 +163,28 @@ void Rounds::run(Deadline deadline) {
            "rank " + std::to_string(receive.peer) + " sent what is no message of this transport");
     }
     ByteBuffer body(header.bytes);
-    std::memcpy(body.data(), first_.host() + receive.begin + sizeof(header),
-                std::min<std::size_t>(header.bytes, kEagerBytes));
-    messages.push_back({{receive.peer, header.tag}, std::move(body)});
-    if (header.bytes <= kEagerBytes) continue;
-    long_receives.push_back({receive.peer, at, header.bytes - kEagerBytes});
-    at += aligned(long_receives.back().bytes);
-  }
-  if (at > 0) {
-    rest_.reserve(at);
-    for (const Transfer& send : long_sends) {
-      const auto& message = outgoing_[static_cast<std::size_t>(send.peer)].front().message;
-      std::memcpy(rest_.host() + send.begin, message.payload.bytes().data() + kEagerBytes,
-                  send.bytes);
+    if (header.bytes > 0) {
+      std::memcpy(body.data(), first_.host() + receive.begin + sizeof(header),
+                  std::min<std::size_t>(header.bytes, kEagerBytes));
     }
-    move(rest_, long_sends, long_receives, deadline);
+    round.messages.emplace_back(std::pair{receive.peer, header.tag}, std::move(body));
+    if (header.bytes > kEagerBytes) {
+      round.add_rest(round.long_receives, receive.peer, header.bytes - kEagerBytes);
+    }
   }
+}
+
+void Rounds::keep(Round& round) {
   std::size_t next_long = 0;
-  for (auto& [key, body] : messages) {
+  for (auto& [key, body] : round.messages) {
     if (body.size() > kEagerBytes) {
-      const Transfer& receive = long_receives[next_long++];
+      const Transfer& receive = round.long_receives[next_long++];
       std::memcpy(body.data() + kEagerBytes, rest_.host() + receive.begin, receive.bytes);
     }
     expected_.erase(key);
     arrived_[key] = Payload(std::move(body));
   }
-  for (const Transfer& send : sends) {
+  for (const Transfer& send : round.sends) {
     auto& queue = outgoing_[static_cast<std::size_t>(send.peer)];
     --*queue.front().unsent;
     queue.pop_front();

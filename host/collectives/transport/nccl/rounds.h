@@ -60,6 +60,23 @@ class Rounds {
     std::size_t bytes;
   };
 
+  // What one round moves; the rests of long messages lie one after the other in rest_.
+  struct Round {
+    std::vector<Transfer> sends, receives, long_sends, long_receives;
+    std::vector<std::pair<std::pair<int, Tag>, ByteBuffer>> messages;  // of receives
+    std::size_t rest_bytes = 0;
+
+    void add_rest(std::vector<Transfer>& transfers, int peer, std::size_t bytes) {
+      transfers.push_back({peer, rest_bytes, bytes});
+      rest_bytes += (bytes + 15) / 16 * 16;
+    }
+  };
+
+  const Outgoing& front(int peer) const;
+  Round choose();
+  void write_pieces(Round& round);
+  void read_pieces(Round& round);
+  void keep(Round& round);
   void wait_until_ready(ncclComm_t comm, Deadline deadline);
   void move(Staging& staging, const std::vector<Transfer>& sends,
             const std::vector<Transfer>& receives, Deadline deadline);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Exchanges drive the rounds of their transport; connecting and shrinking make communicators.
 #include <unistd.h>
 
 #include <algorithm>
