@@ -11,6 +11,7 @@
 // and a frame and a codec's header per message.
 // Balance: Push and Pull imbalance at most 1 + Theta(sqrt(n ln n / nnz)) with high probability for
 // any support chosen without the seed; owners own the same number of units exactly (partition.h).
+// The constant is about 2 for the worst of n ranks and n owners: 1.1 from 400 n ln n entries on.
 // Numerics: an owner adds in rank order; its sum is rounded to the wire type.
 // Source: Wang et al., ZEN, OSDI 2025, sections 3 and 4.
 #include "collectives/scheme/owner_exchange.h"

@@ -59,9 +59,17 @@ bool one_node(const Problem& problem) { return problem.ranks_per_node >= problem
 double sparse_message_bytes(const Problem& problem, double units, double entries, double blocks) {
   const Domain domain{static_cast<std::uint64_t>(std::ceil(units)), problem.domain.width};
   const EncodingStatistics statistics{domain, std::min(entries, units), blocks};
-  Codec codec = usable_codec(problem.codec, domain);
-  if (codec == Codec::kAuto) codec = choose_codec(statistics, problem.wire);
-  return kFrameBytes + encoded_bytes(codec, statistics, problem.wire);
+  const auto bytes = [&](Codec codec) {
+    return encoded_bytes(codec, statistics, problem.wire) *
+           (codec == Codec::kDelta ? problem.delta_ratio : 1);
+  };
+  const Codec wanted = usable_codec(problem.codec, domain);
+  if (wanted != Codec::kAuto) return kFrameBytes + bytes(wanted);
+  double least = bytes(Codec::kCoo32);
+  for (const Codec codec : all_codecs()) {
+    if (codec_supports(codec, domain)) least = std::min(least, bytes(codec));
+  }
+  return kFrameBytes + least;
 }
 
 double dense_message_bytes(const Problem& problem, double units) {

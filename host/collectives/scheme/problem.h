@@ -39,6 +39,7 @@ struct Problem {
   double even_block_push_imbalance = 1;
   double even_block_pull_imbalance = 1;
   double entry_imbalance = 1;  // entries of the rank that has most over the mean
+  double delta_ratio = 1;      // measured_delta_ratio(), mean over ranks; 1: a uniform support
 
   double value_bytes() const;  // of one unit on the wire
   double dense_bytes() const;  // of the whole tensor on the wire
@@ -62,11 +63,13 @@ struct ComputeModel {
   double dense_s_per_value = 0.5e-9;
 };
 
+// Phases follow each other, so of messages and bytes the busiest rank of each phase counts, which
+// need not be the same one throughout: an upper bound on any rank's.
 struct Cost {
   double steps = 0;           // network latencies in sequence
-  double messages = 0;        // sent by the busiest rank
-  double bytes_sent = 0;      // by the busiest rank, frames included
-  double bytes_received = 0;  // by the busiest rank
+  double messages = 0;        // sent by the busiest ranks
+  double bytes_sent = 0;      // by the busiest ranks, frames included
+  double bytes_received = 0;  // by the busiest ranks
   double total_bytes = 0;     // sent by all ranks
   double compute_s = 0;
   double seconds = 0;
@@ -74,5 +77,9 @@ struct Cost {
 
 // Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), blocks likewise; no skew.
 void fill_independent(Problem& problem, double density);
+
+// Bytes of `own` in codec delta over what encoded_bytes() expects of a uniform support: below 1
+// where entries cluster. 1 without entries. Cost: an encoding.
+double measured_delta_ratio(const SparseVector& own);
 
 }  // namespace tandem::collectives
