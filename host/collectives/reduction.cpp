@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Selectors see headers whether or not a call succeeds; they learn from the times of those that do.
 #include "collectives/reduction.h"
 
 #include <xxhash.h>
@@ -79,17 +81,14 @@ const Scheme& named_scheme(const Contribution& contribution, const Agreement& ag
   return scheme;
 }
 
-// Runs the scheme; the report gets the device's time, the selector this rank's.
+// Runs the scheme; the report gets its times.
 Reduced run(Call& call, const Scheme& scheme, SparseVector own, const SchemeSettings& settings,
             Bucket& bucket, Aggregator& aggregator) {
   const double modelled_before = aggregator.statistics().modelled_seconds;
-  const TrafficSnapshot before = call.group.transport().traffic();
   const auto start = Deadline::Clock::now();
   Reduced reduced =
       scheme.allreduce(call.ranks, std::move(own), settings, bucket.memory, aggregator);
   const std::chrono::duration<double> seconds = Deadline::Clock::now() - start;
-  const TrafficSnapshot moved = call.group.transport().traffic() - before;
-  bucket.selector.record(seconds.count(), moved.bytes_sent(), moved.bytes_received());
   call.report.scheme_seconds = seconds.count();
   call.report.aggregation_modelled_seconds =
       aggregator.statistics().modelled_seconds - modelled_before;
@@ -186,7 +185,12 @@ Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreeme
   settings.seed = options.seed;
   settings.node_of_rank = node_of_rank(agreement, options);
   Aggregator& aggregator = options.aggregator ? *options.aggregator : call.group.cpu_aggregator();
+  const TrafficSnapshot before = call.group.transport().traffic();
   Reduced reduced = run(call, scheme, std::move(contribution.own), settings, bucket, aggregator);
+  if (automatic) {
+    const TrafficSnapshot moved = call.group.transport().traffic() - before;
+    bucket.selector.record(call.report.scheme_seconds, moved.bytes_sent(), moved.bytes_received());
+  }
   if (automatic && options.explain) call.report.explanation = bucket.selector.explanation();
   if (options.reduction == Reduction::kMean) {
     std::visit([&](auto& sum) { divide(sum, call.ranks.world()); }, reduced);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernel benchmarks share: supports with geometric gaps, a plain read as the yardstick,
-// and samples that take turns with it, so that both see the same machine.
+// and samples that take turns with it, so that both see the same machine. Everything here runs on
+// one thread and is timed by that thread's CPU clock: what other processes take does not count.
 #pragma once
+
+#include <time.h>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,10 +41,21 @@ inline collectives::SparseVector random_support(std::uint64_t num_units, double 
   return vector;
 }
 
+inline double thread_seconds(const std::function<void()>& work) {
+  const auto now = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  };
+  const double start = now();
+  work();
+  return now() - start;
+}
+
 // Seconds of one pass over `bytes` (its multiple of 1 KiB) by one core.
 inline double plain_read_s(std::span<const std::byte> bytes) {
   static std::uint64_t sink = 0;
-  return seconds([&] {
+  return thread_seconds([&] {
     sink ^= device::cpu::read_stream(device::cpu::ReadPattern::kPrefetch, bytes.data(),
                                      bytes.size() / 1024 * 1024);
   });
@@ -53,7 +68,7 @@ inline void measure_against_read(const std::string& name, std::span<const std::b
   for (int warm = 0; warm < 3; ++warm) work();
   for (int sample = 0; sample < kSamples; ++sample) {
     const double read = plain_read_s(input);
-    const double time = seconds(work);
+    const double time = thread_seconds(work);
     rates.push_back(num_items / time * 1e-6);
     fractions.push_back(read / time);
     bandwidths.push_back(static_cast<double>(input.size()) / read * 1e-9);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ring shifts among all ranks at once, a lone pair for comparison, and loops over our own kernels.
+// Exchanges of all pairs at once, of a lone pair for comparison, and loops over our own kernels.
 #include "collectives/selection/link_probe.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace tandem::collectives {
 namespace {
 
 constexpr const char* kPhase = "link probe";
-constexpr int kLatencyRounds = 8;
-constexpr int kBandwidthRounds = 3;
+constexpr int kLatencySamples = 8;
+constexpr int kBandwidthSamples = 3;
 constexpr int kBurst = 16;
 constexpr std::size_t kSmallBytes = 64 << 10;
 constexpr std::size_t kLargeBytes = 1 << 20;
@@ -30,44 +30,48 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Whom a rank sends to and receives from; -1: it takes no part.
-struct Neighbours {
-  int to = -1;
-  int from = -1;
-};
+// A rank exchanges with one partner at a time. Whichever of the two is ahead waits longer in one
+// round and less in the next, so two rounds take exactly twice what the links take.
+// kNobody: it takes no part.
+constexpr int kNobody = -1;
 
-double shift(Communicator& ranks, Neighbours peers, std::size_t bytes, int rounds,
-             const SecondsClock& now) {
-  if (peers.to < 0) return 0;
-  std::vector<double> seconds;
-  for (int round = 0; round < rounds; ++round) {
+double exchange(Communicator& ranks, int partner, std::size_t bytes, int num_samples,
+                const SecondsClock& now) {
+  if (partner == kNobody) return 0;
+  const auto round = [&] {
     ByteBuffer message = new_message(bytes);
     message.resize(message.size() + bytes);
-    std::memset(message.data(), round, message.size());
+    std::memset(message.data(), 1, message.size());
+    ranks.send_receive(kPhase, partner, std::move(message), partner);
+  };
+  round();  // connections, first touch of memory
+  std::vector<double> seconds;
+  for (int sample = 0; sample < num_samples; ++sample) {
     const double start = now();
-    ranks.send_receive(kPhase, peers.to, std::move(message), peers.from);
-    seconds.push_back(now() - start);
+    round();
+    round();
+    seconds.push_back((now() - start) / 2);
   }
   return median(std::move(seconds));
 }
 
 // Seconds that one more message costs the rank that sends it.
-double measure_message(Communicator& ranks, Neighbours peers, const SecondsClock& now) {
-  if (peers.to < 0) return 0;
+double measure_message(Communicator& ranks, int partner, const SecondsClock& now) {
+  if (partner == kNobody) return 0;
+  const double single = exchange(ranks, partner, 0, kLatencySamples, now);
   std::vector<double> seconds;
-  for (int round = 0; round < kLatencyRounds; ++round) {
+  for (int round = 0; round < kLatencySamples; ++round) {
     std::vector<Outgoing> sends;
     for (int message = 0; message < kBurst; ++message) {
-      sends.push_back({peers.to, ranks.seal(kPhase, new_message(), peers.to)});
+      sends.push_back({partner, ranks.seal(kPhase, new_message(), partner)});
     }
     const double start = now();
-    Step step = ranks.start(kPhase, std::move(sends), std::vector<int>(kBurst, peers.from));
+    Step step = ranks.start(kPhase, std::move(sends), std::vector<int>(kBurst, partner));
     while (step.next()) {
     }
     step.finish();
     seconds.push_back(now() - start);
   }
-  const double single = shift(ranks, peers, 0, kLatencyRounds, now);
   return std::max(0.0, median(std::move(seconds)) - single) / (kBurst - 1);
 }
 
@@ -97,52 +101,66 @@ double agree(const std::vector<std::vector<double>>& all, std::size_t which, dou
   return values.empty() ? otherwise : median(std::move(values));
 }
 
-struct Rings {
-  Neighbours between, within;
+struct Partners {
+  int between = kNobody;
+  int within = kNobody;
+  int of_rank_0 = kNobody;  // between nodes where there are several, else within
+  bool one_node = false;
 };
 
-// Ranks in order of their nodes; shifting by the largest node's size leaves every node.
-Rings make_rings(int rank, int world, std::span<const std::uint64_t> nodes) {
+// The neighbour of `at` when the list is cut into blocks of `block` and neighbouring blocks pair.
+int paired(const std::vector<int>& list, std::size_t at, std::size_t block) {
+  const std::size_t place = (at / block ^ 1) * block + at % block;
+  return place < list.size() ? list[place] : kNobody;
+}
+
+std::size_t place_of(const std::vector<int>& list, int rank) {
+  return static_cast<std::size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+}
+
+// Ranks in order of their nodes, in blocks of the largest node's size: partners of neighbouring
+// blocks are on different nodes.
+Partners find_partners(int rank, int world, std::span<const std::uint64_t> nodes) {
   std::map<std::uint64_t, std::vector<int>> members;
-  for (int other = 0; other < world; ++other) {
+  const auto node_of = [&](int other) {
     const auto at = static_cast<std::size_t>(other);
-    members[nodes.empty() ? at : nodes[at]].push_back(other);
-  }
+    return nodes.empty() ? at : nodes[at];
+  };
+  for (int other = 0; other < world; ++other) members[node_of(other)].push_back(other);
   std::vector<int> order;
   std::size_t most = 1;
   for (const auto& [node, of_node] : members) {
     order.insert(order.end(), of_node.begin(), of_node.end());
     most = std::max(most, of_node.size());
   }
-  const auto neighbours = [rank](const std::vector<int>& ring, std::size_t distance) {
-    const auto at =
-        static_cast<std::size_t>(std::find(ring.begin(), ring.end(), rank) - ring.begin());
-    return Neighbours{ring[(at + distance) % ring.size()],
-                      ring[(at + ring.size() - distance) % ring.size()]};
+  const auto within = [&](int own) {
+    const auto& list = members[node_of(own)];
+    return paired(list, place_of(list, own), 1);
   };
-  Rings rings;
-  if (members.size() > 1) rings.between = neighbours(order, most);
-  const auto& own = members[nodes.empty() ? static_cast<std::size_t>(rank)
-                                          : nodes[static_cast<std::size_t>(rank)]];
-  if (own.size() > 1) rings.within = neighbours(own, 1);
-  return rings;
+  const auto between = [&](int own) { return paired(order, place_of(order, own), most); };
+  Partners partners;
+  partners.one_node = members.size() == 1;
+  partners.within = within(rank);
+  if (!partners.one_node) partners.between = between(rank);
+  partners.of_rank_0 = partners.one_node ? within(0) : between(0);
+  return partners;
 }
 
-// Latency and seconds per byte of a ring; zeros where this rank is in none.
-std::vector<double> measure(Communicator& ranks, Neighbours peers, const SecondsClock& now) {
-  shift(ranks, peers, kSmallBytes, 1, now);  // connections, first touch of memory
-  const double empty = shift(ranks, peers, 0, kLatencyRounds, now);
-  const double small = shift(ranks, peers, kSmallBytes, kBandwidthRounds, now);
-  const double large = shift(ranks, peers, kLargeBytes, kBandwidthRounds, now);
-  const double per_byte = std::max((large - small) / (kLargeBytes - kSmallBytes), 0.0);
-  return {empty, peers.to < 0 ? 0 : std::max(per_byte, 1e-13)};
+// Latency and seconds per byte; zeros where this rank has no partner.
+std::vector<double> measure(Communicator& ranks, int partner, const SecondsClock& now) {
+  const double empty = exchange(ranks, partner, 0, kLatencySamples, now);
+  const double small = exchange(ranks, partner, kSmallBytes, kBandwidthSamples, now);
+  const double large = exchange(ranks, partner, kLargeBytes, kBandwidthSamples, now);
+  const double per_byte = std::max((large - small) / (kLargeBytes - kSmallBytes), 1e-13);
+  return {empty, partner == kNobody ? 0 : per_byte};
 }
 
-// Seconds of a large message between ranks 0 and 1 while the others are silent.
-double measure_lone_pair(Communicator& ranks, const SecondsClock& now) {
-  Neighbours pair;
-  if (ranks.rank() < 2) pair = {1 - ranks.rank(), 1 - ranks.rank()};
-  return shift(ranks, pair, kLargeBytes, kBandwidthRounds, now);
+// Seconds of a large message between rank 0 and its partner while the others are silent.
+double measure_lone_pair(Communicator& ranks, const Partners& partners, const SecondsClock& now) {
+  int partner = kNobody;
+  if (ranks.rank() == 0) partner = partners.of_rank_0;
+  if (ranks.rank() == partners.of_rank_0) partner = 0;
+  return exchange(ranks, partner, kLargeBytes, kBandwidthSamples, now);
 }
 
 template <typename Body>
@@ -190,12 +208,13 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
                       const SecondsClock& now) {
   LinkModel link;
   if (ranks.world() < 2) return link;
-  const Rings rings = make_rings(ranks.rank(), ranks.world(), nodes);
-  const auto between = measure(ranks, rings.between, now);
-  const auto within = measure(ranks, rings.within, now);
-  const double lone = measure_lone_pair(ranks, now);
-  const Neighbours any = rings.between.to < 0 ? rings.within : rings.between;
-  const double message = measure_message(ranks, any, now);
+  const Partners partners = find_partners(ranks.rank(), ranks.world(), nodes);
+  const auto between = measure(ranks, partners.between, now);
+  const auto within = measure(ranks, partners.within, now);
+  const double message =
+      measure_message(ranks, partners.one_node ? partners.within : partners.between, now);
+  gather(ranks, {});  // the others have ended before the pair begins
+  const double lone = measure_lone_pair(ranks, partners, now);
   const auto all = gather(ranks, {between[0], between[1], within[0], within[1], lone, message});
   link.latency_s = agree(all, 0, agree(all, 2, link.latency_s));
   const double per_byte = agree(all, 1, agree(all, 3, 1 / link.bandwidth_bytes_per_s));
@@ -204,11 +223,12 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
   const double node_per_byte = agree(all, 3, per_byte);
   link.node_bandwidth_bytes_per_s = 1 / node_per_byte;
   link.message_s = agree(all, 5, 0);
-  // Two ranks in a pair against all of them: shared where the time grows with the ranks.
+  // A pair alone against all at once, on one machine: shared where the time grows with the ranks.
   const double alone = agree(all, 4, 0);
   const double together = link.latency_s + kLargeBytes * per_byte;
   const double growth = alone > 0 ? together / alone : 1;
-  link.bandwidth_is_shared = ranks.world() >= 4 && growth > ranks.world() / 4.0;
+  link.bandwidth_is_shared =
+      partners.one_node && ranks.world() >= 4 && growth > ranks.world() / 4.0;
   if (link.bandwidth_is_shared) {
     link.bandwidth_bytes_per_s *= ranks.world();
     link.node_bandwidth_bytes_per_s *= ranks.world();

@@ -3,11 +3,12 @@
 // Link probe: measures latency and bandwidth between the ranks of a group, and the speed of their
 // processors, by collective steps; the same numbers come out on every rank.
 //
-// All ranks shift messages around a ring at the same time (empty ones for latency, two sizes for
+// Partners exchange messages, all pairs at the same time (empty ones for latency, two sizes for
 // bandwidth, bursts for the time per message), within nodes and between them; every rank's medians
-// are gathered and their median taken. Bandwidth counts as shared where all ranks together move
-// hardly more than one pair alone. Collective; about 60 steps and 6 MB per rank. `now` gives
-// seconds; a simulated network passes its own clock. Threads: the call's. Errors: TransportError.
+// are gathered and their median taken. On one machine bandwidth counts as shared where all pairs
+// together move hardly more than one alone. Collective; about 100 steps and 16 MB per rank. `now`
+// gives seconds; a simulated network passes its own clock. Threads: the call's. Errors:
+// TransportError.
 #pragma once
 
 #include <functional>

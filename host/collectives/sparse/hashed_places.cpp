@@ -58,9 +58,13 @@ std::size_t find(const float* values, std::size_t count, std::uint32_t first,
   const hn::RebindToFloat<decltype(tag)> float_tag;
   const std::size_t lanes = hn::Lanes(tag);
   const auto zero = hn::Zero(tag);
-  constexpr std::size_t kRun = 64;
+  const auto lane_numbers = hn::Iota(tag, 0);  // here once: compilers build it lane by lane
+  constexpr std::size_t kRun = 64, kAhead = 1024;
   std::size_t end = 0, at = 0;
   for (; at + kRun <= count; at += kRun) {
+    for (std::size_t line = 0; line < kRun; line += 16) {
+      __builtin_prefetch(values + at + line + kAhead, 0, 2);  // may lie behind the end: no access
+    }
     auto any = zero;
     for (std::size_t i = 0; i < kRun; i += lanes) {
       any = hn::Or(any, hn::BitCast(tag, hn::LoadU(float_tag, values + at + i)));
@@ -69,7 +73,8 @@ std::size_t find(const float* values, std::size_t count, std::uint32_t first,
     for (std::size_t i = 0; i < kRun; i += lanes) {
       const auto bits = hn::BitCast(tag, hn::LoadU(float_tag, values + at + i));
       const auto some = hn::Ne(hn::ShiftLeft<1>(bits), zero);
-      const auto here = hn::Iota(tag, first + static_cast<std::uint32_t>(at + i));
+      const auto here =
+          hn::Add(lane_numbers, hn::Set(tag, first + static_cast<std::uint32_t>(at + i)));
       hn::StoreU(hn::Compress(here, some), tag, units + end);
       hn::StoreU(hn::Compress(hn::BitCast(float_tag, bits), hn::RebindMask(float_tag, some)),
                  float_tag, found + end);

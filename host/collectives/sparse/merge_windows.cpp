@@ -160,7 +160,8 @@ class Windows {
       const std::uint64_t some = bits >> lane;
       const auto mask_bytes = std::bit_cast<std::array<std::uint8_t, 8>>(some);
       // Not a compressing store, which is slow on some CPUs.
-      const auto units = hn::Iota(index_tag, first + static_cast<I>(lane));
+      const auto units = hn::Add(hn::LoadU(index_tag, kLaneNumbers),
+                                 hn::Set(index_tag, first + static_cast<I>(lane)));
       const auto present = hn::LoadMaskBits(index_tag, mask_bytes.data());
       hn::StoreU(hn::Compress(units, present), index_tag, indices + count);
       hn::StoreU(hn::Compress(hn::LoadU(value_tag, sums + lane),
@@ -172,6 +173,7 @@ class Windows {
     return count;
   }
 
+  static constexpr I kLaneNumbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   static constexpr std::size_t kSparse = 20;  // units per entry from which words are looked for
   static constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
 

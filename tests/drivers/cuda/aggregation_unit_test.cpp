@@ -41,14 +41,16 @@ class CudaAggregationTest : public testing::Test {
 
 // Every position with the given chance; values of any sign, exponent and zeros of both signs.
 template <typename T>
-std::vector<SparseVector> random_sources(std::uint64_t num_positions, const std::vector<int>& one_in,
-                                         DType type, unsigned seed) {
+std::vector<SparseVector> random_sources(std::uint64_t num_positions,
+                                         const std::vector<int>& one_in, DType type,
+                                         unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<SparseVector> sources;
   for (const int chance : one_in) {
     std::vector<std::uint32_t> positions;
     for (std::uint32_t position = 0; position < num_positions; ++position) {
-      if (chance > 0 && random() % static_cast<unsigned>(chance) == 0) positions.push_back(position);
+      if (chance > 0 && random() % static_cast<unsigned>(chance) == 0)
+        positions.push_back(position);
     }
     SparseVector source({num_positions, 1}, type);
     source.resize(positions.size());
@@ -102,8 +104,8 @@ TEST_F(CudaAggregationTest, GivesTheBitsOfMergeForFloatsAndIntegers) {
 }
 
 TEST_F(CudaAggregationTest, SourcesLongerThanAPieceAndCallsOfOtherSizesFollowEachOther) {
-  expect_same_as_merge<float>(
-      *unit_, random_sources<float>(2'500'000, {1, 2}, DType::kF32, 3), Reduction::kSum);
+  expect_same_as_merge<float>(*unit_, random_sources<float>(2'500'000, {1, 2}, DType::kF32, 3),
+                              Reduction::kSum);
   expect_same_as_merge<float>(*unit_, random_sources<float>(33, {2, 2}, DType::kF32, 4),
                               Reduction::kSum);
   expect_same_as_merge<float>(*unit_, random_sources<float>(1000, {0, 0}, DType::kF32, 5),
@@ -117,9 +119,9 @@ TEST_F(CudaAggregationTest, RefusesOtherTypesAndFailsForGoodAtTheDeadline) {
   EXPECT_THAT(unit_->refusal(shape), testing::HasSubstr("f64"));
   EXPECT_THROW(unit_->aggregate(shape, {}, Deadline::never()), Error);
   const auto sources = random_sources<float>(3'000'000, {1, 1, 1}, DType::kF32, 6);
-  EXPECT_THROW(aggregate<float>(*unit_, sources, Reduction::kSum,
-                                Deadline(Deadline::Clock::time_point{})),
-               DeviceError);
+  EXPECT_THROW(
+      aggregate<float>(*unit_, sources, Reduction::kSum, Deadline(Deadline::Clock::time_point{})),
+      DeviceError);
   EXPECT_THROW(aggregate<float>(*unit_, sources, Reduction::kSum, Deadline::never()), DeviceError);
 }
 

@@ -108,6 +108,27 @@ TEST(Garbage, AMessageForAnotherRankIsRejected) {
   EXPECT_GT(num_damaged, 0);
 }
 
+TEST(Garbage, AHeaderWithALyingLengthIsRejected) {
+  // Well framed, so only the reader of headers can notice; it must not believe 4 GiB.
+  for (const std::uint32_t lie : {0xffffffffu, 30u, 0u}) {
+    auto transports = inproc::make_world(2);
+    std::thread liar([&] {
+      Communicator ranks(*transports[1], 0, Deadline::after(std::chrono::seconds(20)));
+      ByteBuffer message = new_message();
+      append_value(message, lie);
+      append_value(message, std::uint64_t{7});
+      outcome_of([&] { ranks.send_receive("header exchange", 0, std::move(message), 0); });
+    });
+    Group honest(std::move(transports[0]));
+    const RankResult result = outcome_of([&] { barrier(honest); });
+    liar.join();
+    EXPECT_EQ(result.outcome, Outcome::kTransportError);
+    EXPECT_EQ(result.kind, TransportError::Kind::kGarbage);
+    EXPECT_NE(result.text.find("rank 1 sent garbage in phase header exchange"), std::string::npos)
+        << result.text;
+  }
+}
+
 TEST(Garbage, EveryByteOfAFrameIsGuarded) {
   for (std::size_t byte = 0; byte < kFrameBytes + 8; ++byte) {
     Fault fault;

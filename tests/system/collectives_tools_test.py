@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The collectives tools as a user runs them: every transport, patterns, the matrix files, the
+# simulator, and what they say to wrong arguments.
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from daemon import BUILD, SOURCE
+
+TANDEM = BUILD / "bin" / "tandem"
+CORPUS = SOURCE.parent / "shared" / "models" / "corpus.txt"
+SMALL = ["--elements", "20000", "--samples", "3", "--warmup", "1", "--timeout", "60"]
+
+
+def run(*arguments, prefix=(), code=0, environment=None):
+    process = subprocess.run([*map(str, prefix), str(TANDEM), *map(str, arguments)], capture_output=True,
+                             text=True, timeout=300, env={**os.environ, **(environment or {})})
+    if process.returncode != code:
+        raise AssertionError(f"{arguments} ended with {process.returncode}:\n{process.stdout}{process.stderr}")
+    return process.stdout if code == 0 else process.stderr
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+class AllreduceBenchTest(unittest.TestCase):
+    def check(self, lines, world):
+        ran = [line for line in lines if "refused" not in line]
+        self.assertGreaterEqual(len(ran), 10, lines)
+        for line in ran:
+            self.assertEqual(line["world"], world)
+            self.assertGreater(line["median"], 0)
+            self.assertGreater(line["bytes"], 0, line)
+
+    def test_every_scheme_runs_on_threads(self):
+        self.check(json_lines(run("allreduce-bench", "--world", 3, "--json", *SMALL)), 3)
+
+    def test_every_scheme_runs_on_gloo_processes(self):
+        self.check(json_lines(run("allreduce-bench", "--transport", "gloo", "--world", 3, "--json", *SMALL)), 3)
+
+    def test_every_scheme_runs_under_mpirun(self):
+        lines = run("allreduce-bench", "--transport", "mpi", "--json", *SMALL,
+                    prefix=["mpirun", "--oversubscribe", "-n", 3],
+                    environment={"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self.check(json_lines(lines), 3)
+
+    def test_auto_explains_its_choice(self):
+        text = run("allreduce-bench", "--world", 4, "--schemes", "auto", "--explain", *SMALL)
+        self.assertIn("balanced_parallelism", text)
+        self.assertIn("predicted", text)
+
+    def test_types_and_wires_and_reductions(self):
+        for extra in (["--type", "u64"], ["--type", "bf16"], ["--wire", "f16"],
+                      ["--type", "f64", "--reduction", "mean"], ["--reduction", "max"]):
+            lines = json_lines(run("allreduce-bench", "--world", 2, "--json", *SMALL, *extra))
+            self.check(lines, 2)
+
+    def test_a_matrix_is_written_for_every_scheme(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "matrix"
+            run("allreduce-bench", "--world", 4, "--schemes", "dense_ring,balanced_parallelism", "--matrix", path,
+                *SMALL)
+            ring = (Path(folder) / "matrix-dense_ring.csv").read_text().splitlines()
+            self.assertEqual(ring[0], "from,to,bytes,messages")
+            cells = {tuple(map(int, line.split(",")[:2])): int(line.split(",")[2]) for line in ring[1:]}
+            self.assertEqual(len(cells), 16)
+            self.assertGreater(cells[0, 1], cells[0, 2])  # a ring sends to its neighbour; others: headers only
+            root = ElementTree.parse(Path(folder) / "matrix-balanced_parallelism.svg").getroot()
+            self.assertTrue(root.tag.endswith("svg"))
+
+    @unittest.skipUnless(CORPUS.exists(), "the corpus is not beside the source tree")
+    def test_embedding_gradients_of_a_text(self):
+        lines = json_lines(run("allreduce-bench", "--world", 4, "--pattern", "zipf", "--corpus", CORPUS, "--tokens",
+                               500, "--width", 8, "--samples", 2, "--json", "--schemes",
+                               "allgather_sparse,balanced_parallelism"))
+        self.assertEqual([line["width"] for line in lines], [8, 8])
+        self.assertLess(lines[0]["density"], lines[0]["union_density"])
+
+    def test_top_k_of_captured_gradients(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for rank in range(2):
+                values = [((i * 7919 + rank) % 1001) - 500.0 for i in range(5000)]
+                (Path(folder) / f"gradient-{rank}.f32").write_bytes(struct.pack("<5000f", *values))
+            lines = json_lines(run("allreduce-bench", "--world", 2, "--pattern", "top-k", "--gradients", folder,
+                                   "--density", 0.05, "--samples", 2, "--json", "--schemes", "balanced_parallelism"))
+            self.assertAlmostEqual(lines[0]["density"], 0.05, places=6)
+
+    def test_wrong_arguments_are_named(self):
+        for arguments, name in ((["--density", "0"], "--density"), (["--schemes", "nonsense"], "nonsense"),
+                                (["--pattern", "zipf"], "--corpus"), (["--codec", "zip"], "zip"),
+                                (["--aggregator", "abacus"], "abacus"), (["--rank", "1"], "--store")):
+            self.assertIn(name, run("allreduce-bench", "--world", 2, *SMALL, *arguments, code=2))
+
+
+class SimulateTest(unittest.TestCase):
+    def test_ratios_to_the_dense_ring_are_printed(self):
+        lines = json_lines(run("simulate-collectives", "--world", 16, "--elements", 100000, "--density", 0.01,
+                               "--bandwidth-gbps", 25, "--json"))
+        ratio = {line["scheme"]: line["ratio_to_dense"] for line in lines if "ratio_to_dense" in line}
+        self.assertGreater(ratio["balanced_parallelism"], 1)
+
+    def test_a_published_model_is_known_by_name(self):
+        text = run("simulate-collectives", "--model", "deepfm", "--world", 8, "--scale", 4096)
+        self.assertIn("balanced_parallelism", text)
+
+    def test_an_unknown_model_is_named_with_the_known_ones(self):
+        error = run("simulate-collectives", "--model", "skynet", "--world", 4, code=2)
+        self.assertIn("skynet", error)
+        self.assertIn("lstm", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
