@@ -6,7 +6,8 @@
 //   kQ8_0: f16 scale d, 32 x int8 q;          x = d * q                       34 bytes
 //   kQ4_0: f16 scale d, 16 bytes of nibbles;  x = d * (nibble - 8)            18 bytes; low nibbles
 //   are values 0..15
-// kF64 and kU64 are gradients' types (host/collectives); no model has them. kI8 is plain signed bytes (KV pages; its scales are stated by whoever uses it).
+// kF64 and kU64 are gradients' types (host/collectives); no model has them. kI8 is plain signed
+// bytes (KV pages; its scales are stated by whoever uses it).
 #pragma once
 
 #include <bit>
