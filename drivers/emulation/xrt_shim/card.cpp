@@ -120,6 +120,7 @@ std::shared_ptr<const Program> Card::program() const {
 }
 
 std::string Card::load(const xclbin::XclbinFile& file) {
+  std::lock_guard one_at_a_time(load_mutex_);
   const auto present = program();
   if (present != nullptr && present->uuid == file.uuid() && !failed()) return "";
   if (present != nullptr && contexts_.load() > 0) {

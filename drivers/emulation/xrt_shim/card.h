@@ -95,6 +95,7 @@ class Card {
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;
   std::map<uint32_t, uint64_t> register_packets_;  // by unit: packet of starts through registers
+  std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
   mutable std::mutex program_mutex_;
   std::shared_ptr<const Program> program_;
   std::atomic<int> contexts_{0};

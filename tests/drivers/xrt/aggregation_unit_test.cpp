@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "common/error.h"
 #include "drivers/xrt/card_process.h"
@@ -249,6 +250,21 @@ TEST_F(XrtAggregationUnitTest, AStoppedCardIsLostAtTheDeadline) {
   EXPECT_THROW(c.on(*unit), DeviceError);  // at once, though it would have a minute
   ASSERT_EQ(kill(cards[0], SIGKILL), 0);
   unit.reset();
+}
+
+// As ranks that are threads do: each opens the card for itself.
+TEST_F(XrtAggregationUnitTest, SeveralThreadsShareACard) {
+  std::vector<Case> cases;
+  for (int i = 0; i < 4; ++i) cases.push_back(typical(i % 2 == 0 ? DType::kF32 : DType::kU64));
+  std::vector<std::thread> threads;
+  for (const Case& c : cases) {
+    threads.emplace_back([&c] {
+      const auto device = device::xrt_backend().open(0, {});
+      const auto unit = device->make_aggregation_unit();
+      for (int call = 0; call < 5; ++call) expect_sums(c, c.on(*unit));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(XrtAggregationUnitTest, TakesTurnsWithAttentionOnACard) {
