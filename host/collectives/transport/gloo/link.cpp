@@ -69,6 +69,9 @@ void Link::handleReadWrite(int events) {
 bool Link::read() {
   const bool completed = tcp::Pair::read();
   if (completed) activity_.mark();
+  // gloo would wait, busily, for a bound buffer of that slot, and not notice the end meanwhile.
+  const bool bound = rx_.nread >= sizeof(rx_.preamble) && rx_.getOpcode() == tcp::Op::SEND_BUFFER;
+  if (!completed && bound && ex_ == nullptr) signalException("data for a bound buffer");
   return completed;
 }
 
