@@ -22,4 +22,5 @@ foreach(folder host/common host/tensor drivers/device gpu_kernels drivers/cuda h
   add_subdirectory(${folder})
 endforeach()
 add_custom_target(tandem_gpu_check DEPENDS gpu_host_functions_test gpu_kernels_test gpu_kernels_simt_test
-                  cuda_backend_test cuda_aggregation_test nccl_transport_test nccl_rounds_test bench_gpu_sparse)
+                  cuda_backend_test cuda_aggregation_test cuda_aggregation_simt_test nccl_transport_test
+                  nccl_rounds_test bench_gpu_sparse)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fibers, the scheduler, and the few runtime calls that kernels and their tests make.
+// Fibers and the scheduler.
 //
 // A fiber starts by ucontext, once in the program's life, and is switched by _setjmp and _longjmp,
 // which cost no system call.
@@ -185,34 +185,3 @@ void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) 
 }
 
 }  // namespace tandem::simt
-
-extern "C" {
-
-cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
-}
-cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  *memory = std::malloc(bytes);
-  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-cudaError_t cudaFree(void* memory) {
-  std::free(memory);
-  return cudaSuccess;
-}
-cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  std::memset(to, value, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
-  return cudaMemset(to, value, bytes);
-}
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorString(cudaError_t) { return "a runtime error"; }
-
-}  // extern "C"
