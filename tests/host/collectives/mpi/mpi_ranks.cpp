@@ -2,7 +2,7 @@
 //
 // The checks of the mpi transport, as a program that mpirun starts once per rank.
 //
-//   mpi_ranks conform | product | reference | hang | abort | killed | alone
+//   mpi_ranks CHECK, one of those named in run()
 // Exits with 0 when this rank saw what it should; otherwise says what differs on stderr. Whole
 // checks are functions that throw; `killed` ends rank 1 with SIGKILL and is for a launcher that
 // lets the others run on.
@@ -10,6 +10,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -63,6 +64,25 @@ void conform() {
   Conformance(*first).everything(largest);
 }
 
+// A message that nobody took is gone: the next one of its tag comes in its place.
+void drop() {
+  Environment environment;
+  const auto transport = make_transport(environment);
+  const int world = transport->world();
+  const int next = (transport->rank() + 1) % world;
+  const int previous = (transport->rank() + world - 1) % world;
+  const auto deadline = Deadline::after(seconds(60));
+  for (const std::size_t bytes : {std::size_t{10}, std::size_t{1} << 20}) {
+    for (const bool wanted : {false, true}) {
+      std::vector<Outgoing> sends;
+      sends.push_back({next, Payload(collectives::ByteBuffer(bytes + wanted)), 7});
+      const auto exchange = transport->start(std::move(sends), {{previous, 7}});
+      if (wanted) expect(exchange->next(deadline)->payload.size() == bytes + 1, "the dropped one");
+      exchange->finish(deadline);
+    }
+  }
+}
+
 void conform_whole() {
   Environment environment;
   const auto transport = make_transport(environment);
@@ -111,7 +131,20 @@ void expect_broken(Transport& transport, TransportError::Kind kind) {
   throw std::runtime_error("shrink() worked");
 }
 
-// The last rank sleeps beyond the others' deadline, with a large message to it under way.
+// Whom `work` blames for a deadline that passed; nullopt where another rank was quicker to abort.
+std::optional<int> late_peer(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const TransportError& error) {
+    if (error.kind() == TransportError::Kind::kAborted) return std::nullopt;
+    expect(error.kind() == TransportError::Kind::kTimeout, error.what());
+    return error.peer();
+  }
+  throw std::runtime_error("no error, but a rank sleeps");
+}
+
+// The last rank sleeps beyond the others' deadline, with a large message to it under way: rank 0
+// waits until that has left, the others wait for an answer.
 void hang() {
   Environment environment;
   const auto transport = make_transport(environment);
@@ -122,21 +155,21 @@ void hang() {
     error_of([&] { exchange->next(Deadline::after(seconds(60))); }, TransportError::Kind::kAborted);
     return;
   }
-  {
-    std::vector<Outgoing> sends;
-    sends.push_back({late, Payload(collectives::ByteBuffer(std::size_t{8} << 20)), 1});
-    const auto exchange = transport->start(std::move(sends), {{late, 1}});
-    const auto deadline = Deadline::after(milliseconds(500));
-    try {
-      exchange->next(deadline);
-      throw std::runtime_error("a message from a rank that sleeps");
-    } catch (const TransportError& error) {
-      const bool timed_out = error.kind() == TransportError::Kind::kTimeout;
-      expect(timed_out || error.kind() == TransportError::Kind::kAborted, error.what());
-      if (timed_out) expect(error.peer() == late, "another rank is blamed");
-    }
-    transport->abort("no message by the deadline");
+  std::vector<Outgoing> sends;
+  sends.push_back({late, Payload(collectives::ByteBuffer(std::size_t{8} << 20)), 1});
+  const bool only_sends = transport->rank() == 0;
+  const auto exchange = transport->start(
+      std::move(sends), only_sends ? std::vector<Source>{} : std::vector<Source>{{late, 1}});
+  const auto deadline = Deadline::after(milliseconds(500));
+  const auto blamed = late_peer([&] {
+    if (only_sends) exchange->finish(deadline);
+    exchange->next(deadline);
+  });
+  if (blamed) {
+    expect(*blamed == late, "another rank is blamed");
+    error_of([&] { transport->start({}, {}); }, TransportError::Kind::kTimeout);
   }
+  transport->abort("no message by the deadline");
 }
 
 // Rank 1 aborts from a thread of its own while everybody waits for somebody who sends nothing.
@@ -197,7 +230,7 @@ int run(const std::string& check) {
   const std::map<std::string, void (*)()> checks = {
       {"alone", alone},         {"conform", conform}, {"conform_whole", conform_whole},
       {"product", product},     {"hang", hang},       {"abort", abort_by_one},
-      {"reference", reference}, {"killed", killed},
+      {"reference", reference}, {"killed", killed},   {"drop", drop},
   };
   const auto found = checks.find(check);
   if (found == checks.end()) {
