@@ -161,40 +161,40 @@ SparseVector slice(const SparseVector& vector, std::size_t begin, std::size_t en
   return out;
 }
 
-// The caller's share when all entries, in the order of units, are dealt out evenly. `sum` has
-// global indices; codec auto, since a share is a narrow part of the domain.
+// Entries, numbered in the order of units, that `holder` has and `receiver` is to have when all are
+// dealt out evenly.
+UnitRange common_entries(const std::vector<std::uint64_t>& starts, int holder, int receiver) {
+  const auto at = static_cast<std::size_t>(holder);
+  const UnitRange wants = even_range(starts.back(), receiver, static_cast<int>(starts.size()) - 1);
+  const std::uint64_t begin = std::max(starts[at], wants.begin);
+  return {begin, std::max(begin, std::min(starts[at + 1], wants.end))};
+}
+
+// The caller's share when all entries are dealt out evenly. `sum` has global indices; codec auto,
+// since a share is a narrow part of the domain.
 SparseVector balance(Communicator& ranks, const SparseVector& sum,
                      const std::vector<std::uint64_t>& starts, const SchemeSettings& settings) {
   const int n = ranks.world();
-  const auto held = [&](int rank) {
-    return UnitRange{starts[static_cast<std::size_t>(rank)],
-                     starts[static_cast<std::size_t>(rank) + 1]};
-  };
-  const auto common = [&](int holder, int receiver) {
-    const UnitRange has = held(holder);
-    const UnitRange wants = even_range(starts.back(), receiver, n);
-    const std::uint64_t begin = std::max(has.begin, wants.begin);
-    return UnitRange{begin, std::max(begin, std::min(has.end, wants.end))};
-  };
+  const int me = ranks.rank();
   const auto part_for = [&](int receiver) {
-    const UnitRange entries = common(ranks.rank(), receiver);
-    const std::uint64_t base = held(ranks.rank()).begin;
-    return entries.size() == 0 ? SparseVector(sum.domain(), sum.type())
-                               : slice(sum, entries.begin - base, entries.end - base);
+    const UnitRange entries = common_entries(starts, me, receiver);
+    if (entries.size() == 0) return SparseVector(sum.domain(), sum.type());
+    const std::uint64_t base = starts[static_cast<std::size_t>(me)];
+    return slice(sum, entries.begin - base, entries.end - base);
   };
   std::vector<Outgoing> sends;
   std::vector<int> sources;
   for (int distance = 1; distance < n; ++distance) {
-    const int to = (ranks.rank() + distance) % n;
-    const int from = (ranks.rank() + n - distance) % n;
-    if (common(ranks.rank(), to).size() > 0) {
+    const int to = (me + distance) % n;
+    const int from = (me + n - distance) % n;
+    if (common_entries(starts, me, to).size() > 0) {
       sends.push_back({to, ranks.seal(kBalancePhase, encoded_message(part_for(to), settings), to)});
     }
-    if (common(from, ranks.rank()).size() > 0) sources.push_back(from);
+    if (common_entries(starts, from, me).size() > 0) sources.push_back(from);
   }
   std::vector<SparseVector> parts(static_cast<std::size_t>(n),
                                   SparseVector(sum.domain(), sum.type()));
-  parts[static_cast<std::size_t>(ranks.rank())] = part_for(ranks.rank());
+  parts[static_cast<std::size_t>(me)] = part_for(me);
   if (!sends.empty() || !sources.empty()) {
     Step step = ranks.start(kBalancePhase, std::move(sends), std::move(sources));
     while (auto message = step.next()) {

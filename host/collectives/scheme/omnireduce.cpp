@@ -20,318 +20,71 @@
 // Source: Fei et al., Efficient sparse collective communication and its application to accelerate
 // distributed deep learning, SIGCOMM 2021, algorithms 1 and 2.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "collectives/scheme/omnireduce_blocks.h"
+#include "collectives/scheme/omnireduce_streaming.h"
 #include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
-#include "collectives/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {
 
-constexpr std::array<const char*, 2> kContributePhases = {"blocks, first half",
-                                                          "blocks, second half"};
-constexpr std::array<const char*, 2> kResultPhases = {"sums, first half", "sums, second half"};
+// Expected course of the protocol, per aggregator.
+struct Course {
+  double streams = 1;
+  double own_blocks = 0;  // of one worker
+  double union_blocks = 0;
+  double block_bytes = 0;    // on the wire, with the next block's number
+  double stream_length = 0;  // blocks, zero or not
+  double longest_of = 1;     // streams of all aggregators
 
-class Streaming {
- public:
-  // Borrows `own`, which is rounded to the wire type.
-  Streaming(Communicator& ranks, const SparseVector& own, const SchemeSettings& settings);
-
-  SparseVector run();
-
- private:
-  using Blocks = std::vector<std::uint64_t>;  // [streams]
-
-  // As worker and as aggregator.
-  void start_contributions(int half);
-  void aggregate(int half);
-  void take_results(int half);
-
-  void contribute_to(int aggregator, int half, ByteBuffer& message);
-  std::vector<int> contributors(int half) const;
-  ByteBuffer announced(int half, const std::vector<std::optional<Message>>& messages);
-  ByteBuffer reduced_round(int half, const std::vector<std::optional<Message>>& messages);
-  void add_contribution(int half, int worker, const std::optional<Message>& message);
-  void read_result(int half, const Message& message);
-
-  // Calls body(stream) for the streams of the half.
-  template <typename Body>
-  void for_streams(int aggregator, int half, Body&& body) const {
-    for (int stream = half; stream < layout_.num_streams(aggregator); stream += 2) body(stream);
-  }
-  std::uint64_t& current(int aggregator, int stream) {
-    return current_[static_cast<std::size_t>(aggregator)][static_cast<std::size_t>(stream)];
-  }
-  bool open(int aggregator, int half) const {
-    return open_[static_cast<std::size_t>(half)][static_cast<std::size_t>(aggregator)] != 0;
-  }
-  void update_open(int aggregator, int half);
-  bool any_open() const;
-  std::uint64_t least_next(int stream) const;
-  UnitRange slot(int stream, std::uint64_t block) const {
-    const std::uint64_t begin = static_cast<std::uint64_t>(stream) * layout_.units_per_block();
-    return {begin, begin + layout_.units_of(block).size()};
+  explicit Course(const Problem& problem) {
+    const BlockLayout layout(problem.domain, problem.world);
+    const double n = problem.world;
+    const auto blocks = static_cast<double>(layout.num_blocks());
+    const double max_streams = BlockLayout::max_streams(problem.world);
+    streams = std::max(1.0, std::min(std::ceil(blocks / n), max_streams));
+    own_blocks = union_of(problem.union_blocks, 1) / n;
+    union_blocks = union_of(problem.union_blocks, n) / n;
+    block_bytes = sizeof(std::uint64_t) + (blocks > 0 ? problem.dense_bytes() / blocks : 0);
+    stream_length = std::ceil(blocks / n / streams);
+    longest_of = n * streams;
   }
 
-  Communicator& ranks_;
-  const SchemeSettings& settings_;
-  int me_;
-  BlockLayout layout_;
-  OwnBlocks own_;
-  ReducedBlocks reduced_;
-  DenseVector scratch_;                           // one block
-  DenseVector sums_;                              // a block per stream of the own aggregator
-  std::vector<Blocks> current_;                   // [aggregators, streams] block in flight
-  std::vector<Blocks> next_;                      // [workers, streams] of the own aggregator
-  std::array<std::vector<char>, 2> open_;         // [aggregators] whether the half has blocks left
-  std::array<bool, 2> started_ = {false, false};  // the announcements are over
-  std::array<std::optional<Step>, 2> steps_;
+  double halves() const { return std::min(2.0, streams); }
+
+  // The mean length of a stream in the union and, since the longest counts, what a random support
+  // adds to it; at most the stream's length.
+  double rounds(double imbalance) const {
+    const double mean = union_blocks * imbalance / streams;
+    return std::min(stream_length, mean + std::sqrt(2 * mean * std::log(longest_of)));
+  }
+
+  // Probability that a worker has any of a half's blocks in flight.
+  double taking_part() const {
+    if (union_blocks <= 0) return 0;
+    return 1 - std::pow(1 - std::min(1.0, own_blocks / union_blocks), streams / halves());
+  }
 };
 
-Streaming::Streaming(Communicator& ranks, const SparseVector& own, const SchemeSettings& settings)
-    : ranks_(ranks),
-      settings_(settings),
-      me_(ranks.rank()),
-      layout_(own.domain(), ranks.world()),
-      own_(own, layout_),
-      reduced_(layout_, own.type(), settings.reduction),
-      scratch_({layout_.units_per_block(), own.domain().width}, own.type(), settings.reduction) {
-  const auto streams = static_cast<std::uint64_t>(layout_.num_streams(me_));
-  sums_ = DenseVector({streams * layout_.units_per_block(), own.domain().width}, own.type(),
-                      settings.reduction);
-  for (int rank = 0; rank < ranks.world(); ++rank) {
-    current_.emplace_back(static_cast<std::size_t>(layout_.num_streams(rank)), kNoBlock);
-    next_.emplace_back(streams, kNoBlock);
-    for (const int half : {0, 1}) {
-      open_[static_cast<std::size_t>(half)].push_back(layout_.num_streams(rank) > half);
-    }
-  }
-}
-
-void Streaming::update_open(int aggregator, int half) {
-  bool left = false;
-  for_streams(aggregator, half,
-              [&](int stream) { left = left || current(aggregator, stream) != kNoBlock; });
-  open_[static_cast<std::size_t>(half)][static_cast<std::size_t>(aggregator)] = left;
-}
-
-bool Streaming::any_open() const {
-  const auto is_open = [](char open) { return open != 0; };
-  return std::ranges::any_of(open_[0], is_open) || std::ranges::any_of(open_[1], is_open);
-}
-
-std::uint64_t Streaming::least_next(int stream) const {
-  std::uint64_t least = kNoBlock;
-  for (const Blocks& worker : next_) {
-    least = std::min(least, worker[static_cast<std::size_t>(stream)]);
-  }
-  return least;
-}
-
-// Appends what the caller has for the aggregator in this round, if anything.
-void Streaming::contribute_to(int aggregator, int half, ByteBuffer& message) {
-  const bool announcing = !started_[static_cast<std::size_t>(half)];
-  for_streams(aggregator, half, [&](int stream) {
-    const std::uint64_t block = own_.next(aggregator, stream);
-    if (announcing) {
-      append_value(message, block);
-    } else if (block != kNoBlock && block == current(aggregator, stream)) {
-      own_.take(aggregator, stream, settings_.reduction, scratch_);
-      append_value(message, own_.next(aggregator, stream));
-      append_dense(scratch_, {0, layout_.units_of(block).size()}, settings_.wire, message);
-    }
-  });
-}
-
-// The workers that own a block in flight of the own aggregator, by what they have announced.
-std::vector<int> Streaming::contributors(int half) const {
-  std::vector<int> workers;
-  if (!open(me_, half)) return workers;
-  for (int distance = 1; distance < ranks_.world(); ++distance) {
-    const int worker = (me_ + ranks_.world() - distance) % ranks_.world();
-    const Blocks& next = next_[static_cast<std::size_t>(worker)];
-    const Blocks& current = current_[static_cast<std::size_t>(me_)];
-    bool contributes = !started_[static_cast<std::size_t>(half)];
-    for_streams(me_, half, [&](int stream) {
-      const auto at = static_cast<std::size_t>(stream);
-      contributes = contributes || (current[at] != kNoBlock && next[at] == current[at]);
-    });
-    if (contributes) workers.push_back(worker);
-  }
-  return workers;
-}
-
-void Streaming::start_contributions(int half) {
-  const char* phase = kContributePhases[static_cast<std::size_t>(half)];
-  std::vector<Outgoing> sends;
-  for (int distance = 1; distance < ranks_.world(); ++distance) {
-    const int aggregator = (me_ + distance) % ranks_.world();
-    if (!open(aggregator, half)) continue;
-    ByteBuffer message = new_message();
-    contribute_to(aggregator, half, message);
-    if (message.size() == kFrameBytes) continue;
-    sends.push_back({aggregator, ranks_.seal(phase, std::move(message), aggregator)});
-  }
-  std::vector<int> sources = contributors(half);
-  auto& step = steps_[static_cast<std::size_t>(half)];
-  step.reset();
-  if (!sends.empty() || !sources.empty()) {
-    step.emplace(ranks_.start(phase, std::move(sends), std::move(sources)));
-  }
-}
-
-void Streaming::aggregate(int half) {
-  auto& step = steps_[static_cast<std::size_t>(half)];
-  std::vector<std::optional<Message>> messages(static_cast<std::size_t>(ranks_.world()));
-  if (step) {
-    while (auto message = step->next()) {
-      const auto source = static_cast<std::size_t>(message->source());
-      messages[source] = std::move(message);
-    }
-    step->finish();
-    step.reset();
-  }
-  const char* phase = kResultPhases[static_cast<std::size_t>(half)];
-  std::vector<Outgoing> sends;
-  std::vector<int> sources;
-  if (open(me_, half)) {
-    ByteBuffer message = started_[static_cast<std::size_t>(half)] ? reduced_round(half, messages)
-                                                                  : announced(half, messages);
-    update_open(me_, half);
-    const Payload payload = ranks_.seal(phase, std::move(message));
-    for (int distance = 1; distance < ranks_.world(); ++distance) {
-      sends.push_back({(me_ + distance) % ranks_.world(), payload});
-    }
-  }
-  for (int distance = 1; distance < ranks_.world(); ++distance) {
-    const int aggregator = (me_ + ranks_.world() - distance) % ranks_.world();
-    if (open(aggregator, half)) sources.push_back(aggregator);
-  }
-  if (!sends.empty() || !sources.empty()) {
-    step.emplace(ranks_.start(phase, std::move(sends), std::move(sources)));
-  }
-}
-
-// The first round at the aggregator: where every stream begins.
-ByteBuffer Streaming::announced(int half, const std::vector<std::optional<Message>>& messages) {
-  for (int worker = 0; worker < ranks_.world(); ++worker) {
-    Blocks& next = next_[static_cast<std::size_t>(worker)];
-    if (worker == me_) {
-      for_streams(me_, half, [&](int stream) {
-        next[static_cast<std::size_t>(stream)] = own_.next(me_, stream);
-      });
-      continue;
-    }
-    MessageReader reader(ranks_, kContributePhases[static_cast<std::size_t>(half)],
-                         *messages[static_cast<std::size_t>(worker)]);
-    for_streams(me_, half, [&](int stream) {
-      const auto block = reader.value<std::uint64_t>();
-      if (!layout_.follows(me_, stream, kNoBlock, block))
-        reader.reject("a block of another stream");
-      next[static_cast<std::size_t>(stream)] = block;
-    });
-    reader.expect_end();
-  }
-  ByteBuffer result = new_message();
-  for_streams(me_, half, [&](int stream) {
-    current(me_, stream) = least_next(stream);
-    append_value(result, current(me_, stream));
-  });
-  return result;
-}
-
-void Streaming::add_contribution(int half, int worker, const std::optional<Message>& message) {
-  Blocks& next = next_[static_cast<std::size_t>(worker)];
-  std::optional<MessageReader> reader;
-  if (message) {
-    reader.emplace(ranks_, kContributePhases[static_cast<std::size_t>(half)], *message);
-  }
-  for_streams(me_, half, [&](int stream) {
-    const std::uint64_t block = current(me_, stream);
-    std::uint64_t& following = next[static_cast<std::size_t>(stream)];
-    if (block == kNoBlock || following != block) return;
-    const UnitRange place = slot(stream, block);
-    if (worker == me_) {
-      own_.take(me_, stream, settings_.reduction, scratch_);
-      following = own_.next(me_, stream);
-      reduce_units(sums_, place, scratch_, settings_.reduction);
-      return;
-    }
-    following = reader->value<std::uint64_t>();
-    if (!layout_.follows(me_, stream, block, following)) {
-      reader->reject("a block of another stream, or an earlier one");
-    }
-    reduce_dense(*reader, place, settings_, sums_);
-  });
-  if (reader) reader->expect_end();
-}
-
-// A later round at the aggregator: the sums of the blocks in flight, and which come next.
-ByteBuffer Streaming::reduced_round(int half, const std::vector<std::optional<Message>>& messages) {
-  for_streams(me_, half, [&](int stream) {
-    const std::uint64_t block = current(me_, stream);
-    if (block != kNoBlock) clear_units(sums_, slot(stream, block), settings_.reduction);
-  });
-  for (int worker = 0; worker < ranks_.world(); ++worker) {
-    add_contribution(half, worker, messages[static_cast<std::size_t>(worker)]);
-  }
-  ByteBuffer result = new_message();
-  for_streams(me_, half, [&](int stream) {
-    const std::uint64_t block = current(me_, stream);
-    if (block == kNoBlock) return;
-    const UnitRange place = slot(stream, block);
-    current(me_, stream) = least_next(stream);
-    append_value(result, current(me_, stream));
-    append_dense(sums_, place, settings_.wire, result);
-    round_to_wire(sums_, place, settings_.wire);
-    reduced_.add(block, sums_, place.begin);
-  });
-  return result;
-}
-
-void Streaming::read_result(int half, const Message& message) {
-  MessageReader reader(ranks_, kResultPhases[static_cast<std::size_t>(half)], message);
-  const int aggregator = message.source();
-  for_streams(aggregator, half, [&](int stream) {
-    std::uint64_t& block = current(aggregator, stream);
-    if (started_[static_cast<std::size_t>(half)] && block == kNoBlock) return;
-    const auto following = reader.value<std::uint64_t>();
-    if (!layout_.follows(aggregator, stream, block, following) ||
-        following > own_.next(aggregator, stream)) {
-      reader.reject("a block of another stream, or beyond the next one");
-    }
-    if (block != kNoBlock) {
-      store_dense(reader, {0, layout_.units_of(block).size()}, settings_.wire, scratch_);
-      reduced_.add(block, scratch_, 0);
-    }
-    block = following;
-  });
-  reader.expect_end();
-  update_open(aggregator, half);
-}
-
-void Streaming::take_results(int half) {
-  auto& step = steps_[static_cast<std::size_t>(half)];
-  if (step) {
-    while (const auto message = step->next()) read_result(half, *message);
-    step->finish();
-    step.reset();
-  }
-  started_[static_cast<std::size_t>(half)] = true;
-}
-
-SparseVector Streaming::run() {
-  while (any_open()) {
-    for (const int half : {0, 1}) start_contributions(half);
-    for (const int half : {0, 1}) aggregate(half);
-    for (const int half : {0, 1}) take_results(half);
-  }
-  return reduced_.result();
+// One direction: `frames` messages with `blocks` blocks between two ranks.
+PhaseCost direction_cost(const Problem& problem, const Course& course, double frames, double blocks,
+                         double imbalance) {
+  const double peers = problem.world - 1;
+  const auto bytes = [&](double num_blocks) {
+    return frames * kFrameBytes + course.streams * sizeof(std::uint64_t) +
+           num_blocks * course.block_bytes;
+  };
+  PhaseCost phase;
+  phase.steps = 1 + course.rounds(std::max(problem.even_block_push_imbalance,
+                                           problem.even_block_pull_imbalance));
+  phase.messages = peers * frames;
+  phase.sent = phase.received = peers * bytes(blocks * imbalance);
+  phase.total = problem.world * peers * bytes(blocks);
+  phase.total_messages = problem.world * phase.messages;
+  phase.inside = peers_inside(problem);
+  return phase;
 }
 
 class OmniReduce final : public Scheme {
@@ -343,71 +96,31 @@ class OmniReduce final : public Scheme {
   std::string refusal(const Problem&) const override { return {}; }
 
   Cost cost(const Problem& problem, const LinkModel& link,
-            const ComputeModel& compute) const override;
+            const ComputeModel& compute) const override {
+    const Course course(problem);
+    CostSum sum(problem, link);
+    if (problem.world > 1 && course.stream_length > 0) {
+      const double pushes = course.halves() * (1 + course.rounds(1) * course.taking_part());
+      const double pulls = course.halves() * (1 + course.rounds(1));
+      sum.add(direction_cost(problem, course, pushes, course.own_blocks,
+                             problem.even_block_push_imbalance));
+      sum.add(direction_cost(problem, course, pulls, course.union_blocks,
+                             problem.even_block_pull_imbalance));
+    }
+    const double value_bytes = static_cast<double>(dtype_block_bytes(problem.wire));
+    const double values = (course.block_bytes - sizeof(std::uint64_t)) / value_bytes;
+    const double blocks =
+        course.own_blocks * (1 + problem.even_block_push_imbalance) + course.union_blocks;
+    sum.compute(problem.world * blocks * std::max(0.0, values) * compute.dense_s_per_value);
+    return sum.result();
+  }
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
     settle(own, settings);
-    return Streaming(ranks, own, settings).run();
+    return stream_blocks(ranks, own, settings);
   }
 };
-
-// Rounds: the mean length of a stream in the union and, since the longest counts, what a random
-// support adds to it; at most the stream's length.
-Cost OmniReduce::cost(const Problem& problem, const LinkModel& link,
-                      const ComputeModel& compute) const {
-  const BlockLayout layout(problem.domain, problem.world);
-  const double n = problem.world;
-  const auto blocks = static_cast<double>(layout.num_blocks());
-  const double streams =
-      std::max(1.0, std::min(std::ceil(blocks / n),
-                             static_cast<double>(BlockLayout::max_streams(problem.world))));
-  const double own = union_of(problem.union_blocks, 1) / n;
-  const double all = union_of(problem.union_blocks, n) / n;
-  const double block_bytes =
-      sizeof(std::uint64_t) + (blocks > 0 ? problem.dense_bytes() / blocks : 0);
-  const auto rounds = [&](double imbalance) {
-    const double mean = all * imbalance / streams;
-    return std::min(std::ceil(blocks / n / streams),
-                    mean + std::sqrt(2 * mean * std::log(n * streams)));
-  };
-  const double in_flight = streams / std::min(2.0, streams);
-  const double halves = std::min(2.0, streams);
-  const double taking_part = all > 0 ? 1 - std::pow(1 - std::min(1.0, own / all), in_flight) : 0;
-  const double announcement = streams * sizeof(std::uint64_t);
-  const auto phase_of = [&](double steps, double per_peer, double push, double pull) {
-    PhaseCost phase;
-    phase.steps = steps;
-    phase.messages = (n - 1) * per_peer;
-    phase.sent = phase.received = (n - 1) * push;
-    phase.total = n * (n - 1) * pull;
-    phase.total_messages = n * phase.messages;
-    phase.inside = peers_inside(problem);
-    return phase;
-  };
-  CostSum sum(problem, link);
-  if (n > 1 && blocks > 0) {
-    const double push_frames = halves * (1 + rounds(1) * taking_part);
-    const double pull_frames = halves * (1 + rounds(1));
-    const auto bytes = [&](double frames, double num_blocks) {
-      return frames * kFrameBytes + announcement + num_blocks * block_bytes;
-    };
-    const double slowest =
-        rounds(std::max(problem.even_block_push_imbalance, problem.even_block_pull_imbalance));
-    sum.add(phase_of(slowest + 1, push_frames,
-                     bytes(push_frames, own * problem.even_block_push_imbalance),
-                     bytes(push_frames, own)));
-    sum.add(phase_of(slowest + 1, pull_frames,
-                     bytes(pull_frames, all * problem.even_block_pull_imbalance),
-                     bytes(pull_frames, all)));
-  }
-  const double values =
-      blocks > 0 ? static_cast<double>(problem.domain.num_units) * problem.domain.width / blocks
-                 : 0;
-  sum.compute((own * n * (1 + problem.even_block_push_imbalance) + all * n) * values *
-              compute.dense_s_per_value);
-  return sum.result();
-}
 
 }  // namespace
 
