@@ -16,6 +16,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("workload", what); }
 
+constexpr int kMaxDraws = 100;
+
 struct Region {
   std::uint64_t begin = 0;
   std::uint64_t size = 0;
@@ -176,8 +178,16 @@ std::vector<std::uint32_t> draw_runs(const SyntheticOptions& options, std::uint6
     if (!(options.density >= 0 && options.density < 1)) {
       refuse("a Zipf support's density is below 1");
     }
+    const ZipfPresence presence(num_runs, options.density, options.zipf_exponent);
+    const double expected = options.density * static_cast<double>(num_runs);
     Random random(mix(seed, static_cast<std::uint64_t>(rank) + 1));
-    ZipfPresence(num_runs, options.density, options.zipf_exponent).append(random, runs);
+    // The density is meant: a draw that misses it, as draws of few entries do, is made again.
+    for (int draw = 0; draw < kMaxDraws; ++draw) {
+      runs.clear();
+      presence.append(random, runs);
+      const double miss = std::fabs(static_cast<double>(runs.size()) - expected);
+      if (miss <= std::max(1.0, 0.01 * expected)) break;
+    }
     return runs;
   }
   const Regions regions = make_regions(options, num_runs);

@@ -5,7 +5,8 @@
 // Two families of supports. With a head (skew): the first `head_fraction` of the units gets
 // `head_share` of every rank's entries, spread evenly within, and so does the rest; ranks draw from
 // a common pool sized so that two of them overlap as asked. With a Zipf exponent: unit i is present
-// with probability 1 - exp(-a (i + 1)^-exponent), independently on every rank, which is what
+// with probability 1 - exp(-a (i + 1)^-exponent), independently on every rank (a rank's count is
+// kept within 1 % of the density), which is what
 // batches of Zipf-distributed tokens do to an embedding; skew and overlap follow from it.
 // Definitions (n ranks): skew s = busiest of n even ranges over the mean; overlap of two supports =
 // |I1 and I2| / min(|I1|, |I2|); independent supports overlap by the density.

@@ -139,7 +139,10 @@ TEST(Synthetic, ZipfSupportsAreSkewedAndOverlap) {
   EXPECT_NEAR(statistics.density, 0.0113, 0.0003);
   EXPECT_GT(statistics.skew, 60);
   EXPECT_GT(statistics.overlap, 0.3);
-  for (const auto& vector : by_rank) expect_sorted_unique(vector);
+  for (const auto& vector : by_rank) {
+    expect_sorted_unique(vector);
+    EXPECT_NEAR(static_cast<double>(vector.num_entries()), 2260, 23);
+  }
 }
 
 TEST(Synthetic, RunsAreAlignedAndKeepTheDensity) {
