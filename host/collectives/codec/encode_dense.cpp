@@ -25,6 +25,7 @@ struct Chunk {
   std::array<std::uint32_t, kChunk> owners;
   std::array<std::uint32_t, kChunk> locals;
   std::array<std::byte, kChunk * 4> rounded;
+  std::array<std::byte*, kChunk> places;  // of the values
 };
 
 // Of up to 64 chunks at even distances.
@@ -62,11 +63,11 @@ class Target {
     locate();
   }
 
-  template <typename Value>
-  void put(std::uint32_t local, Value value) {
-    std::byte* word = bits_ + local / 64 * 8;
-    store_unaligned(word, load_unaligned<std::uint64_t>(word) | std::uint64_t{1} << (local % 64));
-    store_unaligned(values_ + count_++ * sizeof(Value), value);
+  std::byte* bits() const { return bits_; }
+  // The place of the next value.
+  std::byte* next() { return values_ + count_ * value_bytes_; }
+  void count_up_to(const std::byte* end) {
+    count_ = static_cast<std::size_t>(end - values_) / value_bytes_;
   }
 
   void finish() {
@@ -92,12 +93,26 @@ class Target {
   EncodingHeader header_;
 };
 
+// First every value's place, then values, then bits: no load waits for a store whose address is not
+// known yet, which a single loop's would.
 template <typename Value>
-void scatter_chunk(const Chunk& chunk, const std::byte* values, std::size_t count,
-                   std::vector<Target>& targets) {
+void scatter_chunk(Chunk& chunk, const std::byte* values, std::size_t count,
+                   std::vector<Target>& targets, std::vector<std::byte*>& next,
+                   const std::vector<std::byte*>& bits) {
   for (std::size_t i = 0; i < count; ++i) {
-    targets[chunk.owners[i]].put(chunk.locals[i],
-                                 load_unaligned<Value>(values + i * sizeof(Value)));
+    std::byte*& place = next[chunk.owners[i]];
+    chunk.places[i] = place;
+    place += sizeof(Value);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    store_unaligned(chunk.places[i], load_unaligned<Value>(values + i * sizeof(Value)));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* word = bits[chunk.owners[i]] + chunk.locals[i] / 32 * 4;
+    store_unaligned(word, load_unaligned<std::uint32_t>(word) | 1u << (chunk.locals[i] % 32));
+  }
+  for (std::size_t owner = 0; owner < targets.size(); ++owner) {
+    targets[owner].count_up_to(next[owner]);
   }
 }
 
@@ -122,6 +137,7 @@ void encode_dense(const float* dense, const Partition& partition, DType wire,
     targets.emplace_back(messages[owner], partition.num_local(static_cast<int>(owner)), wire,
                          static_cast<std::size_t>(share) + kSlack);
   }
+  std::vector<std::byte*> next(targets.size()), bits(targets.size());
   const HashedOwners hashed{static_cast<std::uint32_t>(partition.num_owners()), partition.seed()};
   for (std::uint64_t first = 0; first < num_units; first += kChunk) {
     const auto units = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, num_units - first));
@@ -129,13 +145,17 @@ void encode_dense(const float* dense, const Partition& partition, DType wire,
                                           chunk.units.data(), chunk.values.data());
     if (count == 0) continue;
     places_of(hashed, chunk.units.data(), count, chunk.owners.data(), chunk.locals.data());
-    for (Target& target : targets) target.make_room(count);
+    for (std::size_t owner = 0; owner < targets.size(); ++owner) {
+      targets[owner].make_room(count);
+      next[owner] = targets[owner].next();
+      bits[owner] = targets[owner].bits();
+    }
     const auto* values = reinterpret_cast<const std::byte*>(chunk.values.data());
     if (wire == DType::kF32) {
-      scatter_chunk<std::uint32_t>(chunk, values, count, targets);
+      scatter_chunk<std::uint32_t>(chunk, values, count, targets, next, bits);
     } else {
       store_wire(values, count, DType::kF32, wire, chunk.rounded.data());
-      scatter_chunk<std::uint16_t>(chunk, chunk.rounded.data(), count, targets);
+      scatter_chunk<std::uint16_t>(chunk, chunk.rounded.data(), count, targets, next, bits);
     }
   }
   for (Target& target : targets) target.finish();

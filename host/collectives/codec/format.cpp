@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What formats share: reading with bounds, and index part plus packed values.
 #include "collectives/codec/format.h"
 
 #include "collectives/sparse/wire_values.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// From sparse and dense sums back to the types and the memory of a user.
 #include <algorithm>
 #include <cstring>
 #include <string>

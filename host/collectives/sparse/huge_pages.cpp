@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Advice by madvise on the whole pages inside a buffer.
 #include "collectives/sparse/huge_pages.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The mapping, unit by unit; partition_vectors.cpp has it for whole vectors.
 #include "collectives/sparse/partition.h"
 
 #include <algorithm>

@@ -75,34 +75,33 @@ void for_each_chunk(const Partition& partition, const SparseVector& vector, Body
   }
 }
 
-// Where the next entry of an owner goes.
-template <typename I, typename T>
-struct Target {
-  I* index;
-  T* row;
-};
-
+// First every entry's place, then indices, then rows: no load waits for a store whose address is
+// not known yet, which a single loop's would.
 template <typename I, typename T>
 void scatter_entries(const Partition& partition, const SparseVector& vector,
                      std::vector<SparseVector>& parts) {
-  std::vector<Target<I, T>> targets;
+  std::vector<I*> indices;
+  std::vector<T*> rows;
   for (SparseVector& part : parts) {
-    targets.push_back({part.indices<I>().data(), part.values<T>().data()});
+    indices.push_back(part.indices<I>().data());
+    rows.push_back(part.values<T>().data());
   }
+  std::vector<std::size_t> next(parts.size());
+  std::array<std::size_t, kChunk> places;
   const std::size_t width = vector.domain().width;
   const T* values = vector.values<T>().data();
   for_each_chunk(
       partition, vector,
       [&](std::size_t first, std::size_t count, const std::uint32_t* owners, const auto* locals) {
+        for (std::size_t i = 0; i < count; ++i) places[i] = next[owners[i]]++;
+        for (std::size_t i = 0; i < count; ++i) {
+          indices[owners[i]][places[i]] = static_cast<I>(locals[i]);
+        }
         const T* row = values + first * width;
         for (std::size_t i = 0; i < count; ++i, row += width) {
-          Target<I, T>& to = targets[owners[i]];
-          *to.index++ = static_cast<I>(locals[i]);
-          if (width == 1) {
-            *to.row++ = *row;
-          } else {
-            to.row = std::copy_n(row, width, to.row);
-          }
+          T* to = rows[owners[i]] + places[i] * width;
+          *to = *row;
+          if (width > 1) std::copy(row + 1, row + width, to + 1);
         }
       });
 }
