@@ -49,7 +49,8 @@ struct Settings {
   std::vector<std::string> schemes;
   bool has_peers = true;
   int samples = 30;
-  int peer_samples = 30;
+  double slow_s = 1.5;
+  int slow_samples = 30;
   int warmups = 2;
   double time_limit_s = 1e9;
   std::string transport = "mpi";
@@ -115,12 +116,14 @@ class Race {
     add_schemes();
     for (Contestant& each : contestants_) {
       for (int i = 0; i < settings_.warmups; ++i) sample(each);
+      const bool slow = !each.seconds.empty() && each.seconds.back() > settings_.slow_s;
+      if (slow) each.samples = std::min(each.samples, settings_.slow_samples);
       each.seconds.clear();
       each.own_seconds.clear();
       each.processor_seconds.clear();
     }
     const auto start = std::chrono::steady_clock::now();
-    for (int round = 0; round < std::max(settings_.samples, settings_.peer_samples); ++round) {
+    for (int round = 0; round < settings_.samples; ++round) {
       for (Contestant& each : contestants_) {
         if (round < each.samples) sample(each);
       }
@@ -147,7 +150,7 @@ class Race {
   void add_peer(PeerAllreduce& peer) {
     Contestant contestant;
     contestant.name = peer.name();
-    contestant.samples = settings_.peer_samples;
+    contestant.samples = settings_.samples;
     contestant.prepare = [this] { scatter(input_, dense_); };
     contestant.run = [this, &peer] { peer.sum(dense_); };
     contestant.run();
@@ -290,8 +293,10 @@ void add_options(CLI::App& app, Settings& settings) {
   app.add_option("--width", settings.width, "values of a row");
   app.add_option("--schemes", settings.schemes, "those to run (all)")->delimiter(',');
   app.add_flag("--peers,!--no-peers", settings.has_peers, "MPI's and gloo's dense all-reduces");
-  app.add_option("--samples", settings.samples, "of each scheme");
-  app.add_option("--peer-samples", settings.peer_samples, "of each peer");
+  app.add_option("--samples", settings.samples, "of each contestant");
+  app.add_option("--slow-samples", settings.slow_samples,
+                 "of those whose warm-up took longer than");
+  app.add_option("--slow-seconds", settings.slow_s, "this");
   app.add_option("--warmups", settings.warmups, "calls before the samples");
   app.add_option("--time-limit", settings.time_limit_s, "no new round after so many seconds");
   app.add_option("--transport", settings.transport, "of the schemes: mpi or gloo")
