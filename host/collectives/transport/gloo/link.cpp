@@ -27,7 +27,10 @@ Link::Link(tcp::Context* context, tcp::Device* device, int peer, Activity& activ
     : tcp::Pair(context, device, peer, kGlooTimeout),
       peer_(peer),
       activity_(activity),
-      closed_(closed) {}
+      closed_(closed) {
+  // gloo's constructor has registered its half of the object; the loop shall see the whole.
+  device->registerDescriptor(fd_, EPOLLIN, this);
+}
 
 void Link::connect_by(Deadline deadline, const std::vector<char>& address) {
   {
