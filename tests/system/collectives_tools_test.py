@@ -107,7 +107,7 @@ class SimulateTest(unittest.TestCase):
         self.assertGreater(ratio["balanced_parallelism"], 1)
 
     def test_a_published_model_is_known_by_name(self):
-        text = run("simulate-collectives", "--model", "deepfm", "--world", 8, "--scale", 4096)
+        text = run("simulate-collectives", "--model", "deepfm", "--world", 8, "--memory-gib", 0.05)
         self.assertIn("balanced_parallelism", text)
 
     def test_an_unknown_model_is_named_with_the_known_ones(self):

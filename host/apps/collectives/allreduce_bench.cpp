@@ -16,7 +16,7 @@ void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& argument
   add_bench_options(*command, *options);
   command->footer(
       "inproc: ranks are threads. mpi: mpirun -n 4 tandem allreduce-bench --transport mpi.\n"
-      "gloo: starts its ranks here, or one with --rank, --world and --store.");
+      "gloo, nccl: starts its ranks here, or one with --rank, --world and --store.");
   command->callback([options, arguments, &code] {
     check_bench_options(*options);
     code = launch_ranks(*options, arguments, [&](collectives::Group& group) {

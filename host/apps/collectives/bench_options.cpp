@@ -51,14 +51,16 @@ void add_call_options(CLI::App& command, BenchOptions& options) {
 }
 
 void add_rank_options(CLI::App& command, BenchOptions& options) {
-  command.add_option("--transport", options.transport, "inproc, mpi or gloo")
-      ->check(CLI::IsMember({"inproc", "mpi", "gloo"}))
+  command.add_option("--transport", options.transport, "inproc, mpi, gloo or nccl")
+      ->check(CLI::IsMember({"inproc", "mpi", "gloo", "nccl"}))
       ->capture_default_str();
   command.add_option("--world", options.world, "ranks (mpi: as mpirun says)")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--rank", options.rank, "gloo: this process's rank; default: start all here");
-  command.add_option("--store", options.store, "gloo: shared folder, or redis://host:port");
+  command.add_option("--rank", options.rank,
+                     "gloo, nccl: this process's rank; default: start all here");
+  command.add_option("--store", options.store, "gloo, nccl: shared folder, or redis://host:port");
+  command.add_option("--gpu", options.gpu, "nccl: this rank's device; default: its rank");
   command.add_option("--interface", options.interface, "gloo: network interface to listen on");
   command.add_option("--address", options.address, "gloo: own name or address to listen on");
 }
@@ -98,7 +100,8 @@ void check_bench_options(const BenchOptions& options) {
   require(options.pattern != "top-k" || !options.gradients.empty(),
           "--pattern top-k needs --gradients");
   require(options.rank < options.world, "--rank must be below --world");
-  require(options.rank < 0 || options.transport == "gloo", "--rank is for --transport gloo");
+  require(options.rank < 0 || options.transport == "gloo" || options.transport == "nccl",
+          "--rank is for --transport gloo and nccl");
   require(options.rank < 0 || !options.store.empty(), "--rank needs --store");
 }
 

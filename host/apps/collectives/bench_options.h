@@ -35,11 +35,13 @@ struct BenchOptions {
 
   // The ranks.
   std::string transport = "inproc";
-  int world = 4;          // inproc and gloo; mpi: what mpirun says
-  int rank = -1;          // gloo: -1 starts all ranks here
+  int world = 4;          // mpi: what mpirun says
+  int rank = -1;          // gloo, nccl: -1 starts all ranks here
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: what to listen on
   std::string address;    // gloo: likewise, by name or address
+
+  int gpu = -1;  // nccl: this rank's device; -1: the one of the rank's number
 
   // The measurement.
   int samples = 30;

@@ -9,8 +9,8 @@
 
 namespace tandem::apps {
 
-// Each stores its exit code in `code`. arguments: the whole command line.
+// code: the exit code, set when the command has run. arguments: the whole command line.
 void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& arguments, int& code);
-void add_simulate_collectives(CLI::App& app, int& code);
+void add_simulate_collectives(CLI::App& app);
 
 }  // namespace tandem::apps

@@ -19,9 +19,11 @@
 #include <string_view>
 #include <thread>
 
+#include "collectives/collective.h"
 #include "collectives/transport/gloo/gloo.h"
 #include "collectives/transport/inproc/inproc.h"
 #include "collectives/transport/mpi/mpi.h"
+#include "collectives/transport/nccl/nccl.h"
 #include "common/error.h"
 
 extern char** environ;
@@ -156,14 +158,29 @@ std::unique_ptr<Transport> meet(const BenchOptions& options) {
   return collectives::gloo::connect(gloo);
 }
 
+// Ranks with a GPU each; they meet over gloo to share NCCL's id.
+std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
+  namespace nccl = collectives::nccl;
+  if (!nccl::available()) throw Error("allreduce-bench", nccl::unavailable_reason());
+  Group meeting(meet(options));
+  nccl::Options gpu;
+  gpu.rank = options.rank;
+  gpu.world = options.world;
+  gpu.device_index = options.gpu < 0 ? options.rank : options.gpu;
+  if (options.rank == 0) gpu.id = nccl::make_unique_id();
+  collectives::broadcast(meeting, gpu.id, 0);
+  gpu.deadline = meeting_deadline(options);
+  return nccl::connect(gpu);
+}
+
 }  // namespace
 
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body) {
   if (options.transport == "inproc") return run_threads(options.world, body);
-  if (options.transport == "gloo") {
+  if (options.transport == "gloo" || options.transport == "nccl") {
     if (options.rank < 0) return run_processes(options, arguments);
-    return run_rank(meet(options), body);
+    return run_rank(options.transport == "gloo" ? meet(options) : meet_on_gpus(options), body);
   }
   collectives::mpi::Environment environment;
   return run_rank(collectives::mpi::connect(environment, meeting_deadline(options)), body);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the ranks of `tandem allreduce-bench`: threads (inproc), this process (mpi, or gloo with
-// --rank), or child processes (gloo without).
+// Starts the ranks of `tandem allreduce-bench`: threads (inproc), this process (mpi, or gloo and
+// nccl with --rank), or child processes (gloo and nccl without).
 //
 // The body runs on every rank of this process; its errors are rethrown after all ranks of the
 // process have ended, and abort the group first. Threads: call once.

@@ -61,8 +61,4 @@ struct SimulationResult {
 
 SimulationResult simulate_collectives(const SimulationOptions& options);
 
-// The result as an aligned text table, one line per scheme, and as one JSON object.
-std::string simulation_table(const SimulationResult& result);
-std::string simulation_json(const SimulationOptions& options, const SimulationResult& result);
-
 }  // namespace tandem::collectives

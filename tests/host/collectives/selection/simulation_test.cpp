@@ -79,16 +79,5 @@ TEST(Simulation, TakesAModelAndCountsItsDensePart) {
   EXPECT_THROW(simulate_collectives(options), Error);
 }
 
-TEST(Simulation, PrintsTableAndJson) {
-  SimulationOptions options = options_of(2);
-  options.schemes = {"allgather_sparse"};
-  const auto result = simulate_collectives(options);
-  EXPECT_NE(simulation_table(result).find("allgather_sparse"), std::string::npos);
-  const std::string json = simulation_json(options, result);
-  EXPECT_EQ(json.front(), '{');
-  EXPECT_EQ(json.back(), '}');
-  EXPECT_NE(json.find("\"world\": 2"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace tandem::collectives
