@@ -3,6 +3,8 @@
 // The options in groups: tensor, call, ranks, measurement.
 #include "apps/collectives/bench_options.h"
 
+#include "collectives/codec/codec.h"
+#include "collectives/scheme/scheme.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -99,6 +101,15 @@ void check_bench_options(const BenchOptions& options) {
   require(options.pattern != "zipf" || !options.corpus.empty(), "--pattern zipf needs --corpus");
   require(options.pattern != "top-k" || !options.gradients.empty(),
           "--pattern top-k needs --gradients");
+  std::string codecs = "auto";
+  for (const collectives::Codec codec : collectives::all_codecs()) {
+    codecs += ", " + std::string(collectives::codec_name(codec));
+  }
+  require(collectives::codec_from_name(options.codec).has_value(),
+          "no codec is called '" + options.codec + "'; there are: " + codecs);
+  for (const std::string& scheme : options.schemes) {
+    if (scheme != "auto") collectives::scheme_by_name(scheme);
+  }
   require(options.rank < options.world, "--rank must be below --world");
   require(options.rank < 0 || options.transport == "gloo" || options.transport == "nccl",
           "--rank is for --transport gloo and nccl");
