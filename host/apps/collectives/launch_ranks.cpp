@@ -47,6 +47,21 @@ int run_rank(std::unique_ptr<Transport> transport, const RankBody& body) {
   return 0;
 }
 
+// The cause rather than its echo: a rank's own error before those of ranks that were aborted by it.
+void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
+  std::exception_ptr echo;
+  for (const auto& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const collectives::TransportError& failure) {
+      if (failure.kind() != collectives::TransportError::Kind::kAborted) throw;
+      echo = error;
+    }
+  }
+  if (echo) std::rethrow_exception(echo);
+}
+
 int run_threads(int world, const RankBody& body) {
   auto transports = collectives::inproc::make_world(world);
   std::vector<std::exception_ptr> errors(transports.size());
@@ -61,9 +76,7 @@ int run_threads(int world, const RankBody& body) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const auto& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  rethrow_cause(errors);
   return 0;
 }
 
