@@ -95,7 +95,8 @@ class AllreduceBenchTest(unittest.TestCase):
     def test_wrong_arguments_are_named(self):
         for arguments, name in ((["--density", "0"], "--density"), (["--schemes", "nonsense"], "nonsense"),
                                 (["--pattern", "zipf"], "--corpus"), (["--codec", "zip"], "zip"),
-                                (["--aggregator", "abacus"], "abacus"), (["--rank", "1"], "--store")):
+                                (["--aggregator", "abacus"], "abacus"), (["--rank", "1"], "--transport gloo"),
+                                (["--transport", "gloo", "--rank", "1"], "--store")):
             self.assertIn(name, run("allreduce-bench", "--world", 2, *SMALL, *arguments, code=2))
 
 
