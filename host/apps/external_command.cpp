@@ -33,7 +33,12 @@ constexpr std::array kCommands = {
 
 void add_external_commands(CLI::App& app) {
   for (const ExternalCommand& command : kCommands) {
-    app.add_subcommand(command.name, command.description);
+    CLI::App* placeholder = app.add_subcommand(command.name, command.description);
+    const std::string name = command.name;
+    placeholder->prefix_command()->callback([name] {
+      throw Error("tandem", name + " is a program of its own: name it first, as in tandem " + name +
+                                " --help");
+    });
   }
 }
 

@@ -4,6 +4,7 @@
 # simulator, and what they say to wrong arguments.
 import json
 import os
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -38,6 +39,7 @@ class AllreduceBenchTest(unittest.TestCase):
             self.assertEqual(line["world"], world)
             self.assertGreater(line["median"], 0)
             self.assertGreater(line["bytes"], 0, line)
+            self.assertTrue(line["verified"])
 
     def test_every_scheme_runs_on_threads(self):
         self.check(json_lines(run("allreduce-bench", "--world", 3, "--json", *SMALL)), 3)
@@ -45,6 +47,18 @@ class AllreduceBenchTest(unittest.TestCase):
     def test_every_scheme_runs_on_gloo_processes(self):
         self.check(json_lines(run("allreduce-bench", "--transport", "gloo", "--world", 3, "--json", *SMALL)), 3)
 
+    def test_gloo_ranks_meet_where_they_are_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = json_lines(run("allreduce-bench", "--transport", "gloo", "--world", 2, "--json", "--store", folder,
+                                   "--address", "127.0.0.1", "--schemes", "dense_ring", *SMALL))
+            self.assertEqual(len(lines), 1)
+
+    def test_a_daemon_option_before_the_name_is_refused(self):
+        process = subprocess.run([str(TANDEM), "--log-level", "warn", "allreduce-bench"], capture_output=True, text=True)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("name it first", process.stderr)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
     def test_every_scheme_runs_under_mpirun(self):
         lines = run("allreduce-bench", "--transport", "mpi", "--json", *SMALL,
                     prefix=["mpirun", "--oversubscribe", "-n", 3],
@@ -96,7 +110,8 @@ class AllreduceBenchTest(unittest.TestCase):
         for arguments, name in ((["--density", "0"], "--density"), (["--schemes", "nonsense"], "nonsense"),
                                 (["--pattern", "zipf"], "--corpus"), (["--codec", "zip"], "zip"),
                                 (["--aggregator", "abacus"], "abacus"), (["--rank", "1"], "--transport gloo"),
-                                (["--transport", "gloo", "--rank", "1"], "--store")):
+                                (["--transport", "gloo", "--rank", "1"], "--store"),
+                                (["--type", "u64", "--wire", "f16"], "--wire"), (["--timeout", "1e18"], "--timeout")):
             self.assertIn(name, run("allreduce-bench", "--world", 2, *SMALL, *arguments, code=2))
 
 

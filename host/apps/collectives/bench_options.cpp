@@ -79,8 +79,11 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--warmup", options.warmup, "calls before them")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  command.add_option("--timeout", options.timeout_s, "seconds per call")->capture_default_str();
-  command.add_flag("!--no-verify", options.verify, "do not compare the schemes' results");
+  command.add_option("--timeout", options.timeout_s, "seconds per call")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command.add_flag("!--no-verify", options.verify,
+                   "do not compare with a naive sum (which takes memory)");
   command.add_flag("--json", options.json, "one JSON line per scheme");
   command.add_flag("--explain", options.explain, "print how auto ranked the schemes");
   command.add_option("--matrix", options.matrix,
@@ -96,7 +99,8 @@ void check_bench_options(const BenchOptions& options) {
           "--overlap must lie in [0, 1]");
   require(options.skew >= 1, "--skew must be at least 1");
   require(options.elements > 0, "--elements must be at least 1");
-  require(options.timeout_s > 0, "--timeout must be above 0");
+  require(options.wire.empty() || options.type == "f32",
+          "--wire narrows f32 values; --type is " + options.type);
   require(options.tokens > 0 && options.width > 0, "--tokens and --width must be at least 1");
   require(options.pattern != "zipf" || !options.corpus.empty(), "--pattern zipf needs --corpus");
   require(options.pattern != "top-k" || !options.gradients.empty(),

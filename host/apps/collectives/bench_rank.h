@@ -3,9 +3,10 @@
 // What each rank of `tandem allreduce-bench` does: makes its gradient, calls every scheme, and
 // gathers what all ranks measured.
 //
-// Collective: every rank calls it; every rank returns the same result. A scheme's result is
-// verified against the first scheme's before it is timed (floats: 1e-4 of the largest magnitude,
-// 2e-2 with 16-bit types on the wire; u64: exact). Errors: Error when a result is wrong.
+// Collective: every rank calls it; every rank returns the same result. A scheme's first result is
+// verified against reference_reduction() before it is timed (floats: within 1e-4 of the largest
+// magnitude, 2e-2 with 16-bit types; u64: equal). Errors: Error when a result is wrong or no scheme
+// can run.
 #pragma once
 
 #include "apps/collectives/bench_report.h"

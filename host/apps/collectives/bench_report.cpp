@@ -63,6 +63,7 @@ nlohmann::json scheme_json(const BenchOptions& options, const BenchResult& resul
                {"p10", times.p10},
                {"p90", times.p90},
                {"samples", scheme.seconds.size()},
+               {"verified", options.verify},
                {"bytes", total_bytes(scheme.traffic)},
                {"steps", scheme.steps},
                {"send_imbalance", scheme.traffic.send_imbalance()},

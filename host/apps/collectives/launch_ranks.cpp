@@ -104,10 +104,14 @@ class ScratchFolder {
   std::string path_;
 };
 
-pid_t spawn_rank(const std::vector<std::string>& arguments, int rank, const std::string& store) {
+pid_t spawn_rank(const BenchOptions& options, const std::vector<std::string>& arguments, int rank,
+                 const std::string& store) {
   std::vector<std::string> all = arguments;
-  all.insert(all.end(),
-             {"--rank", std::to_string(rank), "--store", store, "--address", "127.0.0.1"});
+  all.insert(all.end(), {"--rank", std::to_string(rank)});
+  if (options.store.empty()) all.insert(all.end(), {"--store", store});
+  if (options.address.empty() && options.interface.empty()) {
+    all.insert(all.end(), {"--address", "127.0.0.1"});
+  }
   std::vector<char*> argv;
   for (std::string& each : all) argv.push_back(each.data());
   argv.push_back(nullptr);
@@ -119,22 +123,23 @@ pid_t spawn_rank(const std::vector<std::string>& arguments, int rank, const std:
   return child;
 }
 
-// A rank that fails breaks the group, so the others end by themselves; the worst code is returned.
+// A rank that fails breaks the group, so the others end by themselves. The code returned is the
+// least of those that are not 0: the cause (2, bad input) rather than its echo (3, a peer failed).
 int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
   const ScratchFolder scratch;
-  const std::string store = options.store.empty() ? scratch.path() : options.store;
   std::vector<pid_t> children;
   for (int rank = 0; rank < options.world; ++rank) {
-    children.push_back(spawn_rank(arguments, rank, store));
+    children.push_back(spawn_rank(options, arguments, rank, scratch.path()));
   }
-  int worst = 0;
+  int code = 0;
   for (const pid_t child : children) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed);
+    const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed;
+    if (ended != 0) code = code == 0 ? ended : std::min(code, ended);
   }
-  return worst;
+  return code;
 }
 
 Deadline meeting_deadline(const BenchOptions& options) {

@@ -123,8 +123,10 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command.add_flag("--rows", options.simulation.as_rows, "of a model: units are its rows");
   command
       .add_option("--elements", options.elements, "values of the tensor, where no model is named")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
       ->capture_default_str();
   command.add_option("--density", options.simulation.workload.density, "share of non-zero values")
+      ->check(CLI::Range(1e-12, 1.0))
       ->capture_default_str();
   command.add_option("--skew", options.skew, "busiest of n even ranges over the mean")
       ->capture_default_str();
@@ -138,6 +140,7 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--memory-gib", options.memory_gib,
                   "for the ranks' data; larger tensors are scaled down to it")
+      ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
 }
 
