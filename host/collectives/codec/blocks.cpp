@@ -113,6 +113,7 @@ std::uint64_t units_per_block(Domain domain) {
 }
 
 void fill_identity(std::byte* to, std::size_t num_values, DType wire, Reduction reduction) {
+  if (num_values == 0) return;  // `to` may be null
   if (reduction != Reduction::kMax || wire == DType::kU64) {
     std::memset(to, 0, num_values * dtype_block_bytes(wire));
     return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Works on chunks that stay in the L1 cache: find, place, round, scatter. A message's size is
-// guessed from a sample of the tensor and grown where the guess was too small.
+// Works on pieces that stay in the L1 cache: find, place, scatter. While one is scattered the next
+// is fetched, so that memory is read all the time. The words of all bitmaps lie in a small table
+// until 512 groups are through, which give each owner 512 units: 64 bytes of its bitmap.
+// A message's size is guessed from a sample of the tensor and grown where the guess was too small.
 #include "collectives/codec/encode_dense.h"
 
 #include <algorithm>
@@ -17,31 +19,33 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr std::size_t kChunk = 4096;
+constexpr std::size_t kPiece = 1024;
+constexpr std::size_t kGroups = kBitWords * 64;  // of a table of bits
 
-struct Chunk {
-  std::array<std::uint32_t, kChunk + kSlack> units;
-  std::array<float, kChunk + kSlack> values;
-  std::array<std::uint32_t, kChunk> owners;
-  std::array<std::uint32_t, kChunk> locals;
-  std::array<std::byte, kChunk * 4> rounded;
-  std::array<std::byte*, kChunk> places;  // of the values
+struct Piece {
+  std::array<std::uint16_t, kPiece + kSlack> offsets;
+  std::array<std::uint32_t, kPiece + kSlack> owners;
+  std::array<std::uint32_t, kPiece + kSlack> words;
+  std::array<std::uint64_t, kPiece + kSlack> bits;
+  std::array<std::byte*, kPiece> places;  // of the values
+  std::array<float, kPiece> values;
+  std::array<std::uint16_t, kPiece> rounded;
 };
 
-// Of up to 64 chunks at even distances.
-double sampled_density(const float* dense, std::uint64_t num_units, Chunk& chunk) {
-  constexpr std::uint64_t kSamples = 64;
-  const std::uint64_t stride = std::max<std::uint64_t>(kChunk, num_units / kSamples);
+// Of up to 256 pieces at even distances.
+double sampled_density(const float* dense, std::uint64_t num_units, Piece& piece) {
+  constexpr std::uint64_t kSamples = 256;
+  const std::uint64_t stride = std::max<std::uint64_t>(kPiece, num_units / kSamples);
   std::size_t found = 0, seen = 0;
   for (std::uint64_t first = 0; first < num_units; first += stride) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, num_units - first));
-    found += find_values(dense + first, count, 0, chunk.units.data(), chunk.values.data());
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, num_units - first));
+    found += find_offsets(dense + first, count, piece.offsets.data());
     seen += count;
   }
   return seen == 0 ? 0 : static_cast<double>(found) / static_cast<double>(seen);
 }
 
-// One owner's message.
+// One owner's message. There is always room for the values of kGroups units more.
 class Target {
  public:
   Target(ByteBuffer& message, std::uint64_t num_local, DType wire, std::size_t expected)
@@ -49,25 +53,21 @@ class Target {
     value_bytes_ = dtype_block_bytes(wire);
     header_.codec = static_cast<std::uint8_t>(Codec::kBitmap);
     header_.wire = static_cast<std::uint8_t>(wire);
-    capacity_ = expected;
-    message.resize(end_of(expected));
+    reserve(expected + kGroups);
     advise_huge_pages(message.data(), message.size());
-    std::memset(message.data() + begin_ + sizeof(header_), 0, words_ * 8);
-    locate();
   }
 
-  void make_room(std::size_t more) {
-    if (count_ + more <= capacity_) return;
-    capacity_ = (count_ + more) * 5 / 4;
-    message_->resize(end_of(capacity_));
-    locate();
-  }
-
-  std::byte* bits() const { return bits_; }
   // The place of the next value.
-  std::byte* next() { return values_ + count_ * value_bytes_; }
-  void count_up_to(const std::byte* end) {
-    count_ = static_cast<std::size_t>(end - values_) / value_bytes_;
+  std::byte* next() const { return message_->data() + end_of(count_); }
+
+  // Of the next kGroups units, or those that are left: the bits, and the end of the values.
+  void add(const std::uint64_t* words, const std::byte* end) {
+    const std::size_t count = std::min(kBitWords, words_ - words_done_);
+    std::byte* const bits = message_->data() + begin_ + sizeof(header_);
+    std::memcpy(bits + words_done_ * 8, words, count * 8);
+    words_done_ += count;
+    count_ += static_cast<std::size_t>(end - next()) / value_bytes_;
+    if (count_ + kGroups > capacity_) reserve((count_ + kGroups) * 5 / 4);
   }
 
   void finish() {
@@ -78,42 +78,74 @@ class Target {
   }
 
  private:
+  void reserve(std::size_t capacity) {
+    capacity_ = std::min(capacity, words_ * 64);
+    message_->resize(end_of(capacity_));
+  }
   std::size_t end_of(std::size_t count) const {
     return begin_ + sizeof(header_) + words_ * 8 + count * value_bytes_;
   }
-  void locate() {
-    bits_ = message_->data() + begin_ + sizeof(header_);
-    values_ = bits_ + words_ * 8;
-  }
 
   ByteBuffer* message_;
-  std::byte* bits_ = nullptr;
-  std::byte* values_ = nullptr;
-  std::size_t count_ = 0, capacity_ = 0, begin_ = 0, words_ = 0, value_bytes_ = 0;
+  std::size_t count_ = 0, capacity_ = 0, begin_ = 0, words_ = 0, words_done_ = 0, value_bytes_ = 0;
   EncodingHeader header_;
 };
 
-// First every value's place, then values, then bits: no load waits for a store whose address is not
-// known yet, which a single loop's would.
+// Where the values and bits of all owners go.
+struct Streams {
+  std::vector<std::byte*> next;      // [num_owners]
+  std::vector<std::uint64_t> words;  // [num_owners, kBitWords]
+};
+
+// Every value's place and its bit.
 template <typename Value>
-void scatter_chunk(Chunk& chunk, const std::byte* values, std::size_t count,
-                   std::vector<Target>& targets, std::vector<std::byte*>& next,
-                   const std::vector<std::byte*>& bits) {
+void place_values(const float* values, std::size_t count, Piece& piece, Streams& streams) {
+  std::byte** const next = streams.next.data();
+  std::uint64_t* const words = streams.words.data();
   for (std::size_t i = 0; i < count; ++i) {
-    std::byte*& place = next[chunk.owners[i]];
-    chunk.places[i] = place;
+    __builtin_prefetch(values + kPiece + i * 16);  // may lie behind the end: no access
+    std::byte*& place = next[piece.owners[i]];
+    piece.places[i] = place;
     place += sizeof(Value);
+    words[piece.words[i]] |= piece.bits[i];
   }
+}
+
+// Places are known before the first value is stored: no load waits for a store whose address is
+// not known yet, which a single loop's would.
+template <typename Value, typename ValueAt>
+void store_values(const Piece& piece, std::size_t count, ValueAt&& value_at) {
+  constexpr std::size_t kAhead = 256;  // bytes of a stream that are fetched before they are written
   for (std::size_t i = 0; i < count; ++i) {
-    store_unaligned(chunk.places[i], load_unaligned<Value>(values + i * sizeof(Value)));
+    __builtin_prefetch(piece.places[i] + kAhead, 1);
+    store_unaligned<Value>(piece.places[i], value_at(i));
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    std::byte* word = bits[chunk.owners[i]] + chunk.locals[i] / 32 * 4;
-    store_unaligned(word, load_unaligned<std::uint32_t>(word) | 1u << (chunk.locals[i] % 32));
+}
+
+void scatter_piece(const float* values, std::size_t count, DType wire, Piece& piece,
+                   Streams& streams) {
+  if (wire == DType::kF32) {
+    place_values<float>(values, count, piece, streams);
+    store_values<float>(piece, count, [&](std::size_t i) { return values[piece.offsets[i]]; });
+    return;
   }
-  for (std::size_t owner = 0; owner < targets.size(); ++owner) {
-    targets[owner].count_up_to(next[owner]);
+  for (std::size_t i = 0; i < count; ++i) piece.values[i] = values[piece.offsets[i]];
+  store_wire(reinterpret_cast<const std::byte*>(piece.values.data()), count, DType::kF32, wire,
+             reinterpret_cast<std::byte*>(piece.rounded.data()));
+  place_values<std::uint16_t>(values, count, piece, streams);
+  store_values<std::uint16_t>(piece, count, [&](std::size_t i) { return piece.rounded[i]; });
+}
+
+std::vector<Target> make_targets(const Partition& partition, double density, DType wire,
+                                 std::span<ByteBuffer> messages) {
+  const double share =
+      density * 1.05 * static_cast<double>(partition.num_units()) / partition.num_owners();
+  std::vector<Target> targets;
+  for (std::size_t owner = 0; owner < messages.size(); ++owner) {
+    targets.emplace_back(messages[owner], partition.num_local(static_cast<int>(owner)), wire,
+                         static_cast<std::size_t>(share));
   }
+  return targets;
 }
 
 }  // namespace
@@ -129,34 +161,28 @@ void encode_dense(const float* dense, const Partition& partition, DType wire,
   TANDEM_CHECK(can_encode_dense({num_units, 1}, DType::kF32, partition));
   TANDEM_CHECK_OP(messages.size(), ==, static_cast<std::size_t>(partition.num_owners()));
   TANDEM_CHECK(can_carry(DType::kF32, wire));
-  Chunk chunk;
-  const double share = sampled_density(dense, num_units, chunk) * 1.05 *
-                       static_cast<double>(num_units) / partition.num_owners();
-  std::vector<Target> targets;
-  for (std::size_t owner = 0; owner < messages.size(); ++owner) {
-    targets.emplace_back(messages[owner], partition.num_local(static_cast<int>(owner)), wire,
-                         static_cast<std::size_t>(share) + kSlack);
-  }
-  std::vector<std::byte*> next(targets.size()), bits(targets.size());
+  Piece piece;
+  std::vector<Target> targets =
+      make_targets(partition, sampled_density(dense, num_units, piece), wire, messages);
+  Streams streams;
+  for (const Target& target : targets) streams.next.push_back(target.next());
+  streams.words.resize(targets.size() * kBitWords);
   const HashedOwners hashed{static_cast<std::uint32_t>(partition.num_owners()), partition.seed()};
-  for (std::uint64_t first = 0; first < num_units; first += kChunk) {
-    const auto units = static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, num_units - first));
-    const std::size_t count = find_values(dense + first, units, static_cast<std::uint32_t>(first),
-                                          chunk.units.data(), chunk.values.data());
-    if (count == 0) continue;
-    places_of(hashed, chunk.units.data(), count, chunk.owners.data(), chunk.locals.data());
+  const BitPlaces places{piece.owners.data(), piece.words.data(), piece.bits.data()};
+  const std::uint64_t stretch = kGroups * targets.size();
+  for (std::uint64_t begin = 0; begin < num_units; begin += stretch) {
+    const std::uint64_t end = std::min(num_units, begin + stretch);
+    for (std::uint64_t first = begin; first < end; first += kPiece) {
+      const auto units = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, end - first));
+      const std::size_t count = find_offsets(dense + first, units, piece.offsets.data());
+      bit_places_of(hashed, static_cast<std::uint32_t>(first), piece.offsets.data(), count, places);
+      scatter_piece(dense + first, count, wire, piece, streams);
+    }
     for (std::size_t owner = 0; owner < targets.size(); ++owner) {
-      targets[owner].make_room(count);
-      next[owner] = targets[owner].next();
-      bits[owner] = targets[owner].bits();
+      targets[owner].add(&streams.words[owner * kBitWords], streams.next[owner]);
+      streams.next[owner] = targets[owner].next();
     }
-    const auto* values = reinterpret_cast<const std::byte*>(chunk.values.data());
-    if (wire == DType::kF32) {
-      scatter_chunk<std::uint32_t>(chunk, values, count, targets, next, bits);
-    } else {
-      store_wire(values, count, DType::kF32, wire, chunk.rounded.data());
-      scatter_chunk<std::uint16_t>(chunk, chunk.rounded.data(), count, targets, next, bits);
-    }
+    std::ranges::fill(streams.words, 0);
   }
   for (Target& target : targets) target.finish();
 }

@@ -12,7 +12,7 @@
 
 namespace tandem::collectives {
 
-// Entries that find_values may write behind its last.
+// Entries that find_values, find_offsets and bit_places_of may write behind their last.
 constexpr std::size_t kSlack = 64;
 
 // The two parts of Partition::hashed that all its code shares: mix() is a finaliser of the
@@ -46,5 +46,23 @@ void units_of(const HashedOwners& hashed, std::uint32_t owner, const std::uint32
 // many. values: [count]; units, found: [count + kSlack].
 std::size_t find_values(const float* values, std::size_t count, std::uint32_t first,
                         std::uint32_t* units, float* found);
+
+// Their places in `values` alone. count: at most 65,536; offsets: [count + kSlack].
+std::size_t find_offsets(const float* values, std::size_t count, std::uint16_t* offsets);
+
+// Words of 64 bits per owner in a table of bits: of 512 consecutive groups.
+constexpr std::size_t kBitWords = 8;
+
+// [count + kSlack] each. The unit's bit is bits[i] of table word words[i], in a table of kBitWords
+// words per owner that starts at a multiple of 512 groups.
+struct BitPlaces {
+  std::uint32_t* owners;
+  std::uint32_t* words;
+  std::uint64_t* bits;
+};
+
+// Of the units first + offsets[i]. offsets: [count + kSlack].
+void bit_places_of(const HashedOwners& hashed, std::uint32_t first, const std::uint16_t* offsets,
+                   std::size_t count, const BitPlaces& places);
 
 }  // namespace tandem::collectives
