@@ -4,7 +4,7 @@
 # Hosts as network namespaces on one switch, with links of a given bandwidth and delay; runs a command's ranks on them.
 #
 #   scripts/netlab.sh [options] -- command [argument...]
-#   scripts/netlab.sh clean      removes what killed runs have left: namespaces, their processes, their files
+#   scripts/netlab.sh clean      removes what killed runs under this TMPDIR have left: namespaces, their processes, their folder
 #
 #   --hosts N            hosts (8)
 #   --ranks-per-host N   ranks on each (1); ranks of one host talk through memory or loopback
@@ -19,7 +19,7 @@
 #
 # Ends with the command's exit status. Each link is a veth pair shaped by tbf at both ends; TCP uses cubic. Hosts share
 # the file system and the processors. Needs root (or CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2. Several runs may go
-# on at once; nothing outside the run's own namespaces is touched.
+# on at once; nothing outside the run's own namespaces and folder is touched: the file "namespaces" in that folder lists them.
 set -euo pipefail
 
 hosts=8 ranks_per_host=1 rate=1gbit queue=40ms delay='' loss='' launcher=mpi report=''
@@ -32,36 +32,56 @@ usage() { sed -n '4,22p' "$0" >&2; exit 2; }
 host_namespace() { echo "$lab-$1"; }
 address_of() { echo "$subnet.$(($1 / 250)).$(($1 % 250 + 1))"; }
 
-# remove_lab NAME: ends what runs in the lab's namespaces, then deletes them and its files.
+# remove_lab DIRECTORY: ends what runs in the namespaces that DIRECTORY lists, then deletes them and DIRECTORY.
 remove_lab() {
-  local name=$1 signal space pids
-  for signal in TERM KILL; do
-    pids=''
-    for space in $(namespaces_of "$name"); do pids+=" $(ip netns pids "$space" 2>/dev/null | tr '\n' ' ')"; done
-    [ -n "${pids// /}" ] || break
+  local directory=$1 round pids space
+  for round in TERM KILL KILL KILL KILL; do
+    pids=$(processes_of "$directory")
+    [ -n "$pids" ] || break
     # shellcheck disable=SC2086
-    kill -"$signal" $pids 2>/dev/null || true
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-      # shellcheck disable=SC2086
-      alive $pids || break
-      sleep 0.1
-    done
+    kill -"$round" $pids 2>/dev/null || true
+    # shellcheck disable=SC2086
+    wait_for_end $pids
   done
-  for space in $(namespaces_of "$name"); do ip netns delete "$space" 2>/dev/null || true; done
-  rm -rf "${TMPDIR:-/tmp}/$name".*
+  for space in $(namespaces_of "$directory"); do ip netns delete "$space" 2>/dev/null || true; done
+  rm -rf -- "$directory"
 }
 
-# alive PID...: whether any of them still runs.
-alive() { kill -0 "$@" 2>/dev/null; }
-namespaces_of() { ip netns list 2>/dev/null | awk -v name="$1-" 'index($1, name) == 1 { print $1 }'; }
+# wait_for_end PID...: at most a second; -PID is a process group.
+wait_for_end() {
+  local _
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    kill -0 -- "$@" 2>/dev/null || return 0
+    sleep 0.1
+  done
+}
+
+# namespaces_of DIRECTORY: those listed that exist and bear the name of DIRECTORY's run.
+namespaces_of() {
+  local space name=${1##*/}
+  while read -r space; do
+    [[ $space == "${name%.*}"-* && $space != */* && -e /run/netns/$space ]] && echo "$space"
+  done <"$1/namespaces"
+  return 0
+}
+processes_of() {
+  local space
+  for space in $(namespaces_of "$1"); do ip netns pids "$space" 2>/dev/null || true; done
+}
+
+# is_lab PATH: whether a run of this user made it.
+is_lab() {
+  [[ ${1##*/} =~ ^netlab[0-9]+\.[A-Za-z0-9]{6}$ && -d $1 && ! -L $1 && -O $1 && -f $1/namespaces && ! -L $1/namespaces ]]
+}
 
 clean() {
-  local name pid
-  for name in $({ ip netns list | awk '{ print $1 }'; ls "${TMPDIR:-/tmp}"; } | sed -n 's/^\(netlab[0-9]\+\)[-.].*/\1/p' | sort -u); do
-    pid=${name#netlab}
+  local path pid
+  for path in "${TMPDIR:-/tmp}"/netlab*; do
+    is_lab "$path" || continue
+    pid=${path##*/netlab} pid=${pid%.*}
     if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q 'netlab\.sh'; then continue; fi
-    echo "netlab: removing $name"
-    remove_lab "$name"
+    echo "netlab: removing $path"
+    remove_lab "$path"
   done
 }
 
@@ -97,12 +117,21 @@ shape() {
   ip netns exec "$space" tc qdisc add dev "$device" "${parent[@]}" handle 10: tbf rate "$rate" burst "$burst" latency "$queue"
 }
 
+# Listed before it is made, so that a killed run's can be found; never one that was there before.
 add_namespace() {
+  [ ! -e "/run/netns/$1" ] || fail "namespace $1 exists already and is not ours: delete it (ip netns delete $1)"
+  echo "$1" >>"$directory/namespaces"
   ip netns add "$1" || fail "cannot make a network namespace: run as root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
   ip -n "$1" link set lo up
-  ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1 2>/dev/null || true
+  set_in "$1" ipv6/conf/all/disable_ipv6 1
+  set_in "$1" ipv6/conf/default/disable_ipv6 1
   # Steady on a policed link with few flows; other kernels' defaults differ.
-  ip netns exec "$1" sysctl -qw net.ipv4.tcp_congestion_control=cubic 2>/dev/null || true
+  set_in "$1" ipv4/tcp_congestion_control cubic
+}
+
+# set_in NAMESPACE FILE VALUE: below /proc/sys/net, where the kernel has FILE.
+set_in() {
+  ip netns exec "$1" bash -c 'echo "$1" >"/proc/sys/net/$0"' "$2" "$3" 2>/dev/null || true
 }
 
 build_lab() {
@@ -239,19 +268,39 @@ done
 [[ $ranks_per_host =~ ^[0-9]+$ && $ranks_per_host -ge 1 ]] || fail "--ranks-per-host is at least 1"
 [[ $launcher == mpi || $launcher == gloo ]] || fail "--launcher is mpi or gloo"
 bits=$(bits_per_second "$rate") || fail "--rate is a number with bit, kbit, mbit or gbit"
-need_programs ip tc unshare sysctl
+need_programs ip tc unshare
 [ "$launcher" != mpi ] || need_programs mpirun
 
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-trap 'trap "" HUP INT TERM; remove_lab "$lab"' EXIT
+trap finish EXIT
+is_starting=false
+
+# What starts the ranks ends first: else it could start one after the last look into the namespaces.
+finish() {
+  trap '' HUP INT TERM
+  local starter=${!:-}
+  if $is_starting && [ -n "$starter" ]; then
+    kill -TERM -- -"$starter" 2>/dev/null || true
+    wait_for_end -"$starter"
+    kill -KILL -- -"$starter" 2>/dev/null || true
+    wait "$starter" 2>/dev/null || true
+  fi
+  [ -z "$directory" ] || remove_lab "$directory"
+}
+
 directory=$(mktemp -d "${TMPDIR:-/tmp}/$lab.XXXXXX")
+: >"$directory/namespaces"
 build_lab
 for ((host = 0; host < hosts; host++)); do link_counters "$host" >"$directory/before.$host"; done
-# In the background, so that a signal ends the run at once.
-"run_$launcher" "$@" &
+# In the background, so that a signal ends the run at once; a process group of its own, so that it ends whole.
+is_starting=true
+set -m
+"run_$launcher" "$@" </dev/null &
+set +m
 status=0
 wait $! || status=$?
+is_starting=false
 [ -z "$report" ] || write_report
 exit "$status"

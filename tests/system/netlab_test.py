@@ -5,6 +5,7 @@
 # No assertion depends on how fast the machine is: a link that is too slow for a loaded machine only moves fewer bytes.
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,16 +18,13 @@ BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", "build/release"))
 NETLAB = str(Path(__file__).resolve().parents[2] / "scripts" / "netlab.sh")
 RANKS = BUILD / "bin" / "mpi_ranks"
 
-# Rank 1 sends argv[1] bytes to rank 0, which prints how many came.
-SEND = """
+# Rank 1 connects to rank 0; pieces are what both run next.
+CONNECT = """
 import os, socket, sys, time
 address = ("10.91.0.1", 5000)
-if os.environ["TANDEM_RANK"] == "0":
+is_receiver = os.environ["TANDEM_RANK"] == "0"
+if is_receiver:
     connection, _ = socket.create_server(address).accept()
-    received = 0
-    while piece := connection.recv(1 << 20):
-        received += len(piece)
-    print("received", received)
 else:
     for _ in range(200):
         try:
@@ -34,19 +32,61 @@ else:
             break
         except ConnectionRefusedError:
             time.sleep(0.05)
+connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+"""
+
+# Rank 1 sends argv[1] bytes to rank 0, which prints how many came and how long after it asked for them.
+SEND = CONNECT + """
+if is_receiver:
+    start = time.monotonic()
+    connection.sendall(b"!")
+    received = 0
+    while piece := connection.recv(1 << 20):
+        received += len(piece)
+    print(received, time.monotonic() - start)
+else:
+    connection.recv(1)
     connection.sendall(bytes(int(sys.argv[1])))
 """
 
+# Rank 1 prints the shortest of ten round trips to rank 0.
+ECHO = CONNECT + """
+shortest = 1e9
+for _ in range(10):
+    if is_receiver:
+        connection.sendall(connection.recv(1))
+    else:
+        start = time.monotonic()
+        connection.sendall(b"!")
+        connection.recv(1)
+        shortest = min(shortest, time.monotonic() - start)
+if not is_receiver:
+    print(shortest)
+"""
 
-def require_namespaces():
+
+def probe(*commands):
+    """Why the commands, run in and on a namespace {0}, do not all work; empty if they do."""
     name = f"netlab{os.getpid()}-probe"
     try:
-        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise unittest.SkipTest("needs iproute2")
-    if made.returncode != 0:
-        raise unittest.SkipTest(f"needs root to make network namespaces: {made.stderr.strip()}")
-    subprocess.run(["ip", "netns", "delete", name], check=True)
+        for command in ("ip netns add {0}", *commands):
+            made = subprocess.run([word.format(name) for word in command.split()], capture_output=True, text=True)
+            if made.returncode != 0:
+                return f"'{command.format(name)}' says: {made.stderr.strip()}"
+    except FileNotFoundError as error:
+        return f"no program '{error.filename}'"
+    finally:
+        if shutil.which("ip"):
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+    return ""
+
+
+def require_namespaces():
+    missing = probe("ip -n {0} link add bridge type bridge", "ip -n {0} link add port type veth peer name eth0",
+                    "ip netns exec {0} tc qdisc add dev eth0 root tbf rate 1mbit burst 70000 latency 40ms",
+                    "ip netns exec {0} unshare --uts dd if=/proc/sys/kernel/hostname of=/proc/sys/kernel/hostname")
+    if missing:
+        raise unittest.SkipTest(f"needs root, iproute2 and a kernel with namespaces, bridges, veth and tbf: {missing}")
 
 
 def namespaces(pid):
@@ -67,6 +107,18 @@ def running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def processes_with(variable):
+    """Those running whose environment has it."""
+    pids = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if variable.encode() in (path / "environ").read_bytes().split(b"\0") and running(path.name):
+                pids.append(int(path.name))
+        except OSError:
+            pass
+    return pids
 
 
 class NetlabTest(unittest.TestCase):
@@ -114,16 +166,14 @@ class NetlabTest(unittest.TestCase):
 
     def test_a_link_carries_no_more_than_its_rate(self):
         count = 12_000_000
-        start = time.monotonic()
         output, report = self.run_lab("--hosts", 2, "--rate", "50mbit", "--launcher", "gloo", "--",
                                       sys.executable, "-c", SEND, count)
-        seconds = time.monotonic() - start
-        self.assertIn(f"received {count}", output)
-        sender, receiver = report["links"][1], report["links"][0]
-        self.assertGreaterEqual(sender["sent_bytes"], count)
-        self.assertGreaterEqual(receiver["received_bytes"], count)
-        burst = 2 * 70_000
-        self.assertLessEqual(sender["sent_bytes"] - burst, seconds * report["rate_bits_per_s"] / 8)
+        received, seconds = output.split()
+        self.assertEqual(int(received), count)
+        self.assertGreaterEqual(report["links"][1]["sent_bytes"], count)
+        self.assertGreaterEqual(report["links"][0]["received_bytes"], count)
+        bursts = 2 * 70_000
+        self.assertLessEqual(count - bursts, float(seconds) * 50e6 / 8)
 
     def test_every_rank_learns_its_place(self):
         output, _ = self.run_lab("--hosts", 3, "--launcher", "gloo", "--", "sh", "-c",
@@ -137,11 +187,17 @@ class NetlabTest(unittest.TestCase):
         self.run_lab("--hosts", 2, "--launcher", "gloo", "--", "sh", "-c", "exit $(({rank} * 7))", status=7)
 
     def test_a_delay_is_kept_or_refused(self):
-        process = self.start("--hosts", 2, "--delay", "1ms", "--launcher", "gloo", "--", "true")
-        _, errors = process.communicate(timeout=60)
-        if process.returncode != 0:
-            self.assertIn("no netem", errors)
+        delay = 0.02
+        process = self.start("--hosts", 2, "--delay", f"{delay}s", "--launcher", "gloo", "--", sys.executable, "-c", ECHO)
+        output, errors = process.communicate(timeout=60)
         self.assertEqual(namespaces(process.pid), [])
+        if probe("ip netns exec {0} tc qdisc add dev lo root netem delay 1ms"):
+            self.assertEqual(process.returncode, 2)
+            self.assertIn("no netem", errors)
+        else:
+            self.assertEqual(process.returncode, 0, errors)
+            # tc counts time in ticks below a microsecond.
+            self.assertGreaterEqual(float(output), 2 * delay - 1e-5)
 
     def start_sleepers(self):
         """A run whose ranks sleep; returns it and their process ids."""
@@ -160,6 +216,63 @@ class NetlabTest(unittest.TestCase):
         self.assertEqual(namespaces(process.pid), [])
         self.assertFalse(any(map(running, ranks)))
 
+    def test_a_signal_while_ranks_start_leaves_none(self):
+        process = self.start("--hosts", 1, "--ranks-per-host", 200, "--launcher", "gloo", "--", "sleep", "1000")
+        for _ in range(400):
+            if processes_in([f"netlab{process.pid}-0"]):
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+        self.assertEqual(processes_with(f"TMPDIR={self.directory}"), [])
+        self.assertEqual(namespaces(process.pid), [])
+
+    def test_a_run_leaves_files_of_a_like_name_alone(self):
+        process = self.start("--hosts", 1, "--launcher", "gloo", "--", "true")
+        results = self.directory / f"netlab{process.pid}.results.csv"
+        results.write_text("mine")
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(list(self.directory.iterdir()), [results])
+
+    def clean(self):
+        subprocess.run([NETLAB, "clean"], env=dict(os.environ, TMPDIR=str(self.directory)), check=True,
+                       capture_output=True, timeout=60)
+
+    def test_clean_leaves_what_no_run_has_made(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        mine = f"netlab{ended.pid}"
+        own, other = f"{mine}-0", f"other{mine}"
+        for space in (own, other):
+            subprocess.run(["ip", "netns", "add", space], check=True)
+            self.addCleanup(subprocess.run, ["ip", "netns", "delete", space], capture_output=True)
+        for name in ("netlab8.json", "netlab1.results.csv", f"{mine}.abcdef"):
+            (self.directory / name).write_text("mine")
+        for name in (f"{mine}.ghijkl", f"{mine}.mnopqr", f"{mine}.results"):
+            (self.directory / name).mkdir()
+        (self.directory / f"{mine}.results" / "namespaces").write_text(f"{own}\n")
+        (self.directory / f"{mine}.stuvwx").symlink_to(f"{mine}.results")
+        before = set(self.directory.iterdir())
+        # As a run leaves it, but with a line that no run writes.
+        left = self.directory / f"{mine}.mnopqr"
+        (left / "namespaces").write_text(f"{mine}-1\n{other}\n")
+        self.clean()
+        self.assertEqual(set(self.directory.iterdir()), before - {left})
+        self.assertEqual(namespaces(ended.pid), [own])
+        self.assertTrue(Path("/run/netns", other).exists())
+
+    def test_a_namespace_of_another_is_refused_and_kept(self):
+        script = (f'ip netns add "netlab$$-switch" && exec "{NETLAB}" --hosts 1 --launcher gloo -- true')
+        process = subprocess.Popen(["bash", "-c", script], env=dict(os.environ, TMPDIR=str(self.directory)),
+                                   stderr=subprocess.PIPE, text=True)
+        space = f"netlab{process.pid}-switch"
+        self.addCleanup(subprocess.run, ["ip", "netns", "delete", space], capture_output=True)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("not ours", errors)
+        self.assertEqual(namespaces(process.pid), [space])
+
     def test_clean_removes_a_killed_run_and_no_other(self):
         killed, ranks = self.start_sleepers()
         killed.kill()
@@ -170,8 +283,7 @@ class NetlabTest(unittest.TestCase):
             if processes_in(namespaces(living.pid)):
                 break
             time.sleep(0.05)
-        subprocess.run([NETLAB, "clean"], env=dict(os.environ, TMPDIR=str(self.directory)), check=True,
-                       capture_output=True, timeout=60)
+        self.clean()
         self.assertEqual(namespaces(killed.pid), [])
         self.assertFalse(any(map(running, ranks)))
         self.assertEqual(list(self.directory.glob(f"netlab{killed.pid}.*")), [])
