@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -123,23 +124,52 @@ pid_t spawn_rank(const BenchOptions& options, const std::vector<std::string>& ar
   return child;
 }
 
-// A rank that fails breaks the group, so the others end by themselves. The code returned is the
-// least of those that are not 0: the cause (2, bad input) rather than its echo (3, a peer failed).
-int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
-  const ScratchFolder scratch;
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < options.world; ++rank) {
-    children.push_back(spawn_rank(options, arguments, rank, scratch.path()));
+// The ranks started so far; those that remain when it goes are ended.
+class Children {
+ public:
+  Children() = default;
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  ~Children() {
+    for (const pid_t child : running_) {
+      kill(child, SIGKILL);
+      wait_for(child);
+    }
   }
-  int code = 0;
-  for (const pid_t child : children) {
+
+  void add(pid_t child) { running_.push_back(child); }
+
+  // The least code of those that are not 0: the cause (2, bad input) rather than its echo (3, a
+  // peer failed). A rank that fails breaks the group, so the others end by themselves.
+  int wait_for_all() {
+    int code = 0;
+    while (!running_.empty()) {
+      const int status = wait_for(running_.back());
+      running_.pop_back();
+      const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed;
+      if (ended != 0) code = code == 0 ? ended : std::min(code, ended);
+    }
+    return code;
+  }
+
+ private:
+  static int wait_for(pid_t child) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed;
-    if (ended != 0) code = code == 0 ? ended : std::min(code, ended);
+    return status;
   }
-  return code;
+
+  std::vector<pid_t> running_;
+};
+
+int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
+  const ScratchFolder scratch;
+  Children children;
+  for (int rank = 0; rank < options.world; ++rank) {
+    children.add(spawn_rank(options, arguments, rank, scratch.path()));
+  }
+  return children.wait_for_all();
 }
 
 Deadline meeting_deadline(const BenchOptions& options) {
