@@ -16,7 +16,7 @@ case "${1:-}" in
   *) sed -n '3,7p' "$0"; exit 2 ;;
 esac
 
-install_packages "${tandem_packages[@]}" python3-venv clang-format iproute2 redis-server
+install_packages "${tandem_packages[@]}" python3-venv clang-format redis-server
 if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
   say "installing Python packages of the tests into build/venv"
   mkdir -p build

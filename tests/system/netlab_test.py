@@ -132,8 +132,8 @@ class NetlabTest(unittest.TestCase):
         self.directory = Path(directory.name)
         self.report_path = self.directory / "report.json"
 
-    def start(self, *arguments):
-        environment = dict(os.environ, TMPDIR=str(self.directory))
+    def start(self, *arguments, **variables):
+        environment = dict(os.environ, TMPDIR=str(self.directory), **variables)
         process = subprocess.Popen([NETLAB, *map(str, arguments)], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.communicate)
@@ -217,14 +217,26 @@ class NetlabTest(unittest.TestCase):
         self.assertFalse(any(map(running, ranks)))
 
     def test_a_signal_while_ranks_start_leaves_none(self):
-        process = self.start("--hosts", 1, "--ranks-per-host", 200, "--launcher", "gloo", "--", "sleep", "1000")
+        # Ranks that stay outside their namespace for a while, where the lab cannot find them by it.
+        slow_ip = self.directory / "bin" / "ip"
+        slow_ip.parent.mkdir()
+        slow_ip.write_text(f"""#!/bin/sh
+case "$*" in *unshare*) touch "$TMPDIR/starting"; sleep 60 ;; esac
+exec {shutil.which("ip")} "$@"
+""")
+        slow_ip.chmod(0o755)
+        process = self.start("--hosts", 2, "--launcher", "gloo", "--", "sleep", "1000",
+                             PATH=f"{slow_ip.parent}:{os.environ['PATH']}")
         for _ in range(400):
-            if processes_in([f"netlab{process.pid}-0"]):
+            if (self.directory / "starting").exists():
                 break
-            time.sleep(0.01)
+            time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=60)
-        self.assertEqual(processes_with(f"TMPDIR={self.directory}"), [])
+        left = processes_with(f"TMPDIR={self.directory}")
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.assertEqual(left, [])
         self.assertEqual(namespaces(process.pid), [])
 
     def test_a_run_leaves_files_of_a_like_name_alone(self):
