@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernel benchmarks share: supports with geometric gaps, a plain read as the yardstick,
-// and samples that take turns with it, so that both see the same machine. Everything here runs on
-// one thread and is timed by that thread's CPU clock: what other processes take does not count.
+// and samples that take turns with it, so that both see the same machine. What runs on
+// one thread is timed by that thread's CPU clock: what other processes take does not count.
 #pragma once
 
 #include <time.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "collectives/sparse/sparse_vector.h"
+#include "common/thread_pool.h"
 #include "cpu/kernels/stream.h"
 #include "drivers/cpu/samples.h"
 
@@ -54,7 +56,7 @@ inline double thread_seconds(const std::function<void()>& work) {
 
 // Seconds of one pass over `bytes` (its multiple of 1 KiB) by one core.
 inline double plain_read_s(std::span<const std::byte> bytes) {
-  static std::uint64_t sink = 0;
+  static thread_local std::uint64_t sink = 0;
   return thread_seconds([&] {
     sink ^= device::cpu::read_stream(device::cpu::ReadPattern::kPrefetch, bytes.data(),
                                      bytes.size() / 1024 * 1024);
@@ -80,6 +82,39 @@ inline void measure_against_read(const std::string& name, std::span<const std::b
                 {"of_plain_read_p10", quantile(fractions, 0.1)},
                 {"of_plain_read_p90", quantile(fractions, 0.9)},
                 {"read_gb_per_s", quantile(bandwidths, 0.5)}});
+}
+
+// The same with the team of all cores by the wall's clock. The yardstick is the faster of one
+// core's read and all cores' read side by side.
+inline void measure_with_all_cores(const std::string& name, std::span<const std::byte> input,
+                                   double num_items, const std::function<void(ThreadPool&)>& work) {
+  ThreadPool threads;
+  const auto cores = static_cast<std::size_t>(threads.num_threads());
+  const std::size_t share = input.size() / cores / 1024 * 1024;
+  std::vector<double> rates, fractions, bandwidths, one_core;
+  for (int warm = 0; warm < 3; ++warm) work(threads);
+  for (int sample = 0; sample < kSamples; ++sample) {
+    const double alone = seconds([&] { plain_read_s(input); });
+    const double together = seconds([&] {
+      threads.run(cores,
+                  [&](std::size_t core) { plain_read_s(input.subspan(core * share, share)); });
+    });
+    const double read = std::min(alone, together);
+    const double time = seconds([&] { work(threads); });
+    rates.push_back(num_items / time * 1e-6);
+    fractions.push_back(read / time);
+    one_core.push_back(static_cast<double>(input.size()) / alone * 1e-9);
+    bandwidths.push_back(static_cast<double>(input.size()) / together * 1e-9);
+  }
+  print_figure(name, rates, "M items/s",
+               {{"items", num_items},
+                {"input_bytes", input.size()},
+                {"cores", cores},
+                {"of_plain_read", quantile(fractions, 0.5)},
+                {"of_plain_read_p10", quantile(fractions, 0.1)},
+                {"of_plain_read_p90", quantile(fractions, 0.9)},
+                {"read_gb_per_s_one_core", quantile(one_core, 0.5)},
+                {"read_gb_per_s_all_cores", quantile(bandwidths, 0.5)}});
 }
 
 }  // namespace tandem::bench

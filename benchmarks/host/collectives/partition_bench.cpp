@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Partition and encode on one core: 11 M non-zeros among 214 M f32 elements to the owners' hash
+// Partition and encode: 11 M non-zeros among 214 M f32 elements to the owners' hash
 // bitmaps, from the dense tensor in one pass and from a sorted sparse vector (split, then encode);
-// against a plain read of the input in the same run. Also the way back (join).
+// against a plain read of the input in the same run. One core by its clock; the dense tensor also
+// by all cores and the wall's clock, against the faster of one core's read and all cores' read.
+// Also the way back (join).
 #include <cstdio>
 #include <cstdlib>
 
@@ -47,6 +49,11 @@ void measure(const std::vector<float>& dense, const SparseVector& vector, int nu
     std::vector<ByteBuffer> messages(owners);
     encode_dense(dense.data(), partition, DType::kF32, messages);
   });
+  measure_with_all_cores("encode_dense/bitmap_all_cores" + suffix, std::as_bytes(std::span(dense)),
+                         count, [&](ThreadPool& threads) {
+                           std::vector<ByteBuffer> messages(owners);
+                           encode_dense(dense.data(), partition, DType::kF32, messages, &threads);
+                         });
   const std::vector<std::byte> coo(vector.num_entries() * 8, std::byte{1});
   measure_against_read("split" + suffix, coo, count, [&] { partition.split(vector); });
   for (const Codec codec : {Codec::kBitmap, Codec::kCoo32}) {

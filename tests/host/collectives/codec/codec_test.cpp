@@ -265,6 +265,46 @@ TEST(EncodeDense, AppendsWhatExtractSplitAndBitmapDo) {
   }
 }
 
+TEST(EncodeDense, GivesTheSameBytesWithAnyNumberOfThreads) {
+  const std::uint64_t num_units = 5'000'017;
+  for (const std::uint64_t gap : {1, 29, 4'000'000}) {
+    std::vector<float> dense(num_units);
+    for (std::uint64_t unit = gap / 2; unit < num_units; unit += gap) {
+      dense[unit] = static_cast<float>(unit);
+    }
+    const Partition partition = Partition::hashed(num_units, 7, 3);
+    std::vector<ByteBuffer> expected(7, ByteBuffer(5, std::byte{1}));
+    encode_dense(dense.data(), partition, DType::kBF16, expected);
+    for (const int num_threads : {1, 2, 3}) {
+      ThreadPool threads(num_threads);
+      std::vector<ByteBuffer> messages(7, ByteBuffer(5, std::byte{1}));
+      encode_dense(dense.data(), partition, DType::kBF16, messages, &threads);
+      EXPECT_TRUE(messages == expected) << num_threads << " threads, a value in " << gap;
+    }
+  }
+}
+
+TEST(EncodeDense, GrowsMessagesWhereASampleSeesNothing) {
+  const std::uint64_t num_units = 3'000'000;
+  std::vector<float> dense(num_units);
+  for (std::uint64_t unit = 0; unit < num_units; ++unit) {
+    // Samples are 1,024 units at multiples of the 256th part.
+    if (unit % (num_units / 256) >= 1024) dense[unit] = 1.0f + static_cast<float>(unit);
+  }
+  const Partition partition = Partition::hashed(num_units, 5, 3);
+  const auto parts = partition.split(extract(dense.data(), {num_units, 1}, DType::kF32));
+  for (const int num_threads : {1, 2}) {
+    ThreadPool threads(num_threads);
+    std::vector<ByteBuffer> messages(5);
+    encode_dense(dense.data(), partition, DType::kF32, messages, &threads);
+    for (std::size_t owner = 0; owner < parts.size(); ++owner) {
+      ByteBuffer expected;
+      encode(parts[owner], Codec::kBitmap, DType::kF32, Reduction::kSum, expected);
+      EXPECT_TRUE(messages[owner] == expected) << num_threads << " threads, owner " << owner;
+    }
+  }
+}
+
 TEST(WireValues, RoundEveryFloatLikeTheScalarConversions) {
   std::vector<float> values;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 40'503) {
