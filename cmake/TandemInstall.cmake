@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs programs, libraries, headers, data and the package description: find_package(Tandem) gives Tandem::engine, ...
 #
-# Two components: `collectives` (the library of collective calls, its transports and the contracts below it) stands on
-# its own, alone with `cmake --install --component collectives` too; `serving` is everything else and needs it.
+# Two components: `collectives` (the library of collective calls, its transports, its tool tandem-collectives and the
+# contracts below them) stands on its own, alone with `cmake --install --component collectives` too; `serving` is
+# everything else and needs it.
 
 include(CMakePackageConfigHelpers)
 
@@ -25,8 +26,8 @@ install(DIRECTORY host/common host/tensor host/collectives drivers/device
 install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
         FILES_MATCHING PATTERN "*.h" PATTERN "emulation" EXCLUDE
         REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
-install(FILES fpga_hls/attention_decode/abi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem/attention_decode
-        COMPONENT serving)
+install(DIRECTORY fpga_hls/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
+        FILES_MATCHING PATTERN "abi.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
   INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # One target per folder: helpers that give every library, program and test the same options and include roots.
 
+# What is installed without a component of its own belongs to `serving` (TandemInstall.cmake).
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
+
 # tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
 # A static library `name`, alias Tandem::<name without "tandem_">. Headers are included relative to host/,
 # drivers/ and fpga_hls/ ("common/error.h", "device/attention_unit.h", "attention_decode/abi.h").

@@ -44,21 +44,26 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# The compute capability of the first GPU, "90"; nothing where there is none.
+# The compute capability of the first GPU, "90"; nothing where there is none: without a driver nvidia-smi complains on
+# its standard output.
 capability() {
+  local text
   command -v nvidia-smi >/dev/null || return 0
-  nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | tr -d ' .' || true
+  text=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null) || return 0
+  text=$(head -1 <<<"$text" | tr -d ' .')
+  if [[ "$text" =~ ^[0-9]+$ ]]; then echo "$text"; fi
 }
 
 has_gpu=true
 own=$(capability)
-if ! [[ "$own" =~ ^[0-9]+$ ]]; then
+if [ -z "$own" ]; then
   has_gpu=false
   echo "gpu_check: there is no GPU on this machine (nvidia-smi names none)"
   $keep_going || exit 77
 fi
-nvcc=${CUDACXX:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
-[ -x "$nvcc" ] || { echo "gpu_check: no nvcc; set CUDACXX" >&2; exit 1; }
+nvcc=${CUDACXX:-nvcc}  # a path, or a name to look for
+nvcc=$(command -v "$nvcc" || { [ -z "${CUDACXX:-}" ] && command -v /usr/local/cuda/bin/nvcc; }) ||
+  { echo "gpu_check: no ${CUDACXX:-nvcc}; set CUDACXX to the CUDA compiler" >&2; exit 1; }
 
 generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
@@ -76,6 +81,10 @@ rows=()
 run() {  # run NAME COMMAND...
   local name=$1 log="$build/$1.log" code=0
   shift
+  if ! [ -x "${!#}" ]; then  # the program is the last word
+    rows+=("$name|skipped|not built: $build/configure.log says what is missing")
+    return
+  fi
   "$@" >"$log" 2>&1 || code=$?
   local passed skipped
   passed=$(grep -c '^\[       OK \]' "$log" || true)
@@ -107,7 +116,7 @@ for row in "${rows[@]}"; do
   IFS='|' read -r name result detail <<<"$row"
   printf '%-28s %-8s %s\n' "$name" "$result" "$detail"
 done
-if grep -q '^{' "$build/bench_gpu_sparse.log"; then
+if grep -qs '^{' "$build/bench_gpu_sparse.log"; then
   echo
   printf '%-44s %10s %10s %10s %8s\n' figure ms p90 GB/s ratio
   sed -n 's/^{"name": "\([^"]*\)", "median": \([^,]*\), .*"p90": \([^,]*\), .*"GB_per_s": \([^,]*\), "ratio": \([^,]*\),.*/\1 \2 \3 \4 \5/p' \

@@ -7,8 +7,12 @@
 // a loop over the sources does in f32 or u64.
 // Ownership: inputs are borrowed until the call returns; the result's buffers belong to the unit
 // until its next call. Threads: one at a time.
-// Errors: DeviceError; the unit is lost afterwards and every later call fails at once. A call with
-// a shape that refusal() gives a reason for throws Error and changes nothing.
+// Errors. Error, and nothing has changed: a shape that refusal() gives a reason for, sources that
+// are not the shape's, a position that is not below num_positions. Positions that do not ascend are
+// an Error too where the unit sees them; elsewhere the result is undefined, but no other memory is
+// touched. DeviceError: the call's buffers cannot be had, on the device or the host, which leaves
+// the unit as it was; or what was started failed or missed the deadline, and then the unit is lost:
+// every later call fails at once.
 #pragma once
 
 #include <cstddef>

@@ -49,6 +49,17 @@ bool AggregationLaunch::grow(MappedBuffer& buffer, std::size_t bytes, int memory
 
 void AggregationLaunch::reserve(std::size_t unit, std::size_t input_bytes,
                                 std::size_t result_bytes) {
+  UnitBuffers& own = buffers_[unit];
+  try {
+    grow_both(unit, input_bytes, result_bytes);
+  } catch (...) {
+    own = {};  // the next call sets all arguments anew
+    throw;
+  }
+}
+
+void AggregationLaunch::grow_both(std::size_t unit, std::size_t input_bytes,
+                                  std::size_t result_bytes) {
   const xrt::kernel& kernel = units_[unit].kernel;
   UnitBuffers& own = buffers_[unit];
   if (grow(own.input, input_bytes, kernel.group_id(kAggregationDescriptor))) {

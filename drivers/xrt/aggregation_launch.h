@@ -6,7 +6,8 @@
 // Every unit has an input and a result buffer of its own, which keep their place and grow by powers
 // of two (up to the memory they are in). start() sends one unit's used bytes in one transfer and
 // starts it; fetch() brings bytes of its result back in one transfer. Threads: one. Errors:
-// whatever XRT throws; the caller treats any as the loss of the card.
+// whatever XRT throws; the caller treats any as the loss of the card, but for those of reserve(),
+// after which the unit has no buffers and may be tried again.
 #pragma once
 
 #include <xrt/xrt_bo.h>
@@ -48,6 +49,7 @@ class AggregationLaunch final : public CardRuns {
     MappedBuffer input, result;
   };
 
+  void grow_both(std::size_t unit, std::size_t input_bytes, std::size_t result_bytes);
   bool grow(MappedBuffer& buffer, std::size_t bytes, int memory_group);
 
   xrt::device device_;

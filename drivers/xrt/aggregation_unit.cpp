@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 
 #include "common/error.h"
 
@@ -113,6 +114,16 @@ AggregationResult XrtAggregationUnit::aggregate(const AggregationShape& shape,
   if (const std::string reason = refusal(shape); !reason.empty()) throw Error("xrt", reason);
   check_sources(shape, sources);
   if (lost_) lose(lost_reason_);
+  try {
+    return aggregate_valid(shape, sources, deadline);
+  } catch (const std::bad_alloc&) {  // while nothing runs: run() loses the card for others
+    throw DeviceError("xrt", "the host has no memory for an aggregation on card " + name_);
+  }
+}
+
+AggregationResult XrtAggregationUnit::aggregate_valid(const AggregationShape& shape,
+                                                      std::span<const AggregationSource> sources,
+                                                      Deadline deadline) {
   AggregationPlan plan = plan_aggregation(shape, sources, launch_->num_units(), timing_);
   const std::vector<Answer> answers = run(plan.units, sources, deadline);
   for (const Answer& answer : answers) {
@@ -126,11 +137,12 @@ AggregationResult XrtAggregationUnit::aggregate(const AggregationShape& shape,
 std::vector<XrtAggregationUnit::Answer> XrtAggregationUnit::run(
     std::vector<AggregationUnitPlan>& units, std::span<const AggregationSource> sources,
     Deadline deadline) {
+  reserve(units);
   std::vector<Answer> answers;
+  answers.reserve(units.size());
   try {
     for (std::size_t i = 0; i < units.size(); ++i) {
       units[i].header.tag = next_tag_++;
-      launch_->reserve(i, units[i].descriptor_bytes, units[i].result_bytes);
       write_descriptor(units[i], sources, launch_->input(i).first(units[i].descriptor_bytes));
       launch_->start(i, units[i].descriptor_bytes);
     }
@@ -144,6 +156,17 @@ std::vector<XrtAggregationUnit::Answer> XrtAggregationUnit::run(
     lose(e.what());
   }
   return answers;
+}
+
+// Nothing runs yet, so a want of memory loses nothing.
+void XrtAggregationUnit::reserve(const std::vector<AggregationUnitPlan>& units) {
+  try {
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      launch_->reserve(i, units[i].descriptor_bytes, units[i].result_bytes);
+    }
+  } catch (const std::exception& e) {
+    throw DeviceError("xrt", "no buffers on card " + name_ + " for an aggregation: " + e.what());
+  }
 }
 
 // Mostly one transfer: of as many bytes as expected; a second one brings the rest.

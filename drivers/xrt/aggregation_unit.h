@@ -6,10 +6,11 @@
 // transfer to, one run of and mostly one transfer from every unit that takes part; buffers are kept
 // and grow. modelled_seconds: the transfers at the card's link, one after the other, and the
 // slowest unit by the kernel's cycle model; what a real card would take, whatever the emulated one
-// took. Errors: anything XRT throws, a command that ends in an error state, a result that does not
-// answer its descriptor, or no answer before the deadline loses the unit for ever (DeviceError).
-// Positions that do not ascend below the partition's end are an Error, and change nothing. Threads:
-// one.
+// took. Errors: anything XRT throws of a command or transfer, a command that ends in an error
+// state, a result that does not answer its descriptor, or no answer before the deadline loses the
+// unit for ever (DeviceError). Positions that do not ascend below the partition's end are an Error,
+// and change nothing; a buffer or host memory that cannot be had before the first command is a
+// DeviceError that loses nothing. Threads: one.
 #pragma once
 
 #include <memory>
@@ -45,6 +46,8 @@ class XrtAggregationUnit final : public AggregationUnit {
     std::size_t num_bytes = 0;
   };
 
+  AggregationResult aggregate_valid(const AggregationShape& shape,
+                                    std::span<const AggregationSource> sources, Deadline deadline);
   std::vector<Answer> run(std::vector<AggregationUnitPlan>& units,
                           std::span<const AggregationSource> sources, Deadline deadline);
   Answer fetch(std::size_t index, const AggregationUnitPlan& unit);
@@ -52,6 +55,7 @@ class XrtAggregationUnit final : public AggregationUnit {
                              const std::vector<Answer>& answers);
   double modelled_seconds(const std::vector<AggregationUnitPlan>& units,
                           const std::vector<Answer>& answers) const;
+  void reserve(const std::vector<AggregationUnitPlan>& units);
   void measure();
   [[noreturn]] void lose(const std::string& reason);
 

@@ -9,7 +9,7 @@
 // and needs a sort, or a merge in rank order, behind it.
 // Graph-safe: no allocation and no synchronisation; `workspace` is the caller's.
 // Bytes per entry of f32: 4 read to count, 8 read and 8 written to move (20; a copy moves 16), plus
-// 12 bytes per owner and tile. Shared memory: 12 KiB + 4,096 * max(4, value_bytes).
+// 12 bytes per owner and tile. Shared memory: 13 KiB + 4,096 * max(4, value_bytes).
 // Errors: cudaErrorInvalidValue for shapes outside the stated ones, else what the launch says.
 // Source: Wang et al., ZEN, OSDI 2025, section 3; the stable counting sort is the textbook's.
 #pragma once

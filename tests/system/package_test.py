@@ -81,6 +81,25 @@ class CollectivesPackageTest(unittest.TestCase):
              "-DCMAKE_BUILD_TYPE=Release", *hidden],
             capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_LIBDIR": str(self.pkgconfig)})
 
+    def test_the_tool_is_part_of_the_component_and_runs(self):
+        self.assertEqual([path.name for path in (self.prefix / "bin").iterdir()], ["tandem-collectives"])
+        self.assertIn("allreduce-bench", run(self.prefix / "bin" / "tandem-collectives", "--help"))
+        self.assertFalse((self.prefix / "share").exists())
+
+    def test_the_component_serving_brings_the_rest(self):
+        serving = self.root / "serving"
+        run("cmake", "--install", BUILD, "--prefix", serving, "--component", "serving")
+        self.assertIn("tandem", [path.name for path in (serving / "bin").iterdir()])
+        self.assertNotIn("tandem-collectives", [path.name for path in (serving / "bin").iterdir()])
+        whole = self.root / "whole"
+        run("cmake", "--install", BUILD, "--prefix", whole)
+
+        def files(*prefixes):
+            return sorted(str(path.relative_to(prefix)) for prefix in prefixes for path in prefix.rglob("*")
+                          if not path.is_dir())
+
+        self.assertEqual(files(serving, self.prefix), files(whole))
+
     def test_a_project_of_two_ranks_builds_and_reduces(self):
         build = self.root / "build"
         configured = self.configure(SOURCE / "tests" / "system" / "package_collectives", build)

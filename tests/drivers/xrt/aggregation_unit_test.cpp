@@ -3,6 +3,9 @@
 // The card as aggregation unit, through the real runtime and the emulated card: the bits of a loop
 // over the sources, refusals, bad input, loss.
 #include <gtest/gtest.h>
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+#include <xrt/xrt_kernel.h>
 
 #include <algorithm>
 #include <bit>
@@ -224,6 +227,29 @@ TEST_F(XrtAggregationUnitTest, RefusesBadPositionsAndGoesOn) {
   EXPECT_NE(message(miscounted), "");
   const Case good = typical();
   expect_sums(good, good.on(*unit));
+}
+
+TEST_F(XrtAggregationUnitTest, AFullMemoryIsADeviceErrorThatLosesNothing) {
+  const auto unit = make_unit();
+  xrt::device card(0u);
+  const auto image = card.load_xclbin(std::string(TANDEM_AGGREGATION_XCLBIN));
+  std::vector<xrt::bo> taken;
+  constexpr int kInput = 0, kResult = 3;
+  for (const int argument : {kInput, kResult}) {
+    const xrt::kernel kernel(card, image, "sparse_aggregation:{sparse_aggregation_1}");
+    for (std::size_t bytes = std::size_t{1} << 28; bytes >= 4096;) {
+      try {
+        taken.emplace_back(card, bytes, kernel.group_id(argument));
+      } catch (const std::exception&) {
+        bytes /= 2;
+      }
+    }
+  }
+  Case c(3'000'000, DType::kF32, false);
+  c.add(200'000, random_);
+  EXPECT_THROW(c.on(*unit), DeviceError);
+  taken.clear();
+  expect_sums(c, c.on(*unit));
 }
 
 TEST_F(XrtAggregationUnitTest, AKilledCardIsLostForEverAndTheOtherGoesOn) {

@@ -4,17 +4,27 @@
 // memory.
 //
 // Everything is done when it is called, but an event says so only when it is asked the second time,
-// so that waits and their deadlines are gone through. Threads: one.
+// so that waits and their deadlines are gone through. Memory is limited, so that it can be full.
+// Threads: one.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 struct CUstream_st {};
 struct CUevent_st {
   bool asked = false;
 };
+
+namespace {
+
+constexpr std::size_t kMemoryBytes = std::size_t{1} << 30;
+std::size_t free_memory = kMemoryBytes;
+std::map<void*, std::size_t> blocks;  // of device memory
+
+}  // namespace
 
 extern "C" {
 
@@ -38,25 +48,37 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::memset(properties, 0, sizeof(*properties));
   std::snprintf(properties->name, sizeof(properties->name), "SIMT interpreter");
-  properties->totalGlobalMem = std::size_t{1} << 30;
+  properties->totalGlobalMem = kMemoryBytes;
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  *free_bytes = *total_bytes = std::size_t{1} << 30;
+  *free_bytes = free_memory;
+  *total_bytes = kMemoryBytes;
   return cudaSuccess;
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  *memory = std::malloc(bytes);
-  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+  *memory = bytes <= free_memory ? std::malloc(bytes) : nullptr;
+  if (*memory == nullptr) return cudaErrorMemoryAllocation;
+  free_memory -= bytes;
+  blocks[*memory] = bytes;
+  return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  if (const auto block = blocks.find(memory); block != blocks.end()) {
+    free_memory += block->second;
+    blocks.erase(block);
+  }
   std::free(memory);
   return cudaSuccess;
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  return cudaMalloc(memory, bytes);
+  *memory = std::malloc(bytes);
+  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
-cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaFreeHost(void* memory) {
+  std::free(memory);
+  return cudaSuccess;
+}
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   std::memset(to, value, bytes);
   return cudaSuccess;

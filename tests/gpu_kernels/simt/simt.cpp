@@ -134,7 +134,7 @@ bool run_once(Machine& m, const std::vector<unsigned>& order) {
     if (fiber.waits_for != nullptr && fiber.waits_for->generation == fiber.waits_past) continue;
     fiber.waits_for = nullptr;
     m.current = thread;
-    threadIdx = make_uint3(thread, 0, 0);
+    threadIdx = {thread, 0, 0};
     resume(m, fiber);
     any = true;
   }
@@ -178,7 +178,7 @@ void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) 
   blockDim = dim3(threads);
   for (unsigned y = 0; y < grid.y; ++y) {
     for (unsigned x = 0; x < grid.x; ++x) {
-      blockIdx = make_uint3(x, y, 0);
+      blockIdx = {x, y, 0};
       run_block(m, threads);
     }
   }

@@ -13,7 +13,6 @@
 
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
-#include <vector_functions.h>
 
 #include <algorithm>
 #include <bit>

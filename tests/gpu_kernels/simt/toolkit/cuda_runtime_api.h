@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of CUDA's runtime interface that the kernels, the cuda backend and their tests name,
+// declared anew, so that the SIMT tests build where no CUDA toolkit is installed.
+//
+// Names, parameters and meanings are those of CUDA 12 and 13; numbers behind the names are not, so
+// nothing compiled with this header may meet the real runtime. simt/runtime.cpp defines the calls.
+#pragma once
+
+#include <cstddef>
+
+#define __global__
+#define __device__
+#define __host__
+#define CUDART_VERSION 12000
+
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+struct uint3 {
+  unsigned x, y, z;
+};
+struct dim3 {
+  constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1)
+      : x(x_size), y(y_size), z(z_size) {}
+  unsigned x, y, z;
+};
+
+enum cudaError_t {
+  cudaSuccess,
+  cudaErrorInvalidValue,
+  cudaErrorMemoryAllocation,
+  cudaErrorInsufficientDriver,
+  cudaErrorNoDevice,
+  cudaErrorInvalidDevice,
+  cudaErrorNotReady,
+};
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaDeviceAttr { cudaDevAttrMemoryClockRate, cudaDevAttrGlobalMemoryBusWidth };
+struct cudaDeviceProp {
+  char name[256];
+  std::size_t totalGlobalMem;
+};
+using cudaStream_t = struct CUstream_st*;
+using cudaEvent_t = struct CUevent_st*;
+
+constexpr unsigned cudaHostAllocDefault = 0;
+constexpr unsigned cudaStreamNonBlocking = 1;
+constexpr unsigned cudaEventDisableTiming = 2;
+
+extern "C" {
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaGetLastError();
+const char* cudaGetErrorString(cudaError_t error);
+const char* cudaGetErrorName(cudaError_t error);
+}
