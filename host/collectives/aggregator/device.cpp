@@ -102,7 +102,8 @@ class DeviceAggregator final : public Aggregator {
     return positions;
   }
 
-  // False when the unit's rows are not whole, which only a faulty device makes.
+  // False where the positions are not whole rows of the domain in ascending order, each once, which
+  // only a faulty device makes.
   static bool take(const device::AggregationResult& result, SparseVector& out) {
     const std::uint32_t width = out.domain().width;
     const std::size_t rows = result.positions.size() / width;
@@ -111,11 +112,16 @@ class DeviceAggregator final : public Aggregator {
     }
     out.resize(rows);
     const auto indices = out.indices<std::uint32_t>();
+    std::uint64_t least = 0;  // that the next row may have
     for (std::size_t row = 0; row < rows; ++row) {
-      const std::uint32_t first = result.positions[row * width];
-      const std::uint32_t last = result.positions[row * width + width - 1];
-      if (first % width != 0 || last - first != width - 1) return false;
-      indices[row] = first / width;
+      const std::uint32_t* positions = result.positions.data() + row * width;
+      const std::uint32_t index = positions[0] / width;
+      if (index < least || index >= out.domain().num_units) return false;
+      for (std::uint32_t i = 0; i < width; ++i) {
+        if (positions[i] != index * width + i) return false;
+      }
+      indices[row] = index;
+      least = std::uint64_t{index} + 1;
     }
     visit_type(out.type(), [&](auto zero) {
       const auto values = out.values<decltype(zero)>();

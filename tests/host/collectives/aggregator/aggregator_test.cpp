@@ -6,6 +6,8 @@
 #include "collectives/aggregator/aggregator.h"
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "common/error.h"
 #include "host/collectives/aggregator/random_parts.h"
@@ -24,6 +26,7 @@ class MapUnit final : public device::AggregationUnit {
     int num_calls = 0;
     std::string refuses;
     bool fails = false, lies = false;
+    std::optional<std::vector<std::uint32_t>> positions;  // instead of the true ones
     device::AggregationShape shape;
     std::chrono::duration<double> time_given{};
   };
@@ -51,6 +54,10 @@ class MapUnit final : public device::AggregationUnit {
       reduce<float>(shape, sources);
     }
     if (behaviour_.lies && !positions_.empty()) positions_.pop_back();
+    if (behaviour_.positions) {
+      positions_ = *behaviour_.positions;
+      values_.resize(positions_.size() * dtype_block_bytes(shape.type));
+    }
     return {positions_, values_, 0.25};
   }
 
@@ -159,6 +166,22 @@ TEST_F(DeviceAggregatorTest, DoesNotBelieveRowsThatAreNotWhole) {
   unit_.lies = true;
   expect_merged({1000, 5}, DType::kF32, Reduction::kSum);
   EXPECT_EQ(aggregator_->statistics().num_fallbacks, 1u);
+}
+
+TEST_F(DeviceAggregatorTest, DoesNotBelievePositionsOutsideTheDomainOrOutOfOrder) {
+  const std::vector<std::vector<std::uint32_t>> lies_of_values = {
+      {3, 1000}, {0xffffffffu}, {7, 3}, {5, 5}, {0, 9, 8}};
+  const std::vector<std::vector<std::uint32_t>> lies_of_rows = {
+      {0, 2, 2}, {0, 1, 1}, {1, 2, 3}, {3, 4, 5, 0, 1, 2}, {3, 4, 5, 3, 4, 5}, {3000, 3001, 3002}};
+  std::uint64_t num_lies = 0;
+  for (const auto& [lies, width] : {std::pair(&lies_of_values, 1u), std::pair(&lies_of_rows, 3u)}) {
+    for (const auto& positions : *lies) {
+      unit_.positions = positions;
+      expect_merged({1000, width}, DType::kF32, Reduction::kSum);
+      EXPECT_EQ(aggregator_->statistics().num_fallbacks, ++num_lies);
+    }
+  }
+  EXPECT_EQ(aggregator_->statistics().modelled_seconds, 0);
 }
 
 TEST_F(DeviceAggregatorTest, LeavesTimeForTheCpu) {

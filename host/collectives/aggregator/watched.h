@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WatchedAggregator: a borrowed aggregator during one call, with the CPU behind it.
+//
+// What the aggregator fails at (DeviceError) is done by merge() and counted, so that a device that
+// is not used shows in the report. Statistics are the borrowed one's since the construction, the
+// CPU's stand-ins among the fallbacks. Threads: one. Cost: none beyond the aggregator's.
+#pragma once
+
+#include "collectives/aggregator/aggregator.h"
+
+namespace tandem::collectives {
+
+class WatchedAggregator final : public Aggregator {
+ public:
+  explicit WatchedAggregator(Aggregator& watched)
+      : watched_(watched), before_(watched.statistics()) {}
+
+  std::string_view name() const override { return watched_.name(); }
+  SparseVector aggregate(std::span<const SparseVector> parts, Reduction reduction,
+                         Deadline deadline) override;
+  AggregatorStatistics statistics() const override;
+
+ private:
+  Aggregator& watched_;
+  AggregatorStatistics before_;
+  std::uint64_t num_failures_ = 0;
+};
+
+}  // namespace tandem::collectives
