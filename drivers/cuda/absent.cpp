@@ -12,9 +12,8 @@ class AbsentCudaBackend final : public Backend {
   std::string_view kind() const override { return "cuda"; }
   bool available() const override { return false; }
   std::string unavailable_reason() const override {
-    return "this build of Tandem has no CUDA backend; install the CUDA toolkit (nvcc) and "
-           "configure "
-           "again";
+    return "this build of Tandem has no CUDA backend; install the CUDA toolkit (nvcc), set "
+           "TANDEM_CUDA_HOST_COMPILER if nvcc refuses the C++ compiler, and configure again";
   }
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
   std::unique_ptr<Device> open(int, const DeviceOptions&) const override {

@@ -93,11 +93,20 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     if (!reason.empty()) throw Error("cuda", info_.id + " refuses the aggregation: " + reason);
     check_sources(shape, sources);
     if (lost_) throw DeviceError("cuda", info_.id + " was lost in an earlier aggregation");
-    lost_ = true;  // until this call ends well
     check(cudaSetDevice(device_index_), "choosing the device");
-    const AggregationResult result = run(shape, sources, deadline);
-    lost_ = false;
-    return result;
+    const Layout layout(shape, max_union(shape));
+    // Memory is taken only while nothing runs, so that a want of it loses nothing.
+    sums_.reserve(layout.total);
+    run([&] { add_up(shape, layout, sources, deadline); });
+    if (counts_.as<std::uint32_t>()[0] != 0) {
+      throw Error("cuda", "positions of a source do not ascend below the partition's end");
+    }
+    const std::size_t count = counts_.as<std::uint32_t>()[1];
+    positions_.reserve(count * 4);
+    values_.reserve(count * layout.value_bytes);
+    run([&] { fetch(layout, count, deadline); });
+    return {
+        {positions_.as<std::uint32_t>(), count}, {values_.data(), count * layout.value_bytes}, 0};
   }
 
  private:
@@ -118,6 +127,9 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     std::uint64_t num_entries = 0;
     for (const AggregationSource& source : sources) {
       num_entries += source.positions.size();
+      if (!source.positions.empty() && source.positions.back() >= shape.num_positions) {
+        throw Error("cuda", "positions of a source are not below the partition's end");
+      }
       if (source.values.size() != source.positions.size() * dtype_block_bytes(shape.type)) {
         throw Error("cuda", "a source has another number of values than positions");
       }
@@ -133,17 +145,26 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     }
   }
 
-  AggregationResult run(const AggregationShape& shape, std::span<const AggregationSource> sources,
-                        Deadline deadline) {
-    const Layout layout(shape, max_union(shape));
-    std::byte* memory = sums_.reserve(layout.total);
-    check(cudaMemsetAsync(memory + layout.present, 0, (shape.num_positions + 31) / 32 * 4,
+  // work(): starts work on the stream and waits for its end.
+  template <typename Work>
+  void run(Work&& work) {
+    lost_ = true;  // until it has ended well
+    work();
+    lost_ = false;
+  }
+
+  // Leaves the sums dense, their entries behind them, and the counts on the host.
+  void add_up(const AggregationShape& shape, const Layout& layout,
+              std::span<const AggregationSource> sources, Deadline deadline) {
+    check(cudaMemsetAsync(sums_.data() + layout.present, 0, (shape.num_positions + 31) / 32 * 4,
                           stream_.get()),
           "clearing the bitmap");
     check(cudaMemsetAsync(device_counts_.data(), 0, 2 * sizeof(std::uint32_t), stream_.get()),
           "clearing the counts");
     for (const AggregationSource& source : sources) add(shape, layout, source, deadline);
-    return collect(shape, layout, deadline);
+    compact(shape, layout);
+    done_.record(stream_);
+    wait(done_, deadline, "compacting");
   }
 
   void add(const AggregationShape& shape, const Layout& layout, const AggregationSource& source,
@@ -178,8 +199,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     }
   }
 
-  AggregationResult collect(const AggregationShape& shape, const Layout& layout,
-                            Deadline deadline) {
+  void compact(const AggregationShape& shape, const Layout& layout) {
     gpu_kernels::TakeEntries job;
     job.bitmap = reinterpret_cast<std::uint32_t*>(sums_.data() + layout.present);
     job.num_positions = shape.num_positions;
@@ -193,21 +213,14 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     job.workspace = sums_.data() + layout.tiles;
     check(gpu_kernels::take_entries(job, stream_.get()), "compacting the sums");
     copy(counts_.data(), device_counts_.data(), 2 * sizeof(std::uint32_t), cudaMemcpyDeviceToHost);
-    done_.record(stream_);
-    wait(done_, deadline, "compacting");
-    if (counts_.as<std::uint32_t>()[0] != 0) {
-      throw DeviceError("cuda", "a source has a position outside the partition");
-    }
-    const std::size_t count = counts_.as<std::uint32_t>()[1];
-    positions_.reserve(count * 4);
-    values_.reserve(count * layout.value_bytes);
+  }
+
+  void fetch(const Layout& layout, std::size_t count, Deadline deadline) {
     copy(positions_.data(), sums_.data() + layout.indices, count * 4, cudaMemcpyDeviceToHost);
     copy(values_.data(), sums_.data() + layout.values, count * layout.value_bytes,
          cudaMemcpyDeviceToHost);
     done_.record(stream_);
     wait(done_, deadline, "copying the result");
-    return {
-        {positions_.as<std::uint32_t>(), count}, {values_.data(), count * layout.value_bytes}, 0};
   }
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {

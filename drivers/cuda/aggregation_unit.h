@@ -11,8 +11,8 @@
 // Cost: PCIe moves 4 + value bytes per entry in, and per entry of the union out; launches: one per
 // piece, three for the compaction. Two waits: for the number of entries, and for the entries.
 // Numeric: the bits of a loop over the sources, but a NaN that an addition makes is the canonical
-// one. Threads: one at a time. Errors: after a DeviceError (failure or deadline) the unit is lost,
-// and its memory too where work may still be running.
+// one. Threads: one at a time. Errors: as the contract says; a position twice in a source is not
+// seen. A unit that a failure or a deadline loses leaks its memory: work may still be running.
 #pragma once
 
 #include <memory>

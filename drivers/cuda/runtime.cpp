@@ -55,6 +55,7 @@ std::byte* Buffer<kind>::reserve(std::size_t bytes) {
   const cudaError_t error = kind == Memory::kDevice
                                 ? cudaMalloc(&memory, bytes)
                                 : cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+  if (error != cudaSuccess) cudaGetLastError();  // what follows must not find it
   check(error, kind == Memory::kDevice ? "taking device memory" : "taking pinned memory");
   data_ = static_cast<std::byte*>(memory);
   bytes_ = bytes;

@@ -2,6 +2,7 @@
 //
 // The GPU's aggregation unit against merge() of the collectives library. Needs a GPU: skips without
 // one, and fails for it under TANDEM_TEST_REQUIRE=cuda.
+#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -110,6 +111,46 @@ TEST_F(CudaAggregationTest, SourcesLongerThanAPieceAndCallsOfOtherSizesFollowEac
                               Reduction::kSum);
   expect_same_as_merge<float>(*unit_, random_sources<float>(1000, {0, 0}, DType::kF32, 5),
                               Reduction::kSum);
+}
+
+TEST_F(CudaAggregationTest, PositionsOutOfRangeAreAnErrorThatChangesNothing) {
+  const auto good = random_sources<float>(5000, {3, 2}, DType::kF32, 7);
+  const auto message = [&](std::size_t entry) {
+    auto bad = good;
+    bad[1].indices<std::uint32_t>()[entry] = 5000;
+    try {
+      aggregate<float>(*unit_, bad, Reduction::kSum, Deadline::never());
+    } catch (const DeviceError& error) {
+      return std::string("lost: ") + error.what();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_THAT(message(good[1].num_entries() - 1),
+              testing::HasSubstr("[cuda] positions of a source"));
+  EXPECT_THAT(message(3),
+              testing::HasSubstr("[cuda] positions of a source"));  // seen by the kernel
+  expect_same_as_merge<float>(*unit_, good, Reduction::kSum);
+}
+
+TEST_F(CudaAggregationTest, AFullDeviceIsADeviceErrorThatLeavesTheUnitUsable) {
+  const auto sources = random_sources<float>(4'000'000, {1000, 1000}, DType::kF32, 8);
+  std::size_t free_bytes = 0, total_bytes = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
+  std::vector<void*> taken;
+  for (std::size_t bytes = free_bytes; bytes >= std::size_t{1} << 20;) {
+    void* memory = nullptr;
+    if (cudaMalloc(&memory, bytes) == cudaSuccess) {
+      taken.push_back(memory);
+    } else {
+      cudaGetLastError();
+      bytes /= 2;
+    }
+  }
+  EXPECT_THROW(aggregate<float>(*unit_, sources, Reduction::kSum, Deadline::never()), DeviceError);
+  for (void* memory : taken) cudaFree(memory);
+  expect_same_as_merge<float>(*unit_, sources, Reduction::kSum);
 }
 
 TEST_F(CudaAggregationTest, RefusesOtherTypesAndFailsForGoodAtTheDeadline) {
