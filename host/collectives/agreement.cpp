@@ -173,14 +173,15 @@ std::vector<std::string> mismatches(const std::vector<Texts>& all) {
     return {"ranks call different functions: " + text};
   }
   std::vector<std::string> reasons;
-  for (std::size_t field = 0; field < all.front().fields.size(); ++field) {
+  for (const auto& [name, own] : all.front().fields) {
     values.clear();
     for (const Texts& texts : all) {
-      const bool known = field < texts.fields.size();
-      values.push_back(known ? texts.fields[field].second : "nothing");
+      const auto field = std::ranges::find(
+          texts.fields, name, [](const auto& named) -> const std::string& { return named.first; });
+      values.push_back(field != texts.fields.end() ? field->second : "nothing");
     }
     if (const std::string text = difference(values); !text.empty()) {
-      reasons.push_back("ranks disagree on " + all.front().fields[field].first + ": " + text);
+      reasons.push_back("ranks disagree on " + name + ": " + text);
     }
   }
   if (reasons.empty()) reasons.push_back("ranks run different versions of this library");
@@ -211,12 +212,6 @@ std::vector<std::string> mismatches(const std::vector<Texts>& all) {
 }
 
 }  // namespace
-
-std::string plain_text(const std::exception& error) {
-  const std::string text = error.what();
-  const std::string prefix = "[collectives] ";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-}
 
 Agreement agree(Communicator& ranks, const CallHeader& own) {
   ByteBuffer bytes;

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +27,8 @@ class AgreedError : public Error {
   explicit AgreedError(const std::string& message) : Error("collectives", message) {}
 };
 
-// "[collectives] text" without the module, for texts that are quoted in others.
-std::string plain_text(const std::exception& error);
-
 struct Field {
-  std::string_view name;  // "width"
+  std::string name;  // "width"
   std::string value;
 };
 

@@ -82,14 +82,37 @@ Pending post(Group& group, std::function<void(Group::State&, std::uint64_t)> bod
 
 }  // namespace
 
-std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
-    Group& group, const SparseView& input, const ReduceOptions& options) {
-  const auto result = std::make_shared<SparseTensor>();
+namespace {
+
+// The calls that fill a result: run(state, ticket, deadline, input, options, result).
+template <typename Result, typename Run, typename Input>
+std::pair<std::shared_ptr<Result>, Pending> post_for_result(Group& group, Run run, Input input,
+                                                            const ReduceOptions& options) {
+  const auto result = std::make_shared<Result>();
   const Deadline deadline = deadline_of(options);
   Pending pending = post(group, [=](Group::State& state, std::uint64_t ticket) {
-    run_sparse_allreduce(state, ticket, deadline, input, options, *result);
+    run(state, ticket, deadline, input, options, *result);
   });
   return {result, std::move(pending)};
+}
+
+}  // namespace
+
+std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
+    Group& group, const SparseView& input, const ReduceOptions& options) {
+  return post_for_result<SparseTensor>(group, run_sparse_allreduce, input, options);
+}
+
+std::pair<std::shared_ptr<std::vector<SparseTensor>>, Pending> sparse_allreduce_fused_async(
+    Group& group, std::span<const SparseView> inputs, const ReduceOptions& options) {
+  return post_for_result<std::vector<SparseTensor>>(
+      group, run_sparse_allreduce_fused, std::vector<SparseView>(inputs.begin(), inputs.end()),
+      options);
+}
+
+std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_reduce_scatter_async(
+    Group& group, const SparseView& input, const ReduceOptions& options) {
+  return post_for_result<SparseTensor>(group, run_sparse_reduce_scatter, input, options);
 }
 
 Pending sparse_allreduce_dense_async(Group& group, DenseView tensor, std::uint32_t width,

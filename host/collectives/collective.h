@@ -116,7 +116,8 @@ struct ReduceOptions : CallOptions {
   std::uint64_t seed = 0x7a9d;       // of hashed partitions
   int ranks_per_node = 0;            // 0: as the transport's node names say
   std::string bucket = "default";    // what the selection and Ok-Topk's regions are kept by,
-                                     // apart for every shape and type
+                                     // apart for every shape, type, wire type, reduction, codec
+                                     // and ranks_per_node; 4096 in all, the oldest go first
   Aggregator* aggregator = nullptr;  // null: the CPU; borrowed until the call is done
   bool explain = false;              // fill Report::explanation
 };
@@ -131,6 +132,7 @@ struct Report {
   std::uint64_t bytes_received = 0;
   std::uint64_t steps = 0;
   double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
+  std::uint64_t aggregator_fallbacks = 0;   // aggregations that the CPU did in a device's stead
   std::string explanation;  // with `explain` and scheme auto: the ranking of schemes with their
                             // predicted times and those measured so far
 };
@@ -205,11 +207,15 @@ class Pending {
 };
 
 // Asynchronous forms: queued on the group's thread, in order with all other calls of the group.
-// The tensor is filled once the call is done without error.
+// What is returned beside the handle is filled once the call is done without error.
 std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
     Group& group, const SparseView& input, const ReduceOptions& options = {});
 Pending sparse_allreduce_dense_async(Group& group, DenseView tensor, std::uint32_t width = 1,
                                      const ReduceOptions& options = {});
+std::pair<std::shared_ptr<std::vector<SparseTensor>>, Pending> sparse_allreduce_fused_async(
+    Group& group, std::span<const SparseView> inputs, const ReduceOptions& options = {});
+std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_reduce_scatter_async(
+    Group& group, const SparseView& input, const ReduceOptions& options = {});
 Pending allreduce_async(Group& group, DenseView tensor, const ReduceOptions& options = {});
 
 template <typename I, typename T>

@@ -16,6 +16,8 @@ constexpr std::uint16_t kMagic = 0x4354;  // "TC"
 
 constexpr std::uint16_t kAnyDestination = 0xffff;
 
+constexpr const char* kInPhase = " (in phase ";
+
 struct Frame {
   std::uint16_t magic;
   std::uint16_t destination;  // a rank of the transport, or kAnyDestination
@@ -130,12 +132,12 @@ void Communicator::verify(const char* phase, int source, std::span<const std::by
 }
 
 void Communicator::fail(const char* phase, const TransportError& error) const {
-  std::string text = error.what();
-  const std::string prefix = "[collectives] ";
-  if (text.starts_with(prefix)) text.erase(0, prefix.size());
-  text += std::string(" (in phase ") + phase + note_ + ")";
+  const TransportError cause = first_cause(error);
+  std::string text = plain_text(cause);
+  if (text.find("in phase ") == std::string::npos)
+    text += kInPhase + std::string(phase) + note_ + ")";
   transport_->abort(text);  // the peers learn the reason
-  throw TransportError(error.kind(), error.peer(), text);
+  throw TransportError(cause.kind(), cause.peer(), text);
 }
 
 Message Communicator::send_receive(const char* phase, int to, ByteBuffer&& message, int from) {
@@ -206,8 +208,12 @@ Step& Step::operator=(Step&&) noexcept = default;
 // An exception on its way: transports allow the destruction of unfinished exchanges after an abort
 // only.
 Step::~Step() {
-  if (exchange_ && !finished_) {
-    communicator_->transport_->abort(std::string("the call failed in phase ") + phase_);
+  if (!exchange_ || finished_) return;
+  Transport& transport = *communicator_->transport_;
+  try {
+    transport.abort(std::string("the call failed in phase ") + phase_);
+  } catch (const std::bad_alloc&) {
+    transport.abort("out of memory");  // short enough to need none
   }
 }
 

@@ -5,13 +5,12 @@
 // Small tensors cost latency and balance badly; one fused tensor pays for one set of messages. The
 // fused domain may need 64-bit indices where no single tensor does; encodings on the wire stay
 // compact. Results are cut out of the sum, which is sorted. Cost: one copy of the entries each way.
-#include <xxhash.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "collectives/conversion.h"
 #include "collectives/reduction.h"
+#include "collectives/sparse_calls.h"
 
 namespace tandem::collectives {
 namespace {
@@ -81,25 +80,25 @@ SparseVector fuse(std::span<const SparseView> inputs, const std::vector<std::uin
 }
 
 void add_shape_fields(CallHeader& header, std::span<const SparseView> inputs) {
-  std::vector<std::uint64_t> sizes;
-  for (const SparseView& input : inputs) sizes.push_back(input.num_units);
   const SparseView first = inputs.empty() ? SparseView{} : inputs.front();
-  const auto hash = XXH3_64bits(sizes.data(), sizes.size() * sizeof(sizes[0]));
   header.fields = {
       {"the number of tensors", std::to_string(inputs.size())},
-      {"the tensors' num_units (hash)", std::to_string(hash)},
       {"width", std::to_string(first.width)},
       {"type", std::string(dtype_name(first.type))},
       {"index type", first.index_type == IndexType::kU64 ? "u64" : "u32"},
   };
+  for (std::size_t at = 0; at < inputs.size(); ++at) {
+    header.fields.push_back(
+        {"num_units of tensor " + std::to_string(at), std::to_string(inputs[at].num_units)});
+  }
 }
 
 }  // namespace
 
-std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
-                                                 const ReduceOptions& options) {
-  std::vector<SparseTensor> results;
-  group.state().run(kFunction, group.state().take_ticket(), deadline_of(options), [&](Call& call) {
+void run_sparse_allreduce_fused(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                                std::span<const SparseView> inputs, const ReduceOptions& options,
+                                std::vector<SparseTensor>& results) {
+  group.run(kFunction, ticket, deadline, [&](Call& call) {
     Contribution contribution;
     std::vector<std::uint64_t> offsets;
     contribution.header.function = kFunction;
@@ -117,6 +116,13 @@ std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const S
                                   inputs[at].index_type));
     }
   });
+}
+
+std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
+                                                 const ReduceOptions& options) {
+  std::vector<SparseTensor> results;
+  run_sparse_allreduce_fused(group.state(), group.state().take_ticket(), deadline_of(options),
+                             inputs, options, results);
   return results;
 }
 

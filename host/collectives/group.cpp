@@ -5,6 +5,7 @@
 #include "collectives/group.h"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "collectives/group_state.h"
@@ -31,6 +32,7 @@ Group Group::shrink(Deadline deadline) {
   if (!broken()) {
     throw Error("collectives", "the group is not broken; use it, or abort() it before shrink()");
   }
+  state_->wait_until_idle(deadline);
   return Group(state_->transport().shrink(deadline));
 }
 
@@ -67,7 +69,10 @@ void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Dea
                          std::string(function) + ": the group is broken (" + reason_ +
                              "); shrink() makes the group of those that are left");
   }
-  if (in_time) return;
+  if (in_time) {
+    running_ = true;
+    return;
+  }
   lock.unlock();
   // Skipping the turn would put this rank out of step with the others.
   const std::string text = std::string(function) + " on rank " +
@@ -81,8 +86,21 @@ void Group::State::end_turn() {
   {
     const std::lock_guard lock(mutex_);
     ++serving_;
+    running_ = false;
   }
   changed_.notify_all();
+}
+
+void Group::State::wait_until_idle(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const auto idle = [this] { return !running_; };
+  if (deadline.is_never()) {
+    changed_.wait(lock, idle);
+  } else if (!changed_.wait_until(lock, deadline.time_point(), idle)) {
+    throw TransportError(TransportError::Kind::kTimeout, transport_->rank(),
+                         "a call of the broken group still runs on rank " +
+                             std::to_string(transport_->rank()) + " at the deadline of shrink()");
+  }
 }
 
 void Group::State::measure(const std::function<void(Call&)>& body, Call& call) {
@@ -98,6 +116,15 @@ void Group::State::measure(const std::function<void(Call&)>& body, Call& call) {
   report_ = call.report;
 }
 
+template <typename MakeText>
+void Group::State::break_group_saying(const MakeText& text) noexcept {
+  try {
+    break_group(text());
+  } catch (const std::bad_alloc&) {
+    break_group("out of memory");
+  }
+}
+
 void Group::State::run(const char* function, std::uint64_t ticket, Deadline deadline,
                        const std::function<void(Call&)>& body) {
   wait_for_turn(function, ticket, deadline);
@@ -108,6 +135,9 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
   const auto text_of = [&](const std::exception& error) {
     return std::string(function) + ": " + plain_text(error);
   };
+  const auto on_this_rank = [&] {
+    return std::string(function) + ": rank " + std::to_string(transport_->rank()) + " ";
+  };
   try {
     Communicator ranks(*transport_, static_cast<std::uint32_t>(ticket), deadline);
     Report report;
@@ -117,16 +147,16 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
   } catch (const AgreedError&) {
     throw;
   } catch (const TransportError& error) {
-    break_group(text_of(error));
+    break_group_saying([&] { return text_of(error); });
     throw TransportError(error.kind(), error.peer(), text_of(error));
   } catch (const std::bad_alloc&) {
-    break_group(std::string(function) + ": rank " + std::to_string(transport_->rank()) +
-                " is out of memory");
+    break_group_saying([&] { return on_this_rank() + "is out of memory"; });
     throw;
   } catch (const std::exception& error) {
     // Arguments were agreed on before: what fails now is an encoding, a device or the library.
-    break_group(text_of(error));
-    throw TransportError(TransportError::Kind::kGarbage, -1, text_of(error));
+    const auto text = [&] { return on_this_rank() + "failed: " + plain_text(error); };
+    break_group_saying(text);
+    throw TransportError(TransportError::Kind::kLocal, -1, text());
   }
 }
 
@@ -154,6 +184,22 @@ void Group::State::serve_jobs() {
   }
 }
 
+Bucket* Group::State::find_bucket(const std::string& key) {
+  const auto found = buckets_.find(key);
+  return found == buckets_.end() ? nullptr : &found->second;
+}
+
+Bucket& Group::State::keep_bucket(const std::string& key, Bucket&& fresh) {
+  const auto [place, is_new] = buckets_.try_emplace(key, std::move(fresh));
+  if (!is_new) return place->second;
+  bucket_ages_.push_back(key);
+  if (bucket_ages_.size() > kMaxBuckets) {
+    buckets_.erase(bucket_ages_.front());
+    bucket_ages_.pop_front();
+  }
+  return place->second;
+}
+
 const MachineModel& Group::State::machine(Communicator& ranks,
                                           std::span<const std::uint64_t> nodes) {
   if (!machine_) machine_ = probe_machine(ranks, nodes);
@@ -167,7 +213,8 @@ void Group::State::break_group(const std::string& reason) noexcept {
       broken_ = true;
       try {
         reason_ = reason;
-      } catch (...) {  // no memory for the text; the group is broken all the same
+      } catch (const std::bad_alloc&) {
+        reason_ = "out of memory";  // short enough to need none
       }
     }
   }

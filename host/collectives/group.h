@@ -36,12 +36,14 @@ class Group {
 
   TrafficSnapshot traffic() const;
 
-  // Fails the calls in flight and all later ones, here and soon on the other ranks.
+  // Fails the calls in flight and all later ones, here and soon on the other ranks (nccl: there at
+  // the deadline of the call that misses this rank).
   void abort(const std::string& reason);
   bool broken() const;
 
   // Survivors of a broken group that call this before `deadline` form the new group, in the order
-  // of their old ranks; it returns as soon as all ranks known to live have called. What the old
+  // of their old ranks; it waits for a call that still runs here, and returns as soon as all ranks
+  // known to live have called. What the old
   // group had learned per bucket is forgotten. Afterwards the old group is good for destruction
   // only. Throws Error where the group is not broken, and under mpi, whose launcher ends the job
   // when a rank dies.

@@ -54,20 +54,28 @@ class Group::State {
 
   // Runs `body` as the call `function` when `ticket`'s turn comes; fills the report. An AgreedError
   // passes through; anything else breaks the group, and errors other than TransportError and
-  // std::bad_alloc turn into a TransportError.
+  // std::bad_alloc turn into a TransportError (kLocal).
   void run(const char* function, std::uint64_t ticket, Deadline deadline,
            const std::function<void(Call&)>& body);
 
   // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
   void post(std::function<void(std::uint64_t)> job);
 
+  // Also without memory for the reason.
   void break_group(const std::string& reason) noexcept;
+  // Of a broken group: until its last call has left the transport. TransportError at the deadline.
+  void wait_until_idle(Deadline deadline);
   bool broken() const;
   Report report() const;
 
-  // Within run() only: the bucket's memory, empty at first; who adds up where the user names
-  // nobody.
-  Bucket& bucket(const std::string& key) { return buckets_[key]; }
+  // Within run() only: the bucket's memory, null where there is none; keeps `fresh` where there is
+  // none. Of more than kMaxBuckets the first made is forgotten: buckets are made after headers were
+  // agreed on, so all ranks forget the same.
+  static constexpr std::size_t kMaxBuckets = 4096;
+  Bucket* find_bucket(const std::string& key);
+  Bucket& keep_bucket(const std::string& key, Bucket&& fresh = Bucket());
+  std::size_t num_buckets() const { return buckets_.size(); }
+  // Likewise: who adds up where the user names nobody.
   Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
   // Likewise: links and processors, measured by the first call that asks. nodes: [world]
   const MachineModel& machine(Communicator& ranks, std::span<const std::uint64_t> nodes);
@@ -77,9 +85,12 @@ class Group::State {
   void end_turn();
   void measure(const std::function<void(Call&)>& body, Call& call);
   void serve_jobs();
+  template <typename MakeText>
+  void break_group_saying(const MakeText& text) noexcept;
 
   std::unique_ptr<Transport> transport_;
   std::map<std::string, Bucket> buckets_;
+  std::deque<std::string> bucket_ages_;  // keys, oldest first
   std::optional<MachineModel> machine_;
   std::unique_ptr<Aggregator> cpu_aggregator_ = make_cpu_aggregator();
 
@@ -87,6 +98,7 @@ class Group::State {
   std::condition_variable changed_;  // a turn ended, the group broke, a job came, or it stops
   std::uint64_t next_ticket_ = 0;
   std::uint64_t serving_ = 0;
+  bool running_ = false;  // a call uses the transport
   bool broken_ = false;
   std::string reason_;
   Report report_;

@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "collectives/aggregator/aggregator.h"
 #include "collectives/codec/codec.h"
 #include "collectives/scheme/scheme.h"
 #include "collectives/sparse/merge.h"
@@ -53,8 +52,16 @@ Problem problem_of(const Call& call, const Contribution& contribution, const Agr
 
 std::string bucket_key(const Contribution& contribution, const ReduceOptions& options) {
   const Domain domain = contribution.own.domain();
-  return options.bucket + '\n' + std::to_string(domain.num_units) + 'x' +
-         std::to_string(domain.width) + std::string(dtype_name(contribution.type));
+  // Of what all ranks agree on only: aggregators may differ, and their ranks would part here.
+  std::string key =
+      options.bucket + '\n' + std::to_string(domain.num_units) + 'x' + std::to_string(domain.width);
+  for (const std::string_view name :
+       {dtype_name(contribution.type), dtype_name(wire_of(options, contribution.type)),
+        reduction_name(options.reduction), std::string_view(options.codec)}) {
+    key += ' ';
+    key += name;
+  }
+  return key + ' ' + std::to_string(options.ranks_per_node);
 }
 
 const Scheme& choose_by_cost(Call& call, const Contribution& contribution,
@@ -83,15 +90,14 @@ const Scheme& named_scheme(const Contribution& contribution, const Agreement& ag
 
 // Runs the scheme; the report gets its times.
 Reduced run(Call& call, const Scheme& scheme, SparseVector own, const SchemeSettings& settings,
-            Bucket& bucket, Aggregator& aggregator) {
-  const double modelled_before = aggregator.statistics().modelled_seconds;
+            Bucket& bucket, const ReduceOptions& options) {
+  WatchedAggregator aggregator = watched_aggregator(call, options);
   const auto start = Deadline::Clock::now();
   Reduced reduced =
       scheme.allreduce(call.ranks, std::move(own), settings, bucket.memory, aggregator);
   const std::chrono::duration<double> seconds = Deadline::Clock::now() - start;
   call.report.scheme_seconds = seconds.count();
-  call.report.aggregation_modelled_seconds =
-      aggregator.statistics().modelled_seconds - modelled_before;
+  report_aggregation(call, aggregator);
   return reduced;
 }
 
@@ -113,6 +119,16 @@ std::string text_of_failure(const std::function<void()>& make) {
   } catch (const std::exception& error) {
     return plain_text(error);
   }
+}
+
+WatchedAggregator watched_aggregator(Call& call, const ReduceOptions& options) {
+  return WatchedAggregator(options.aggregator ? *options.aggregator : call.group.cpu_aggregator());
+}
+
+void report_aggregation(Call& call, const WatchedAggregator& aggregator) {
+  const AggregatorStatistics statistics = aggregator.statistics();
+  call.report.aggregation_modelled_seconds = statistics.modelled_seconds;
+  call.report.aggregator_fallbacks = statistics.num_fallbacks;
 }
 
 DType wire_of(const ReduceOptions& options, DType type) { return options.wire.value_or(type); }
@@ -146,11 +162,27 @@ Agreement agree_on(Call& call, Contribution& contribution, const ReduceOptions& 
   header.count = contribution.own.num_entries();
   const std::string node = call.group.transport().node_name();
   header.node = XXH3_64bits(node.data(), node.size());
-  if (header.error.empty() && options.scheme == kAuto) {
-    Bucket& bucket = call.group.bucket(bucket_key(contribution, options));
-    header.profile = bucket.selector.header(contribution.own, call.ranks.world());
+  if (!header.error.empty() || !contribution.chooses || options.scheme != kAuto) {
+    return agree(call.ranks, header);
   }
-  return agree(call.ranks, header);
+  const std::string key = bucket_key(contribution, options);
+  Bucket fresh;
+  Bucket* known = call.group.find_bucket(key);
+  Selector& selector = known != nullptr ? known->selector : fresh.selector;
+  header.profile = selector.header(contribution.own, call.ranks.world());
+  Agreement agreement = agree(call.ranks, header);
+  call.group.keep_bucket(key, std::move(fresh));
+  return agreement;
+}
+
+SchemeSettings settings_of(const Agreement& agreement, const ReduceOptions& options, DType type) {
+  SchemeSettings settings;
+  settings.reduction = options.reduction;
+  settings.wire = wire_of(options, type);
+  settings.codec = checked_codec(options.codec);
+  settings.seed = options.seed;
+  settings.node_of_rank = node_of_rank(agreement, options);
+  return settings;
 }
 
 std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options) {
@@ -171,27 +203,26 @@ std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& o
 Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreement,
                const ReduceOptions& options) {
   const Problem problem = problem_of(call, contribution, agreement, options);
-  Bucket& bucket = call.group.bucket(bucket_key(contribution, options));
+  Bucket& bucket = call.group.keep_bucket(bucket_key(contribution, options));
   const bool automatic = options.scheme == kAuto;
   const Scheme& scheme = automatic ? choose_by_cost(call, contribution, agreement, problem, bucket)
                                    : named_scheme(contribution, agreement, problem, options);
   call.report.scheme = scheme.name();
-  if (agreement.total == 0) return std::move(contribution.own);  // all know; nothing travels
-
-  SchemeSettings settings;
-  settings.reduction = options.reduction;
-  settings.wire = problem.wire;
-  settings.codec = problem.codec;
-  settings.seed = options.seed;
-  settings.node_of_rank = node_of_rank(agreement, options);
-  Aggregator& aggregator = options.aggregator ? *options.aggregator : call.group.cpu_aggregator();
+  const auto explain = [&] {
+    if (automatic && options.explain) call.report.explanation = bucket.selector.explanation();
+  };
+  if (agreement.total == 0) {  // all know; nothing travels
+    explain();
+    return std::move(contribution.own);
+  }
+  const SchemeSettings settings = settings_of(agreement, options, contribution.type);
   const TrafficSnapshot before = call.group.transport().traffic();
-  Reduced reduced = run(call, scheme, std::move(contribution.own), settings, bucket, aggregator);
+  Reduced reduced = run(call, scheme, std::move(contribution.own), settings, bucket, options);
   if (automatic) {
     const TrafficSnapshot moved = call.group.transport().traffic() - before;
     bucket.selector.record(call.report.scheme_seconds, moved.bytes_sent(), moved.bytes_received());
   }
-  if (automatic && options.explain) call.report.explanation = bucket.selector.explanation();
+  explain();
   if (options.reduction == Reduction::kMean) {
     std::visit([&](auto& sum) { divide(sum, call.ranks.world()); }, reduced);
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/aggregator/watched.h"
 #include "collectives/agreement.h"
 #include "collectives/group_state.h"
 
@@ -23,6 +24,7 @@ struct Contribution {
   CallHeader header;
   SparseVector own;
   DType type = DType::kF32;  // of the caller's values
+  bool chooses = true;       // with scheme "auto" the call looks for the best one
 };
 
 Deadline deadline_of(const CallOptions& options);
@@ -46,6 +48,12 @@ Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreeme
 // The same, sparse: of a dense sum the units that differ from the reduction's identity.
 SparseVector reduce_sparse(Call& call, Contribution&& contribution, const Agreement& agreement,
                            const ReduceOptions& options);
+
+SchemeSettings settings_of(const Agreement& agreement, const ReduceOptions& options, DType type);
+
+// The caller's aggregator or the CPU, for one call, and what it did there into the report.
+WatchedAggregator watched_aggregator(Call& call, const ReduceOptions& options);
+void report_aggregation(Call& call, const WatchedAggregator& aggregator);
 
 // For schemes that know nodes: which one each rank is on, numbered by first appearance. [world]
 std::vector<int> node_of_rank(const Agreement& agreement, const ReduceOptions& options);

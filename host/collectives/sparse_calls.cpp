@@ -6,9 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "collectives/aggregator/aggregator.h"
 #include "collectives/conversion.h"
 #include "collectives/reduction.h"
+#include "collectives/scheme/owner_exchange.h"
+#include "collectives/scheme/received.h"
 #include "collectives/sparse/coalesce.h"
 #include "collectives/sparse/partition.h"
 
@@ -54,32 +55,17 @@ Contribution contribution_of(std::string_view function, const DenseView& tensor,
   return contribution;
 }
 
-// Every part of `own` to the rank that owns it; the caller's, reduced in rank order.
-SparseVector send_to_owners(Call& call, SparseVector own, const Partition& partition,
-                            const ReduceOptions& options, DType wire) {
-  const Domain domain = own.domain();
-  const DType type = own.type();
-  const Codec codec = *codec_from_name(options.codec);
-  round_to_wire(own, wire);
-  std::vector<SparseVector> parts = partition.split(own);
-  std::vector<ByteBuffer> messages;
-  for (const SparseVector& part : parts) {
-    messages.push_back(new_message());
-    encode(part, codec, wire, options.reduction, messages.back());
-  }
-  const auto rank = static_cast<std::size_t>(call.ranks.rank());
-  const Domain local{partition.num_local(call.ranks.rank()), domain.width};
-  SparseVector kept = std::move(parts[rank]);
-  std::vector<SparseVector> received(parts.size());
-  received[rank] = std::move(kept);
-  for (auto& message : call.ranks.all_to_all(kScatterPhase, std::move(messages))) {
-    if (!message) continue;
-    auto body = message->body();
-    received[static_cast<std::size_t>(message->source())] =
-        decode(body, local, type, options.reduction);
-  }
-  Aggregator& aggregator = options.aggregator ? *options.aggregator : call.group.cpu_aggregator();
-  return aggregator.aggregate(received, options.reduction, call.ranks.deadline());
+// The caller's part of the reduced tensor, in the local places of `partition`.
+SparseVector reduce_own_part(Call& call, SparseVector own, const Partition& partition,
+                             const SchemeSettings& settings, const ReduceOptions& options) {
+  settle(own, settings);
+  const auto parts = push_to_owners(call.ranks, kScatterPhase, partition, own, settings);
+  WatchedAggregator aggregator = watched_aggregator(call, options);
+  SparseVector sum = aggregator.aggregate(parts, settings.reduction, call.ranks.deadline());
+  report_aggregation(call, aggregator);
+  if (settings.reduction == Reduction::kMean) divide(sum, call.ranks.world());
+  settle(sum, settings);  // as a scheme's result
+  return sum;
 }
 
 }  // namespace
@@ -126,25 +112,32 @@ void sparse_allreduce_dense(Group& group, DenseView tensor, std::uint32_t width,
                              tensor, width, options);
 }
 
-SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
-                                   const ReduceOptions& options) {
+void run_sparse_reduce_scatter(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                               const SparseView& input, const ReduceOptions& options,
+                               SparseTensor& result) {
   constexpr const char* kFunction = "sparse_reduce_scatter";
-  SparseTensor result;
-  group.state().run(kFunction, group.state().take_ticket(), deadline_of(options), [&](Call& call) {
+  group.run(kFunction, ticket, deadline, [&](Call& call) {
     Contribution contribution = contribution_of(kFunction, input, options);
-    agree_on(call, contribution, options);
+    contribution.chooses = false;
+    const Agreement agreement = agree_on(call, contribution, options);
     const auto partition = Partition::even(input.num_units, call.ranks.world());
-    SparseVector part = send_to_owners(call, std::move(contribution.own), partition, options,
-                                       wire_of(options, input.type));
-    if (options.reduction == Reduction::kMean) divide(part, call.ranks.world());
     std::vector<SparseVector> parts;
     for (int owner = 0; owner < call.ranks.world(); ++owner) {
-      parts.emplace_back(Domain{partition.num_local(owner), input.width}, part.type());
+      parts.emplace_back(Domain{partition.num_local(owner), input.width}, contribution.own.type());
     }
-    parts[static_cast<std::size_t>(call.ranks.rank())] = std::move(part);
+    parts[static_cast<std::size_t>(call.ranks.rank())] =
+        reduce_own_part(call, std::move(contribution.own), partition,
+                        settings_of(agreement, options, input.type), options);
     const SparseVector placed = partition.join(std::move(parts), {input.num_units, input.width});
     result = to_tensor(placed, input.type, input.index_type);
   });
+}
+
+SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
+                                   const ReduceOptions& options) {
+  SparseTensor result;
+  run_sparse_reduce_scatter(group.state(), group.state().take_ticket(), deadline_of(options), input,
+                            options, result);
   return result;
 }
 

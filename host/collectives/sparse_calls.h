@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "collectives/collective.h"
 #include "collectives/group_state.h"
@@ -20,6 +22,14 @@ void run_sparse_allreduce(Group::State& group, std::uint64_t ticket, Deadline de
 void run_sparse_allreduce_dense(Group::State& group, std::uint64_t ticket, Deadline deadline,
                                 DenseView tensor, std::uint32_t width,
                                 const ReduceOptions& options);
+
+void run_sparse_allreduce_fused(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                                std::span<const SparseView> inputs, const ReduceOptions& options,
+                                std::vector<SparseTensor>& results);
+
+void run_sparse_reduce_scatter(Group::State& group, std::uint64_t ticket, Deadline deadline,
+                               const SparseView& input, const ReduceOptions& options,
+                               SparseTensor& result);
 
 void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline, DenseView tensor,
                    const ReduceOptions& options);

@@ -7,6 +7,7 @@
 // the phase of the algorithm.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "common/error.h"
@@ -20,6 +21,7 @@ class TransportError : public Error {
     kPeerLost,  // `peer` closed its connection, died, or left the group
     kAborted,   // some rank aborted the call; the message carries its reason
     kGarbage,   // `peer` sent what does not decode
+    kLocal,     // this rank failed by itself; the message names it
   };
 
   TransportError(Kind kind, int peer, const std::string& message)
@@ -32,5 +34,12 @@ class TransportError : public Error {
   Kind kind_;
   int peer_;
 };
+
+// "[collectives] text" without the module, for texts that are quoted in others.
+std::string plain_text(const std::exception& error);
+
+// Of an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why", the first: its text and
+// its rank as peer. Any other error as it is.
+TransportError first_cause(const TransportError& error);
 
 }  // namespace tandem::collectives

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -201,6 +202,7 @@ void GlooTransport::check_group() {
   {
     const std::lock_guard lock(mutex_);
     if (broken_) throw TransportError(*broken_);
+    if (aborted_) throw TransportError(Kind::kAborted, rank(), "aborted for lack of memory");
   }
   const int num_closed = mesh_->num_closed();
   if (num_closed == known_closed_) return;
@@ -230,11 +232,11 @@ void GlooTransport::lose(int peer) {
 }
 
 void GlooTransport::abort(const std::string& reason) noexcept {
-  try {
-    {
-      const std::lock_guard lock(mutex_);
-      if (aborted_) return;
-      aborted_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (aborted_) return;
+    aborted_ = true;
+    try {
       for (int peer = 0; peer < world(); ++peer) {
         if (peer != rank() && mesh_->closed(peer) && mesh_->farewell_of(peer).empty()) {
           dead_.insert(peer);
@@ -244,24 +246,25 @@ void GlooTransport::abort(const std::string& reason) noexcept {
         broken_.emplace(Kind::kAborted, rank(),
                         "rank " + std::to_string(rank()) + " aborted: " + reason);
       }
+    } catch (const std::bad_alloc&) {
+      // Later waits see aborted_; the peers are told all the same.
     }
-    mesh_->farewell(reason.empty() ? "no reason given" : reason);
-    mesh_->activity().bump();
-  } catch (const std::exception&) {
-    // Out of memory for a message: peers then find the connections closed with the process.
   }
+  const std::string no_reason = "no reason given";  // short enough to need no memory
+  mesh_->farewell(reason.empty() ? no_reason : reason);
+  mesh_->activity().bump();
 }
 
 std::unique_ptr<Transport> GlooTransport::shrink(Deadline deadline) {
   std::string reason;
   {
     const std::lock_guard lock(mutex_);
-    if (!broken_ || spent_) {
+    if ((!broken_ && !aborted_) || spent_) {
       throw Error("collectives", spent_ ? "gloo: this transport has been shrunk before"
                                         : "gloo: only a broken group shrinks; abort it first");
     }
     spent_ = true;
-    reason = broken_->what();
+    if (broken_) reason = broken_->what();
   }
   abort(reason);  // for peers that have not noticed
   const auto members = agree_on_survivors(options_, generation_ + 1, dead_, deadline);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace tandem::collectives::inproc {
@@ -59,14 +60,18 @@ class World {
     }
   }
 
-  void abort(int by, const std::string& reason) {
+  void abort(int by, const std::string& reason) noexcept {
     for (auto& box : boxes_) {
       {
         const std::lock_guard lock(box->mutex);
         if (box->broken) continue;
         box->broken = true;
         box->broken_by = by;
-        box->reason = reason;
+        try {
+          box->reason = reason;
+        } catch (const std::bad_alloc&) {
+          box->reason = "out of memory";  // short enough to need none
+        }
       }
       box->changed.notify_all();
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <thread>
 
 namespace tandem::collectives::nccl {
@@ -160,9 +161,18 @@ void Rounds::read_pieces(Round& round) {
     std::memcpy(&header, first_.host() + receive.begin, sizeof(header));
     if (header.magic != kMagic) {
       fail(TransportError::Kind::kGarbage,
-           "rank " + std::to_string(receive.peer) + " sent what is no message of this transport");
+           "rank " + std::to_string(receive.peer) + " sent what is no message of this transport",
+           receive.peer);
     }
-    ByteBuffer body(header.bytes);
+    ByteBuffer body;
+    try {
+      body.resize(header.bytes);
+    } catch (const std::length_error&) {
+      fail(TransportError::Kind::kGarbage,
+           "rank " + std::to_string(receive.peer) + " announced a message of " +
+               std::to_string(header.bytes) + " bytes",
+           receive.peer);
+    }
     if (header.bytes > 0) {
       std::memcpy(body.data(), first_.host() + receive.begin + sizeof(header),
                   std::min<std::size_t>(header.bytes, kEagerBytes));
@@ -243,9 +253,9 @@ void Rounds::check_nccl(ncclResult_t result) {
        "NCCL failed in the exchange with " + waited_for_ + ": " + library_.error_string(result));
 }
 
-void Rounds::fail(TransportError::Kind kind, const std::string& what) {
+void Rounds::fail(TransportError::Kind kind, const std::string& what, int peer) {
   abort(what);
-  throw TransportError(kind, -1, what);
+  throw TransportError(kind, peer, what);
 }
 
 void Rounds::abort(const std::string& reason) noexcept {

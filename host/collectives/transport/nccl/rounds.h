@@ -82,7 +82,7 @@ class Rounds {
             const std::vector<Transfer>& receives, Deadline deadline);
   void check_nccl(ncclResult_t result);
   void check_progress(ncclComm_t comm, Deadline deadline);
-  [[noreturn]] void fail(TransportError::Kind kind, const std::string& what);
+  [[noreturn]] void fail(TransportError::Kind kind, const std::string& what, int peer = -1);
 
   const Library& library_;
   ncclComm_t comm_;

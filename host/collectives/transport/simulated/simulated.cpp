@@ -60,7 +60,7 @@ class World {
   double start(int rank, std::vector<Outgoing> sends, Expected& expected);
   Flight take(int rank, Expected& expected, Deadline deadline);
   void forget(int rank, Expected& expected);
-  void abort(int by, const std::string& reason);
+  void abort(int by, const std::string& reason) noexcept;
   void leave(int rank);
 
  private:
@@ -210,12 +210,16 @@ void World::fail_stalled() {
   }
 }
 
-void World::abort(int by, const std::string& reason) {
+void World::abort(int by, const std::string& reason) noexcept {
   const std::lock_guard lock(mutex_);
   if (broken_) return;
   broken_ = true;
   broken_by_ = by;
-  reason_ = reason;
+  try {
+    reason_ = reason;
+  } catch (const std::bad_alloc&) {
+    reason_ = "out of memory";  // short enough to need none
+  }
   for (auto& rank : ranks_) rank->woken.notify_all();
 }
 

@@ -241,7 +241,7 @@ TEST(Agreement, FusedTensorsMustMatch) {
                         if (group.rank() == 1) views[1].num_units = 12;
                         sparse_allreduce_fused(group, views);
                       },
-                      {"num_units"});
+                      {"num_units of tensor 1: 10 on rank 0, 12 on rank 1"});
   expect_agreed_error(2,
                       [&](Group& group) {
                         const std::vector<SparseView> views(group.rank() == 0 ? 2 : 3, own.view());

@@ -49,6 +49,26 @@ TEST(AsyncCalls, ManyInFlightComeOutRightAndInOrder) {
   for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
 }
 
+TEST(AsyncCalls, FusedTensorsAndReduceScatterHaveAsynchronousForms) {
+  const auto results = run_groups(3, [](Group& group) {
+    const std::vector<std::uint32_t> indices = {0, 4, 8};
+    const std::vector<std::uint64_t> values = {1, 2, 3};
+    auto views = std::make_unique<std::vector<SparseView>>(2, SparseView::of(indices, values, 9));
+    const auto [tensors, fused] = sparse_allreduce_fused_async(group, *views);
+    const auto [part, scatter] = sparse_reduce_scatter_async(group, views->front());
+    views.reset();  // views are copied, what they point to is not
+    scatter.wait(Deadline::never());
+    EXPECT_TRUE(fused.done());
+    ASSERT_EQ(tensors->size(), 2u);
+    for (const SparseTensor& sum : *tensors) {
+      EXPECT_EQ(entries_of(sum), (Entries{{0, 3}, {4, 6}, {8, 9}}));
+    }
+    const auto rank = static_cast<std::size_t>(group.rank());
+    EXPECT_EQ(entries_of(*part), (Entries{{indices[rank], 3 * values[rank]}}));
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+}
+
 TEST(AsyncCalls, RethrowTheCallsErrorAndGoOn) {
   const auto results = run_groups(3, [](Group& group) {
     std::vector<float> values(group.rank() == 1 ? 5 : 4);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "collectives/group_state.h"
 #include "host/collectives/api/groups.h"
 
 namespace tandem::collectives::test {
@@ -284,11 +285,74 @@ TEST(SparseCalls, AutoAgreesOnASchemeAndExplainsIt) {
       EXPECT_LE(report.scheme_seconds, report.seconds);
       chosen[static_cast<std::size_t>(group.rank())].push_back(report.scheme);
     }
+    sparse_allreduce(group, SparseView{}, options);  // no entries anywhere
+    EXPECT_NE(last_report(group).explanation.find(last_report(group).scheme), std::string::npos);
     options.scheme = "allgather_sparse";
     sparse_allreduce(group, SparseView{}, options);
     EXPECT_TRUE(last_report(group).explanation.empty());
   }));
   for (const auto& of_rank : chosen) EXPECT_EQ(of_rank, chosen.front());
+}
+
+TEST(SparseCalls, AReduceScatterSendsNoSketchesAndGivesTheBitsOfTheAllReduce) {
+  expect_all_done(run_groups(3, [](Group& group) {
+    const std::vector<std::uint32_t> indices = {1, 5, 8};
+    const std::vector<float> values = {1.0f / 3, 0.1f, static_cast<float>(group.rank())};
+    const SparseView input = SparseView::of(indices, values, 9);
+    ReduceOptions options;
+    options.wire = DType::kBF16;
+    const SparseTensor part = sparse_reduce_scatter(group, input, options);
+    EXPECT_LT(last_report(group).bytes_sent, 1000u);
+    options.scheme = "balanced_parallelism";
+    const SparseTensor sum = sparse_allreduce(group, input, options);
+    ASSERT_EQ(part.num_entries, 1u);
+    const auto all = sum.values_as<float>();
+    const auto at = static_cast<std::size_t>(group.rank());
+    EXPECT_EQ(part.indices_as<std::uint32_t>()[0], indices[at]);
+    EXPECT_EQ(part.values_as<float>()[0], all[at]);
+  }));
+}
+
+TEST(SparseCalls, ACodecThatCannotCarryAHugeDomainIsReplacedInReduceScatterToo) {
+  expect_all_done(run_groups(2, [](Group& group) {
+    const std::vector<std::uint64_t> indices = {1, std::uint64_t{1} << 40};
+    const std::vector<std::uint64_t> values = {1, 2};
+    ReduceOptions options;
+    options.codec = "dense";
+    const SparseTensor part = sparse_reduce_scatter(
+        group, SparseView::of(indices, values, (std::uint64_t{1} << 40) + 1), options);
+    ASSERT_EQ(part.num_entries, 1u);
+    EXPECT_EQ(part.values_as<std::uint64_t>()[0], group.rank() == 0 ? 2u : 4u);
+  }));
+}
+
+TEST(SparseCalls, BucketsAreKeptApartByWhatChangesTheChoiceAndAreBounded) {
+  expect_all_done(run_groups(2, [](Group& group) {
+    const Tensor own = random_tensor(100, 5, group.rank());
+    const SparseView input = SparseView::of(own.indices, own.values, 100);
+    ReduceOptions options;
+    options.scheme = "allgather_sparse";
+    const auto call = [&] { sparse_allreduce(group, input, options); };
+    call();
+    call();
+    EXPECT_EQ(group.state().num_buckets(), 1u);
+    options.codec = "coo32";
+    call();
+    options.reduction = Reduction::kMax;
+    call();
+    options.ranks_per_node = 2;
+    call();
+    EXPECT_EQ(group.state().num_buckets(), 4u);
+    for (std::size_t at = 0; at < Group::State::kMaxBuckets + 3; ++at) {
+      options.bucket = std::to_string(at);
+      call();
+    }
+    EXPECT_EQ(group.state().num_buckets(), Group::State::kMaxBuckets);
+    options.scheme = "auto";  // of a forgotten bucket: all ranks start afresh
+    options.bucket = "0";
+    call();
+    EXPECT_EQ(group.state().num_buckets(), Group::State::kMaxBuckets);
+  }));
 }
 
 TEST(SparseCalls, TheReportCountsWhatTheCallMoved) {

@@ -233,6 +233,114 @@ TEST(LostRanks, AnAbortByTheUserReachesAllWithItsReason) {
   for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
 }
 
+TEST(LostRanks, AReasonThatIsPassedOnStaysOneSentence) {
+  const auto results = run_groups(4, [](Group& group) {
+    if (group.rank() == 0) return group.abort("enough");
+    const RankResult result = outcome_of([&] { barrier(group); });
+    EXPECT_EQ(result.text,
+              "[collectives] barrier: rank 0 aborted: enough (in phase header exchange)");
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+  const TransportError relayed(
+      TransportError::Kind::kAborted, 2,
+      "rank 2 aborted: barrier: rank 0 aborted: no message from rank 3 (in phase push)");
+  const TransportError cause = first_cause(relayed);
+  EXPECT_EQ(cause.peer(), 0);
+  EXPECT_EQ(plain_text(cause), "rank 0 aborted: no message from rank 3 (in phase push)");
+  const TransportError late(TransportError::Kind::kTimeout, 3, "rank 1 aborted: not an abort");
+  EXPECT_EQ(first_cause(late).peer(), 3);
+}
+
+// An aggregator that takes its time: meanwhile the group breaks.
+class SlowAggregator final : public Aggregator {
+ public:
+  std::string_view name() const override { return "slow"; }
+  SparseVector aggregate(std::span<const SparseVector> parts, Reduction reduction,
+                         Deadline) override {
+    begun = true;
+    while (!over) std::this_thread::sleep_for(milliseconds(1));
+    return merge(parts, reduction);
+  }
+  AggregatorStatistics statistics() const override { return {}; }
+  std::atomic<bool> begun{false}, over{false};
+};
+
+TEST(LostRanks, ShrinkWaitsForACallInFlightWithinItsDeadline) {
+  const auto results = run_groups(1, [](Group& group) {
+    SlowAggregator slow;
+    ReduceOptions options = options_with(seconds(60));
+    options.aggregator = &slow;
+    const std::vector<std::uint32_t> indices = {3};
+    const std::vector<std::uint64_t> values = {1};
+    const auto [part, call] =
+        sparse_reduce_scatter_async(group, SparseView::of(indices, values, 8), options);
+    while (!slow.begun) std::this_thread::yield();
+    group.abort("enough");
+    const RankResult early = outcome_of([&] { group.shrink(Deadline::after(milliseconds(20))); });
+    EXPECT_EQ(early.outcome, Outcome::kTransportError);
+    EXPECT_NE(early.text.find("still runs on rank 0"), std::string::npos) << early.text;
+    slow.over = true;
+    Group smaller = group.shrink(Deadline::after(seconds(60)));
+    expect_sum(reduce_one(smaller, seconds(30)), 1);
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+}
+
+// Fails as told in the middle of a call.
+class FailingAggregator final : public Aggregator {
+ public:
+  explicit FailingAggregator(bool device) : device_(device) {}
+  std::string_view name() const override { return "failing"; }
+  SparseVector aggregate(std::span<const SparseVector>, Reduction, Deadline) override {
+    if (device_) throw DeviceError("card", "lost");
+    throw Error("card", "a bug");
+  }
+  AggregatorStatistics statistics() const override { return {}; }
+
+ private:
+  bool device_;
+};
+
+TEST(LostRanks, AnErrorOfTheOwnRankIsLocalAndNamesIt) {
+  const auto results = run_groups(3, [](Group& group) {
+    FailingAggregator failing(false);
+    ReduceOptions options = options_with(seconds(60));
+    if (group.rank() == 1) options.aggregator = &failing;
+    const std::vector<std::uint32_t> indices = {3, 7};
+    const std::vector<std::uint64_t> values = {1, 1};
+    const RankResult result = outcome_of([&] {
+      sparse_reduce_scatter(group, SparseView::of(indices, values, 8), options);
+      barrier(group, options);
+    });
+    EXPECT_EQ(result.outcome, Outcome::kTransportError) << result.text;
+    EXPECT_NE(result.text.find("rank 1 failed: "), std::string::npos) << result.text;
+    EXPECT_NE(result.text.find("a bug"), std::string::npos) << result.text;
+    EXPECT_EQ(result.kind,
+              group.rank() == 1 ? TransportError::Kind::kLocal : TransportError::Kind::kAborted);
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+}
+
+TEST(LostRanks, ALostDeviceIsReplacedByTheCpuAndShowsInTheReport) {
+  const auto results = run_groups(3, [](Group& group) {
+    FailingAggregator failing(true);
+    ReduceOptions options = options_with(seconds(60));
+    if (group.rank() == 1) options.aggregator = &failing;
+    const std::uint64_t expected = group.rank() == 1 ? 1 : 0;
+    const std::vector<std::uint32_t> indices = {3, 7};
+    const std::vector<std::uint64_t> values = {1, 1};
+    sparse_reduce_scatter(group, SparseView::of(indices, values, 8), options);
+    EXPECT_EQ(last_report(group).aggregator_fallbacks, expected);
+    options.scheme = "balanced_parallelism";
+    sparse_allreduce(group, SparseView::of(indices, values, 8), options);
+    EXPECT_EQ(last_report(group).aggregator_fallbacks, expected);
+    options.aggregator = nullptr;
+    sparse_allreduce(group, SparseView::of(indices, values, 8), options);
+    EXPECT_EQ(last_report(group).aggregator_fallbacks, 0u);
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.outcome, Outcome::kDone) << result.text;
+}
+
 TEST(LostRanks, AGroupThatIsNotBrokenDoesNotShrink) {
   const auto results = run_groups(2, [](Group& group) {
     EXPECT_THROW(group.shrink(Deadline::after(seconds(1))), Error);
