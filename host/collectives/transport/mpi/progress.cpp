@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <new>
+#include <stdexcept>
 
 #include "collectives/transport/mpi/backoff.h"
 
@@ -164,7 +165,13 @@ void Progress::accept(MPI_Message message, const MPI_Status& status) {
   std::uint64_t total = 0;
   check_mpi(MPI_Mrecv(&total, sizeof(total), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv",
             peer);
-  new_arrival(key).bytes.resize(total);
+  try {
+    new_arrival(key).bytes.resize(total);
+  } catch (const std::length_error&) {
+    throw TransportError(TransportError::Kind::kGarbage, peer,
+                         "rank " + std::to_string(peer) + " announced a message of " +
+                             std::to_string(total) + " bytes");
+  }
 }
 
 Progress::Arrival& Progress::new_arrival(const Key& key) {

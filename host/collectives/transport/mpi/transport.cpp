@@ -23,15 +23,15 @@ class MpiExchange final : public Exchange {
   void finish(Deadline deadline) override {
     for (const Source& source : sources_) progress_.drop(source);
     sources_.clear();
-    Backoff backoff;
+    Patience patience;
     while (const auto peer = progress_.unsent_peer(sends_)) {
-      wait(backoff, deadline, *peer, "has not taken its message");
+      wait(patience, deadline, *peer, "has not taken its message");
     }
   }
 
  private:
   std::optional<Incoming> do_next(Deadline deadline) override {
-    Backoff backoff;
+    Patience patience;
     while (!sources_.empty()) {
       for (std::size_t at = 0; at < sources_.size(); ++at) {
         auto payload = progress_.take(sources_[at]);
@@ -40,23 +40,32 @@ class MpiExchange final : public Exchange {
         sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(at));
         return Incoming{peer, std::move(*payload)};
       }
-      wait(backoff, deadline, sources_.front().peer, "sent no message");
+      wait(patience, deadline, sources_.front().peer, "sent no message");
     }
     return std::nullopt;
   }
 
-  // One round of progress, or the error when it is too late.
-  void wait(Backoff& backoff, Deadline deadline, int peer, const char* missing) {
-    const bool late = deadline.expired();
-    if (progress_.poll()) return backoff.reset();
-    if (late) {
+  struct Patience {
+    Backoff backoff;
+    bool spent = false;  // the deadline had passed before the last round of progress
+  };
+
+  // One round of progress, after which the caller looks again; the error where a round after the
+  // deadline has not brought what is awaited, whatever else moves.
+  void wait(Patience& patience, Deadline deadline, int peer, const char* missing) {
+    if (patience.spent) {
       const TransportError error(
           TransportError::Kind::kTimeout, peer,
           "rank " + std::to_string(peer) + " " + missing + " by the deadline");
       progress_.fail(error);
       throw error;
     }
-    backoff.pause();
+    patience.spent = deadline.expired();
+    if (progress_.poll()) {
+      patience.backoff.reset();
+    } else if (!patience.spent) {
+      patience.backoff.pause();
+    }
   }
 
   Progress& progress_;
