@@ -23,6 +23,7 @@ namespace {
 class BalancedParallelism final : public Scheme {
  public:
   std::string_view name() const override { return "balanced_parallelism"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "ZEN: hashed owners, COO push, hash-bitmap pull";
   }

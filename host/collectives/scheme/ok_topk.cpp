@@ -224,6 +224,7 @@ SparseVector gather_shares(Communicator& ranks, SparseVector share,
 class OkTopk final : public Scheme {
  public:
   std::string_view name() const override { return "ok_topk"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "Ok-Topk: agreed regions, rotated exchange, balance, all-gather-v";
   }

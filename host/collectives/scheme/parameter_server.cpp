@@ -27,6 +27,7 @@ int servers_of(int server_count, int world) {
 class ParameterServer final : public Scheme {
  public:
   std::string_view name() const override { return "parameter_server"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "sparse parameter server: push to and pull from servers of even ranges";
   }

@@ -52,6 +52,10 @@ class Scheme {
   virtual std::string_view name() const = 0;  // "balanced_parallelism": as on the command line
   virtual std::string_view description() const = 0;  // one line
 
+  // Whether ranks hand their parts to the aggregator given to allreduce(), whose speed then shows in
+  // the time of a call.
+  virtual bool uses_aggregator() const { return false; }
+
   // Empty where it can run; otherwise why not (a domain too large to be dense, ...).
   virtual std::string refusal(const Problem& problem) const = 0;
 

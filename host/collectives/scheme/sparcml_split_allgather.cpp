@@ -19,6 +19,7 @@ namespace {
 class SparcmlSplitAllgather final : public Scheme {
  public:
   std::string_view name() const override { return "sparcml_split_allgather"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "SparCML: split into even ranges, merge, sparse all-gather";
   }

@@ -30,6 +30,7 @@ UnitRange range_of(const Partition& ranges, int owner) {
 class SparcmlSplitDense final : public Scheme {
  public:
   std::string_view name() const override { return "sparcml_split_dense"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "SparCML: split into even ranges, merge, dense all-gather";
   }

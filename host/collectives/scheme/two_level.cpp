@@ -119,6 +119,7 @@ void add_between(const Problem& problem, const NodeCounts& nodes, CostSum& sum) 
 class TwoLevel final : public Scheme {
  public:
   std::string_view name() const override { return "two_level"; }
+  bool uses_aggregator() const override { return true; }
   std::string_view description() const override {
     return "reduce inside nodes, balanced parallelism between them";
   }

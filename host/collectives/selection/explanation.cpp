@@ -32,23 +32,30 @@ std::string Selector::explanation() const {
             problem_.world, units, problem_.domain.width, 100 * own / units, 100 * all / units);
   text += print("; even ranges: push imbalance %.2f, pull %.2f\n", problem_.even_push_imbalance,
                 problem_.even_pull_imbalance);
-  text += print("%-26s %6s %12s %13s %13s\n", "scheme", "steps", "sent MB", "predicted ms",
-                "measured ms");
+  text += print("%-26s %6s %12s %13s %12s %12s %6s\n", "scheme", "steps", "sent MB", "predicted ms",
+                "expected ms", "measured ms", "calls");
   for (const Candidate& candidate : ranking_) {
     const std::string name(candidate.scheme->name());
     if (!candidate.refusal.empty()) {
       text += print("%-26s ", name.c_str()) + "cannot run: " + candidate.refusal + "\n";
       continue;
     }
-    text += print("%-26s %6.0f %12.3f %13s %13s", name.c_str(), candidate.cost.steps,
-                  candidate.cost.bytes_sent / 1e6, milliseconds(candidate.predicted_s).c_str(),
-                  milliseconds(candidate.measured_s).c_str());
+    text += print("%-26s %6.0f %12.3f %13s %12s %12s %6d", name.c_str(), candidate.cost.steps,
+                  candidate.cost.bytes_sent / 1e6, milliseconds(candidate.cost.seconds).c_str(),
+                  milliseconds(candidate.expected_s).c_str(),
+                  milliseconds(candidate.measured_s).c_str(), candidate.num_measured);
     text += candidate.scheme == chosen_ ? "  <- chosen: " + reason_ + "\n" : "\n";
   }
+  text +=
+      "predicted: by the scheme's model alone; expected: corrected by what was measured; "
+      "measured:\n"
+      "median of the last calls (at most 8) before this one, on the slowest rank\n";
   if (own_seconds_ > 0) {
-    text += print("this call took %s ms here, sent %.3f MB and received %.3f MB\n",
-                  milliseconds(own_seconds_).c_str(), static_cast<double>(own_sent_) / 1e6,
-                  static_cast<double>(own_received_) / 1e6);
+    text += print(
+        "this call took %s ms here without the exchange of headers, sent %.3f MB and received %.3f "
+        "MB\n",
+        milliseconds(own_seconds_).c_str(), static_cast<double>(own_sent_) / 1e6,
+        static_cast<double>(own_received_) / 1e6);
   }
   return text;
 }

@@ -21,6 +21,7 @@ constexpr const char* kPhase = "link probe";
 constexpr int kLatencySamples = 8;
 constexpr int kBandwidthSamples = 3;
 constexpr int kBurst = 16;
+constexpr std::size_t kMaxPairings = 3;
 constexpr std::size_t kSmallBytes = 64 << 10;
 constexpr std::size_t kLargeBytes = 1 << 20;
 
@@ -101,49 +102,83 @@ double agree(const std::vector<std::vector<double>>& all, std::size_t which, dou
   return values.empty() ? otherwise : median(std::move(values));
 }
 
-struct Partners {
-  int between = kNobody;
-  int within = kNobody;
-  int of_rank_0 = kNobody;  // between nodes where there are several, else within
+// Which ranks exchange with each other at the same time: [world] partners, or kNobody.
+using Pairing = std::vector<int>;
+
+struct Pairings {
+  std::vector<Pairing> between;  // ranks of different nodes
+  std::vector<Pairing> within;   // ranks of one node
   bool one_node = false;
+
+  const std::vector<Pairing>& widest() const { return one_node ? within : between; }
 };
 
-// The neighbour of `at` when the list is cut into blocks of `block` and neighbouring blocks pair.
-int paired(const std::vector<int>& list, std::size_t at, std::size_t block) {
-  const std::size_t place = (at / block ^ 1) * block + at % block;
-  return place < list.size() ? list[place] : kNobody;
+// As many pairs as a walk through `order` finds; ranks that never had a partner choose first, and
+// each prefers whoever stands `stride` places further.
+template <typename MayPair>
+Pairing next_pairing(const std::vector<int>& order, std::size_t stride,
+                     const std::vector<char>& had_partner, const MayPair& may_pair) {
+  Pairing pairing(order.size(), kNobody);
+  const auto find_partner = [&](std::size_t at) {
+    const int rank = order[at];
+    if (pairing[static_cast<std::size_t>(rank)] != kNobody) return;
+    for (std::size_t further = 0; further < order.size(); ++further) {
+      const int other = order[(at + stride + further) % order.size()];
+      if (pairing[static_cast<std::size_t>(other)] != kNobody || !may_pair(rank, other)) continue;
+      pairing[static_cast<std::size_t>(rank)] = other;
+      pairing[static_cast<std::size_t>(other)] = rank;
+      return;
+    }
+  };
+  for (const bool later : {false, true}) {
+    for (std::size_t at = 0; at < order.size(); ++at) {
+      if ((had_partner[static_cast<std::size_t>(order[at])] != 0) == later) find_partner(at);
+    }
+  }
+  return pairing;
 }
 
-std::size_t place_of(const std::vector<int>& list, int rank) {
-  return static_cast<std::size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+// Pairings until every rank that can have a partner had one: one where counts are even, else two;
+// where most ranks are on one node, kMaxPairings leave some of them to the pairs within.
+template <typename MayPair>
+std::vector<Pairing> find_pairings(const std::vector<int>& order, std::size_t stride,
+                                   const MayPair& may_pair) {
+  std::vector<Pairing> pairings;
+  std::vector<char> had_partner(order.size(), 0);
+  while (pairings.size() < kMaxPairings) {
+    Pairing pairing = next_pairing(order, stride, had_partner, may_pair);
+    bool is_new = false;
+    for (std::size_t rank = 0; rank < order.size(); ++rank) {
+      if (pairing[rank] == kNobody || had_partner[rank] != 0) continue;
+      had_partner[rank] = 1;
+      is_new = true;
+    }
+    if (!is_new) break;
+    pairings.push_back(std::move(pairing));
+  }
+  return pairings;
 }
 
-// Ranks in order of their nodes, in blocks of the largest node's size: partners of neighbouring
-// blocks are on different nodes.
-Partners find_partners(int rank, int world, std::span<const std::uint64_t> nodes) {
+// Ranks in order of their nodes; those between nodes look for partners one node's size further.
+Pairings find_all_pairings(int world, std::span<const std::uint64_t> nodes) {
   std::map<std::uint64_t, std::vector<int>> members;
-  const auto node_of = [&](int other) {
-    const auto at = static_cast<std::size_t>(other);
+  const auto node_of = [&](int rank) {
+    const auto at = static_cast<std::size_t>(rank);
     return nodes.empty() ? at : nodes[at];
   };
-  for (int other = 0; other < world; ++other) members[node_of(other)].push_back(other);
+  for (int rank = 0; rank < world; ++rank) members[node_of(rank)].push_back(rank);
   std::vector<int> order;
   std::size_t most = 1;
   for (const auto& [node, of_node] : members) {
     order.insert(order.end(), of_node.begin(), of_node.end());
     most = std::max(most, of_node.size());
   }
-  const auto within = [&](int own) {
-    const auto& list = members[node_of(own)];
-    return paired(list, place_of(list, own), 1);
+  const auto are_near = [&](int one, int other) {
+    return one != other && node_of(one) == node_of(other);
   };
-  const auto between = [&](int own) { return paired(order, place_of(order, own), most); };
-  Partners partners;
-  partners.one_node = members.size() == 1;
-  partners.within = within(rank);
-  if (!partners.one_node) partners.between = between(rank);
-  partners.of_rank_0 = partners.one_node ? within(0) : between(0);
-  return partners;
+  const auto are_far = [&](int one, int other) { return node_of(one) != node_of(other); };
+  return {find_pairings(order, most, are_far), find_pairings(order, 1, are_near),
+          members.size() == 1};
 }
 
 // Latency and seconds per byte; zeros where this rank has no partner.
@@ -155,11 +190,29 @@ std::vector<double> measure(Communicator& ranks, int partner, const SecondsClock
   return {empty, partner == kNobody ? 0 : per_byte};
 }
 
-// Seconds of a large message between rank 0 and its partner while the others are silent.
-double measure_lone_pair(Communicator& ranks, const Partners& partners, const SecondsClock& now) {
+// Means over the pairings in which this rank has a partner; zeros where it never has one.
+std::vector<double> measure_all(Communicator& ranks, const std::vector<Pairing>& pairings,
+                                const SecondsClock& now) {
+  std::vector<double> sum = {0, 0};
+  int num_pairings = 0;
+  for (const Pairing& pairing : pairings) {
+    if (&pairing != &pairings.front()) gather(ranks, {});  // nobody's partner is still busy
+    const int partner = pairing[static_cast<std::size_t>(ranks.rank())];
+    const auto measured = measure(ranks, partner, now);
+    for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += measured[at];
+    num_pairings += partner != kNobody ? 1 : 0;
+  }
+  for (double& value : sum) value /= std::max(1, num_pairings);
+  return sum;
+}
+
+// Seconds of a large message between two ranks of one machine while the others are silent.
+double measure_lone_pair(Communicator& ranks, const Pairing& pairing, const SecondsClock& now) {
+  gather(ranks, {});  // the others have ended before the pair begins
+  const int of_rank_0 = pairing[0];
   int partner = kNobody;
-  if (ranks.rank() == 0) partner = partners.of_rank_0;
-  if (ranks.rank() == partners.of_rank_0) partner = 0;
+  if (ranks.rank() == 0) partner = of_rank_0;
+  if (ranks.rank() == of_rank_0) partner = 0;
   return exchange(ranks, partner, kLargeBytes, kBandwidthSamples, now);
 }
 
@@ -208,13 +261,13 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
                       const SecondsClock& now) {
   LinkModel link;
   if (ranks.world() < 2) return link;
-  const Partners partners = find_partners(ranks.rank(), ranks.world(), nodes);
-  const auto between = measure(ranks, partners.between, now);
-  const auto within = measure(ranks, partners.within, now);
-  const double message =
-      measure_message(ranks, partners.one_node ? partners.within : partners.between, now);
-  gather(ranks, {});  // the others have ended before the pair begins
-  const double lone = measure_lone_pair(ranks, partners, now);
+  const Pairings pairings = find_all_pairings(ranks.world(), nodes);
+  const auto between = measure_all(ranks, pairings.between, now);
+  const auto within = measure_all(ranks, pairings.within, now);
+  const Pairing& first = pairings.widest().front();
+  const double message = measure_message(ranks, first[static_cast<std::size_t>(ranks.rank())], now);
+  const bool may_share = pairings.one_node && ranks.world() >= 4;
+  const double lone = may_share ? measure_lone_pair(ranks, first, now) : 0;
   const auto all = gather(ranks, {between[0], between[1], within[0], within[1], lone, message});
   link.latency_s = agree(all, 0, agree(all, 2, link.latency_s));
   const double per_byte = agree(all, 1, agree(all, 3, 1 / link.bandwidth_bytes_per_s));
@@ -227,8 +280,7 @@ LinkModel probe_links(Communicator& ranks, std::span<const std::uint64_t> nodes,
   const double alone = agree(all, 4, 0);
   const double together = link.latency_s + kLargeBytes * per_byte;
   const double growth = alone > 0 ? together / alone : 1;
-  link.bandwidth_is_shared =
-      partners.one_node && ranks.world() >= 4 && growth > ranks.world() / 4.0;
+  link.bandwidth_is_shared = may_share && growth > ranks.world() / 4.0;
   if (link.bandwidth_is_shared) {
     link.bandwidth_bytes_per_s *= ranks.world();
     link.node_bandwidth_bytes_per_s *= ranks.world();

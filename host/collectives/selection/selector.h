@@ -10,11 +10,13 @@
 //     selector.record(seconds, bytes_sent, bytes_received);   // on success
 // Profiles: the first calls carry sketches, as does the call after a drift (a rank's entries off by
 // more than 25 %) and every 64th; between them counts scale the profile.
-// Learning: each call reports the time of the one before; its maximum over ranks over the predicted
-// time corrects the scheme's later predictions (median of the last 8). When the best measures much
-// worse than predicted, the next best is tried; a scheme is left only for one that is clearly
-// better, so decisions do not flap.
-// Cost: tens of bytes per header; 8 KB where it carries a sketch. Threads: one. Errors:
+// Learning: each call reports the time of the one before; its maximum over ranks over the model's
+// prediction corrects the scheme (median of the last 8, the lower of two). A scheme never tried
+// takes the least ratio of its class, which uses the aggregator or does not. Where the best
+// measures over 1.5 times its prediction, whatever the model alone puts below that measured time is
+// tried, twice at most; a scheme is left only for a clearly better one, so decisions do not flap.
+// Cost: 24 bytes per header, 8 KB and a hash per entry where it carries a sketch; models run again
+// only when counts move by 5 %, or the machine or the options change. Threads: one. Errors:
 // TransportError (kGarbage) naming the rank whose header does not parse.
 #pragma once
 
@@ -43,10 +45,11 @@ struct SelectorOptions {
 // One line of the ranking.
 struct Candidate {
   const Scheme* scheme = nullptr;
-  std::string refusal;     // not empty: it cannot run
-  Cost cost;               // by the model
-  double predicted_s = 0;  // corrected by what was measured
-  double measured_s = 0;   // median over its last calls, slowest rank; 0: not tried
+  std::string refusal;    // not empty: it cannot run
+  Cost cost;              // by the model
+  double expected_s = 0;  // its seconds, corrected by what was measured
+  double measured_s = 0;  // median over its last calls, slowest rank; 0: not tried
+  double ratio = 0;       // median of measured over predicted; 0: not tried
   int num_measured = 0;
 };
 
@@ -60,7 +63,7 @@ class Selector {
   // profiles: [world], every rank's header() in rank order. problem: all but the counts and
   // imbalances (world, ranks_per_node, domain, wire, reduction, codec). Throws Error where no
   // candidate can run.
-  const Scheme& choose(std::span<const ByteBuffer> profiles, Problem problem,
+  const Scheme& choose(std::span<const ByteBuffer> profiles, const Problem& problem,
                        const MachineModel& machine);
 
   // The call took `seconds` here.
@@ -71,34 +74,42 @@ class Selector {
   const Problem& problem() const { return problem_; }
   bool profile_due() const { return profile_due_; }
 
-  // The ranking as a table, with steps, bytes, predicted and measured times, and why the first one
-  // was chosen.
+  // The ranking as a table, with steps, bytes, predicted, expected and measured times, and why the
+  // first one was chosen.
   std::string explanation() const;
 
  private:
   struct Measured {
     std::vector<double> seconds;  // the last ones
     std::vector<double> ratios;   // measured over predicted by the model
+    int last_epoch = 0;           // num_profiles_ when it was last measured
   };
   struct Report;
 
   void learn(std::span<const Report> reports);
-  void update_problem(Problem problem, std::span<const Report> reports);
-  void rank_candidates(const MachineModel& machine);
+  void update_problem(const Problem& problem, std::span<const Report> reports);
+  bool must_evaluate(const MachineModel& machine) const;
+  void evaluate(const MachineModel& machine);
+  void expect();
+  double class_ratio(bool uses_aggregator) const;
   void settle();
-  double correction(std::string_view scheme) const;
+  const Candidate* find_trial(const Candidate& incumbent) const;
 
   SelectorOptions options_;
   // Alike on all ranks.
-  std::vector<RankProfile> profiles_;  // the last that were exchanged
+  Problem profiled_;  // by the last sketches
   Problem problem_;
-  double profiled_entries_ = 0;  // mean over ranks, of profiles_
+  double profiled_entries_ = 0;  // mean over ranks, of profiled_
   int num_profiles_ = 0;
   int calls_since_profile_ = 0;
   bool profile_due_ = true;  // the next call carries sketches
+  Problem evaluated_;        // and the machine: what the costs in ranking_ are for
+  MachineModel evaluated_on_;
+  int evaluated_profile_ = 0;
   std::map<std::string, Measured, std::less<>> measured_;
   std::vector<Candidate> ranking_;
-  const Scheme* chosen_ = nullptr;
+  const Scheme* incumbent_ = nullptr;  // believed to be the best
+  const Scheme* chosen_ = nullptr;     // runs: the incumbent, or one on trial
   double chosen_model_s_ = 0;
   std::string reason_;
   // This rank's own.

@@ -92,7 +92,7 @@ void check(const Setting& setting) {
     }
     char line[160];
     std::snprintf(line, sizeof(line), "  %-28s predicted %9.4f ms, measured %9.4f ms\n",
-                  std::string(candidate.scheme->name()).c_str(), candidate.predicted_s * 1e3,
+                  std::string(candidate.scheme->name()).c_str(), candidate.cost.seconds * 1e3,
                   seconds * 1e3);
     text += line;
   }
