@@ -11,9 +11,10 @@
 // Tensors: a sequence of `num_units` units of `width` values (element-sparse: width 1; row-sparse:
 // a unit is a row; block-sparse: a unit is a block). Indices may come unsorted and repeated
 // (repeated ones are reduced in the order given); a rank may have none.
-// Types: f32, f16, bf16 (accumulated in f32), f64, u64. Sums of u64 wrap; their mean rounds down.
-// NaN and infinity follow IEEE addition; for max NaN wins. Max is over the ranks that hold a unit.
-// Results: sorted, unique; the same bits on every rank and on every run with the same inputs,
+// Types: f32, f16, bf16 (accumulated in f32, partial sums travel in f32, rounded to the wire type
+// once), f64, u64. Means are divided before that rounding. Sums of u64 wrap; their mean rounds
+// down. NaN and infinity follow IEEE addition; for max NaN wins. Max is over the ranks that hold a
+// unit. Results: sorted, unique; the same bits on every rank and on every run with the same inputs,
 // options and scheme. A unit whose values cancel to zero may or may not remain, by the scheme.
 // Ownership: inputs are borrowed until the call returns (asynchronous: until the handle is done).
 // What a call writes in place it writes after everything has arrived (broadcast: while it does).

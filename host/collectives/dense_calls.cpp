@@ -10,7 +10,6 @@
 #include "collectives/conversion.h"
 #include "collectives/reduction.h"
 #include "collectives/scheme/dense_exchange.h"
-#include "collectives/sparse/merge.h"
 #include "collectives/sparse_calls.h"
 
 namespace tandem::collectives {
@@ -61,7 +60,6 @@ void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline,
     } else {
       halving_doubling(call.ranks, dense, settings);
     }
-    if (options.reduction == Reduction::kMean) divide(dense, call.ranks.world());
     write_values(dense, tensor);
   });
 }

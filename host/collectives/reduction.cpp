@@ -223,9 +223,6 @@ Reduced reduce(Call& call, Contribution&& contribution, const Agreement& agreeme
     bucket.selector.record(call.report.scheme_seconds, moved.bytes_sent(), moved.bytes_received());
   }
   explain();
-  if (options.reduction == Reduction::kMean) {
-    std::visit([&](auto& sum) { divide(sum, call.ranks.world()); }, reduced);
-  }
   return reduced;
 }
 

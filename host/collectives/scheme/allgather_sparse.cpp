@@ -5,7 +5,8 @@
 // Steps: 1, of n - 1 messages each way. Bytes received per rank: sum over the others of the encoded
 // size of their vectors (COO: nnz_i (4 + value bytes)); sent: n - 1 times the own.
 // Balance: the rank with most entries sends most; everybody merges n vectors.
-// Numerics: ranks add in rank order, each the same vectors: bitwise equal everywhere.
+// Numerics: ranks add in rank order, each the same vectors: bitwise equal everywhere; the sum is
+// rounded to the wire type like every scheme's.
 // Source: the sparse all-gather of common training frameworks; cost in Wang et al., ZEN, OSDI 2025.
 #include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/received.h"
@@ -60,7 +61,9 @@ class AllgatherSparse final : public Scheme {
       parts[static_cast<std::size_t>(received->source())] =
           decode_from(ranks, kPhase, *received, domain, type, settings.reduction);
     }
-    return merge(parts, settings.reduction);
+    SparseVector sum = merge(parts, settings.reduction);
+    finish_sum(sum, settings, ranks.world());
+    return sum;
   }
 };
 

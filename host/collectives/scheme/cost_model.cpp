@@ -63,11 +63,11 @@ double sparse_message_bytes(const Problem& problem, double units, double entries
     return encoded_bytes(codec, statistics, problem.wire) *
            (codec == Codec::kDelta ? problem.delta_ratio : 1);
   };
-  const Codec wanted = usable_codec(problem.codec, domain);
+  const Codec wanted = usable_codec(problem.codec, domain, problem.reduction);
   if (wanted != Codec::kAuto) return kFrameBytes + bytes(wanted);
   double least = bytes(Codec::kCoo32);
   for (const Codec codec : all_codecs()) {
-    if (codec_supports(codec, domain)) least = std::min(least, bytes(codec));
+    if (keeps_presence(codec, domain, problem.reduction)) least = std::min(least, bytes(codec));
   }
   return kFrameBytes + least;
 }

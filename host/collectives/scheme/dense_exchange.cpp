@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/scheme/folding.h"
@@ -145,78 +146,145 @@ void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction
   });
 }
 
-void round_to_wire(DenseVector& dense, UnitRange range, DType wire) {
-  if (wire == dense.type()) return;
-  visit_wire(dense.type(), wire, [&](auto zero, auto conversion) {
+void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& settings, int world) {
+  visit_wire(dense.type(), settings.wire, [&](auto zero, auto conversion) {
+    using T = decltype(zero);
     using Conversion = decltype(conversion);
-    for (auto& value : values_of<decltype(zero)>(dense, range)) {
-      value = Conversion::from_wire(Conversion::to_wire(value));
+    const T divisor = settings.reduction == Reduction::kMean ? static_cast<T>(world) : T{1};
+    for (T& value : values_of<T>(dense, range)) {
+      value = Conversion::from_wire(Conversion::to_wire(value / divisor));
     }
   });
 }
 
 namespace {
 
-// The halves of an active rank's range, round by round, and then back.
-void halve_and_double(Communicator& ranks, const Folding& folding, DenseVector& dense,
-                      const SchemeSettings& settings) {
-  const int place = folding.place(ranks.rank());
-  std::vector<UnitRange> kept = {{0, dense.domain().num_units}};  // by round
-  const auto split = [](UnitRange range, bool upper) {
+class HalvingDoubling {
+ public:
+  HalvingDoubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
+                  const DenseCheck& check)
+      : ranks_(ranks),
+        dense_(dense),
+        settings_(settings),
+        partials_(of_partials(settings)),
+        check_(check),
+        folding_(ranks.world()),
+        all_{0, dense.domain().num_units} {}
+
+  void run();
+
+ private:
+  static UnitRange half_of(UnitRange range, bool upper) {
     const std::uint64_t middle = range.begin + range.size() / 2;
     return upper ? UnitRange{middle, range.end} : UnitRange{range.begin, middle};
-  };
-  for (int distance = folding.active() / 2; distance >= 1; distance /= 2) {
-    const int peer = folding.rank_at(place ^ distance);
+  }
+
+  // The ranges that the caller has kept, round by round.
+  std::vector<UnitRange> halve();
+  void double_back(std::vector<UnitRange> kept);
+  void reduce(const char* phase, const Message& message, UnitRange range,
+              const SchemeSettings& settings);
+  void store(const char* phase, const Message& message, UnitRange range);
+  void check(const MessageReader& reader, UnitRange range) const;
+
+  Communicator& ranks_;
+  DenseVector& dense_;
+  const SchemeSettings& settings_;
+  SchemeSettings partials_;
+  const DenseCheck& check_;
+  Folding folding_;
+  UnitRange all_;
+};
+
+void HalvingDoubling::check(const MessageReader& reader, UnitRange range) const {
+  if (!check_) return;
+  if (const std::string wrong = check_(dense_, range); !wrong.empty()) reader.reject(wrong);
+}
+
+void HalvingDoubling::reduce(const char* phase, const Message& message, UnitRange range,
+                             const SchemeSettings& settings) {
+  const MessageReader reader(ranks_, phase, message);
+  reduce_dense_message(reader, range, settings, dense_);
+  check(reader, range);
+}
+
+void HalvingDoubling::store(const char* phase, const Message& message, UnitRange range) {
+  const MessageReader reader(ranks_, phase, message);
+  store_dense_message(reader, range, settings_.wire, dense_);
+  check(reader, range);
+}
+
+std::vector<UnitRange> HalvingDoubling::halve() {
+  const int place = folding_.place(ranks_.rank());
+  std::vector<UnitRange> kept = {all_};
+  for (int distance = folding_.active() / 2; distance >= 1; distance /= 2) {
+    const int peer = folding_.rank_at(place ^ distance);
+    // Before the first round a rank has its own values, unless it took some over.
+    const auto of_round = [&](int rank) -> const SchemeSettings& {
+      return kept.size() == 1 && !folding_.takes_over(rank) ? settings_ : partials_;
+    };
     const bool upper = (place & distance) != 0;
-    const UnitRange keep = split(kept.back(), upper);
-    const Message received = ranks.send_receive(
-        kHalvingPhase, peer, dense_message(dense, split(kept.back(), !upper), settings.wire), peer);
-    reduce_dense_message({ranks, kHalvingPhase, received}, keep, settings, dense);
+    const UnitRange keep = half_of(kept.back(), upper);
+    const Message received = ranks_.send_receive(
+        kHalvingPhase, peer,
+        dense_message(dense_, half_of(kept.back(), !upper), of_round(ranks_.rank()).wire), peer);
+    reduce(kHalvingPhase, received, keep, of_round(peer));
     kept.push_back(keep);
   }
-  round_to_wire(dense, kept.back(), settings.wire);
-  for (int distance = 1; distance < folding.active(); distance *= 2) {
-    const int peer = folding.rank_at(place ^ distance);
+  return kept;
+}
+
+void HalvingDoubling::double_back(std::vector<UnitRange> kept) {
+  const int place = folding_.place(ranks_.rank());
+  for (int distance = 1; distance < folding_.active(); distance *= 2) {
+    const int peer = folding_.rank_at(place ^ distance);
     const UnitRange own = kept.back();
     kept.pop_back();
     const Message received =
-        ranks.send_receive(kDoublingPhase, peer, dense_message(dense, own, settings.wire), peer);
-    store_dense_message({ranks, kDoublingPhase, received},
-                        split(kept.back(), (place & distance) == 0), settings.wire, dense);
+        ranks_.send_receive(kDoublingPhase, peer, dense_message(dense_, own, settings_.wire), peer);
+    store(kDoublingPhase, received, half_of(kept.back(), (place & distance) == 0));
+  }
+}
+
+void HalvingDoubling::run() {
+  if (folding_.hands_over(ranks_.rank())) {
+    ranks_.send(kFoldPhase, ranks_.rank() - 1, dense_message(dense_, all_, settings_.wire));
+    store(kUnfoldPhase, ranks_.receive(kUnfoldPhase, ranks_.rank() - 1), all_);
+    return;
+  }
+  const bool takes_over = folding_.takes_over(ranks_.rank());
+  if (takes_over) {
+    reduce(kFoldPhase, ranks_.receive(kFoldPhase, ranks_.rank() + 1), all_, settings_);
+  }
+  std::vector<UnitRange> kept = halve();
+  finish_sum(dense_, kept.back(), settings_, ranks_.world());
+  double_back(std::move(kept));
+  if (takes_over) {
+    ranks_.send(kUnfoldPhase, ranks_.rank() + 1, dense_message(dense_, all_, settings_.wire));
   }
 }
 
 }  // namespace
 
-void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings) {
-  const Folding folding(ranks.world());
-  const UnitRange all{0, dense.domain().num_units};
-  if (folding.hands_over(ranks.rank())) {
-    ranks.send(kFoldPhase, ranks.rank() - 1, dense_message(dense, all, settings.wire));
-    const Message result = ranks.receive(kUnfoldPhase, ranks.rank() - 1);
-    store_dense_message({ranks, kUnfoldPhase, result}, all, settings.wire, dense);
-    return;
-  }
-  const bool takes_over = folding.takes_over(ranks.rank());
-  if (takes_over) {
-    const Message received = ranks.receive(kFoldPhase, ranks.rank() + 1);
-    reduce_dense_message({ranks, kFoldPhase, received}, all, settings, dense);
-  }
-  halve_and_double(ranks, folding, dense, settings);
-  if (takes_over) {
-    ranks.send(kUnfoldPhase, ranks.rank() + 1, dense_message(dense, all, settings.wire));
-  }
+void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
+                      const DenseCheck& check) {
+  HalvingDoubling(ranks, dense, settings, check).run();
 }
 
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum) {
   const Folding folding(problem.world);
   for (int distance = folding.active() / 2; distance >= 1; distance /= 2) {
-    PhaseCost both;  // of the halving and of the doubling, the same bytes
+    // Each half goes one way as a partial sum, in the first round as ranks' own values but those of
+    // folded pairs, and the other way finished.
+    const double half = units * distance / folding.active();
+    const double finished = dense_message_bytes(problem, half);
+    const double partial = dense_message_bytes(of_partials(problem), half);
+    const bool first = distance == folding.active() / 2;
+    const int with_partials = first ? folding.extra() : folding.active();
+    PhaseCost both;  // the halving and the doubling
     both.steps = both.messages = 2;
-    both.sent = both.received =
-        2 * dense_message_bytes(problem, units * distance / folding.active());
-    both.total = folding.active() * both.sent;
+    both.sent = both.received = finished + (with_partials > 0 ? partial : finished);
+    both.total = (2 * folding.active() - with_partials) * finished + with_partials * partial;
     both.total_messages = folding.active() * both.messages;
     const double reach = static_cast<double>(distance) * problem.world / folding.active();
     both.inside = reach < problem.ranks_per_node || one_node(problem) ? 1 : 0;
@@ -234,10 +302,19 @@ void add_halving_doubling(const Problem& problem, double units, CostSum& sum) {
   sum.add(fold);
 }
 
-std::string dense_refusal(Domain domain) {
-  if (!domain.wide()) return {};
-  return "it holds all " + std::to_string(domain.num_units) +
-         " units densely, which domains beyond 2^32 units rule out; use a sparse scheme";
+std::string dense_refusal(const Problem& problem) {
+  if (problem.domain.wide()) {
+    return "it holds all " + std::to_string(problem.domain.num_units) +
+           " units densely, which domains beyond 2^32 units rule out; use a sparse scheme";
+  }
+  return max_refusal(problem.reduction, "its sums");
+}
+
+std::string max_refusal(Reduction reduction, const std::string& what) {
+  if (reduction != Reduction::kMax) return {};
+  return what +
+         " are dense, and for max a dense form cannot tell an absent unit from -infinity (0 " +
+         "of u64); use a sparse scheme";
 }
 
 }  // namespace tandem::collectives

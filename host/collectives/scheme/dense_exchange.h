@@ -4,11 +4,13 @@
 //
 // A dense message is the values of a range of units in the wire type and nothing else: its length
 // is known on both sides and anything else is garbage. Ranges are as even as units allow.
-// Numerics: one rank computes each unit's last sum; it is rounded to the wire type before it
-// travels, there too, so all ranks hold the same bits. Threads: any.
+// Numerics: partial sums travel in the accumulation type (partial_type). One rank computes each
+// unit's last sum and finishes it; it is rounded to the wire type before it travels, there too, so
+// all ranks hold the same bits. Threads: any.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "collectives/communicator.h"
@@ -47,11 +49,18 @@ void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSe
 // into[i] = reduce(into[i], from[i]).
 void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction);
 
-void round_to_wire(DenseVector& dense, UnitRange range, DType wire);
+// The complete sums of `range` over `world` ranks: divided where a mean is asked for, then rounded
+// to the wire type.
+void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& settings, int world);
+
+// What is wrong with the values of `range` after a message went into them; empty: nothing.
+using DenseCheck = std::function<std::string(const DenseVector& dense, UnitRange range)>;
 
 // All-reduce in place by recursive halving and doubling; any world, by folding. `settings`: wire
-// and reduction. Steps: 2 log2(active), and 2 more where ranks are folded.
-void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings);
+// and reduction. Steps: 2 log2(active), and 2 more where ranks are folded. `check`: runs after
+// every message; what it complains of is its sender's garbage.
+void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
+                      const DenseCheck& check = {});
 
 // All-reduce in place around a ring, in 2 (n - 1) steps: see dense_ring.cpp.
 void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings);
@@ -59,7 +68,9 @@ void ring(Communicator& ranks, DenseVector& dense, const SchemeSettings& setting
 // Adds the cost of halving_doubling() on `units` units.
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum);
 
-// Why a scheme that holds the whole domain densely cannot run; empty where it can.
-std::string dense_refusal(Domain domain);
+// Why a scheme that holds the whole domain densely cannot run on sparse tensors; empty where it
+// can. max_refusal: the same of one that holds `what` densely.
+std::string dense_refusal(const Problem& problem);
+std::string max_refusal(Reduction reduction, const std::string& what);
 
 }  // namespace tandem::collectives

@@ -5,10 +5,12 @@
 // Steps: 2 log2 n for a power of two; otherwise 2 log2 p of the power p below, and 2 more: n - p
 // ranks hand their vector to a neighbour and get the result from it (folding.h).
 // Bytes sent and received per active rank: 2 (p - 1) / p M + 2 log2 p frames, M = N x value bytes;
-// folded pairs exchange M both ways besides. Balance: halves differ by one unit; a folded pair's
-// active rank sends and receives M more than the others.
-// Numerics: a binary tree over ranks for every unit; partial sums are rounded to the wire type at
-// every round. Result: dense.
+// folded pairs exchange M both ways besides. With a 16-bit wire partial sums have 32 bits: all that
+// is halved but the first half, which is the ranks' own values (a folded pair's sum is not).
+// Balance: halves differ by one unit; a folded pair's active rank sends and receives M more than
+// the others. Numerics: a binary tree over ranks for every unit; partial sums travel in the
+// accumulation type, the sum is rounded to the wire type. Result: dense; max only of dense tensors
+// (halving_doubling()).
 // Source: Thakur, Rabenseifner and Gropp, Optimization of collective communication in MPICH, 2005.
 #include <utility>
 
@@ -27,9 +29,7 @@ class DenseHalvingDoubling final : public Scheme {
     return "dense all-reduce by recursive halving and doubling";
   }
 
-  std::string refusal(const Problem& problem) const override {
-    return dense_refusal(problem.domain);
-  }
+  std::string refusal(const Problem& problem) const override { return dense_refusal(problem); }
 
   Cost cost(const Problem& problem, const LinkModel& link,
             const ComputeModel& compute) const override {

@@ -7,7 +7,8 @@
 // same sums. What a message looks like is the codec's matter (COO where `codec` says so).
 // Steps: log2 n for a power of two; else log2 of the one below and 2 (recursive_doubling.h).
 // Bytes sent and received per rank: sum over i = 1 .. log2 n of the encoded union of 2^(i-1) ranks;
-// in COO gamma^(2^(i-1)) nnz (4 + value bytes), which is the published T_HC times the bandwidth.
+// in COO gamma^(2^(i-1)) nnz (4 + value bytes), which is the published T_HC times the bandwidth;
+// value bytes are the wire type's for i = 1, those of the accumulation type in later rounds.
 // Balance and numerics: as sparcml_recursive_doubling.cpp.
 // Source: Wang et al., ZEN, OSDI 2025, section 3.
 #include "collectives/scheme/recursive_doubling.h"

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "collectives/scheme/dense_exchange.h"
 #include "collectives/scheme/owner_exchange.h"
@@ -50,6 +51,17 @@ DenseVector proposal(const SparseVector& own, int world) {
   return bounds;
 }
 
+// Proposals of up to `world` ranks added up.
+std::string wrong_proposals(const DenseVector& sums, UnitRange range, std::uint64_t units) {
+  const auto values = sums.values<double>();
+  const auto world = static_cast<double>(values.size());
+  for (std::uint64_t at = range.begin; at < range.end; ++at) {
+    const double most = at + 1 < values.size() ? world * static_cast<double>(units) : world;
+    if (!(values[at] >= 0 && values[at] <= most)) return "proposed bounds outside the domain";
+  }
+  return {};
+}
+
 // f64 keeps bounds exact to 2^53; beyond, all ranks still agree on the same ones.
 std::vector<std::uint64_t> agreed_bounds(Communicator& ranks, const SparseVector& own) {
   const std::uint64_t units = own.domain().num_units;
@@ -57,13 +69,15 @@ std::vector<std::uint64_t> agreed_bounds(Communicator& ranks, const SparseVector
   DenseVector sums = proposal(own, world);
   SchemeSettings settings;
   settings.wire = DType::kF64;
-  halving_doubling(ranks, sums, settings);
+  halving_doubling(ranks, sums, settings, [units](const DenseVector& dense, UnitRange range) {
+    return wrong_proposals(dense, range, units);
+  });
   const auto values = sums.values<double>();
   const double proposers = values.back();
   std::vector<std::uint64_t> bounds = {0};
   for (int bound = 1; bound < world; ++bound) {
     const double mean = values[static_cast<std::size_t>(bound) - 1] / proposers;
-    const std::uint64_t at = proposers == 0 ? even_range(units, bound, world).begin
+    const std::uint64_t at = proposers < 1 ? even_range(units, bound, world).begin
                              : mean >= static_cast<double>(units)
                                  ? units
                                  : static_cast<std::uint64_t>(mean);
@@ -264,7 +278,8 @@ class OkTopk final : public Scheme {
     settle(own, settings);
     const Partition regions = Partition::bounded(regions_of(ranks, own, memory));
     const auto parts = rotated_exchange(ranks, regions, own, settings);
-    SparseVector sum = aggregate_parts(parts, settings, aggregator, ranks.deadline());
+    SparseVector sum = aggregate_parts(parts, settings.reduction, aggregator, ranks.deadline());
+    finish_sum(sum, settings, ranks.world());
     const auto starts = exchange_sizes(ranks, sum, regions);
     if (!out_of_balance(starts)) {
       return pull_from_owners(ranks, kGatherPhase, regions, std::move(sum), domain, settings);

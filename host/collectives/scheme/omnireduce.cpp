@@ -13,7 +13,8 @@
 //   sent by aggregator a: (n - 1) times the union's blocks of its range; frames likewise
 //   once: 8 bytes per stream each way (announcements)
 // Balance: none between aggregators when blocks cluster; streams of a range balance.
-// Numerics: blocks are added in rank order; a sum is rounded to the wire type before it leaves.
+// Numerics: blocks are added in rank order; a sum is rounded to the wire type before it leaves. No
+// max: a block does not tell an absent unit from -infinity.
 // Differs from the paper: one message carries all streams of a half instead of one packet per slot;
 // a first round announces without data, where the paper sends each stream's first block, zero or
 // not; the transport is reliable, so nothing is sent twice. `codec` has no say here.
@@ -93,7 +94,9 @@ class OmniReduce final : public Scheme {
   std::string_view description() const override {
     return "OmniReduce: non-zero blocks, streamed through aggregators";
   }
-  std::string refusal(const Problem&) const override { return {}; }
+  std::string refusal(const Problem& problem) const override {
+    return max_refusal(problem.reduction, "its blocks");
+  }
 
   Cost cost(const Problem& problem, const LinkModel& link,
             const ComputeModel& compute) const override {

@@ -270,8 +270,8 @@ ByteBuffer Streaming::reduced_round(int half, const std::vector<std::optional<Me
     const UnitRange place = slot(stream, block);
     current(me_, stream) = least_next(stream);
     append_value(result, current(me_, stream));
+    finish_sum(sums_, place, settings_, ranks_.world());
     append_dense(sums_, place, settings_.wire, result);
-    round_to_wire(sums_, place, settings_.wire);
     reduced_.add(block, sums_, place.begin);
   });
   return result;

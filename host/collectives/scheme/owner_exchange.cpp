@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "collectives/scheme/received.h"
@@ -24,6 +25,16 @@ std::vector<int> peers_below(const Communicator& ranks, int end) {
     if (peer < end) peers.push_back(peer);
   }
   return peers;
+}
+
+// A hashed owner's last place may stand for no unit, and decoding knows the local domain only.
+void reject_place_of_no_unit(const Communicator& ranks, const char* phase, int source,
+                             const Partition& partition, int owner, const SparseVector& part) {
+  if (part.num_entries() == 0) return;
+  const std::uint64_t last = part.index_at(part.num_entries() - 1);
+  if (partition.unit(owner, last) >= partition.num_units()) {
+    ranks.reject(phase, source, "place " + std::to_string(last) + " stands for no unit");
+  }
 }
 
 }  // namespace
@@ -50,24 +61,23 @@ std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
   if (sends.empty() && sources.empty()) return parts;
   Step step = ranks.start(phase, std::move(sends), std::move(sources));
   while (auto message = step.next()) {
-    parts[static_cast<std::size_t>(message->source())] = decode_from(
-        ranks, phase, *message, local_domain(partition, ranks.rank(), own.domain().width),
-        own.type(), settings.reduction);
+    SparseVector& part = parts[static_cast<std::size_t>(message->source())];
+    part = decode_from(ranks, phase, *message,
+                       local_domain(partition, ranks.rank(), own.domain().width), own.type(),
+                       settings.reduction);
+    reject_place_of_no_unit(ranks, phase, message->source(), partition, ranks.rank(), part);
   }
   step.finish();
   return parts;
 }
 
-SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSettings& settings,
+SparseVector aggregate_parts(std::span<const SparseVector> parts, Reduction reduction,
                              Aggregator& aggregator, Deadline deadline) {
-  SparseVector sum;
   try {
-    sum = aggregator.aggregate(parts, settings.reduction, deadline);
+    return aggregator.aggregate(parts, reduction, deadline);
   } catch (const DeviceError&) {
-    sum = merge(parts, settings.reduction);
+    return merge(parts, reduction);
   }
-  settle(sum, settings);
-  return sum;
 }
 
 SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Partition& partition,
@@ -88,9 +98,10 @@ SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Part
     Step step = ranks.start(phase, std::move(sends), std::move(sources));
     while (auto message = step.next()) {
       const int owner = message->source();
-      sums[static_cast<std::size_t>(owner)] =
-          decode_from(ranks, phase, *message, local_domain(partition, owner, domain.width), type,
-                      settings.reduction);
+      SparseVector& part = sums[static_cast<std::size_t>(owner)];
+      part = decode_from(ranks, phase, *message, local_domain(partition, owner, domain.width), type,
+                         settings.reduction);
+      reject_place_of_no_unit(ranks, phase, owner, partition, owner, part);
     }
     step.finish();
   }
@@ -104,7 +115,10 @@ SparseVector reduce_by_owners(Communicator& ranks, const Partition& partition, S
   const auto parts = push_to_owners(ranks, "push", partition, own, settings);
   SparseVector sum(domain, own.type());
   own = {};
-  if (!parts.empty()) sum = aggregate_parts(parts, settings, aggregator, ranks.deadline());
+  if (!parts.empty()) {
+    sum = aggregate_parts(parts, settings.reduction, aggregator, ranks.deadline());
+    finish_sum(sum, settings, ranks.world());
+  }
   return pull_from_owners(ranks, "pull", partition, std::move(sum), domain, settings);
 }
 

@@ -6,7 +6,7 @@
 // every rank sends every owner its entries there, in the owner's local places. The owner reduces
 // the parts in rank order. Pull: every owner sends its sum to every rank.
 // Steps: 1 each, of up to n - 1 messages; a step is skipped by ranks that neither send nor receive.
-// Numerics: the owner settles its sum (received.h) before it sends it, and keeps that.
+// Numerics: the owner finishes its sum (received.h) before it sends it, and keeps that.
 // Threads: as the communicator. Errors: TransportError.
 #pragma once
 
@@ -23,9 +23,9 @@ std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
                                          const Partition& partition, const SparseVector& own,
                                          const SchemeSettings& settings);
 
-// parts: by rank, at least one. The sum is settled. A device that fails is replaced by the
-// CPU for this call.
-SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSettings& settings,
+// parts: by rank, at least one. The caller settles or finishes the sum. A device that fails is
+// replaced by the CPU for this call.
+SparseVector aggregate_parts(std::span<const SparseVector> parts, Reduction reduction,
                              Aggregator& aggregator, Deadline deadline);
 
 // The union of all owners' sums. `sum`: the caller's, in local places; ignored where it owns
@@ -33,7 +33,7 @@ SparseVector aggregate_parts(std::span<const SparseVector> parts, const SchemeSe
 SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Partition& partition,
                               SparseVector sum, Domain domain, const SchemeSettings& settings);
 
-// Push, aggregation and pull.
+// Push of original values, aggregation, and pull of finished sums.
 SparseVector reduce_by_owners(Communicator& ranks, const Partition& partition, SparseVector own,
                               const SchemeSettings& settings, Aggregator& aggregator);
 

@@ -16,6 +16,15 @@ double Problem::dense_bytes() const {
   return static_cast<double>(domain.num_units) * value_bytes();
 }
 
+DType partial_type(DType wire, Reduction reduction) {
+  return reduction == Reduction::kMax ? wire : accumulation_type(wire);
+}
+
+Problem of_partials(Problem problem) {
+  problem.wire = partial_type(problem.wire, problem.reduction);
+  return problem;
+}
+
 void fill_independent(Problem& problem, double density) {
   const auto units = static_cast<double>(problem.domain.num_units);
   // As the blocks codec has it.

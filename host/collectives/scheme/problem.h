@@ -56,6 +56,13 @@ struct LinkModel {
                                             // computation of all add up
 };
 
+// What partial results travel in: sums in the accumulation type, since every rounding on the way
+// would be kept; maxima in the wire type, which holds them exactly.
+DType partial_type(DType wire, Reduction reduction);
+
+// `problem` for messages with partial results.
+Problem of_partials(Problem problem);
+
 // Of one rank that computes alone.
 struct ComputeModel {
   double merge_s_per_entry = 4e-9;

@@ -31,8 +31,18 @@ void MessageReader::expect_end() const {
   if (!rest_.empty()) reject(std::to_string(rest_.size()) + " bytes too many");
 }
 
-Codec usable_codec(Codec codec, Domain domain) {
-  return codec != Codec::kAuto && !codec_supports(codec, domain) ? Codec::kAuto : codec;
+bool keeps_presence(Codec codec, Domain domain, Reduction reduction) {
+  const bool by_value = codec == Codec::kBlocks || codec == Codec::kDense;
+  return codec_supports(codec, domain) && !(by_value && reduction == Reduction::kMax);
+}
+
+Codec usable_codec(Codec codec, Domain domain, Reduction reduction) {
+  return codec != Codec::kAuto && !keeps_presence(codec, domain, reduction) ? Codec::kAuto : codec;
+}
+
+SchemeSettings of_partials(SchemeSettings settings) {
+  settings.wire = partial_type(settings.wire, settings.reduction);
+  return settings;
 }
 
 namespace {
@@ -62,15 +72,48 @@ void drop_identity(SparseVector& vector, T identity) {
 
 void settle(SparseVector& vector, const SchemeSettings& settings) {
   round_to_wire(vector, settings.wire);
+  if (settings.reduction == Reduction::kMax) return;
   visit_types(vector, [&](auto index, auto value) {
     drop_identity<decltype(index)>(vector, identity_of<decltype(value)>(settings.reduction));
   });
 }
 
+void finish_sum(SparseVector& sum, const SchemeSettings& settings, int world) {
+  if (settings.reduction == Reduction::kMean) divide(sum, world);
+  settle(sum, settings);
+}
+
+namespace {
+
+Codec least_that_keeps_presence(const SparseVector& vector, const SchemeSettings& settings) {
+  const EncodingStatistics statistics = encoding_statistics(vector);
+  Codec best = Codec::kCoo32;
+  double least = encoded_bytes(best, statistics, settings.wire);
+  for (const Codec codec : all_codecs()) {
+    if (!keeps_presence(codec, vector.domain(), settings.reduction)) continue;
+    const double bytes = encoded_bytes(codec, statistics, settings.wire);
+    if (bytes < least) {
+      least = bytes;
+      best = codec;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+void append_encoded(const SparseVector& vector, const SchemeSettings& settings,
+                    ByteBuffer& message) {
+  Codec codec = usable_codec(settings.codec, vector.domain(), settings.reduction);
+  if (codec == Codec::kAuto && settings.reduction == Reduction::kMax) {
+    codec = least_that_keeps_presence(vector, settings);
+  }
+  encode(vector, codec, settings.wire, settings.reduction, message);
+}
+
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings) {
   ByteBuffer message = new_message();
-  encode(vector, usable_codec(settings.codec, vector.domain()), settings.wire, settings.reduction,
-         message);
+  append_encoded(vector, settings, message);
   return message;
 }
 

@@ -42,14 +42,29 @@ class MessageReader {
   std::span<const std::byte> rest_;
 };
 
-// The codec the settings ask for, or auto where it cannot carry `domain` (bitmap, blocks and dense
-// of a huge domain).
-Codec usable_codec(Codec codec, Domain domain);
+// Whether `codec` (not auto) carries `domain` and, for max, tells absent units from those that
+// equal the identity, which blocks and dense do not.
+bool keeps_presence(Codec codec, Domain domain, Reduction reduction);
+
+// The codec asked for, or auto where it does not keep presence (bitmap, blocks and dense of a huge
+// domain, blocks and dense for max).
+Codec usable_codec(Codec codec, Domain domain, Reduction reduction);
+
+// `settings` for messages with partial results (partial_type).
+SchemeSettings of_partials(SchemeSettings settings);
 
 // Makes of `vector` what others decode from a message with it: values rounded to the wire type,
-// without units that equal the identity (blocks and dense cannot carry them). Schemes settle what
-// they send, and so keep what they send. One pass.
+// for sums without units that equal the identity (blocks and dense cannot carry them). Schemes
+// settle what they send, and so keep what they send. One pass.
 void settle(SparseVector& vector, const SchemeSettings& settings);
+
+// A complete sum over `world` ranks: divided where a mean is asked for, then settled.
+void finish_sum(SparseVector& sum, const SchemeSettings& settings, int world);
+
+// Appends `vector`, settled: in the usable codec or, for auto, the least of those that keep
+// presence.
+void append_encoded(const SparseVector& vector, const SchemeSettings& settings,
+                    ByteBuffer& message);
 
 // A message with `vector`, settled, in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);

@@ -31,6 +31,11 @@ bool dense_takes_less(double num_entries, Domain domain, DType wire) {
                                      static_cast<double>(domain.num_units) * value_bytes;
 }
 
+// A dense sum for max could not tell absent units.
+DenseSwitch usable_switch(DenseSwitch wanted, Reduction reduction) {
+  return reduction == Reduction::kMax ? DenseSwitch::kNever : wanted;
+}
+
 class Doubling {
  public:
   Doubling(Communicator& ranks, Domain domain, DType type, const SchemeSettings& settings,
@@ -39,38 +44,42 @@ class Doubling {
         domain_(domain),
         type_(type),
         settings_(settings),
-        dense_switch_(dense_switch) {}
+        partials_(of_partials(settings)),
+        dense_switch_(usable_switch(dense_switch, settings.reduction)) {}
 
   Reduced run(Reduced sum);
 
  private:
-  ByteBuffer message_of(const Reduced& sum) const;
-  Reduced received(const char* phase, const Message& message) const;
+  // `settings`: partials_ or, for own values and the finished sum, settings_.
+  ByteBuffer message_of(const Reduced& sum, const SchemeSettings& settings) const;
+  Reduced received(const char* phase, const Message& message, const SchemeSettings& settings) const;
   // Both forms; `lower` comes first in every addition.
   Reduced reduce(Reduced lower, Reduced upper) const;
-  void round(Reduced& sum) const;
+  void settle_partial(Reduced& sum) const;
+  void finish(Reduced& sum) const;
 
   Communicator& ranks_;
   Domain domain_;
   DType type_;
   const SchemeSettings& settings_;
+  SchemeSettings partials_;
   DenseSwitch dense_switch_;
 };
 
-ByteBuffer Doubling::message_of(const Reduced& sum) const {
+ByteBuffer Doubling::message_of(const Reduced& sum, const SchemeSettings& settings) const {
   ByteBuffer message = new_message();
   if (const auto* dense = std::get_if<DenseVector>(&sum)) {
     append_value(message, std::uint64_t{kDenseForm});
-    append_dense(*dense, {0, domain_.num_units}, settings_.wire, message);
+    append_dense(*dense, {0, domain_.num_units}, settings.wire, message);
   } else {
     append_value(message, std::uint64_t{kSparseForm});
-    encode(std::get<SparseVector>(sum), usable_codec(settings_.codec, domain_), settings_.wire,
-           settings_.reduction, message);
+    append_encoded(std::get<SparseVector>(sum), settings, message);
   }
   return message;
 }
 
-Reduced Doubling::received(const char* phase, const Message& message) const {
+Reduced Doubling::received(const char* phase, const Message& message,
+                           const SchemeSettings& settings) const {
   MessageReader reader(ranks_, phase, message);
   const auto form = reader.value<std::uint64_t>();
   if (form == kSparseForm) {
@@ -81,12 +90,12 @@ Reduced Doubling::received(const char* phase, const Message& message) const {
   if (form != kDenseForm || dense_switch_ == DenseSwitch::kNever) {
     reader.reject("form " + std::to_string(form));
   }
-  const std::uint64_t unit_bytes = domain_.width * dtype_block_bytes(settings_.wire);
+  const std::uint64_t unit_bytes = domain_.width * dtype_block_bytes(settings.wire);
   if (reader.num_left() / unit_bytes < domain_.num_units) {  // before the allocation
     reader.reject(std::to_string(reader.num_left()) + " bytes of dense values");
   }
   DenseVector dense(domain_, type_, settings_.reduction);
-  store_dense_message(reader, {0, domain_.num_units}, settings_.wire, dense);
+  store_dense_message(reader, {0, domain_.num_units}, settings.wire, dense);
   return dense;
 }
 
@@ -97,7 +106,7 @@ Reduced Doubling::reduce(Reduced lower, Reduced upper) const {
   if (sparse_lower && sparse_upper) {
     const auto both =
         static_cast<double>(sparse_lower->num_entries() + sparse_upper->num_entries());
-    if (dense_switch_ == DenseSwitch::kNever || !dense_takes_less(both, domain_, settings_.wire)) {
+    if (dense_switch_ == DenseSwitch::kNever || !dense_takes_less(both, domain_, partials_.wire)) {
       const SparseVector parts[] = {std::move(*sparse_lower), std::move(*sparse_upper)};
       return merge(parts, reduction);
     }
@@ -119,37 +128,45 @@ Reduced Doubling::reduce(Reduced lower, Reduced upper) const {
   return lower;
 }
 
-void Doubling::round(Reduced& sum) const {
+void Doubling::settle_partial(Reduced& sum) const {
+  if (auto* sparse = std::get_if<SparseVector>(&sum)) settle(*sparse, partials_);
+}
+
+void Doubling::finish(Reduced& sum) const {
   if (auto* sparse = std::get_if<SparseVector>(&sum)) {
-    settle(*sparse, settings_);
+    finish_sum(*sparse, settings_, ranks_.world());
   } else {
-    round_to_wire(std::get<DenseVector>(sum), {0, domain_.num_units}, settings_.wire);
+    finish_sum(std::get<DenseVector>(sum), {0, domain_.num_units}, settings_, ranks_.world());
   }
 }
 
 Reduced Doubling::run(Reduced sum) {
   const Folding folding(ranks_.world());
-  round(sum);
+  settle(std::get<SparseVector>(sum), settings_);
   if (folding.hands_over(ranks_.rank())) {
-    ranks_.send(kFoldPhase, ranks_.rank() - 1, message_of(sum));
-    return received(kUnfoldPhase, ranks_.receive(kUnfoldPhase, ranks_.rank() - 1));
+    const int peer = ranks_.rank() - 1;
+    ranks_.send(kFoldPhase, peer, message_of(sum, settings_));
+    return received(kUnfoldPhase, ranks_.receive(kUnfoldPhase, peer), settings_);
   }
   const bool takes_over = folding.takes_over(ranks_.rank());
   if (takes_over) {
-    sum =
-        reduce(std::move(sum), received(kFoldPhase, ranks_.receive(kFoldPhase, ranks_.rank() + 1)));
-    round(sum);
+    const Message folded = ranks_.receive(kFoldPhase, ranks_.rank() + 1);
+    sum = reduce(std::move(sum), received(kFoldPhase, folded, settings_));
+    settle_partial(sum);
   }
   const int place = folding.place(ranks_.rank());
   for (int distance = 1; distance < folding.active(); distance *= 2) {
+    const bool own_values = distance == 1 && !takes_over;
     const int peer = folding.rank_at(place ^ distance);
-    Reduced other =
-        received(kRoundPhase, ranks_.send_receive(kRoundPhase, peer, message_of(sum), peer));
+    ByteBuffer message = message_of(sum, own_values ? settings_ : partials_);
+    Reduced other = received(
+        kRoundPhase, ranks_.send_receive(kRoundPhase, peer, std::move(message), peer), partials_);
     sum = (place & distance) == 0 ? reduce(std::move(sum), std::move(other))
                                   : reduce(std::move(other), std::move(sum));
-    round(sum);
+    settle_partial(sum);
   }
-  if (takes_over) ranks_.send(kUnfoldPhase, ranks_.rank() + 1, message_of(sum));
+  finish(sum);
+  if (takes_over) ranks_.send(kUnfoldPhase, ranks_.rank() + 1, message_of(sum, settings_));
   return sum;
 }
 
@@ -174,7 +191,10 @@ struct BlockState {
 class DoublingCost {
  public:
   DoublingCost(const Problem& problem, const LinkModel& link, DenseSwitch dense_switch)
-      : problem_(problem), sum_(problem, link), dense_switch_(dense_switch) {}
+      : problem_(problem),
+        partials_(of_partials(problem)),
+        sum_(problem, link),
+        dense_switch_(usable_switch(dense_switch, problem.reduction)) {}
 
   Cost run(const ComputeModel& compute);
 
@@ -186,16 +206,17 @@ class DoublingCost {
     const bool dense =
         lower.dense || upper.dense ||
         (dense_switch_ == DenseSwitch::kWhenSmaller &&
-         dense_takes_less(lower.entries + upper.entries, problem_.domain, problem_.wire));
+         dense_takes_less(lower.entries + upper.entries, problem_.domain, partials_.wire));
     return {num_ranks, union_of(problem_.union_entries, num_ranks), dense};
   }
 
-  double bytes(const BlockState& block) const {
-    const auto units = static_cast<double>(problem_.domain.num_units);
+  double bytes(const BlockState& block, bool finished = false) const {
+    const Problem& problem = finished || block.num_ranks == 1 ? problem_ : partials_;
+    const auto units = static_cast<double>(problem.domain.num_units);
     return kFormBytes +
-           (block.dense ? dense_message_bytes(problem_, units)
-                        : sparse_message_bytes(problem_, units, block.entries,
-                                               union_of(problem_.union_blocks, block.num_ranks)));
+           (block.dense ? dense_message_bytes(problem, units)
+                        : sparse_message_bytes(problem, units, block.entries,
+                                               union_of(problem.union_blocks, block.num_ranks)));
   }
 
   void merge_work(const BlockState& a, const BlockState& b, const ComputeModel& compute) {
@@ -211,6 +232,7 @@ class DoublingCost {
                  const ComputeModel& compute);
 
   const Problem& problem_;
+  Problem partials_;
   CostSum sum_;
   DenseSwitch dense_switch_;
 };
@@ -262,7 +284,7 @@ Cost DoublingCost::run(const ComputeModel& compute) {
   if (folding.extra() > 0) {
     PhaseCost unfold;
     unfold.steps = unfold.messages = 1;
-    unfold.sent = unfold.received = bytes(blocks.front());
+    unfold.sent = unfold.received = bytes(blocks.front(), true);
     unfold.total_messages = folding.extra();
     unfold.total = folding.extra() * unfold.sent;
     unfold.inside = problem_.ranks_per_node > 1 ? 1 : 0;

@@ -4,12 +4,13 @@
 //
 // After round k every rank holds the sum of its block of 2^k active ranks; a rank and its peer
 // exchange all they have. Ranks beyond a power of two are folded (folding.h). With the switch, a
-// sum becomes dense when (nnz1 + nnz2) (index + value bytes) >= N x value bytes: the same decision
-// on both sides, since both know both counts.
-// Steps: log2(active), and 2 more where ranks are folded. Messages open with 8 bytes that tell
-// sparse from dense. Numerics: the lower block's sum comes first in every addition, and sums are
-// rounded to the wire type each round, so all ranks of a block hold the same bits.
-// Threads: as the communicator.
+// sum becomes dense when (nnz1 + nnz2) (index + value bytes) >= N x value bytes, value bytes those
+// of partial sums: the same decision on both sides, since both know both counts. Never for max,
+// where a dense sum could not tell absent units. Steps: log2(active), and 2 more where ranks are
+// folded. Messages open with 8 bytes that tell sparse from dense. Numerics: the lower block's sum
+// comes first in every addition; partial sums travel in the accumulation type (partial_type), so
+// all ranks of a block hold the same bits, and every active rank finishes the same sum. Threads: as
+// the communicator.
 #pragma once
 
 #include "collectives/scheme/scheme.h"

@@ -7,8 +7,8 @@
 //   gather: (N - |range j|) x value bytes, whatever the density
 // and a frame per message, a codec's header in the split.
 // Balance: the split as sparcml_split_allgather.cpp, the gather perfect.
-// Numerics: an owner adds in rank order; its sum is rounded to the wire type. Result: dense.
-// Source: Renggli et al., SparCML, SC 2019, section 5.3.3.
+// Numerics: an owner adds in rank order; its sum is rounded to the wire type. Result: dense. No
+// max. Source: Renggli et al., SparCML, SC 2019, section 5.3.3.
 #include <algorithm>
 
 #include "collectives/scheme/dense_exchange.h"
@@ -34,9 +34,7 @@ class SparcmlSplitDense final : public Scheme {
   std::string_view description() const override {
     return "SparCML: split into even ranges, merge, dense all-gather";
   }
-  std::string refusal(const Problem& problem) const override {
-    return dense_refusal(problem.domain);
-  }
+  std::string refusal(const Problem& problem) const override { return dense_refusal(problem); }
 
   Cost cost(const Problem& problem, const LinkModel& link,
             const ComputeModel& compute) const override {
@@ -70,8 +68,9 @@ class SparcmlSplitDense final : public Scheme {
     for (int owner = 0; owner < ranks.world(); ++owner) {
       sums.emplace_back(Domain{ranges.num_local(owner), domain.width}, own.type());
     }
-    sums[static_cast<std::size_t>(ranks.rank())] =
-        aggregate_parts(parts, settings, aggregator, ranks.deadline());
+    SparseVector& sum = sums[static_cast<std::size_t>(ranks.rank())];
+    sum = aggregate_parts(parts, settings.reduction, aggregator, ranks.deadline());
+    finish_sum(sum, settings, ranks.world());
     DenseVector dense = to_dense(ranges.join(std::move(sums), domain), settings.reduction);
     for (auto& received : ranks.all_gather(
              kGatherPhase, dense_message(dense, range_of(ranges, ranks.rank()), settings.wire))) {

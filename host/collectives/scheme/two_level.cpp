@@ -4,19 +4,22 @@
 //
 // m shards, m the size of the smallest node: the s-th rank of every node owns shard s of its node's
 // sum and stands for it between the nodes; shards and owners between nodes are hashed. Inside a
-// node codec auto makes messages dense where that is least, which sums of many ranks tend to.
+// node the codec is auto whatever `codec` says: a message is dense from the density on at which
+// that is least (97 % of its shard), sparse below; `codec` is for messages between nodes.
 // Nodes may differ in size and interleave; every rank its own node is balanced parallelism.
 // Steps: node push 1, push and pull between the G nodes 2, node pull 1; those without peers 0.
 // Bytes with U(k) the encoded union of k ranks, L ranks in a node:
 //   inside, per owner:   (L - 1) U(1) / m received, (L - 1) U(n) / m sent
 //   between, per owner:  (G - 1) / G (U(L) + U(n)) / m each way
-// and frames and headers. Balance: hashed at both levels; ranks beyond the m-th of a node have no
-// part between nodes, so uneven nodes leave links idle.
-// Numerics: rank order inside a node, then in the order of the owners' ranks; sums are rounded to
-// the wire type at both levels. Source: the usual hierarchical all-reduce (Jia et al., Highly
-// scalable deep learning training system, 2018) with ZEN's scheme between the nodes.
+// where U(L) of L > 1 has values of the accumulation type; and frames and headers. Balance: hashed
+// at both levels; ranks beyond the m-th of a node have no part between nodes, so uneven nodes leave
+// links idle. Numerics: rank order inside a node, then in the order of the owners' ranks; a node's
+// sum goes between the nodes unrounded (partial_type), the whole one is rounded to the wire type.
+// Source: the usual hierarchical all-reduce (Jia et al., Highly scalable deep learning training
+// system, 2018) with ZEN's scheme between the nodes.
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "collectives/scheme/owner_exchange.h"
 #include "collectives/scheme/received.h"
@@ -26,6 +29,8 @@ namespace tandem::collectives {
 namespace {
 
 constexpr const char* kNodePushPhase = "node push";
+constexpr const char* kPushPhase = "push";
+constexpr const char* kPullPhase = "pull";
 constexpr const char* kNodePullPhase = "node pull";
 
 struct Nodes {
@@ -78,8 +83,9 @@ struct NodeCounts {
   double shards() const { return std::min(largest, last); }
 };
 
-void add_inside(const Problem& problem, const NodeCounts& nodes, double entries, CostSum& sum) {
+void add_inside(Problem problem, const NodeCounts& nodes, double entries, CostSum& sum) {
   if (nodes.largest < 2) return;
+  problem.codec = Codec::kAuto;
   const double shards = nodes.shards();
   const auto units = static_cast<double>(problem.domain.num_units);
   const double message = sparse_message_bytes(problem, units / shards, entries / shards);
@@ -98,22 +104,65 @@ void add_between(const Problem& problem, const NodeCounts& nodes, CostSum& sum) 
   if (nodes.num_nodes < 2) return;
   const double parts = nodes.shards() * nodes.num_nodes;
   const double units = static_cast<double>(problem.domain.num_units) / parts;
-  const auto message = [&](double ranks) {
-    return sparse_message_bytes(problem, units, union_of(problem.union_entries, ranks) / parts);
+  const auto message = [&](const Problem& of_message, double ranks) {
+    return sparse_message_bytes(of_message, units, union_of(problem.union_entries, ranks) / parts);
   };
+  const Problem partials = of_partials(problem);
+  const auto pushed = [&](double ranks) { return message(ranks > 1 ? partials : problem, ranks); };
   const double peers = nodes.num_nodes - 1;
   const double shards = nodes.shards();
   PhaseCost push;
   push.steps = 1;
   push.messages = peers;
-  push.sent = push.received = peers * message(nodes.largest);
-  push.total = shards * peers * (peers * message(nodes.largest) + message(nodes.last));
+  push.sent = push.received = peers * pushed(nodes.largest);
+  push.total = shards * peers * (peers * pushed(nodes.largest) + pushed(nodes.last));
   push.total_messages = shards * nodes.num_nodes * peers;
   sum.add(push);
   PhaseCost pull = push;
-  pull.sent = pull.received = peers * message(problem.world);
-  pull.total = parts * peers * message(problem.world);
+  pull.sent = pull.received = peers * message(problem, problem.world);
+  pull.total = parts * peers * message(problem, problem.world);
   sum.add(pull);
+}
+
+// The caller's.
+struct Shard {
+  const Partition& shards;
+  int number = 0;
+  bool holds_partial_sums = false;  // of several ranks of a node
+  int world = 1;                    // ranks that its sum is of
+
+  // The last place of a hashed shard may stand for no unit; between the nodes it is one of many.
+  void reject_place_of_no_unit(const Communicator& between, const char* phase, int source,
+                               std::uint64_t place) const {
+    if (shards.unit(number, place) >= shards.num_units()) {
+      between.reject(phase, source, "place " + std::to_string(place) + " stands for no unit");
+    }
+  }
+};
+
+// The shard's sum over all nodes. `sum`: the caller's node's.
+SparseVector reduce_between(Communicator& between, const Shard& shard, SparseVector sum,
+                            const SchemeSettings& settings, Aggregator& aggregator) {
+  const Domain domain = sum.domain();
+  // Another seed: the shard's places are hashed already, by the first.
+  const Partition owners = Partition::hashed(domain.num_units, between.world(), settings.seed + 1);
+  const SchemeSettings pushed = shard.holds_partial_sums ? of_partials(settings) : settings;
+  settle(sum, pushed);
+  const auto parts = push_to_owners(between, kPushPhase, owners, sum, pushed);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const std::size_t count = parts[rank].num_entries();
+    if (count == 0) continue;
+    const std::uint64_t place = owners.unit(between.rank(), parts[rank].index_at(count - 1));
+    shard.reject_place_of_no_unit(between, kPushPhase, static_cast<int>(rank), place);
+  }
+  sum = aggregate_parts(parts, settings.reduction, aggregator, between.deadline());
+  finish_sum(sum, settings, shard.world);
+  sum = pull_from_owners(between, kPullPhase, owners, std::move(sum), domain, settings);
+  if (sum.num_entries() > 0) {
+    const std::uint64_t place = sum.index_at(sum.num_entries() - 1);
+    shard.reject_place_of_no_unit(between, kPullPhase, owners.owner(place), place);
+  }
+  return sum;
 }
 
 class TwoLevel final : public Scheme {
@@ -147,19 +196,19 @@ class TwoLevel final : public Scheme {
     const Nodes nodes = nodes_of(settings, ranks.rank(), ranks.world());
     const Partition shards = Partition::hashed(domain.num_units, nodes.num_shards, settings.seed);
     Communicator node = ranks.subgroup(nodes.mine);
-    settle(own, settings);
-    const auto parts = push_to_owners(node, kNodePushPhase, shards, own, settings);
+    SchemeSettings inside = settings;
+    inside.codec = Codec::kAuto;
+    settle(own, inside);
+    const auto parts = push_to_owners(node, kNodePushPhase, shards, own, inside);
     SparseVector sum(domain, own.type());
     own = {};
     if (!parts.empty()) {
-      sum = aggregate_parts(parts, settings, aggregator, ranks.deadline());
       Communicator between = ranks.subgroup(nodes.between);
-      // Another seed: the shard's places are hashed already, by the first.
-      const Partition owners =
-          Partition::hashed(sum.domain().num_units, between.world(), settings.seed + 1);
-      sum = reduce_by_owners(between, owners, std::move(sum), settings, aggregator);
+      sum = aggregate_parts(parts, settings.reduction, aggregator, ranks.deadline());
+      const Shard shard{shards, node.rank(), nodes.mine.size() > 1, ranks.world()};
+      sum = reduce_between(between, shard, std::move(sum), settings, aggregator);
     }
-    return pull_from_owners(node, kNodePullPhase, shards, std::move(sum), domain, settings);
+    return pull_from_owners(node, kNodePullPhase, shards, std::move(sum), domain, inside);
   }
 };
 

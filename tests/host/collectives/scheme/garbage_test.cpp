@@ -4,6 +4,9 @@
 // and the phase, from every scheme.
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "collectives/sparse/partition.h"
 #include "host/collectives/scheme/supports.h"
 #include "support/ranks.h"
 
@@ -81,6 +84,59 @@ TEST(SchemeGarbage, AnIndexOutsideTheDomainIsRejected) {
     encode(make_vector({5000, 1}, DType::kF32, {1, 4000}, 1), Codec::kCoo32, DType::kF32,
            Reduction::kSum, body);
     EXPECT_NE(complaint(at, {body.begin(), body.end()}).find("rank 1"), std::string::npos);
+  }
+}
+
+TEST(SchemeGarbage, APlaceOfAHashedOwnerThatStandsForNoUnitIsRejected) {
+  // 1,000 units of 3 owners: of the last group, one unit, two owners have a place and no unit.
+  const Partition owners = Partition::hashed(1000, 3, SchemeSettings{}.seed);
+  int num_rejected = 0;
+  for (int owner = 0; owner < 3; ++owner) {
+    if (owners.unit(owner, 333) < 1000) continue;
+    for (const char* name : {"balanced_parallelism", "two_level"}) {
+      SCOPED_TRACE(std::string(name) + ", owner " + std::to_string(owner));
+      run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+        const int liar = (owner + 1) % 3;
+        const int rank = transport->rank();
+        Communicator ranks(*transport, 1, Deadline::after(std::chrono::seconds(60)));
+        SchemeMemory memory;
+        const auto aggregator = make_cpu_aggregator();
+        try {
+          if (rank == liar) {
+            ByteBuffer message = new_message();
+            encode(make_vector({334, 1}, DType::kF32, {333}, 1), Codec::kCoo32, DType::kF32,
+                   Reduction::kSum, message);
+            ranks.send("push", owner, std::move(message));
+            transport->start({}, {{owner, Tag{0xabcdef}}})->next(ranks.deadline());
+          }
+          const SparseVector own = make_vector({1000, 1}, DType::kF32, {1, 5, 999}, 1);
+          SchemeSettings settings;
+          if (std::string(name) == "two_level") --settings.seed;  // it adds 1 between nodes
+          scheme_by_name(name).allreduce(ranks, own, settings, memory, *aggregator);
+          ADD_FAILURE() << "rank " << rank << " has a result";
+        } catch (const TransportError& error) {
+          if (rank != owner) return;
+          EXPECT_EQ(error.kind(), TransportError::Kind::kGarbage) << error.what();
+          EXPECT_EQ(error.peer(), liar);
+          EXPECT_NE(std::string(error.what()).find("stands for no unit"), std::string::npos)
+              << error.what();
+        }
+      });
+      ++num_rejected;
+    }
+  }
+  EXPECT_EQ(num_rejected, 4);
+}
+
+TEST(SchemeGarbage, ProposedRegionsThatAreNoneAreRejected) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  // Of two ranks, rank 0 keeps the bound in the halving and is sent rank 1's.
+  for (const double bound :
+       {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity, -1e9, 1e300}) {
+    std::vector<std::byte> body(sizeof(bound));
+    std::memcpy(body.data(), &bound, sizeof(bound));
+    const std::string said = complaint({"ok_topk", "recursive halving"}, body);
+    EXPECT_NE(said.find("outside the domain"), std::string::npos) << bound << ": " << said;
   }
 }
 

@@ -126,6 +126,11 @@ NaiveRows reduce_naively(const std::vector<SparseVector>& by_rank, Reduction red
       }
     });
   }
+  if (reduction == Reduction::kMean) {
+    for (auto& [unit, row] : rows) {
+      for (double& value : row) value /= static_cast<double>(by_rank.size());
+    }
+  }
   return rows;
 }
 

@@ -32,10 +32,11 @@ collectives::SparseVector make_vector(collectives::Domain domain, DType type,
                                       const std::vector<std::uint64_t>& units, std::uint64_t seed);
 
 using NaiveRows = std::map<std::uint64_t, std::vector<double>>;
+// kMean: divided by the number of vectors.
 NaiveRows reduce_naively(const std::vector<collectives::SparseVector>& by_rank,
                          collectives::Reduction reduction);
 
-// Sorted entries, without the units that equal the identity in every value.
+// Sorted entries; of a dense result the units that differ from the identity in any value.
 collectives::SparseVector present_entries(const collectives::Reduced& reduced,
                                           collectives::Reduction reduction);
 

@@ -35,8 +35,9 @@ struct Workload {
 };
 
 Workload make_workload(const std::string& name, const SyntheticOptions& options, int world,
-                       Codec codec) {
+                       Codec codec, DType wire = DType::kF32) {
   Workload workload{name, {}, {}};
+  workload.problem.wire = wire;
   for (int rank = 0; rank < world; ++rank) {
     workload.by_rank.push_back(synthetic_gradient(options, rank, world, 42));
   }
@@ -83,6 +84,7 @@ Counted count_traffic(const Scheme& scheme, const Workload& workload,
 SchemeSettings settings_of(const Problem& problem) {
   SchemeSettings settings;
   settings.codec = problem.codec;
+  settings.wire = problem.wire;
   settings.server_count = problem.server_count;
   for (int rank = 0; rank < problem.world; ++rank) {
     settings.node_of_rank.push_back(rank / problem.ranks_per_node);
@@ -152,6 +154,37 @@ TEST(SchemeTraffic, BytesOfSkewedSupportsAreAsPredicted) {
       }
     }
   }
+}
+
+TEST(SchemeTraffic, PartialSumsOfA16BitWireHave32BitsInTheModelToo) {
+  for (const int world : {2, 3, 6, 16}) {
+    for (const double density : {0.0005, 0.01, 0.1}) {
+      for (const Codec codec : {Codec::kCoo32, Codec::kAuto}) {
+        const Workload workload =
+            make_workload("density " + std::to_string(density) + " in bf16",
+                          density_of(100'000, density), world, codec, DType::kBF16);
+        for (const Scheme* scheme : all_schemes()) expect_predicted(*scheme, workload);
+      }
+    }
+  }
+  for (const int world : {4, 6, 12}) {
+    Workload workload = make_workload("nodes of 4 in bf16", density_of(100'000, 0.01), world,
+                                      Codec::kCoo32, DType::kBF16);
+    workload.problem.ranks_per_node = 4;
+    expect_predicted(scheme_by_name("two_level"), workload);
+  }
+}
+
+TEST(SchemeTraffic, ARingOnA16BitWireSendsPartialSumsIn32Bits) {
+  const int n = 8;
+  const double units = 8000;
+  const Workload workload =
+      make_workload("bf16", density_of(8000, 0.01), n, Codec::kAuto, DType::kBF16);
+  const Counted counted =
+      count_traffic(scheme_by_name("dense_ring"), workload, settings_of(workload.problem));
+  // n - 2 steps with 4 bytes a value, the first and the n - 1 of the all-gather with 2.
+  const double per_rank = (3 * n - 4) * units * 2 / n + 2 * (n - 1) * kFrameBytes;
+  EXPECT_EQ(counted.total_bytes, n * per_rank);
 }
 
 TEST(SchemeTraffic, NodesAndServersAreInTheModel) {
