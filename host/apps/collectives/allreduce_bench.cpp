@@ -15,10 +15,11 @@ void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& argument
   auto options = std::make_shared<BenchOptions>();
   add_bench_options(*command, *options);
   command->footer(
-      "inproc: ranks are threads. mpi: mpirun -n 4 tandem allreduce-bench --transport mpi.\n"
+      "inproc: ranks are threads. mpi: mpirun -n 4 tandem allreduce-bench --transport mpi\n"
+      "(as root add --allow-run-as-root, with fewer cores than ranks --oversubscribe).\n"
       "gloo, nccl: starts its ranks here, or one with --rank, --world and --store.");
-  command->callback([options, arguments, &code] {
-    check_bench_options(*options);
+  command->callback([command, options, arguments, &code] {
+    check_bench_options(*command, *options);
     code = launch_ranks(*options, arguments, [&](collectives::Group& group) {
       const BenchResult result = run_bench(group, *options);
       if (group.rank() != 0) return;

@@ -15,6 +15,7 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::IsMember({"synthetic", "zipf", "top-k"}))
       ->capture_default_str();
   command.add_option("--elements", options.elements, "values of the dense tensor (synthetic)")
+      ->check(CLI::Range(1.0, 4294967296.0))
       ->capture_default_str();
   command.add_option("--density", options.density, "share of non-zero values (synthetic, top-k)")
       ->capture_default_str();
@@ -56,15 +57,45 @@ void add_rank_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--transport", options.transport, "inproc, mpi, gloo or nccl")
       ->check(CLI::IsMember({"inproc", "mpi", "gloo", "nccl"}))
       ->capture_default_str();
-  command.add_option("--world", options.world, "ranks (mpi: as mpirun says)")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  command.add_option("--world", options.world, "ranks; default: 4, with mpi what mpirun says")
+      ->check(CLI::Range(1, 1024));
   command.add_option("--rank", options.rank,
                      "gloo, nccl: this process's rank; default: start all here");
+  command.add_flag("--launched", options.launched)->group("");  // not for people
   command.add_option("--store", options.store, "gloo, nccl: shared folder, or redis://host:port");
   command.add_option("--gpu", options.gpu, "nccl: this rank's device; default: its rank");
   command.add_option("--interface", options.interface, "gloo: network interface to listen on");
   command.add_option("--address", options.address, "gloo: own name or address to listen on");
+}
+
+// An option that changes nothing where it stands is more likely a mistake than a wish.
+void check_applicable(const CLI::App& command, const BenchOptions& options) {
+  struct Applies {
+    const char* option;
+    bool applies;
+    const char* to;
+  };
+  const bool synthetic = options.pattern == "synthetic";
+  const bool zipf = options.pattern == "zipf";
+  const bool meets = options.transport == "gloo" || options.transport == "nccl";
+  for (const Applies& each :
+       {Applies{"--elements", synthetic, "--pattern synthetic"},
+        Applies{"--skew", synthetic, "--pattern synthetic"},
+        Applies{"--overlap", synthetic, "--pattern synthetic"},
+        Applies{"--seed", synthetic, "--pattern synthetic"},
+        Applies{"--density", !zipf, "--pattern synthetic and top-k"},
+        Applies{"--corpus", zipf, "--pattern zipf"}, Applies{"--tokens", zipf, "--pattern zipf"},
+        Applies{"--width", zipf, "--pattern zipf"},
+        Applies{"--gradients", options.pattern == "top-k", "--pattern top-k"},
+        Applies{"--rank", meets, "--transport gloo and nccl"},
+        Applies{"--store", meets, "--transport gloo and nccl"},
+        Applies{"--interface", meets, "--transport gloo and nccl"},
+        Applies{"--address", meets, "--transport gloo and nccl"},
+        Applies{"--gpu", options.transport == "nccl", "--transport nccl"}}) {
+    if (command.count(each.option) > 0 && !each.applies) {
+      throw Error("allreduce-bench", std::string(each.option) + " is for " + each.to);
+    }
+  }
 }
 
 }  // namespace
@@ -90,7 +121,9 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                      "path: writes PATH-<scheme>.csv and .svg, bytes and messages of every pair");
 }
 
-void check_bench_options(const BenchOptions& options) {
+int world_of(const BenchOptions& options) { return options.world > 0 ? options.world : 4; }
+
+void check_bench_options(const CLI::App& command, const BenchOptions& options) {
   const auto require = [](bool holds, const std::string& message) {
     if (!holds) throw Error("allreduce-bench", message);
   };
@@ -98,7 +131,9 @@ void check_bench_options(const BenchOptions& options) {
   require(options.overlap == -1 || (options.overlap >= 0 && options.overlap <= 1),
           "--overlap must lie in [0, 1]");
   require(options.skew >= 1, "--skew must be at least 1");
-  require(options.elements > 0, "--elements must be at least 1");
+  require(options.pattern != "synthetic" ||
+              options.density * static_cast<double>(options.elements) >= 0.5,
+          "--density of --elements is less than one value");
   require(options.wire.empty() || options.type == "f32",
           "--wire narrows f32 values; --type is " + options.type);
   require(options.tokens > 0 && options.width > 0, "--tokens and --width must be at least 1");
@@ -114,10 +149,9 @@ void check_bench_options(const BenchOptions& options) {
   for (const std::string& scheme : options.schemes) {
     if (scheme != "auto") collectives::scheme_by_name(scheme);
   }
-  require(options.rank < options.world, "--rank must be below --world");
-  require(options.rank < 0 || options.transport == "gloo" || options.transport == "nccl",
-          "--rank is for --transport gloo and nccl");
+  require(options.rank < world_of(options), "--rank must be below --world");
   require(options.rank < 0 || !options.store.empty(), "--rank needs --store");
+  check_applicable(command, options);
 }
 
 }  // namespace tandem::apps

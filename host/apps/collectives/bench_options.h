@@ -35,8 +35,9 @@ struct BenchOptions {
 
   // The ranks.
   std::string transport = "inproc";
-  int world = 4;          // mpi: what mpirun says
+  int world = 0;          // 0: four, or as mpirun says
   int rank = -1;          // gloo, nccl: -1 starts all ranks here
+  bool launched = false;  // by a launcher of ours, whose end is this rank's
   std::string store;      // gloo: a folder that all ranks see, or redis://host:port
   std::string interface;  // gloo: what to listen on
   std::string address;    // gloo: likewise, by name or address
@@ -53,9 +54,12 @@ struct BenchOptions {
   std::string matrix;  // path without suffix: writes .csv and .svg
 };
 
+// Ranks of the transports that are not told by a launcher.
+int world_of(const BenchOptions& options);
+
 void add_bench_options(CLI::App& command, BenchOptions& options);
 
-// Throws Error naming the option.
-void check_bench_options(const BenchOptions& options);
+// Throws Error naming the option: values, and options given that the pattern or transport ignores.
+void check_bench_options(const CLI::App& command, const BenchOptions& options);
 
 }  // namespace tandem::apps

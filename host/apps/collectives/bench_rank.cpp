@@ -42,6 +42,11 @@ RankAggregator open_aggregator(const std::string& id) {
   RankAggregator opened;
   if (id == "cpu") return opened;
   opened.device = device::open_device(id, {});
+  if (!opened.device->info().makes_aggregation) {
+    throw Error("allreduce-bench", id +
+                                       " cannot add up sparse vectors; `tandem devices` lists what "
+                                       "can (aggregation)");
+  }
   opened.aggregator = collectives::make_device_aggregator(opened.device->make_aggregation_unit());
   return opened;
 }

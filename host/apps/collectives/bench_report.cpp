@@ -94,10 +94,15 @@ void print_table(const BenchOptions& options, const BenchResult& result) {
     if (scheme.chosen != scheme.scheme) fmt::print("  took {}", scheme.chosen);
     fmt::print("\n");
   }
+  fmt::print(
+      "ms: a call's time on its slowest rank, headers included; steps: of the busiest rank; MB: "
+      "sent\n"
+      "by all ranks; imb.: busiest rank over the mean, of bytes sent and received\n");
   for (const SchemeResult& scheme : result.schemes) {
     if (scheme.aggregation_modelled_s > 0) {
-      fmt::print("{}: {} models {:.3f} ms per aggregation, {} left to the CPU\n", scheme.scheme,
-                 options.aggregator, 1e3 * scheme.aggregation_modelled_s, scheme.fallbacks);
+      fmt::print("{}: {} models {:.3f} ms of its own time per call ({} sums left to the CPU)\n",
+                 scheme.scheme, options.aggregator, 1e3 * scheme.aggregation_modelled_s,
+                 scheme.fallbacks);
     }
   }
 }

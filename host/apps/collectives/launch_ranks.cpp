@@ -4,12 +4,14 @@
 #include "apps/collectives/launch_ranks.h"
 
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +19,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -105,26 +108,33 @@ class ScratchFolder {
   std::string path_;
 };
 
-pid_t spawn_rank(const BenchOptions& options, const std::vector<std::string>& arguments, int rank,
-                 const std::string& store) {
-  std::vector<std::string> all = arguments;
-  all.insert(all.end(), {"--rank", std::to_string(rank)});
-  if (options.store.empty()) all.insert(all.end(), {"--store", store});
-  if (options.address.empty() && options.interface.empty()) {
-    all.insert(all.end(), {"--address", "127.0.0.1"});
+// While it lives, signals that end the launcher or tell of its ranks wait to be fetched.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&awaited_);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&awaited_, signal);
+    pthread_sigmask(SIG_BLOCK, &awaited_, &before_);
   }
-  std::vector<char*> argv;
-  for (std::string& each : all) argv.push_back(each.data());
-  argv.push_back(nullptr);
-  pid_t child = -1;
-  const int code = posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ);
-  if (code != 0) {
-    throw Error("allreduce-bench", std::string("cannot start a rank: ") + std::strerror(code));
-  }
-  return child;
-}
+  ~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
 
-// The ranks started so far; those that remain when it goes are ended.
+  const sigset_t& before() const { return before_; }
+
+  // A signal that asks the launcher to end, or 0 after a rank's end or a fifth of a second.
+  int next() const {
+    const timespec patience{0, 200'000'000};
+    const int signal = sigtimedwait(&awaited_, nullptr, &patience);
+    return signal == SIGCHLD || signal < 0 ? 0 : signal;
+  }
+
+ private:
+  sigset_t awaited_;
+  sigset_t before_;
+};
+
+// The ranks started here; those that remain when it goes are killed.
 class Children {
  public:
   Children() = default;
@@ -133,43 +143,83 @@ class Children {
   ~Children() {
     for (const pid_t child : running_) {
       kill(child, SIGKILL);
-      wait_for(child);
+      while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+      }
     }
   }
 
-  void add(pid_t child) { running_.push_back(child); }
+  void start(std::vector<std::string> arguments) {
+    std::vector<char*> argv;
+    for (std::string& each : arguments) argv.push_back(each.data());
+    argv.push_back(nullptr);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&attributes, &signals_.before());
+    pid_t child = -1;
+    const int code =
+        posix_spawn(&child, "/proc/self/exe", nullptr, &attributes, argv.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    if (code != 0) {
+      throw Error("allreduce-bench", std::string("cannot start a rank: ") + std::strerror(code));
+    }
+    running_.push_back(child);
+  }
 
   // The least code of those that are not 0: the cause (2, bad input) rather than its echo (3, a
-  // peer failed). A rank that fails breaks the group, so the others end by themselves.
-  int wait_for_all() {
+  // peer failed). A rank that fails breaks the group, so the others end by themselves; one that
+  // has not within `patience` is left to the destructor.
+  int wait_for_all(std::chrono::duration<double> patience) {
     int code = 0;
+    std::optional<std::chrono::steady_clock::time_point> failed_at;
     while (!running_.empty()) {
-      const int status = wait_for(running_.back());
-      running_.pop_back();
-      const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed;
-      if (ended != 0) code = code == 0 ? ended : std::min(code, ended);
+      if (const int signal = signals_.next(); signal != 0) return 128 + signal;
+      for (const int ended : reap()) {
+        if (ended == 0) continue;
+        code = code == 0 ? ended : std::min(code, ended);
+        if (!failed_at) failed_at = std::chrono::steady_clock::now();
+      }
+      if (failed_at && std::chrono::steady_clock::now() - *failed_at > patience) return code;
     }
     return code;
   }
 
  private:
-  static int wait_for(pid_t child) {
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
+  // Exit codes of the ranks that have ended since the last call.
+  std::vector<int> reap() {
+    std::vector<int> codes;
+    std::erase_if(running_, [&](pid_t child) {
+      int status = 0;
+      if (waitpid(child, &status, WNOHANG) != child) return false;
+      codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : kPeerFailed);
+      return true;
+    });
+    return codes;
   }
 
+  Signals signals_;
   std::vector<pid_t> running_;
 };
+
+// A launcher that is killed cannot end its ranks; the kernel does.
+void end_with_launcher() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == 1) std::_Exit(kPeerFailed);
+}
 
 int run_processes(const BenchOptions& options, const std::vector<std::string>& arguments) {
   const ScratchFolder scratch;
   Children children;
-  for (int rank = 0; rank < options.world; ++rank) {
-    children.add(spawn_rank(options, arguments, rank, scratch.path()));
+  for (int rank = 0; rank < world_of(options); ++rank) {
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), {"--launched", "--rank", std::to_string(rank)});
+    if (options.store.empty()) all.insert(all.end(), {"--store", scratch.path()});
+    if (options.address.empty() && options.interface.empty()) {
+      all.insert(all.end(), {"--address", "127.0.0.1"});
+    }
+    children.start(std::move(all));
   }
-  return children.wait_for_all();
+  return children.wait_for_all(std::chrono::duration<double>(options.timeout_s + 2));
 }
 
 Deadline meeting_deadline(const BenchOptions& options) {
@@ -198,7 +248,7 @@ void set_store(const std::string& store, collectives::gloo::Options& options) {
 std::unique_ptr<Transport> meet(const BenchOptions& options) {
   collectives::gloo::Options gloo;
   gloo.rank = options.rank;
-  gloo.world = options.world;
+  gloo.world = world_of(options);
   set_store(options.store, gloo);
   gloo.interface = options.interface;
   if (gloo.interface.empty()) gloo.address = options.address;
@@ -213,7 +263,7 @@ std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
   Group meeting(meet(options));
   nccl::Options gpu;
   gpu.rank = options.rank;
-  gpu.world = options.world;
+  gpu.world = world_of(options);
   gpu.device_index = options.gpu < 0 ? options.rank : options.gpu;
   if (options.rank == 0) gpu.id = nccl::make_unique_id();
   collectives::broadcast(meeting, gpu.id, 0);
@@ -225,12 +275,19 @@ std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
 
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body) {
-  if (options.transport == "inproc") return run_threads(options.world, body);
+  if (options.transport == "inproc") return run_threads(world_of(options), body);
   if (options.transport == "gloo" || options.transport == "nccl") {
     if (options.rank < 0) return run_processes(options, arguments);
+    if (options.launched) end_with_launcher();
     return run_rank(options.transport == "gloo" ? meet(options) : meet_on_gpus(options), body);
   }
   collectives::mpi::Environment environment;
+  if (options.world > 0 && options.world != environment.world()) {
+    throw Error("allreduce-bench",
+                "--world " + std::to_string(options.world) + ", but the MPI job has " +
+                    std::to_string(environment.world()) + "; start it with mpirun -n " +
+                    std::to_string(options.world));
+  }
   return run_rank(collectives::mpi::connect(environment, meeting_deadline(options)), body);
 }
 
