@@ -13,6 +13,7 @@ function(tandem_add_library name)
   string(REPLACE "tandem_" "" short ${name})
   add_library(Tandem::${short} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  target_compile_features(${name} PUBLIC cxx_std_20)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/host>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/drivers>
