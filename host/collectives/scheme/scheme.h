@@ -3,17 +3,18 @@
 // Scheme: one published way to all-reduce sparse vectors; a file each.
 //
 // Every rank of the communicator calls allreduce() with its own vector, the same scheme, settings
-// and domain; every rank returns the same bits. A mean is divided by the scheme: the caller does
-// not. Schemes are stateless; what a scheme learns from call to call (Ok-Topk's regions) lives in
-// the SchemeMemory that the caller keeps per bucket and that evolves alike on all ranks. Numerics:
-// ranks' own values and finished sums travel in the wire type, partial sums in the accumulation
-// type (partial_type): a 16-bit sum is rounded once, when it is complete. Then, before that
-// rounding, a mean is divided (finish_sum). What a rank keeps it rounds as what it sends. Presence:
-// a unit that cancels to zero may or may not remain. For max it is entries that count, not values:
-// a unit whose maximum is -infinity (0 for u64) stays, so no scheme or codec that tells absence by
-// value takes part. Threads: one call per communicator at a time. Errors: TransportError; the group
-// is then broken. To add a scheme: write its file, name it in registry.cpp; the product, traffic,
-// determinism and fault tests of tests/host/collectives run on it.
+// and domain; every rank returns the same bits. Schemes are stateless; what a scheme learns from
+// call to call (Ok-Topk's regions) lives in the SchemeMemory that the caller keeps per bucket and
+// that evolves alike on all ranks.
+// Numerics: ranks' own values and finished sums travel in the wire type, partial sums in the
+// accumulation type (partial_type), so a 16-bit sum is rounded once. A mean is divided by the
+// scheme, before that rounding (finish_sum). What a rank keeps it rounds as what it sends.
+// Presence: a unit that cancels to zero may or may not remain. For max it is entries that count: a
+// unit whose maximum is -infinity (0 for u64) stays, so no scheme or codec that tells absence by
+// value takes part.
+// Threads: one call per communicator at a time. Errors: TransportError; the group is then broken.
+// To add a scheme: write its file, name it in registry.cpp; the product, traffic, determinism and
+// fault tests of tests/host/collectives run on it.
 #pragma once
 
 #include <cstdint>
