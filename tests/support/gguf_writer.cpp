@@ -73,6 +73,10 @@ std::uint32_t gguf_tensor_type(DType dtype) {
       return 26;
     case DType::kBF16:
       return 30;
+    case DType::kF64:
+      return 28;
+    case DType::kU64:
+      break;  // GGUF has no unsigned tensors
   }
   throw std::runtime_error("no GGUF tensor type");
 }
