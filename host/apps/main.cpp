@@ -5,20 +5,15 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "apps/command.h"
 #include "apps/config_file.h"
+#include "apps/exit_code.h"
 #include "apps/external_command.h"
-#include "common/error.h"
 
 namespace {
-
-constexpr int kUnexpected = 1;
-constexpr int kBadInput = 2;
-constexpr int kDeviceFailed = 3;
 
 int run(int argc, char** argv) {
   CLI::App app{
@@ -47,7 +42,7 @@ int run(int argc, char** argv) {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
-    return code == 0 ? 0 : kBadInput;
+    return code == 0 ? 0 : tandem::apps::kBadInput;
   }
   return 0;
 }
@@ -57,17 +52,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-  try {
+  return tandem::apps::exit_code_of([&] {
     tandem::apps::run_if_external(argv);
     return run(argc, argv);
-  } catch (const tandem::DeviceError& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
-    return kDeviceFailed;
-  } catch (const tandem::Error& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
-    return kBadInput;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
-    return kUnexpected;
-  }
+  });
 }

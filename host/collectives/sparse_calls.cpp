@@ -63,8 +63,7 @@ SparseVector reduce_own_part(Call& call, SparseVector own, const Partition& part
   WatchedAggregator aggregator = watched_aggregator(call, options);
   SparseVector sum = aggregator.aggregate(parts, settings.reduction, call.ranks.deadline());
   report_aggregation(call, aggregator);
-  if (settings.reduction == Reduction::kMean) divide(sum, call.ranks.world());
-  settle(sum, settings);  // as a scheme's result
+  finish_sum(sum, settings, call.ranks.world());
   return sum;
 }
 

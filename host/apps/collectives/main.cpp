@@ -5,14 +5,10 @@
 #include <cstdio>
 
 #include "apps/collectives/command.h"
+#include "apps/exit_code.h"
 #include "collectives/transport/transport_error.h"
-#include "common/error.h"
 
 namespace {
-
-constexpr int kUnexpected = 1;
-constexpr int kBadInput = 2;
-constexpr int kDeviceFailed = 3;
 
 int run(int argc, char** argv) {
   CLI::App app{"Measures and simulates sparse collectives.", "tandem"};
@@ -25,7 +21,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadInput;
+    return app.exit(error) == 0 ? 0 : tandem::apps::kBadInput;
   }
   return code;
 }
@@ -33,19 +29,12 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const tandem::DeviceError& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
-    return kDeviceFailed;
-  } catch (const tandem::collectives::TransportError& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
-    return kDeviceFailed;
-  } catch (const tandem::Error& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
-    return kBadInput;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
-    return kUnexpected;
-  }
+  return tandem::apps::exit_code_of([&] {
+    try {
+      return run(argc, argv);
+    } catch (const tandem::collectives::TransportError& error) {
+      std::fprintf(stderr, "tandem: %s\n", error.what());
+      return tandem::apps::kDeviceFailed;
+    }
+  });
 }

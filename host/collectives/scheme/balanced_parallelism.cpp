@@ -35,11 +35,7 @@ class BalancedParallelism final : public Scheme {
     const double all = union_of(problem.union_entries, problem.world);
     const OwnerProblem owners{problem.world, hash_imbalance(own, problem.world),
                               hash_imbalance(all, problem.world), own, all};
-    CostSum sum(problem, link);
-    sum.add(push_cost(problem, owners));
-    sum.add(pull_cost(problem, owners));
-    sum.compute(owner_compute_s(problem, owners, compute));
-    return sum.result();
+    return owners_cost(problem, owners, link, compute);
   }
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,

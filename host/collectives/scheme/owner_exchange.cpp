@@ -177,4 +177,13 @@ double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
          owners.union_entries * (compute.codec_s_per_entry + compute.merge_s_per_entry);
 }
 
+Cost owners_cost(const Problem& problem, const OwnerProblem& owners, const LinkModel& link,
+                 const ComputeModel& compute) {
+  CostSum sum(problem, link);
+  sum.add(push_cost(problem, owners));
+  sum.add(pull_cost(problem, owners));
+  sum.compute(owner_compute_s(problem, owners, compute));
+  return sum.result();
+}
+
 }  // namespace tandem::collectives

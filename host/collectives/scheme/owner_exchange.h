@@ -50,5 +50,8 @@ PhaseCost pull_cost(const Problem& problem, const OwnerProblem& owners);
 // Of the busiest rank: split and encode, decode and merge, encode, decode and join.
 double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
                        const ComputeModel& compute);
+// All of it.
+Cost owners_cost(const Problem& problem, const OwnerProblem& owners, const LinkModel& link,
+                 const ComputeModel& compute);
 
 }  // namespace tandem::collectives

@@ -30,11 +30,7 @@ class SparcmlSplitAllgather final : public Scheme {
     const OwnerProblem owners{problem.world, problem.even_push_imbalance,
                               problem.even_pull_imbalance, union_of(problem.union_entries, 1),
                               union_of(problem.union_entries, problem.world)};
-    CostSum sum(problem, link);
-    sum.add(push_cost(problem, owners));
-    sum.add(pull_cost(problem, owners));
-    sum.compute(owner_compute_s(problem, owners, compute));
-    return sum.result();
+    return owners_cost(problem, owners, link, compute);
   }
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,

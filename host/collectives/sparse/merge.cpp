@@ -98,23 +98,11 @@ SparseVector compact(const DenseVector& dense, Reduction reduction) {
   return out;
 }
 
-namespace {
-
-template <typename T>
-void divide_values(std::span<T> values, int divisor) {
-  for (T& value : values) value /= static_cast<T>(divisor);
-}
-
-}  // namespace
-
 void divide(SparseVector& vector, int divisor) {
-  visit_type(vector.type(),
-             [&](auto zero) { divide_values(vector.values<decltype(zero)>(), divisor); });
-}
-
-void divide(DenseVector& vector, int divisor) {
-  visit_type(vector.type(),
-             [&](auto zero) { divide_values(vector.values<decltype(zero)>(), divisor); });
+  visit_type(vector.type(), [&](auto zero) {
+    using T = decltype(zero);
+    for (T& value : vector.values<T>()) value /= static_cast<T>(divisor);
+  });
 }
 
 void round_to_wire(SparseVector& vector, DType wire) {

@@ -24,7 +24,6 @@ SparseVector compact(const DenseVector& dense, Reduction reduction);
 
 // Divides every value by `divisor` (mean; u64 rounds down).
 void divide(SparseVector& vector, int divisor);
-void divide(DenseVector& vector, int divisor);
 
 // Rounds values to what `wire` can carry (f16, bf16; nothing for a vector of that type already), so
 // that a rank which keeps its own part keeps what its peers receive.

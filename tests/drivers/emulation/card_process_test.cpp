@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "card_processes.h"
+#include "support/card_processes.h"
 
 namespace tandem::emulation {
 namespace {
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 TEST(CardProcess, ThatIsStoppedIsEndedWhenItsTimeIsUp) {
   std::promise<void> died;
   CardProcess process(TANDEM_CARD_PROGRAM, [&] { died.set_value(); });
-  const auto found = emulation_test::card_processes();
+  const auto found = test::card_processes();
   ASSERT_EQ(found.size(), 1u);
   ASSERT_EQ(kill(found[0], SIGSTOP), 0);
   siginfo_t stopped{};

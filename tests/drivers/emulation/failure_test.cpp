@@ -12,11 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include "card_processes.h"
 #include "emulated_cards.h"
+#include "support/card_processes.h"
 
 namespace tandem::emulation_test {
 namespace {
+
+using test::card_processes;
 
 class KernelCrash : public testing::TestWithParam<Mode> {};
 

@@ -16,12 +16,15 @@
 #include <thread>
 
 #include "common/error.h"
-#include "drivers/xrt/card_process.h"
 #include "drivers/xrt/emulated_environment.h"
+#include "support/card_processes.h"
 #include "xrt/backend.h"
 
 namespace tandem::device_test {
 namespace {
+
+using test::card_processes;
+using test::stop;
 
 using device::AggregationResult;
 using device::AggregationShape;

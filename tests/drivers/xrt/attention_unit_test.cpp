@@ -8,12 +8,15 @@
 
 #include "common/error.h"
 #include "drivers/device/attention_scenario.h"
-#include "drivers/xrt/card_process.h"
 #include "drivers/xrt/emulated_environment.h"
+#include "support/card_processes.h"
 #include "xrt/backend.h"
 
 namespace tandem::device_test {
 namespace {
+
+using test::card_processes;
+using test::stop;
 
 using device::AttentionUnit;
 using device::Ticket;

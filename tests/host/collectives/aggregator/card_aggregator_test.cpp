@@ -5,10 +5,10 @@
 #include "collectives/aggregator/aggregator.h"
 
 #include "common/error.h"
-#include "drivers/xrt/card_process.h"
 #include "drivers/xrt/emulated_environment.h"
 #include "host/collectives/aggregator/random_parts.h"
 #include "host/collectives/api/groups.h"
+#include "support/card_processes.h"
 #include "xrt/backend.h"
 
 namespace tandem::collectives {
@@ -133,7 +133,7 @@ TEST_F(CardAggregatorTest, ServesBalancedParallelism) {
 TEST_F(CardAggregatorTest, ACardThatDiesInMidRunChangesNoBit) {
   const auto want = allreduce({nullptr, nullptr, nullptr}, 4, [](int) {});
   const auto first = make_card(0);
-  const auto processes = device_test::card_processes();
+  const auto processes = tandem::test::card_processes();
   ASSERT_EQ(processes.size(), 1u);
   const auto second = make_card(1);
   const auto kill_first = [&](int call) {
@@ -147,11 +147,11 @@ TEST_F(CardAggregatorTest, ACardThatDiesInMidRunChangesNoBit) {
 
 TEST_F(CardAggregatorTest, ACardThatHangsLeavesTimeForTheCpu) {
   const auto card = make_card();
-  const auto processes = device_test::card_processes();
+  const auto processes = tandem::test::card_processes();
   ASSERT_EQ(processes.size(), 1u);
   const std::vector<SparseVector> parts = {random_part({900, 1}, DType::kF32, 100, random_),
                                            random_part({900, 1}, DType::kF32, 100, random_)};
-  device_test::stop(processes[0]);
+  tandem::test::stop(processes[0]);
   const Deadline deadline = Deadline::after(std::chrono::milliseconds(400));
   expect_same_bits(card->aggregate(parts, Reduction::kSum, deadline),
                    merge(parts, Reduction::kSum));

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace tandem::device_test {
+namespace tandem::test {
 
 // Processes called tandem-card whose parent is this one.
 inline std::vector<pid_t> card_processes() {
@@ -56,4 +56,4 @@ inline void stop(pid_t process) {
   }
 }
 
-}  // namespace tandem::device_test
+}  // namespace tandem::test

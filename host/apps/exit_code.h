@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exit codes of the programs, and the one place that turns an exception into message and code.
+//
+// 0 done, 1 unexpected, 2 bad input (arguments, files), 3 a device or a peer failed.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+
+constexpr int kUnexpected = 1;
+constexpr int kBadInput = 2;
+constexpr int kDeviceFailed = 3;
+
+// What `body` returns, or the code of what it throws, told on stderr.
+template <typename Body>
+int exit_code_of(const Body& body) {
+  try {
+    return body();
+  } catch (const DeviceError& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kDeviceFailed;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "tandem: %s\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
+    return kUnexpected;
+  }
+}
+
+}  // namespace tandem::apps
