@@ -14,6 +14,12 @@ std::string shape(std::int64_t out, std::int64_t in) {
   return "[" + std::to_string(out) + ", " + std::to_string(in) + "]";
 }
 
+// What the matrix products read (kernels/weights-inl.h).
+bool multiplies(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
+         dtype == DType::kQ8_0 || dtype == DType::kQ4_0;
+}
+
 }  // namespace
 
 CpuWeight::CpuWeight(const WeightSource& source) : source_(source) {
@@ -21,8 +27,9 @@ CpuWeight::CpuWeight(const WeightSource& source) : source_(source) {
     throw Error("cpu", "a weight of shape " + shape(source.out_features, source.in_features) +
                            (source.data == nullptr ? " has no data" : " is empty"));
   }
-  if (source.dtype == DType::kI8 || source.dtype == DType::kI32) {
-    throw Error("cpu", std::string(dtype_name(source.dtype)) + " is no type of weight");
+  if (!multiplies(source.dtype)) {
+    throw Error("cpu", "weights of type " + std::string(dtype_name(source.dtype)) +
+                           " cannot be multiplied here; use f32, f16, bf16, q8_0 or q4_0");
   }
   if (source.in_features % dtype_block_values(source.dtype) != 0) {
     throw Error("cpu", "rows of " + std::to_string(source.in_features) +

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element types of weights, activations and KV pages, and the block layouts of the quantised ones.
+// Element types of weights, activations and KV pages: names, block sizes, scalar conversions.
 //
-// Quantised types store blocks of 32 values along a row (the layout of GGUF):
-//   kQ8_0: f16 scale d, 32 x int8 q;          x = d * q                       34 bytes
-//   kQ4_0: f16 scale d, 16 bytes of nibbles;  x = d * (nibble - 8)            18 bytes; low nibbles
-//   are values 0..15
+// Quantised types store blocks of 32 or 256 values along a row (layouts: quantized_blocks.h).
 // kF64 and kU64 are gradients' types (host/collectives); no model has them. kI8 is plain signed
-// bytes (KV pages; its scales are stated by whoever uses it).
+// bytes (KV pages; its scales are stated by whoever uses it). kF8E4M3 is a type of KV pages only:
+// OCP E4M3FN, 1 sign, 4 exponent (bias 7) and 3 mantissa bits, no infinity, largest 448.
+// Everything here is scalar: the reference that anyone may call, not a hot path (see drivers/cpu).
 #pragma once
 
 #include <bit>
@@ -15,27 +14,33 @@
 #include <cstdint>
 #include <string_view>
 
+#include "tensor/quantized_blocks.h"
+
 namespace tandem {
 
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kI8, kI32, kQ8_0, kQ4_0, kF64, kU64 };
-
-struct BlockQ8_0 {
-  static constexpr int kValues = 32;
-  std::uint16_t scale;  // f16
-  std::int8_t q[kValues];
+enum class DType : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kI8,
+  kI32,
+  kQ8_0,
+  kQ4_0,
+  kF64,
+  kU64,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kF8E4M3
 };
-static_assert(sizeof(BlockQ8_0) == 34);
 
-struct BlockQ4_0 {
-  static constexpr int kValues = 32;
-  std::uint16_t scale;  // f16
-  std::uint8_t nibbles[kValues / 2];
-};
-static_assert(sizeof(BlockQ4_0) == 18);
+std::string_view dtype_name(DType dtype);  // "f32", "q8_0", "q4_k", "f8_e4m3", ...
 
-std::string_view dtype_name(DType dtype);  // "f32", "q8_0", ...
-
-int dtype_block_values(DType dtype);         // values per block: 1, or 32 for quantised types
+int dtype_block_values(DType dtype);         // values per block: 1, 32 or 256
 std::size_t dtype_block_bytes(DType dtype);  // bytes per block
 
 // Bytes of a row of `num_values`, which must be a multiple of the block.
@@ -49,7 +54,12 @@ inline float bf16_to_f32(std::uint16_t value) {
 }
 std::uint16_t f32_to_bf16(float value);
 
-// Converts `num_values` (a multiple of the block) of any float or quantised type to f32.
+// E4M3FN; rounds to nearest even, saturates at 448 (infinity too), NaN stays NaN.
+float f8_to_f32(std::uint8_t value);
+std::uint8_t f32_to_f8(float value);
+
+// Converts `num_values` (a multiple of the block) of any float or quantised type to f32. Error on
+// integer types and kF64.
 void dequantize_row(DType dtype, const std::byte* from, float* to, std::size_t num_values);
 
 // The reference quantiser of GGUF's Q8_0: d = max|x| / 127, q = round(x / d).

@@ -75,8 +75,23 @@ std::uint32_t gguf_tensor_type(DType dtype) {
       return 30;
     case DType::kF64:
       return 28;
+    case DType::kQ4_1:
+      return 3;
+    case DType::kQ5_0:
+      return 6;
+    case DType::kQ5_1:
+      return 7;
+    case DType::kQ4_K:
+      return 12;
+    case DType::kQ5_K:
+      return 13;
+    case DType::kQ6_K:
+      return 14;
+    case DType::kIQ4_NL:
+      return 20;
     case DType::kU64:
-      break;  // GGUF has no unsigned tensors
+    case DType::kF8E4M3:
+      break;  // GGUF has no unsigned tensors and none of 8-bit floats
   }
   throw std::runtime_error("no GGUF tensor type");
 }

@@ -88,6 +88,47 @@ TEST(BFloat16, WritesBackEveryValueAndRoundsToNearestEven) {
   }
 }
 
+// The value of finite E4M3FN bits from their definition.
+double f8_value(int bits) {
+  const int exponent = (bits >> 3) & 15, mantissa = bits & 7;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+  return (bits & 0x80) != 0 ? -magnitude : magnitude;
+}
+
+TEST(Float8, ReadsAndWritesBackEveryValue) {
+  for (int bits = 0; bits < 256; ++bits) {
+    const float value = f8_to_f32(static_cast<std::uint8_t>(bits));
+    const std::uint8_t back = f32_to_f8(value);
+    if ((bits & 0x7f) == 0x7f) {
+      ASSERT_TRUE(std::isnan(value)) << bits;
+    } else {
+      ASSERT_EQ(value, f8_value(bits)) << bits;
+      ASSERT_EQ(std::signbit(value), bits >= 0x80) << bits;
+    }
+    ASSERT_EQ(back, bits);
+  }
+}
+
+TEST(Float8, RoundsToNearestEvenAtEveryMidpoint) {
+  for (int low = 0; low < 0x7e; ++low) {
+    const auto middle = static_cast<float>((f8_value(low) + f8_value(low + 1)) / 2);  // exact
+    const int even = low % 2 == 0 ? low : low + 1;
+    ASSERT_EQ(f32_to_f8(middle), even) << low;
+    ASSERT_EQ(f32_to_f8(std::nextafter(middle, 0.0f)), low) << low;
+    ASSERT_EQ(f32_to_f8(std::nextafter(middle, kInfinity)), low + 1) << low;
+    ASSERT_EQ(f32_to_f8(-middle), even | 0x80) << low;
+  }
+}
+
+TEST(Float8, SaturatesAtItsLargestValue) {
+  EXPECT_EQ(f8_to_f32(f32_to_f8(449.0f)), 448.0f);
+  EXPECT_EQ(f8_to_f32(f32_to_f8(-1e30f)), -448.0f);
+  EXPECT_EQ(f8_to_f32(f32_to_f8(kInfinity)), 448.0f);
+  EXPECT_EQ(f32_to_f8(1e-30f), 0);
+  EXPECT_TRUE(std::isnan(f8_to_f32(f32_to_f8(-std::numeric_limits<float>::quiet_NaN()))));
+}
+
 TEST(DType, StatesBlocksAndRowBytes) {
   EXPECT_EQ(dtype_row_bytes(DType::kF32, 5), 20u);
   EXPECT_EQ(dtype_row_bytes(DType::kF16, 5), 10u);
@@ -95,7 +136,17 @@ TEST(DType, StatesBlocksAndRowBytes) {
   EXPECT_EQ(dtype_row_bytes(DType::kI8, 5), 5u);
   EXPECT_EQ(dtype_row_bytes(DType::kQ8_0, 64), 68u);
   EXPECT_EQ(dtype_row_bytes(DType::kQ4_0, 64), 36u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ4_1, 64), 40u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ5_0, 64), 44u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ5_1, 64), 48u);
+  EXPECT_EQ(dtype_row_bytes(DType::kIQ4_NL, 64), 36u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ4_K, 512), 288u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ5_K, 512), 352u);
+  EXPECT_EQ(dtype_row_bytes(DType::kQ6_K, 512), 420u);
+  EXPECT_EQ(dtype_row_bytes(DType::kF8E4M3, 5), 5u);
   EXPECT_EQ(dtype_name(DType::kQ4_0), "q4_0");
+  EXPECT_EQ(dtype_name(DType::kIQ4_NL), "iq4_nl");
+  EXPECT_EQ(dtype_name(DType::kF8E4M3), "f8_e4m3");
 }
 
 TEST(DType, ReadsQ4BlocksLowNibblesFirst) {

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The blocks in which quantised rows are stored, as GGUF files hold them (little endian, f16 as
+// bits). "small" blocks keep 32 values, the K types 256 in sub-blocks with quantised scales.
+//
+//   type     values  bytes  x =
+//   q8_0     32      34     d * q                          q int8
+//   q4_0     32      18     d * (q - 8)                    q 4 bits
+//   q4_1     32      20     d * q + m
+//   q5_0     32      22     d * (q - 16)                   q 5 bits
+//   q5_1     32      24     d * q + m
+//   iq4_nl   32      18     d * kIQ4NLValues[q]            q 4 bits
+//   q4_K     256     144    d * s_j * q - dmin * m_j       8 sub-blocks j of 32; s, m 6 bits
+//   q5_K     256     176    d * s_j * q - dmin * m_j       the same with q of 5 bits
+//   q6_K     256     210    d * s_j * (q - 32)             16 sub-blocks of 16; s int8, q 6 bits
+//
+// Files place blocks at any byte: copy a block out before reading its f16 members.
+// Source: the GGUF specification and its reference reader, the PyPI package gguf.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem {
+
+struct BlockQ8_0 {
+  static constexpr int kValues = 32;
+  std::uint16_t scale;  // f16
+  std::int8_t q[kValues];
+};
+static_assert(sizeof(BlockQ8_0) == 34);
+
+// In all blocks of 32 values with nibbles, byte i holds value i (low) and value i + 16 (high).
+struct BlockQ4_0 {
+  static constexpr int kValues = 32;
+  std::uint16_t scale;  // f16
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ4_0) == 18);
+
+struct BlockQ4_1 {
+  static constexpr int kValues = 32;
+  std::uint16_t scale, min;  // f16
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ4_1) == 20);
+
+struct BlockQ5_0 {
+  static constexpr int kValues = 32;
+  std::uint16_t scale;        // f16
+  std::uint8_t high_bits[4];  // bit i of the 32 is bit 4 of value i
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ5_0) == 22);
+
+struct BlockQ5_1 {
+  static constexpr int kValues = 32;
+  std::uint16_t scale, min;   // f16
+  std::uint8_t high_bits[4];  // as in BlockQ5_0
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ5_1) == 24);
+
+struct BlockIQ4_NL {
+  static constexpr int kValues = 32;
+  std::uint16_t scale;  // f16
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockIQ4_NL) == 18);
+
+inline constexpr std::int8_t kIQ4NLValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                 1,    13,   25,  38,  53,  69,  89,  113};
+
+// 32 bytes of nibbles hold 64 values: byte i has value i of the even sub-block (low) and of the odd
+// one behind it (high).
+struct BlockQ4_K {
+  static constexpr int kValues = 256, kSubBlocks = 8;
+  std::uint16_t scale, min;  // f16; of the sub-blocks' scales and mins
+  std::uint8_t scales[12];   // see unpack_k_scale()
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ4_K) == 144);
+
+struct BlockQ5_K {
+  static constexpr int kValues = 256, kSubBlocks = 8;
+  std::uint16_t scale, min;    // f16
+  std::uint8_t scales[12];     // as in BlockQ4_K
+  std::uint8_t high_bits[32];  // bit j of byte i is bit 4 of value i of sub-block j
+  std::uint8_t nibbles[kValues / 2];
+};
+static_assert(sizeof(BlockQ5_K) == 176);
+
+// Per half of 128 values: value v = 32 * quarter + i has its low 4 bits in nibble quarter / 2 (0:
+// low) of byte 32 * (quarter % 2) + i, and its high 2 bits at bit 2 * quarter of high_bits[i].
+struct BlockQ6_K {
+  static constexpr int kValues = 256, kSubBlocks = 16;
+  std::uint8_t nibbles[kValues / 2];    // 64 bytes per half
+  std::uint8_t high_bits[kValues / 4];  // 32 bytes per half
+  std::int8_t scales[kSubBlocks];
+  std::uint16_t scale;  // f16
+};
+static_assert(sizeof(BlockQ6_K) == 210);
+
+// The 6-bit scale and min of sub-block 0..7 of a q4_K or q5_K block. Bytes 0-3 and 4-7 hold the
+// scales and mins of sub-blocks 0-3; bytes 8-11 the low 4 bits of those of 4-7, whose high 2 bits
+// are on top of bytes 0-3 and 4-7.
+struct KScale {
+  int scale = 0, min = 0;  // 0..63
+};
+inline KScale unpack_k_scale(const std::uint8_t scales[12], int sub_block) {
+  const int j = sub_block;
+  if (j < 4) return {scales[j] & 63, scales[j + 4] & 63};
+  return {(scales[j + 4] & 15) | ((scales[j - 4] >> 6) << 4),
+          (scales[j + 4] >> 4) | ((scales[j] >> 6) << 4)};
+}
+
+}  // namespace tandem
