@@ -55,7 +55,9 @@ void CpuComputeUnit::enqueue(const EmbedOp& op) {
   }
   for_rows(op.ids.size(), width, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-      dequantize_row(table.dtype(), table.row(op.ids[row]), out + row * width, width);
+      float* to = out + row * width;
+      dequantize_row(table.dtype(), table.row(op.ids[row]), to, width);
+      for (std::size_t i = 0; op.scale != 1.0f && i < width; ++i) to[i] *= op.scale;
     }
   });
   weight_bytes_ += op.ids.size() * table.row_bytes();
@@ -68,16 +70,52 @@ void CpuComputeUnit::enqueue(const RmsNormOp& op) {
   const auto width = static_cast<std::size_t>(weight.in_features());
   const float* x = floats(op.x, rows * width, "rms norm: x");
   float* out = floats(op.out, rows * width, "rms norm: out");
+  const float* factors = weight.vector().data();
   for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> normed(op.accumulate ? width : 0);
     for (std::size_t row = begin; row < end; ++row) {
-      rms_norm_row(x + row * width, weight.vector().data(), op.epsilon, width, out + row * width);
+      float* to = op.accumulate ? normed.data() : out + row * width;
+      rms_norm_row(x + row * width, factors, op.epsilon, width, to);
+      if (op.accumulate) add_scaled(to, 1.0f, width, out + row * width);
     }
   });
 }
 
+LinearOp CpuComputeUnit::prepare(const LinearOp& op) {
+  if (op.targets.empty() || (op.norm == nullptr && !op.up)) return op;
+  if (op.norm != nullptr && op.up) throw Error("cpu", "linear: both a norm and a gate");
+  const auto rows = checked_count(op.rows, "linear: rows");
+  const auto width = static_cast<std::size_t>(
+      cpu_weight(op.targets.front().weight, 0, 0, "linear: weight").in_features());
+  if (!prepared_ || prepared_->host().size() < rows * width * sizeof(float)) {
+    prepared_ = allocate(rows * width * sizeof(float), MemoryKind::kHost);
+  }
+  LinearOp plain = op;
+  plain.norm = nullptr;
+  plain.up = {};
+  plain.x = {prepared_.get(), 0};
+  float* out = floats(plain.x, rows * width, "linear: x");
+  const float* x = floats(op.x, rows * width, "linear: x");
+  if (op.norm != nullptr) {
+    const float* norm = cpu_weight(op.norm, 1, width, "linear: norm").vector().data();
+    for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row) {
+        rms_norm_row(x + row * width, norm, op.norm_epsilon, width, out + row * width);
+      }
+    });
+    return plain;
+  }
+  const float* up = floats(op.up, rows * width, "linear: up");
+  const auto gate = op.activation == Activation::kSilu ? swiglu : geglu;
+  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    gate(x + begin * width, up + begin * width, (end - begin) * width, out + begin * width);
+  });
+  return plain;
+}
+
 void CpuComputeUnit::enqueue(const LinearOp& op) {
   const Timed timed(*this);
-  weight_bytes_ += linear_.run(op);
+  weight_bytes_ += linear_.run(prepare(op));
 }
 
 void CpuComputeUnit::update_rope_table(const RopeOp& op) {
@@ -107,32 +145,46 @@ void CpuComputeUnit::enqueue(const RopeOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "rope: rows");
   const std::size_t pairs = op.inverse_frequencies.size();
-  if (op.heads <= 0 || op.head_dim <= 0 || 2 * pairs > static_cast<std::size_t>(op.head_dim)) {
+  if (op.head_dim <= 0 || 2 * pairs > static_cast<std::size_t>(op.head_dim)) {
     throw Error("cpu", "rope: " + std::to_string(pairs) + " frequencies for heads of " +
                            std::to_string(op.head_dim));
   }
   if (op.positions.size() != rows) throw Error("cpu", "rope: one position per row is needed");
-  const RopeRow shape{static_cast<std::size_t>(op.heads), static_cast<std::size_t>(op.head_dim),
+  update_rope_table(op);
+  for (const RopeTarget& target : op.targets) rotate(op, target);
+}
+
+void CpuComputeUnit::rotate(const RopeOp& op, const RopeTarget& target) {
+  if (target.heads <= 0) throw Error("cpu", "rope: heads is not positive");
+  const std::size_t rows = op.positions.size(), pairs = op.inverse_frequencies.size();
+  const RopeRow shape{static_cast<std::size_t>(target.heads), static_cast<std::size_t>(op.head_dim),
                       pairs, op.interleaved};
   const std::size_t width = shape.heads * shape.head_dim;
-  float* x = floats(op.x, rows * width, "rope: x");
-  update_rope_table(op);
+  float* x = floats(target.x, rows * width, "rope: x");
+  const float* norm = nullptr;
+  if (target.norm != nullptr) {
+    norm = cpu_weight(target.norm, 1, op.head_dim, "rope: norm").vector().data();
+  }
   for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-      rope_row(shape, rope_.cos_sin.data() + row * 2 * pairs, x + row * width);
+      float* heads = x + row * width;
+      for (std::size_t head = 0; norm != nullptr && head < shape.heads; ++head) {
+        float* at = heads + head * shape.head_dim;
+        rms_norm_row(at, norm, op.norm_epsilon, shape.head_dim, at);
+      }
+      rope_row(shape, rope_.cos_sin.data() + row * 2 * pairs, heads);
     }
   });
 }
 
-void CpuComputeUnit::enqueue(const SwiGluOp& op) {
+void CpuComputeUnit::enqueue(const SoftcapOp& op) {
   const Timed timed(*this);
-  const auto rows = checked_count(op.rows, "swiglu: rows");
-  const auto width = checked_count(op.width, "swiglu: width");
-  const float* gate = floats(op.gate, rows * width, "swiglu: gate");
-  const float* up = floats(op.up, rows * width, "swiglu: up");
-  float* out = floats(op.out, rows * width, "swiglu: out");
+  const auto rows = checked_count(op.rows, "softcap: rows");
+  const auto width = checked_count(op.width, "softcap: width");
+  if (!(op.cap > 0.0f)) throw Error("cpu", "softcap: the cap must be greater than 0");
+  float* x = floats(op.x, rows * width, "softcap: x");
   for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
-    swiglu(gate + begin * width, up + begin * width, (end - begin) * width, out + begin * width);
+    softcap(op.cap, (end - begin) * width, x + begin * width);
   });
 }
 

@@ -32,7 +32,7 @@ class CpuComputeUnit final : public ComputeUnit {
   void enqueue(const RmsNormOp& op) override;
   void enqueue(const LinearOp& op) override;
   void enqueue(const RopeOp& op) override;
-  void enqueue(const SwiGluOp& op) override;
+  void enqueue(const SoftcapOp& op) override;
   void enqueue(const CausalAttentionOp& op) override;
   void enqueue(const MergeOp& op) override;
   void enqueue(const GatherRowsOp& op) override;
@@ -66,15 +66,20 @@ class CpuComputeUnit final : public ComputeUnit {
     std::vector<float> cos_sin;
   };
 
+  // x of a product after its norm or gate, in prepared_.
+  LinearOp prepare(const LinearOp& op);
+
   // body(begin, end) over rows, on the team when rows * width is worth it.
   void for_rows(std::size_t rows, std::size_t width,
                 const std::function<void(std::size_t begin, std::size_t end)>& body);
   void update_rope_table(const RopeOp& op);
+  void rotate(const RopeOp& op, const RopeTarget& target);
 
   Team& team_;
   Linear linear_;
   CausalAttention causal_;
   RopeTable rope_;
+  std::unique_ptr<Buffer> prepared_;
   Ticket last_ticket_ = 0;
   std::atomic<std::uint64_t> ops_{0}, weight_bytes_{0}, busy_ns_{0};
 };

@@ -20,7 +20,7 @@ void check_sequence(const AttentionGeometry& g, std::uint32_t num_pages,
   const auto q_row = static_cast<std::size_t>(g.q_heads) * g.head_dim;
   const auto kv_row = static_cast<std::size_t>(g.kv_heads) * g.head_dim;
   if (s.q_begin < 0 || s.num_q < 0 || s.new_begin < 0 || s.num_new < 0 || s.append_at < 0 ||
-      s.num_attend < 0 || s.page_begin < 0 || s.num_pages < 0) {
+      s.attend_begin < 0 || s.num_attend < 0 || s.page_begin < 0 || s.num_pages < 0) {
     fail(where + "a count or an index is negative");
   }
   if ((static_cast<std::size_t>(s.q_begin) + s.num_q) * q_row > batch.q.size()) {
@@ -37,6 +37,7 @@ void check_sequence(const AttentionGeometry& g, std::uint32_t num_pages,
     fail(where + "its " + std::to_string(s.num_pages) + " pages hold only " + std::to_string(room) +
          " tokens");
   }
+  if (s.attend_begin > s.num_attend) fail(where + "attend_begin exceeds num_attend");
   for (std::int32_t i = 0; i < s.num_pages; ++i) {
     const PageId page = batch.pages[static_cast<std::size_t>(s.page_begin) + i];
     if (page >= num_pages) {
@@ -71,6 +72,7 @@ void check_batch(const AttentionGeometry& g, std::uint32_t num_pages, const Atte
   if (batch.layer < 0 || batch.layer >= g.num_layers) {
     fail("layer " + std::to_string(batch.layer) + " of " + std::to_string(g.num_layers));
   }
+  if (!(batch.softcap >= 0.0f)) fail("softcap is negative or not a number");
   if (batch.k.size() != batch.v.size()) fail("k and v differ in size");
   const auto q_row = static_cast<std::size_t>(g.q_heads) * g.head_dim;
   if (out.o.size() < batch.q.size() || out.lse.size() < batch.q.size() / q_row * g.q_heads) {

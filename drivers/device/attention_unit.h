@@ -6,8 +6,9 @@
 // Every unit answers a batch of queries with partial results (O, LSE) over the pages it holds;
 // partials of several units merge exactly (see MergeOp in compute_unit.h), so a sequence may be
 // split over units in any way. There is no mask: within one batch every query of a sequence sees
-// the same first `num_attend` tokens. A prefill chunk therefore attends here only to the tokens
-// before the chunk; the causal part inside the chunk is the compute unit's, one more partial.
+// the same tokens. A prefill chunk therefore attends here only to the tokens before the chunk; the
+// causal part inside the chunk is the compute unit's, one more partial. Rows that see different
+// ranges (a sliding window) are sequences of their own over the same pages.
 // Ownership: the unit owns the memory of its pages, the caller decides which page belongs to whom:
 // page ids are 0 .. num_pages-1, contents are undefined until appended. Spans of a batch are
 // borrowed until wait() of its ticket has returned kDone or kLost. Order: batches of one unit take
@@ -52,12 +53,14 @@ struct AttentionCapacity {
 
 // One sequence of a batch. "Held here" counts only the tokens in this unit's pages of the sequence.
 struct AttentionSequence {
-  std::int32_t q_begin = 0;     // first row of q (and of the result) of this sequence
-  std::int32_t num_q = 0;       // rows of q; 0 appends only
-  std::int32_t new_begin = 0;   // first row of k and v to append
-  std::int32_t num_new = 0;     // rows to append; 0 attends only
-  std::int32_t append_at = 0;   // index, among the tokens held here, of the first appended one
-  std::int32_t num_attend = 0;  // tokens held here that the queries see, counted after the append
+  std::int32_t q_begin = 0;    // first row of q (and of the result) of this sequence
+  std::int32_t num_q = 0;      // rows of q; 0 appends only
+  std::int32_t new_begin = 0;  // first row of k and v to append
+  std::int32_t num_new = 0;    // rows to append; 0 attends only
+  std::int32_t append_at = 0;  // index, among the tokens held here, of the first appended one
+  // The queries see tokens [attend_begin, num_attend) of those held here, counted after the append.
+  std::int32_t attend_begin = 0;  // other than 0 only where the device attends windows
+  std::int32_t num_attend = 0;
   std::int32_t page_begin = 0;  // into pages
   std::int32_t num_pages = 0;
 };
@@ -66,6 +69,7 @@ struct AttentionSequence {
 struct AttentionBatch {
   int layer = 0;
   float scale = 1.0f;           // applied to q k^T; 1/sqrt(head_dim) in most families
+  float softcap = 0;            // scores s become softcap * tanh(s / softcap); 0: as they are
   std::span<const float> q;     // [rows, q_heads, head_dim]
   std::span<const float> k, v;  // [rows, kv_heads, head_dim]
   std::span<const AttentionSequence> sequences;

@@ -25,14 +25,23 @@
 
 namespace tandem::device {
 
+// What a weight is for: a unit keeps it in the order that this needs.
+enum class WeightRole {
+  kProduct,  // matrix products; also norms and biases
+  kTable,    // EmbedOp
+  kBoth      // a table that is also the output projection
+};
+
 // A weight matrix y = W x, W [out_features, in_features] row-major in `dtype` (a vector:
 // out_features = 1). `data` is borrowed for the life of the Weight made from it (a memory-mapped
-// file): units in host memory use it in place where they can.
+// file), which units in host memory may use in place; when `transient`, only during load().
 struct WeightSource {
   DType dtype = DType::kF32;
   std::int64_t out_features = 0;
   std::int64_t in_features = 0;
   const std::byte* data = nullptr;  // [out_features, in_features]
+  WeightRole role = WeightRole::kProduct;
+  bool transient = false;
 };
 
 class Weight {
@@ -43,23 +52,31 @@ class Weight {
   virtual std::size_t size_bytes() const = 0;
 };
 
-// out[row] = table[ids[row]], dequantised.
+// out[row] = table[ids[row]] * scale, dequantised.
 struct EmbedOp {
   const Weight* table = nullptr;      // [vocab, width]
   std::span<const std::int32_t> ids;  // [rows]
   Slice out;                          // [rows, width]
+  float scale = 1.0f;
 };
 
-// out[row] = x[row] / sqrt(mean(x[row]^2) + epsilon) * weight. out may be x.
+// out[row] = (accumulate ? out[row] : 0) + x[row] / sqrt(mean(x[row]^2) + epsilon) * weight. out
+// may be x.
 struct RmsNormOp {
   std::int64_t rows = 0;
   Slice x, out;                    // [rows, width]
   const Weight* weight = nullptr;  // [1, width]
   float epsilon = 1e-5f;
+  bool accumulate = false;
 };
 
-// out = (accumulate ? out : 0) + x W^T + bias, for every target: projections that share an input go
-// in one call.
+// The function in front of a gated feed-forward product: silu(x) = x / (1 + e^-x), or GELU in its
+// tanh form.
+enum class Activation { kSilu, kGeluTanh };
+
+// out = (accumulate ? out : 0) + f(x) W^T + bias, for every target: projections that share an input
+// go in one call. f prepares the rows on their way in and leaves x alone: the RMS norm with weight
+// `norm`, activation(x) * up, or nothing; not both.
 struct LinearTarget {
   const Weight* weight = nullptr;  // [out_features, in_features]
   const Weight* bias = nullptr;    // [1, out_features] or none
@@ -70,30 +87,42 @@ struct LinearOp {
   std::int64_t rows = 0;
   Slice x;  // [rows, in_features]
   std::span<const LinearTarget> targets;
+  const Weight* norm = nullptr;  // [1, in_features] or none
+  float norm_epsilon = 1e-5f;
+  Slice up;  // [rows, in_features] or none
+  Activation activation = Activation::kSilu;
 };
 
-// Rotates the first 2 * inverse_frequencies.size() values of every head of x in place, by
-// position * inverse_frequencies[i]; `magnitude` multiplies cos and sin (YaRN).
-// Pairs are (2i, 2i+1) when interleaved, else (i, i + n/2).
+// Rotates the first 2 * inverse_frequencies.size() values of every head of every target in place,
+// by position * inverse_frequencies[i]; `magnitude` multiplies cos and sin (YaRN).
+// Pairs are (2i, 2i+1) when interleaved, else (i, i + n/2). A target with a norm has each of its
+// heads RMS-normalised first.
+struct RopeTarget {
+  int heads = 0;
+  Slice x;                       // [rows, heads, head_dim]
+  const Weight* norm = nullptr;  // [1, head_dim] or none
+};
 struct RopeOp {
   std::int64_t rows = 0;
-  int heads = 0, head_dim = 0;
-  Slice x;                                     // [rows, heads, head_dim]
+  int head_dim = 0;
+  std::span<const RopeTarget> targets;
+  float norm_epsilon = 1e-5f;
   std::span<const std::int32_t> positions;     // [rows]
   std::span<const float> inverse_frequencies;  // [rotated / 2]
   float magnitude = 1.0f;
   bool interleaved = true;
 };
 
-// out = silu(gate) * up. out may be gate.
-struct SwiGluOp {
+// x = cap * tanh(x / cap), in place.
+struct SoftcapOp {
   std::int64_t rows = 0, width = 0;
-  Slice gate, up, out;  // [rows, width]
+  Slice x;  // [rows, width]
+  float cap = 0;
 };
 
-// Causal attention of each chunk among its own rows only: row i sees rows 0..i of its chunk. k and
-// v are first rounded to kv_dtype, as the pages store them, so that a token's KV does not depend on
-// where it was attended.
+// Causal attention of each chunk among its own rows only: row i sees rows 0..i of its chunk, with a
+// window only the last `window` of them. k and v are first rounded to kv_dtype, as the pages store
+// them, so that a token's KV does not depend on where it was attended.
 struct CausalChunk {
   std::int32_t row_begin = 0;
   std::int32_t num_rows = 0;
@@ -104,7 +133,9 @@ struct CausalAttentionOp {
   float scale = 1.0f;
   DType kv_dtype = DType::kF16;  // kF32: no rounding; kF16; kI8 per token and head
   Slice q, k, v;                 // [rows, q_heads | kv_heads | kv_heads, head_dim]
-  Slice o, lse;  // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
+  Slice o, lse;       // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
+  float softcap = 0;  // as in AttentionBatch
+  int window = 0;     // 0: none
 };
 
 // Merges partial attention results of the same queries: L = ln sum exp(L_i), O = sum exp(L_i - L)
@@ -145,7 +176,7 @@ class ComputeUnit {
   virtual void enqueue(const RmsNormOp& op) = 0;
   virtual void enqueue(const LinearOp& op) = 0;
   virtual void enqueue(const RopeOp& op) = 0;
-  virtual void enqueue(const SwiGluOp& op) = 0;
+  virtual void enqueue(const SoftcapOp& op) = 0;
   virtual void enqueue(const CausalAttentionOp& op) = 0;
   virtual void enqueue(const MergeOp& op) = 0;
   virtual void enqueue(const GatherRowsOp& op) = 0;

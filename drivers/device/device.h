@@ -28,6 +28,8 @@ struct DeviceInfo {
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;
+  bool attends_windows = false;  // AttentionSequence::attend_begin
+  bool attends_softcap = false;  // AttentionBatch::softcap
   bool makes_aggregation = false;
 };
 

@@ -76,7 +76,7 @@ struct Executor::State {
   const ModelWeights weights_;
   const std::size_t width_, q_width_, kv_width_, ffn_width_, vocab_;
 
-  std::unique_ptr<Buffer> x_, normed_, attention_, gate_, up_, causal_o_, causal_lse_;
+  std::unique_ptr<Buffer> x_, attention_, gate_, up_, causal_o_, causal_lse_;
   std::unique_ptr<Buffer> last_, logits_;
   std::unique_ptr<LentBuffers> lent_;
   std::vector<std::unique_ptr<LentBuffers>> set_aside_;
@@ -106,7 +106,6 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
     return allocate_floats(compute, rows, width, MemoryKind::kDevice);
   };
   x_ = device(width_);
-  normed_ = device(width_);
   attention_ = device(q_width_);
   gate_ = device(ffn_width_);
   up_ = device(ffn_width_);
@@ -185,22 +184,18 @@ void Executor::State::project(int layer, const SubBatch& sub_batch) {
   const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
   const std::size_t begin = sub_batch.rows->row_begin;
   const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
-  const Slice normed = row(normed_, begin, width_);
   const Slice q = row(lent_->q, begin, q_width_), k = row(lent_->k, begin, kv_width_);
-  compute_.enqueue(device::RmsNormOp{rows, row(x_, begin, width_), normed, w.attention_norm,
-                                     config_.norm_epsilon});
   const std::array<device::LinearTarget, 3> targets = {
       device::LinearTarget{w.wq, w.bq, q, false}, device::LinearTarget{w.wk, w.bk, k, false},
       device::LinearTarget{w.wv, w.bv, row(lent_->v, begin, kv_width_), false}};
-  compute_.enqueue(device::LinearOp{rows, normed, targets});
-  const auto rotate = [&](int heads, Slice x) {
-    const model::RopeConfig& rope = config_.rope;
-    compute_.enqueue(device::RopeOp{rows, heads, config_.head_dim, x,
-                                    rows_.positions().subspan(begin, sub_batch.rows->num_rows),
-                                    rope.inverse_frequencies, rope.magnitude, rope.interleaved});
-  };
-  rotate(config_.q_heads, q);
-  rotate(config_.kv_heads, k);
+  compute_.enqueue(device::LinearOp{rows, row(x_, begin, width_), targets, w.attention_norm,
+                                    config_.norm_epsilon});
+  const std::array<device::RopeTarget, 2> rotated = {device::RopeTarget{config_.q_heads, q},
+                                                     device::RopeTarget{config_.kv_heads, k}};
+  const model::RopeConfig& rope = config_.rope;
+  compute_.enqueue(device::RopeOp{rows, config_.head_dim, rotated, config_.norm_epsilon,
+                                  rows_.positions().subspan(begin, sub_batch.rows->num_rows),
+                                  rope.inverse_frequencies, rope.magnitude, rope.interleaved});
 }
 
 bool Executor::State::launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
@@ -330,19 +325,16 @@ void Executor::State::finish_layer(int layer, const SubBatch& sub_batch, Slice a
   const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
   const std::size_t begin = sub_batch.rows->row_begin;
   const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
-  const Slice x = row(x_, begin, width_), normed = row(normed_, begin, width_);
+  const Slice x = row(x_, begin, width_);
   const Slice gate = row(gate_, begin, ffn_width_), up = row(up_, begin, ffn_width_);
-  const auto linear = [&](Slice in, std::span<const device::LinearTarget> targets) {
-    compute_.enqueue(device::LinearOp{rows, in, targets});
-  };
   const device::LinearTarget project_out[] = {{w.wo, w.bo, x, true}};
-  linear(attention, project_out);
-  compute_.enqueue(device::RmsNormOp{rows, x, normed, w.ffn_norm, config_.norm_epsilon});
+  compute_.enqueue(device::LinearOp{rows, attention, project_out});
   const device::LinearTarget widen[] = {{w.gate, nullptr, gate, false}, {w.up, nullptr, up, false}};
-  linear(normed, widen);
-  compute_.enqueue(device::SwiGluOp{rows, static_cast<std::int64_t>(ffn_width_), gate, up, gate});
+  compute_.enqueue(device::LinearOp{rows, x, widen, w.ffn_norm, config_.norm_epsilon});
   const device::LinearTarget narrow[] = {{w.down, nullptr, x, true}};
-  linear(gate, narrow);
+  device::LinearOp gated{rows, gate, narrow};
+  gated.up = up;
+  compute_.enqueue(gated);
 }
 
 void Executor::State::compute_logits(const LogitsSink& sink) {
@@ -358,10 +350,9 @@ void Executor::State::compute_logits(const LogitsSink& sink) {
     const Slice last = row(last_, 0, width_), logits = row(logits_, 0, vocab_);
     compute_.enqueue(
         device::GatherRowsOp{rows, static_cast<std::int64_t>(width_), row(x_, 0, width_), last});
-    compute_.enqueue(
-        device::RmsNormOp{num_rows, last, last, weights_.output_norm(), config_.norm_epsilon});
     const device::LinearTarget target[] = {{weights_.output(), nullptr, logits, false}};
-    compute_.enqueue(device::LinearOp{num_rows, last, target});
+    compute_.enqueue(
+        device::LinearOp{num_rows, last, target, weights_.output_norm(), config_.norm_epsilon});
     sync();
     for (std::size_t i = 0; i < block.size(); ++i) {
       sink(block[i].item, block[i].row, device::host_floats(row(logits_, i, vocab_), vocab_));

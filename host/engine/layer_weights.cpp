@@ -23,15 +23,19 @@ ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compu
     w.down = load(t.down, compute);
     layers_.push_back(w);
   }
-  embedding_ = load(model.embedding(), compute);
+  const bool tied = model.output().data == model.embedding().data;
+  embedding_ = load(model.embedding(), compute, tied ? Role::kBoth : Role::kTable);
   output_norm_ = load(model.output_norm(), compute);
   output_ = load(model.output(), compute);
 }
 
-const device::Weight* ModelWeights::load(const TensorView& tensor, device::ComputeUnit& compute) {
+const device::Weight* ModelWeights::load(const TensorView& tensor, device::ComputeUnit& compute,
+                                         Role role) {
   if (!tensor) return nullptr;
   std::unique_ptr<device::Weight>& weight = by_data_[tensor.data];
-  if (!weight) weight = compute.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data});
+  if (!weight) {
+    weight = compute.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role});
+  }
   return weight.get();
 }
 

@@ -31,7 +31,9 @@ class ModelWeights {
   const device::Weight* output() const { return output_; }
 
  private:
-  const device::Weight* load(const TensorView& tensor, device::ComputeUnit& compute);
+  using Role = device::WeightRole;
+  const device::Weight* load(const TensorView& tensor, device::ComputeUnit& compute,
+                             Role role = Role::kProduct);
 
   std::map<const std::byte*, std::unique_ptr<device::Weight>> by_data_;
   std::vector<LayerWeights> layers_;

@@ -126,7 +126,7 @@ void NaiveAttentionUnit::attend(const Job& job, const device::AttentionSequence&
   const std::size_t width = static_cast<std::size_t>(geometry_.kv_heads) * geometry_.head_dim;
   const std::size_t q_width = static_cast<std::size_t>(geometry_.q_heads) * geometry_.head_dim;
   std::vector<float> k, v;
-  for (int token = 0; token < sequence.num_attend; ++token) {
+  for (int token = sequence.attend_begin; token < sequence.num_attend; ++token) {
     const auto page = job.batch.pages[sequence.page_begin + token / geometry_.page_tokens];
     const int slot = token % geometry_.page_tokens;
     const float* k_row = token_row(k_, job.batch.layer, page, slot);
@@ -138,7 +138,7 @@ void NaiveAttentionUnit::attend(const Job& job, const device::AttentionSequence&
     const auto row = static_cast<std::size_t>(sequence.q_begin + i);
     const auto answer = reference::reference_attention(
         geometry_, job.batch.scale, job.batch.q.subspan(row * q_width, q_width), k, v,
-        static_cast<std::size_t>(sequence.num_attend));
+        static_cast<std::size_t>(sequence.num_attend - sequence.attend_begin));
     std::ranges::transform(answer.o, job.out.o.begin() + static_cast<std::ptrdiff_t>(row * q_width),
                            [](double x) { return static_cast<float>(x); });
     std::ranges::transform(

@@ -86,6 +86,34 @@ void gate_up(const float* gate, const float* up, std::size_t count, float* out) 
   for (; i < count; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
 }
 
+// 0.5 (1 + tanh u) = 1 / (1 + exp(-2u)), so GELU in its tanh form is g / (1 + exp(-2u)).
+void gelu_up(const float* gate, const float* up, std::size_t count, float* out) {
+  constexpr float kTwice = 2.0f * 0.7978845608f, kCubic = 0.044715f;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec g = load(gate + i);
+    const Vec cubic = hn::MulAdd(hn::Mul(g, g), broadcast(kCubic), broadcast(1.0f));
+    const Vec u = hn::Mul(hn::Mul(g, cubic), broadcast(-kTwice));
+    const Vec divisor = hn::Add(broadcast(1.0f), exp(u));
+    store(hn::Mul(hn::Div(g, divisor), load(up + i)), out + i);
+  }
+  for (; i < count; ++i) {
+    const float u = gate[i] * (1.0f + kCubic * gate[i] * gate[i]) * kTwice;
+    out[i] = gate[i] / (1.0f + std::exp(-u)) * up[i];
+  }
+}
+
+// tanh y = 1 - 2 / (exp(2y) + 1).
+void cap_softly(float cap, std::size_t count, float* x) {
+  const Vec twice = broadcast(2.0f / cap), top = broadcast(cap), below = broadcast(2.0f * cap);
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec divisor = hn::Add(exp(hn::Mul(load(x + i), twice)), broadcast(1.0f));
+    store(hn::Sub(top, hn::Div(below, divisor)), x + i);
+  }
+  for (; i < count; ++i) x[i] = cap * std::tanh(x[i] / cap);
+}
+
 void multiply_add(const float* x, float factor, std::size_t count, float* acc) {
   const Vec f = broadcast(factor);
   std::size_t i = 0;
@@ -150,6 +178,8 @@ namespace tandem::device::cpu {
 HWY_EXPORT(rms_norm);
 HWY_EXPORT(rope);
 HWY_EXPORT(gate_up);
+HWY_EXPORT(gelu_up);
+HWY_EXPORT(cap_softly);
 HWY_EXPORT(multiply_add);
 HWY_EXPORT(narrow_f16);
 HWY_EXPORT(widen_f16);
@@ -165,6 +195,12 @@ void rope_row(const RopeRow& shape, const float* cos_sin, float* x) {
 }
 void swiglu(const float* gate, const float* up, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(gate_up)(gate, up, count, out);
+}
+void geglu(const float* gate, const float* up, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(gelu_up)(gate, up, count, out);
+}
+void softcap(float cap, std::size_t count, float* x) {
+  HWY_DYNAMIC_DISPATCH(cap_softly)(cap, count, x);
 }
 void add_scaled(const float* x, float factor, std::size_t count, float* acc) {
   HWY_DYNAMIC_DISPATCH(multiply_add)(x, factor, count, acc);

@@ -27,6 +27,13 @@ void rope_row(const RopeRow& shape, const float* cos_sin, float* x /* [heads, he
 // out = gate / (1 + exp(-gate)) * up. out may be gate.
 void swiglu(const float* gate, const float* up, std::size_t count, float* out);
 
+// out = gelu(gate) * up in the tanh form, 0.5 g (1 + tanh(sqrt(2/pi) (g + 0.044715 g^3))). out may
+// be gate.
+void geglu(const float* gate, const float* up, std::size_t count, float* out);
+
+// x = cap * tanh(x / cap).
+void softcap(float cap, std::size_t count, float* x);
+
 void to_f16(const float* from, std::size_t count, std::uint16_t* to);
 void from_f16(const std::uint16_t* from, std::size_t count, float* to);
 

@@ -9,74 +9,18 @@
 #include <numeric>
 
 #include "common/error.h"
+#include "compute_fixture.h"
 #include "support/reference/attention.h"
 #include "support/reference/compare.h"
 #include "support/reference/transformer.h"
-#include "target_fixture.h"
 
 namespace tandem::device {
 namespace {
 
 using reference::nmse;
 
-class CpuCompute : public OnEveryTarget {
+class CpuCompute : public ComputeFixture {
  protected:
-  // A host buffer holding values, with a slice of it.
-  Slice put(std::span<const float> values) {
-    Slice slice = room(values.size());
-    std::memcpy(slice.buffer->host().data(), values.data(), values.size_bytes());
-    return slice;
-  }
-  Slice room(std::size_t count) {
-    buffers_.push_back(unit_->allocate(count * sizeof(float), MemoryKind::kHost));
-    return {buffers_.back().get(), 0};
-  }
-  std::vector<float> get(const Slice& slice, std::size_t count) {
-    EXPECT_EQ(unit_->wait(unit_->record(), Deadline::never()), WaitResult::kDone);
-    const auto values = host_floats(slice, count);
-    return {values.begin(), values.end()};
-  }
-
-  // Random weights of a type, and what they are in f32.
-  struct Matrix {
-    std::vector<std::byte> bytes;
-    std::vector<float> values;
-    std::unique_ptr<Weight> weight;
-  };
-  Matrix matrix(DType dtype, std::int64_t out, std::int64_t in) {
-    Matrix m;
-    const std::size_t row_bytes = dtype_row_bytes(dtype, in);
-    m.bytes.resize(out * row_bytes);
-    encode(dtype, randoms(out * in), m.bytes);
-    m.values.resize(out * in);
-    for (std::int64_t row = 0; row < out; ++row) {
-      dequantize_row(dtype, m.bytes.data() + row * row_bytes, m.values.data() + row * in, in);
-    }
-    m.weight = unit_->load({dtype, out, in, m.bytes.data()});
-    return m;
-  }
-
-  void encode(DType dtype, const std::vector<float>& from, std::vector<std::byte>& to) {
-    if (dtype == DType::kF32) {
-      std::memcpy(to.data(), from.data(), to.size());
-    } else if (dtype == DType::kQ8_0) {
-      quantize_row_q8_0(from.data(), reinterpret_cast<BlockQ8_0*>(to.data()), from.size());
-    } else if (dtype == DType::kQ4_0) {
-      for (std::size_t block = 0; block < to.size() / sizeof(BlockQ4_0); ++block) {
-        BlockQ4_0 b;
-        b.scale = f32_to_f16(std::fabs(from[block]) + 0.01f);
-        for (auto& pair : b.nibbles) pair = static_cast<std::uint8_t>(random_());
-        std::memcpy(to.data() + block * sizeof(b), &b, sizeof(b));
-      }
-    } else {
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        const std::uint16_t half =
-            dtype == DType::kF16 ? f32_to_f16(from[i]) : f32_to_bf16(from[i]);
-        std::memcpy(to.data() + i * 2, &half, 2);
-      }
-    }
-  }
-
   void expect_linear(DType dtype, std::int64_t rows, std::int64_t out, std::int64_t in) {
     SCOPED_TRACE(std::string(dtype_name(dtype)) + " rows " + std::to_string(rows) + " out " +
                  std::to_string(out) + " in " + std::to_string(in));
@@ -87,9 +31,6 @@ class CpuCompute : public OnEveryTarget {
     const auto want = reference::linear(x, w.values, in);
     EXPECT_LT(nmse<double>(get(target.out, rows * out), want), 1e-11);
   }
-
-  std::unique_ptr<ComputeUnit> unit_ = device_->make_compute_unit();
-  std::vector<std::unique_ptr<Buffer>> buffers_;
 };
 
 TEST_P(CpuCompute, MultipliesEveryTypeAndNumberOfRows) {
@@ -176,61 +117,6 @@ TEST_P(CpuCompute, EmbedsRowsOfTheTable) {
       EXPECT_EQ(got[i], table.values[ids[i / 64] * 64 + i % 64]);
     }
   }
-}
-
-TEST_P(CpuCompute, NormalisesRowsInPlaceAndElsewhere) {
-  for (const int width : {1, 24, 64, 200, 2048}) {
-    for (const int rows : {1, 3, 50}) {
-      const Matrix weight = matrix(DType::kF32, 1, width);
-      const auto values = randoms(rows * width);
-      const Slice x = put(values);
-      const Slice out = rows == 3 ? x : room(rows * width);
-      unit_->enqueue(RmsNormOp{rows, x, out, weight.weight.get(), 1e-5f});
-      const auto want = reference::rms_norm(values, weight.values, 1e-5);
-      EXPECT_LT(nmse<double>(get(out, rows * width), want), 1e-12) << width;
-    }
-  }
-}
-
-TEST_P(CpuCompute, RotatesBothPairings) {
-  for (const bool interleaved : {true, false}) {
-    for (const std::size_t pairs : {4u, 12u, 32u, 64u}) {
-      const std::size_t dim = pairs == 12 ? 40 : 2 * pairs;  // also rotates part of a head
-      std::vector<float> frequencies(pairs);
-      for (std::size_t i = 0; i < pairs; ++i) {
-        frequencies[i] = std::pow(10000.0f, -static_cast<float>(i) / static_cast<float>(pairs));
-      }
-      const std::int32_t positions[] = {0, 1, 77, 4095};
-      const auto values = randoms(4 * 3 * dim);
-      const Slice x = put(values);
-      const RopeOp op{4, 3, static_cast<int>(dim), x, positions, frequencies, 1.25f, interleaved};
-      unit_->enqueue(op);
-      const auto want =
-          reference::rope({3, dim, 1.25, interleaved}, values, positions, frequencies);
-      EXPECT_LT(nmse<double>(get(x, values.size()), want), 1e-12) << pairs;
-    }
-  }
-}
-
-TEST_P(CpuCompute, RotatesAnewWhenPositionsChange) {
-  const std::vector<float> frequencies = {1.0f, 0.5f};
-  const auto values = randoms(4);
-  for (const std::int32_t position : {3, 4, 4}) {
-    const Slice x = put(values);
-    unit_->enqueue(RopeOp{1, 1, 4, x, {&position, 1}, frequencies});
-    const auto want = reference::rope({1, 4}, values, {&position, 1}, frequencies);
-    EXPECT_LT(nmse<double>(get(x, 4), want), 1e-12);
-  }
-}
-
-TEST_P(CpuCompute, GatesWithSilu) {
-  auto gate = randoms(5 * 100, 30.0f);
-  gate[0] = -1000.0f;
-  gate[1] = 1000.0f;
-  const auto up = randoms(5 * 100);
-  const Slice out = put(gate);
-  unit_->enqueue(SwiGluOp{5, 100, out, put(up), out});
-  EXPECT_LT(nmse<double>(get(out, 500), reference::swiglu(gate, up)), 1e-12);
 }
 
 TEST_P(CpuCompute, GathersRows) {

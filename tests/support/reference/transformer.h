@@ -84,4 +84,14 @@ inline std::vector<double> swiglu(std::span<const float> gate, std::span<const f
   return y;
 }
 
+inline std::vector<double> geglu(std::span<const float> gate, std::span<const float> up) {
+  std::vector<double> y(gate.size());
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    const double g = gate[i];
+    const double u = std::sqrt(2.0 / 3.14159265358979323846) * (g + 0.044715 * g * g * g);
+    y[i] = 0.5 * g * (1.0 + std::tanh(u)) * up[i];
+  }
+  return y;
+}
+
 }  // namespace tandem::reference

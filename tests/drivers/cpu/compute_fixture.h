@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operands of compute unit tests: buffers with values, and random weights of every type with what
+// they are in f32.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/compute_unit.h"
+#include "target_fixture.h"
+
+namespace tandem::device {
+
+class ComputeFixture : public OnEveryTarget {
+ protected:
+  // A host buffer holding values, with a slice of it.
+  Slice put(std::span<const float> values) {
+    Slice slice = room(values.size());
+    std::memcpy(slice.buffer->host().data(), values.data(), values.size_bytes());
+    return slice;
+  }
+  Slice room(std::size_t count) {
+    buffers_.push_back(unit_->allocate(count * sizeof(float), MemoryKind::kHost));
+    return {buffers_.back().get(), 0};
+  }
+  std::vector<float> get(const Slice& slice, std::size_t count) {
+    EXPECT_EQ(unit_->wait(unit_->record(), Deadline::never()), WaitResult::kDone);
+    const auto values = host_floats(slice, count);
+    return {values.begin(), values.end()};
+  }
+
+  // Random weights of a type, and what they are in f32.
+  struct Matrix {
+    std::vector<std::byte> bytes;
+    std::vector<float> values;
+    std::unique_ptr<Weight> weight;
+  };
+  Matrix matrix(DType dtype, std::int64_t out, std::int64_t in) {
+    Matrix m;
+    const std::size_t row_bytes = dtype_row_bytes(dtype, in);
+    m.bytes.resize(out * row_bytes);
+    encode(dtype, randoms(out * in), m.bytes);
+    m.values.resize(out * in);
+    for (std::int64_t row = 0; row < out; ++row) {
+      dequantize_row(dtype, m.bytes.data() + row * row_bytes, m.values.data() + row * in, in);
+    }
+    m.weight = unit_->load({dtype, out, in, m.bytes.data()});
+    return m;
+  }
+
+  void encode(DType dtype, const std::vector<float>& from, std::vector<std::byte>& to) {
+    if (dtype == DType::kF32) {
+      std::memcpy(to.data(), from.data(), to.size());
+    } else if (dtype == DType::kQ8_0) {
+      quantize_row_q8_0(from.data(), reinterpret_cast<BlockQ8_0*>(to.data()), from.size());
+    } else if (dtype == DType::kQ4_0) {
+      for (std::size_t block = 0; block < to.size() / sizeof(BlockQ4_0); ++block) {
+        BlockQ4_0 b;
+        b.scale = f32_to_f16(std::fabs(from[block]) + 0.01f);
+        for (auto& pair : b.nibbles) pair = static_cast<std::uint8_t>(random_());
+        std::memcpy(to.data() + block * sizeof(b), &b, sizeof(b));
+      }
+    } else {
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        const std::uint16_t half =
+            dtype == DType::kF16 ? f32_to_f16(from[i]) : f32_to_bf16(from[i]);
+        std::memcpy(to.data() + i * 2, &half, 2);
+      }
+    }
+  }
+
+  std::unique_ptr<ComputeUnit> unit_ = device_->make_compute_unit();
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+}  // namespace tandem::device
