@@ -12,7 +12,7 @@ namespace {
 class GgufModel : public Model {
  public:
   explicit GgufModel(const std::string& path)
-      : file_(path),
+      : file_(whole(path)),
         tokenizer_(read_tokenizer(file_)),
         weights_(read_family(file_, tokenizer_->vocab_size())) {
     read_chat_template();
@@ -30,6 +30,15 @@ class GgufModel : public Model {
   void read_ahead(const std::function<void(double)>& progress) const { file_.read_ahead(progress); }
 
  private:
+  static GgufFile whole(const std::string& path) {
+    GgufFile file(path);
+    if (const auto parts = file.get_u32("split.count").value_or(1); parts > 1) {
+      throw file.field_error("split.count", "the model is split over " + std::to_string(parts) +
+                                                " files; merge them into one");
+    }
+    return file;
+  }
+
   // A template we cannot read must not keep the model from completing plain text.
   void read_chat_template() {
     const auto source = file_.get_string("tokenizer.chat_template");

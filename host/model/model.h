@@ -3,10 +3,11 @@
 // Model: a decoder-only transformer as the engine needs it: configuration, weights by role,
 // tokenizer, chat template.
 //
-// load_model() maps the file, checks everything it will ever use of it, and copies nothing large:
-// weights are views of the mapping, valid as long as the Model. Families (families/<one file each>)
-// translate a file's names and keys. Threads: immutable after loading; any thread. Errors:
-// Error("gguf", ...) naming file, field and offset when the file is truncated, hostile or unknown.
+// load_model() maps a GGUF file, or a directory of safetensors files as published on model hubs,
+// checks everything it will ever use of it, and copies nothing large: weights are views of the
+// mapping, valid as long as the Model. Families (families/<one file each>) translate names and
+// keys. Threads: immutable after loading; any thread. Errors: Error("gguf" or "safetensors", ...)
+// naming file and field when a file is truncated, hostile or unknown.
 #pragma once
 
 #include <functional>
@@ -27,6 +28,16 @@ struct RopeConfig {
   bool interleaved = true;                 // pairs (2i, 2i+1), else (i, i + n/2)
 };
 
+// The function in front of a gated feed-forward product.
+enum class Gate { kSilu, kGeluTanh };
+
+struct ExpertConfig {
+  int count = 0;           // 0: the model is dense
+  int used = 0;            // per token
+  int ffn_width = 0;       // of one expert
+  bool normalise = false;  // the chosen experts' probabilities are scaled to sum to 1
+};
+
 struct ModelConfig {
   std::string name;
   std::string architecture;  // "llama"
@@ -41,9 +52,22 @@ struct ModelConfig {
   int context_length = 0;
   float norm_epsilon = 1e-5f;
   float attention_scale = 0;  // 1/sqrt(head_dim) unless the family says otherwise
+  float embedding_scale = 1;
+  float attention_softcap = 0;  // 0: none, as for logits
+  float logit_softcap = 0;
+  Gate gate = Gate::kSilu;
   RopeConfig rope;
+  // Layers with a sliding window see that many tokens, themselves included, and rotate by
+  // local_rope where it has frequencies; 0: the layer sees everything. Empty: no layer has one.
+  std::vector<int> windows;  // [num_layers]
+  RopeConfig local_rope;
+  ExpertConfig experts;
   std::uint64_t parameters = 0;
   std::uint64_t weight_bytes = 0;
+};
+
+struct ExpertTensors {
+  TensorView gate, up, down;  // [ffn, width] twice, [width, ffn]
 };
 
 // A view is empty (operator bool) where the family has no such tensor.
@@ -51,9 +75,14 @@ struct LayerTensors {
   TensorView attention_norm;  // [1, width]
   TensorView wq, wk, wv;      // [heads * head_dim, width]
   TensorView bq, bk, bv;      // [1, heads * head_dim], optional
+  TensorView q_norm, k_norm;  // [1, head_dim], optional: of every head, before the rotation
   TensorView wo, bo;          // [width, q_heads * head_dim]; bias optional
   TensorView ffn_norm;        // [1, width]
-  TensorView gate, up, down;  // [ffn, width] twice, [width, ffn]
+  TensorView gate, up, down;  // [ffn, width] twice, [width, ffn]; with experts: the shared one
+  TensorView attention_post_norm, ffn_post_norm;  // [1, width], optional: before the residual sum
+  TensorView router;                              // [experts, width]
+  std::vector<ExpertTensors> experts;
+  TensorView shared_gate;  // [1, width]: the shared expert counts sigmoid(shared_gate x)
 };
 
 class Model {

@@ -5,11 +5,7 @@
 
 namespace tandem::model {
 
-FamilyWeights read_family(const GgufFile& file, int vocab_size) {
-  if (const auto parts = file.get_u32("split.count").value_or(1); parts > 1) {
-    throw file.field_error("split.count", "the model is split over " + std::to_string(parts) +
-                                              " files; merge them into one");
-  }
+FamilyWeights read_family(const Checkpoint& file, int vocab_size) {
   const std::string_view architecture = file.require_string("general.architecture");
   if (architecture == "llama") return read_llama(file, vocab_size);
   throw file.field_error("general.architecture", "architecture '" + std::string(architecture) +

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "model/loader/gguf/gguf_file.h"
+#include "model/loader/checkpoint.h"
 #include "model/model.h"
 
 namespace tandem::model {
@@ -21,8 +21,8 @@ struct FamilyWeights {
 };
 
 // By general.architecture; an unknown one is an Error that lists those supported.
-FamilyWeights read_family(const GgufFile& file, int vocab_size);
+FamilyWeights read_family(const Checkpoint& file, int vocab_size);
 
-FamilyWeights read_llama(const GgufFile& file, int vocab_size);
+FamilyWeights read_llama(const Checkpoint& file, int vocab_size);
 
 }  // namespace tandem::model

@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint32_t kMaxLayers = 4096, kMaxWidth = 1u << 20, kMaxContext = 1u << 30;
 
 // A required number that must lie in 1..limit.
-int positive(const GgufFile& file, const std::string& key, std::optional<std::uint32_t> value,
+int positive(const Checkpoint& file, const std::string& key, std::optional<std::uint32_t> value,
              std::uint32_t limit) {
   if (!value) throw file.field_error(key, "is missing");
   if (*value < 1 || *value > limit) {
@@ -30,24 +30,24 @@ int positive(const GgufFile& file, const std::string& key, std::optional<std::ui
   return static_cast<int>(*value);
 }
 
-int positive(const GgufFile& file, const std::string& key, std::uint32_t limit = kMaxWidth) {
+int positive(const Checkpoint& file, const std::string& key, std::uint32_t limit = kMaxWidth) {
   return positive(file, key, file.get_uniform_u32(key), limit);
 }
 
-int positive_or(const GgufFile& file, const std::string& key, int fallback,
+int positive_or(const Checkpoint& file, const std::string& key, int fallback,
                 std::uint32_t limit = kMaxWidth) {
   const auto value = file.get_uniform_u32(key);
   return value ? positive(file, key, value, limit) : fallback;
 }
 
-void refuse_unsupported(const GgufFile& file) {
+void refuse_unsupported(const Checkpoint& file) {
   if (file.get_u32("llama.expert_count").value_or(0) > 0) {
     throw file.field_error("llama.expert_count",
                            "mixture-of-experts models are not supported; use a dense one");
   }
 }
 
-void read_heads(const GgufFile& file, ModelConfig& config) {
+void read_heads(const Checkpoint& file, ModelConfig& config) {
   config.q_heads = positive(file, "llama.attention.head_count");
   config.kv_heads = positive_or(file, "llama.attention.head_count_kv", config.q_heads);
   if (config.q_heads % config.kv_heads != 0) {
@@ -70,9 +70,9 @@ void read_heads(const GgufFile& file, ModelConfig& config) {
 }
 
 // The tensor `name` as [rows, columns]; an empty view when it is absent and may be.
-TensorView matrix(const GgufFile& file, const std::string& name, std::int64_t rows,
+TensorView matrix(const Checkpoint& file, const std::string& name, std::int64_t rows,
                   std::int64_t columns, bool required = true) {
-  const GgufTensor* tensor = file.find_tensor(name);
+  const CheckpointTensor* tensor = file.find_tensor(name);
   if (tensor == nullptr) {
     if (!required) return {};
     throw file.field_error("tensor_count", "the tensor '" + name + "' is missing");
@@ -88,7 +88,7 @@ TensorView matrix(const GgufFile& file, const std::string& name, std::int64_t ro
 }
 
 // A norm or bias: a row of floats, never quantised.
-TensorView vector(const GgufFile& file, const std::string& name, std::int64_t columns,
+TensorView vector(const Checkpoint& file, const std::string& name, std::int64_t columns,
                   bool required = true) {
   TensorView view = matrix(file, name, 1, columns, required);
   if (view && dtype_block_values(view.dtype) != 1) {
@@ -97,7 +97,7 @@ TensorView vector(const GgufFile& file, const std::string& name, std::int64_t co
   return view;
 }
 
-RopeScaling scaling_kind(const GgufFile& file) {
+RopeScaling scaling_kind(const Checkpoint& file) {
   const auto name = file.get_string("llama.rope.scaling.type");
   if (!name || *name == "none") return RopeScaling::kNone;
   if (*name == "linear") return RopeScaling::kLinear;
@@ -107,13 +107,13 @@ RopeScaling scaling_kind(const GgufFile& file) {
       "'" + std::string(*name) + "' is not supported; supported: none, linear, yarn");
 }
 
-float positive_float(const GgufFile& file, const std::string& key, float fallback) {
+float positive_float(const Checkpoint& file, const std::string& key, float fallback) {
   const float value = file.get_f32(key).value_or(fallback);
   if (!(value > 0.0f)) throw file.field_error(key, "must be greater than 0");
   return value;
 }
 
-std::vector<float> frequency_divisors(const GgufFile& file, int num_pairs) {
+std::vector<float> frequency_divisors(const Checkpoint& file, int num_pairs) {
   const TensorView view = vector(file, "rope_freqs.weight", num_pairs, false);
   if (!view) return {};
   std::vector<float> divisors(static_cast<std::size_t>(num_pairs));
@@ -126,7 +126,7 @@ std::vector<float> frequency_divisors(const GgufFile& file, int num_pairs) {
   return divisors;
 }
 
-RopeConfig read_rope(const GgufFile& file, const ModelConfig& config) {
+RopeConfig read_rope(const Checkpoint& file, const ModelConfig& config) {
   RopeScalingConfig scaling;
   scaling.num_dims = positive_or(file, "llama.rope.dimension_count", config.head_dim);
   if (scaling.num_dims % 2 != 0 || scaling.num_dims > config.head_dim) {
@@ -151,10 +151,12 @@ RopeConfig read_rope(const GgufFile& file, const ModelConfig& config) {
     throw file.field_error("llama.rope.freq_base", "must be greater than 1 for YaRN");
   }
   scaling.divisors = frequency_divisors(file, scaling.num_dims / 2);
-  return scaled_rope(scaling);
+  RopeConfig rope = scaled_rope(scaling);
+  rope.interleaved = file.rotates_neighbours();
+  return rope;
 }
 
-ModelConfig read_config(const GgufFile& file, int vocab_size) {
+ModelConfig read_config(const Checkpoint& file, int vocab_size) {
   ModelConfig config;
   config.name = file.get_string("general.name").value_or("");
   config.architecture = "llama";
@@ -175,7 +177,7 @@ ModelConfig read_config(const GgufFile& file, int vocab_size) {
   return config;
 }
 
-LayerTensors read_layer(const GgufFile& file, const ModelConfig& config, int layer) {
+LayerTensors read_layer(const Checkpoint& file, const ModelConfig& config, int layer) {
   const std::string block = "blk." + std::to_string(layer) + ".";
   const std::int64_t width = config.width, ffn = config.ffn_width;
   const std::int64_t q_width = std::int64_t{config.q_heads} * config.head_dim;
@@ -198,7 +200,7 @@ LayerTensors read_layer(const GgufFile& file, const ModelConfig& config, int lay
 }
 
 // A tensor that nobody takes would be left out of the computation silently.
-void refuse_unknown_tensors(const GgufFile& file, const FamilyWeights& weights) {
+void refuse_unknown_tensors(const Checkpoint& file, const FamilyWeights& weights) {
   std::unordered_set<std::string_view> known = {"rope_freqs.weight", weights.embedding.name,
                                                 weights.output_norm.name, weights.output.name};
   for (const LayerTensors& layer : weights.layers) {
@@ -208,24 +210,24 @@ void refuse_unknown_tensors(const GgufFile& file, const FamilyWeights& weights) 
       known.insert(view->name);
     }
   }
-  for (const GgufTensor& tensor : file.tensors()) {
+  file.for_each_tensor([&](const CheckpointTensor& tensor) {
     // Old converters stored the rotary table, which follows from the configuration.
     if (!known.contains(tensor.name) && !tensor.name.ends_with(".attn_rot_embd.weight")) {
       throw file.tensor_error(tensor, "a model of the llama family has no such tensor");
     }
-  }
+  });
 }
 
 // Totals over the file's tensors, and the element type that holds most parameters.
-void count_weights(const GgufFile& file, ModelConfig& config) {
+void count_weights(const Checkpoint& file, ModelConfig& config) {
   std::map<std::string_view, std::uint64_t> by_type;
-  for (const GgufTensor& tensor : file.tensors()) {
+  file.for_each_tensor([&](const CheckpointTensor& tensor) {
     std::uint64_t values = 1;
     for (const std::uint64_t dim : tensor.dims) values *= dim;
     by_type[dtype_name(tensor.dtype)] += values;
     config.parameters += values;
     config.weight_bytes += tensor.size_bytes;
-  }
+  });
   std::uint64_t most = 0;
   for (const auto& [name, values] : by_type) {
     if (values > most) config.quantization = name;
@@ -235,7 +237,7 @@ void count_weights(const GgufFile& file, ModelConfig& config) {
 
 }  // namespace
 
-FamilyWeights read_llama(const GgufFile& file, int vocab_size) {
+FamilyWeights read_llama(const Checkpoint& file, int vocab_size) {
   refuse_unsupported(file);
   FamilyWeights weights;
   weights.config = read_config(file, vocab_size);

@@ -3,6 +3,7 @@
 // Typed access to checked GGUF metadata.
 #include "model/loader/gguf/gguf_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -39,25 +40,6 @@ std::uint64_t load_integer(std::span<const std::byte> bytes, GgufType type, std:
   }
 }
 
-int integer_bytes(GgufType type) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-      return 1;
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return 2;
-    case GgufType::kU32:
-    case GgufType::kI32:
-      return 4;
-    case GgufType::kU64:
-    case GgufType::kI64:
-      return 8;
-    default:
-      return 0;  // not an integer
-  }
-}
-
 template <typename T>
 T require(std::optional<T> value, const GgufFile& file, std::string_view key) {
   if (!value) throw file.field_error(key, "is missing");
@@ -65,12 +47,6 @@ T require(std::optional<T> value, const GgufFile& file, std::string_view key) {
 }
 
 }  // namespace
-
-std::string_view gguf_type_name(GgufType type) {
-  constexpr std::string_view kNames[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                         "bool", "string", "array", "u64", "i64", "f64"};
-  return kNames[static_cast<std::size_t>(type)];
-}
 
 GgufFile::GgufFile(const std::string& path) : path_(path), mapping_(path) {
   bytes_ = mapping_->bytes();
@@ -97,9 +73,10 @@ Error GgufFile::field_error(std::string_view key, const std::string& what) const
                            std::to_string(field != nullptr ? field->offset : 24) + ": " + what);
 }
 
-Error GgufFile::tensor_error(const GgufTensor& tensor, const std::string& what) const {
+Error GgufFile::tensor_error(const CheckpointTensor& tensor, const std::string& what) const {
+  const GgufTensor* mine = find_tensor(tensor.name);
   return Error("gguf", path_ + ": field '" + std::string(tensor.name) + "' at offset " +
-                           std::to_string(tensor.offset) + ": " + what);
+                           std::to_string(mine != nullptr ? mine->offset : 24) + ": " + what);
 }
 
 const GgufField* GgufFile::find(std::string_view key) const {
@@ -127,7 +104,7 @@ const GgufField* GgufFile::find_array(std::string_view key, GgufType element) co
 
 std::uint64_t GgufFile::integer_at(std::string_view key, GgufType type,
                                    std::uint64_t offset) const {
-  if (integer_bytes(type) == 0) {
+  if (!gguf_is_integer(type)) {
     throw field_error(
         key, "has type " + std::string(gguf_type_name(type)) + ", must be an unsigned integer");
   }
@@ -150,7 +127,7 @@ std::optional<std::uint32_t> GgufFile::get_uniform_u32(std::string_view key) con
   if (field->type != GgufType::kArray) return get_u32(key);
   if (field->count == 0) throw field_error(key, "is an empty array");
   const std::uint64_t first = integer_at(key, field->element, field->offset);
-  const auto step = static_cast<std::uint64_t>(integer_bytes(field->element));
+  const auto step = gguf_type_bytes(field->element);
   for (std::uint64_t i = 1; i < field->count; ++i) {
     if (integer_at(key, field->element, field->offset + i * step) != first) {
       throw field_error(key, "differs between layers, which is not supported");
@@ -211,8 +188,8 @@ std::optional<std::vector<float>> GgufFile::get_f32s(std::string_view key) const
 std::optional<std::vector<std::int32_t>> GgufFile::get_i32s(std::string_view key) const {
   const GgufField* field = find_typed(key, GgufType::kArray);
   if (field == nullptr) return std::nullopt;
-  const auto width = static_cast<std::uint64_t>(integer_bytes(field->element));
-  if (width == 0 || width == 8) find_array(key, GgufType::kI32);  // throws
+  const auto width = gguf_type_bytes(field->element);
+  if (!gguf_is_integer(field->element) || width == 8) find_array(key, GgufType::kI32);  // throws
   std::vector<std::int32_t> values(field->count);
   for (std::uint64_t i = 0; i < field->count; ++i) {
     values[i] =
@@ -221,12 +198,21 @@ std::optional<std::vector<std::int32_t>> GgufFile::get_i32s(std::string_view key
   return values;
 }
 
-std::uint32_t GgufFile::require_u32(std::string_view key) const {
-  return require(get_u32(key), *this, key);
+std::optional<std::vector<bool>> GgufFile::get_bools(std::string_view key) const {
+  const GgufField* field = find_typed(key, GgufType::kArray);
+  if (field == nullptr) return std::nullopt;
+  if (field->element != GgufType::kBool && !gguf_is_integer(field->element)) {
+    find_array(key, GgufType::kBool);  // throws
+  }
+  const auto width = field->element == GgufType::kBool ? 1 : gguf_type_bytes(field->element);
+  std::vector<bool> values(field->count);
+  for (std::uint64_t i = 0; i < field->count; ++i) {
+    const std::byte* at = bytes_.data() + field->offset + i * width;
+    values[i] = std::any_of(at, at + width, [](std::byte byte) { return byte != std::byte{0}; });
+  }
+  return values;
 }
-std::string_view GgufFile::require_string(std::string_view key) const {
-  return require(get_string(key), *this, key);
-}
+
 std::vector<std::string_view> GgufFile::require_strings(std::string_view key) const {
   return require(get_strings(key), *this, key);
 }
@@ -236,17 +222,9 @@ const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
   return found == tensor_index_.end() ? nullptr : &tensors_[found->second];
 }
 
-TensorView GgufFile::view(const GgufTensor& tensor) const {
-  if (tensor.dims[2] != 1 || tensor.dims[3] != 1) {
-    throw tensor_error(tensor, "has more than two dimensions");
-  }
-  TensorView view;
-  view.name = std::string(tensor.name);
-  view.dtype = tensor.dtype;
-  view.rows = static_cast<std::int64_t>(tensor.dims[1]);
-  view.columns = static_cast<std::int64_t>(tensor.dims[0]);
-  view.data = bytes_.data() + tensor.data_offset;
-  return view;
+void GgufFile::for_each_tensor(
+    const std::function<void(const CheckpointTensor& tensor)>& visit) const {
+  for (const GgufTensor& tensor : tensors_) visit(tensor);
 }
 
 void GgufFile::read_ahead(const std::function<void(double)>& progress) const {

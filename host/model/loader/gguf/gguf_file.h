@@ -21,26 +21,11 @@
 #include <vector>
 
 #include "common/error.h"
+#include "model/loader/checkpoint.h"
+#include "model/loader/gguf/gguf_types.h"
 #include "model/loader/mapped_file.h"
-#include "tensor/tensor_view.h"
 
 namespace tandem::model {
-
-enum class GgufType : std::uint32_t {
-  kU8 = 0,
-  kI8,
-  kU16,
-  kI16,
-  kU32,
-  kI32,
-  kF32,
-  kBool,
-  kString,
-  kArray,
-  kU64,
-  kI64,
-  kF64
-};
 
 struct GgufField {
   GgufType type = GgufType::kU8;
@@ -49,50 +34,40 @@ struct GgufField {
   std::uint64_t offset = 0;          // of the value's (an array's first element's) bytes
 };
 
-struct GgufTensor {
-  std::string_view name;
-  DType dtype = DType::kF32;
-  std::uint32_t num_dims = 0;
-  std::uint64_t dims[4] = {1, 1, 1, 1};  // innermost first
-  std::uint64_t offset = 0;              // of its description in the file
-  std::uint64_t data_offset = 0;         // of its data in the file
-  std::uint64_t size_bytes = 0;
+struct GgufTensor : CheckpointTensor {
+  std::uint64_t offset = 0;       // of its description in the file
+  std::uint64_t data_offset = 0;  // of its data in the file
 };
 
-class GgufFile {
+class GgufFile final : public Checkpoint {
  public:
   explicit GgufFile(const std::string& path);
   // Parses bytes in memory, which must outlive the object; `name` stands in messages.
   GgufFile(std::span<const std::byte> bytes, std::string name);
 
   const std::string& path() const { return path_; }
-  bool has(std::string_view key) const { return fields_.contains(key); }
+  bool has(std::string_view key) const override { return fields_.contains(key); }
 
-  // Empty when the key is absent; Error when it has another type. Integers of any width are taken
-  // where they fit; f32 keys accept f64.
-  std::optional<std::uint32_t> get_u32(std::string_view key) const;
-  std::optional<float> get_f32(std::string_view key) const;
-  std::optional<bool> get_bool(std::string_view key) const;
-  std::optional<std::string_view> get_string(std::string_view key) const;
+  std::optional<std::uint32_t> get_u32(std::string_view key) const override;
+  std::optional<float> get_f32(std::string_view key) const override;
+  std::optional<bool> get_bool(std::string_view key) const override;
+  std::optional<std::string_view> get_string(std::string_view key) const override;
+  std::optional<std::vector<float>> get_f32s(std::string_view key) const override;
+  std::optional<std::vector<std::int32_t>> get_i32s(std::string_view key) const override;
+  std::optional<std::vector<bool>> get_bools(std::string_view key) const override;
+  std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const override;
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
-  std::optional<std::vector<float>> get_f32s(std::string_view key) const;
-  std::optional<std::vector<std::int32_t>> get_i32s(std::string_view key) const;
-  // One integer, or an array of integers that are all equal (per-layer values of uniform models).
-  std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const;
-
-  // As above; Error when the key is absent.
-  std::uint32_t require_u32(std::string_view key) const;
-  std::string_view require_string(std::string_view key) const;
   std::vector<std::string_view> require_strings(std::string_view key) const;
 
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
-  const GgufTensor* find_tensor(std::string_view name) const;
-  // The tensor as a matrix [rows, columns]; Error when it has more than two dimensions.
-  TensorView view(const GgufTensor& tensor) const;
+  const GgufTensor* find_tensor(std::string_view name) const override;
+  void for_each_tensor(
+      const std::function<void(const CheckpointTensor& tensor)>& visit) const override;
+  bool rotates_neighbours() const override { return true; }
 
-  // An error about a key of this file, with its offset; to throw.
-  Error field_error(std::string_view key, const std::string& what) const;
-  Error tensor_error(const GgufTensor& tensor, const std::string& what) const;
+  // Errors about a key or a tensor of this file, with its offset; to throw.
+  Error field_error(std::string_view key, const std::string& what) const override;
+  Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const override;
 
   void read_ahead(const std::function<void(double)>& progress) const;
 
@@ -109,7 +84,5 @@ class GgufFile {
   std::vector<GgufTensor> tensors_;
   std::unordered_map<std::string_view, std::size_t> tensor_index_;
 };
-
-std::string_view gguf_type_name(GgufType type);
 
 }  // namespace tandem::model

@@ -16,67 +16,6 @@ constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 12;  // name length, rank,
 constexpr int kMaxArrayDepth = 8;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
 
-struct TensorType {
-  std::uint32_t id;
-  const char* name;
-};
-// Named so that a message can say which type an unsupported tensor has.
-constexpr TensorType kTensorTypes[] = {
-    {0, "F32"},     {1, "F16"},    {2, "Q4_0"},     {3, "Q4_1"},    {6, "Q5_0"},     {7, "Q5_1"},
-    {8, "Q8_0"},    {9, "Q8_1"},   {10, "Q2_K"},    {11, "Q3_K"},   {12, "Q4_K"},    {13, "Q5_K"},
-    {14, "Q6_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
-    {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},   {23, "IQ4_XS"}, {24, "I8"},      {25, "I16"},
-    {26, "I32"},    {27, "I64"},   {28, "F64"},     {29, "IQ1_M"},  {30, "BF16"},    {34, "TQ1_0"},
-    {35, "TQ2_0"},  {39, "MXFP4"}};
-
-std::string tensor_type_name(std::uint32_t id) {
-  for (const TensorType& type : kTensorTypes) {
-    if (type.id == id) return std::string(type.name) + " (" + std::to_string(id) + ")";
-  }
-  return std::to_string(id);
-}
-
-std::optional<DType> dtype_of(std::uint32_t id) {
-  switch (id) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 2:
-      return DType::kQ4_0;
-    case 8:
-      return DType::kQ8_0;
-    case 30:
-      return DType::kBF16;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::uint64_t scalar_bytes(GgufType type) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-    case GgufType::kBool:
-      return 1;
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return 2;
-    case GgufType::kU32:
-    case GgufType::kI32:
-    case GgufType::kF32:
-      return 4;
-    case GgufType::kU64:
-    case GgufType::kI64:
-    case GgufType::kF64:
-      return 8;
-    case GgufType::kString:
-    case GgufType::kArray:
-      return 0;
-  }
-  return 0;
-}
-
 // What stands in messages: names come from the file and may hold anything, of any length.
 std::string printable(std::string_view text) {
   std::string out;
@@ -189,7 +128,7 @@ void GgufParser::skip_value(std::string_view key, GgufType type, int depth) {
     const std::uint64_t offset = at_;
     if (read<std::uint8_t>(key) > 1) fail(key, offset, "a bool must be 0 or 1");
   } else {
-    const std::uint64_t size = scalar_bytes(type);
+    const std::uint64_t size = gguf_type_bytes(type);
     if (left() < size) fail(key, at_, "the file ends within the value; it is truncated");
     at_ += size;
   }
@@ -206,7 +145,7 @@ GgufField GgufParser::read_array_header(std::string_view key) {
   array.element = static_cast<GgufType>(element);
   array.count = read<std::uint64_t>(key);
   // A string needs at least its length, an array its type and count.
-  std::uint64_t smallest = scalar_bytes(array.element);
+  std::uint64_t smallest = gguf_type_bytes(array.element);
   if (array.element == GgufType::kString) smallest = 8;
   if (array.element == GgufType::kArray) smallest = 12;
   if (array.count > left() / smallest) {
@@ -221,7 +160,7 @@ void GgufParser::skip_array(std::string_view key, const GgufField& array, int de
   if (depth > kMaxArrayDepth) {
     fail(key, at_, "arrays are nested deeper than " + std::to_string(kMaxArrayDepth));
   }
-  const std::uint64_t size = scalar_bytes(array.element);
+  const std::uint64_t size = gguf_type_bytes(array.element);
   if (size > 0 && array.element != GgufType::kBool) {
     at_ += array.count * size;  // cannot overflow: the count was held to the bytes left
     return;
@@ -257,11 +196,11 @@ void GgufParser::read_dims(GgufTensor& tensor) {
   }
   const std::uint64_t type_offset = at_;
   const auto type = read<std::uint32_t>(tensor.name);
-  const auto dtype = dtype_of(type);
+  const auto dtype = gguf_tensor_dtype(type);
   if (!dtype) {
     fail(tensor.name, type_offset,
-         "the tensor has type " + tensor_type_name(type) +
-             ", which is not supported; use F32, F16, BF16, Q8_0 or Q4_0");
+         "the tensor has type " + gguf_tensor_type_name(type) + ", which is not supported; use " +
+             gguf_readable_tensor_types());
   }
   tensor.dtype = *dtype;
   const auto block = static_cast<std::uint64_t>(dtype_block_values(*dtype));
@@ -318,6 +257,7 @@ void GgufParser::check_layout() {
                std::to_string(bytes_.size()) + " bytes; the file is truncated or wrong");
     }
     tensor.data_offset += start;
+    tensor.data = bytes_.data() + tensor.data_offset;
   }
   std::vector<const GgufTensor*> order;
   for (const GgufTensor& tensor : tensors) order.push_back(&tensor);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoint: a model's configuration and tensors as families read them, whatever the format.
+//
+// Keys and tensor names are GGUF's ("llama.block_count", "blk.0.attn_q.weight"); other formats
+// translate theirs, and what GGUF's converters change in a tensor they change too (Gemma's norms
+// are stored with 1 added), but for the order of rotated rows, which they state. Ownership: views
+// and tensors live as long as the Checkpoint. Threads: immutable. Errors: those of the format,
+// naming file and field in the format's own words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+#include "tensor/tensor_view.h"
+
+namespace tandem::model {
+
+struct CheckpointTensor {
+  std::string_view name;
+  DType dtype = DType::kF32;
+  std::uint32_t num_dims = 0;
+  std::uint64_t dims[4] = {1, 1, 1, 1};  // innermost first
+  const std::byte* data = nullptr;
+  std::uint64_t size_bytes = 0;
+};
+
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  virtual bool has(std::string_view key) const = 0;
+
+  // Empty when the key is absent; Error when it has another type. Integers of any width are taken
+  // where they fit; f32 keys accept f64.
+  virtual std::optional<std::uint32_t> get_u32(std::string_view key) const = 0;
+  virtual std::optional<float> get_f32(std::string_view key) const = 0;
+  virtual std::optional<bool> get_bool(std::string_view key) const = 0;
+  virtual std::optional<std::string_view> get_string(std::string_view key) const = 0;
+  virtual std::optional<std::vector<float>> get_f32s(std::string_view key) const = 0;
+  virtual std::optional<std::vector<std::int32_t>> get_i32s(std::string_view key) const = 0;
+  // Booleans of layers: an array of them, or of integers that are 0 or not.
+  virtual std::optional<std::vector<bool>> get_bools(std::string_view key) const = 0;
+  // One integer, or an array of integers that are all equal (per-layer values of uniform models).
+  virtual std::optional<std::uint32_t> get_uniform_u32(std::string_view key) const = 0;
+
+  // Null where there is no such tensor.
+  virtual const CheckpointTensor* find_tensor(std::string_view name) const = 0;
+  virtual void for_each_tensor(
+      const std::function<void(const CheckpointTensor& tensor)>& visit) const = 0;
+
+  // Whether the rows of q and k of the Llama family are ordered so that rotated pairs are
+  // neighbours; else a pair is (i, i + n/2).
+  virtual bool rotates_neighbours() const = 0;
+
+  // An error about a key or a tensor, in the format's words; to throw.
+  virtual Error field_error(std::string_view key, const std::string& what) const = 0;
+  virtual Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const = 0;
+
+  // As above; Error when the key is absent.
+  std::uint32_t require_u32(std::string_view key) const;
+  std::string_view require_string(std::string_view key) const;
+
+  // The tensor as a matrix [rows, columns]; Error when it has more than two dimensions.
+  TensorView view(const CheckpointTensor& tensor) const;
+  // A tensor [experts, rows, columns] as that many matrices; Error when it has another number of
+  // dimensions.
+  std::vector<TensorView> expert_views(const CheckpointTensor& tensor) const;
+};
+
+}  // namespace tandem::model
