@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU as a device: its name and memory from Linux, its bandwidth measured when first asked for.
+// The CPU as a device: its name and memory from Linux, its speed measured when first asked for.
 #include "cpu/backend.h"
 
 #include <fstream>
 #include <mutex>
 
 #include "common/error.h"
+#include "cpu/arithmetic_peak.h"
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
 #include "cpu/read_bandwidth.h"
 
 namespace tandem::device {
 namespace {
+
+constexpr std::size_t kProbeBytes = std::size_t{256} << 20;  // several times a last-level cache
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -36,6 +39,7 @@ class CpuDevice final : public Device {
       info_.name = processor_name();
       info_.memory_bytes = cpu::total_memory_bytes();
       info_.memory_bandwidth_bytes_per_s = cpu::read_bandwidth(team_.size());
+      info_.peak_ops_per_s = cpu::peak_ops(team_.size());
       info_.makes_compute = true;
       info_.makes_attention = true;
     });
@@ -50,8 +54,14 @@ class CpuDevice final : public Device {
     return std::make_unique<cpu::CpuAttentionUnit>(team_, options);
   }
 
+  DeviceSpeed measure_speed() override {
+    if (!probe_) probe_ = std::make_unique<cpu::ReadProbe>(team_, kProbeBytes);
+    return {probe_->measure(), cpu::measure_peak_ops(team_)};
+  }
+
  private:
   cpu::Team team_;
+  std::unique_ptr<cpu::ReadProbe> probe_;  // made when it is first needed
   mutable std::once_flag described_;
   mutable DeviceInfo info_;
 };

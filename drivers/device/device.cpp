@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does that says nothing else: makes no aggregation unit.
+// What a device does that says nothing else: makes no aggregation unit, and is as fast as it always
+// was.
 #include "device/device.h"
 
 #include "common/error.h"
@@ -10,6 +11,10 @@ namespace tandem::device {
 std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
   throw Error("device",
               info().id + " makes no aggregation unit; choose cpu, or a device that does");
+}
+
+DeviceSpeed Device::measure_speed() {
+  return {info().memory_bandwidth_bytes_per_s, info().peak_ops_per_s};
 }
 
 }  // namespace tandem::device

@@ -18,13 +18,19 @@
 
 namespace tandem::device {
 
+// Multiplications and additions per second, each counted, of all cores by operand type; 0: unknown.
+struct PeakOps {
+  double f32 = 0, bf16 = 0, int8 = 0;
+};
+
 struct DeviceInfo {
   std::string id;    // "cpu", "opencl:0", "xrt:1": what --attention takes
   std::string kind;  // "cpu", "opencl", "xrt", "cuda"
   std::string name;  // as the vendor calls it
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
-  double link_bandwidth_bytes_per_s = 0;    // to host memory; 0 where it is host memory
+  PeakOps peak_ops_per_s;
+  double link_bandwidth_bytes_per_s = 0;  // to host memory; 0 where it is host memory
   double link_latency_us = 0;
   bool makes_compute = false;
   bool makes_attention = false;
@@ -40,6 +46,12 @@ struct AttentionUnitOptions {
   int max_batch_rows = 512;     // rows of q, k, v in one batch, for staging memory
 };
 
+// What the hardware gives at one moment.
+struct DeviceSpeed {
+  double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
+  PeakOps peak_ops_per_s;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -50,6 +62,10 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
+
+  // Measured anew where the device can, which takes some tens of milliseconds, else what info()
+  // says: for comparing work with what the machine gave while it was done. Not while a unit works.
+  virtual DeviceSpeed measure_speed();
 };
 
 }  // namespace tandem::device

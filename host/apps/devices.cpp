@@ -22,6 +22,10 @@ nlohmann::json device_json(const device::DeviceInfo& info) {
           {"aggregation", info.makes_aggregation},
           {"memory_bytes", info.memory_bytes},
           {"memory_bandwidth_bytes_per_s", info.memory_bandwidth_bytes_per_s},
+          {"peak_ops_per_s",
+           {{"f32", info.peak_ops_per_s.f32},
+            {"bf16", info.peak_ops_per_s.bf16},
+            {"int8", info.peak_ops_per_s.int8}}},
           {"link_bandwidth_bytes_per_s", info.link_bandwidth_bytes_per_s},
           {"link_latency_us", info.link_latency_us}};
 }

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How fast the cores multiply and add: the roofline of prefill and of large decode batches.
+//
+// measure_peak_ops() runs the processor's best loops on registers on all threads of a team at once
+// (about 10 ms in all); a type without instructions of its own has the peak of what stands in for
+// it: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and thread
+// count and remembers. Threads: any for peak_ops().
+#pragma once
+
+#include "cpu/team.h"
+#include "device/device.h"
+
+namespace tandem::device::cpu {
+
+PeakOps measure_peak_ops(Team& team);
+
+PeakOps peak_ops(int num_threads);
+
+}  // namespace tandem::device::cpu

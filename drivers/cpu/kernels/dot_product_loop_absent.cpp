@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dot product loops on processors whose instructions for them Tandem does not use: there are
+// none.
+#include "cpu/kernels/product_loop.h"
+
+namespace tandem::device::cpu {
+
+ProductLoop int8_dot_product_loop() { return {}; }
+ProductLoop bf16_dot_product_loop() { return {}; }
+
+}  // namespace tandem::device::cpu

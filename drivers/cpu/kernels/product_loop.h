@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiply-add instructions on registers alone, as many as the core can start: the arithmetic that
+// a matrix product cannot exceed.
+//
+// Each loop has enough independent sums to hide the instruction's latency. A loop that the
+// processor lacks has no `run`. Operations: a multiplication and an addition count as two, also
+// inside dot products. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::device::cpu {
+
+struct ProductLoop {
+  // Returns something made of every sum, so that nothing can be left out.
+  float (*run)(std::size_t iterations) = nullptr;
+  double ops_per_iteration = 0;
+};
+
+// With what every vector unit has: fused or separate f32, and 8 bit values in lanes of 16.
+ProductLoop f32_product_loop();
+ProductLoop int16_product_loop();
+
+// With the instructions for it: dot products of four signed or unsigned bytes, of two bfloat16.
+ProductLoop int8_dot_product_loop();
+ProductLoop bf16_dot_product_loop();
+
+}  // namespace tandem::device::cpu
