@@ -1,65 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes GGUF (version 3, little endian): small ones for tests, and random-weight models of any
-// size for tests and benchmarks.
+// GGUF files for tests and benchmarks: random-weight models of any size and weight type.
 //
-// GgufWriter keeps metadata in memory and asks for tensor bytes while writing, so a model of many
-// gigabytes streams to disk. Nothing is checked: tests write wrong files with it on purpose.
-// Threads: one thread per writer. Errors: std::runtime_error when the file cannot be written.
+// Threads: one thread per writer. Errors: as GgufWriter's; std::runtime_error on a shape that the
+// vocabulary does not fit.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <ostream>
 #include <string>
-#include <string_view>
-#include <vector>
 
+#include "model/loader/gguf/gguf_writer.h"
 #include "tensor/dtype.h"
 
 namespace tandem::test {
 
-// The `type` of a GGUF tensor of this element type.
-std::uint32_t gguf_tensor_type(DType dtype);
-
-class GgufWriter {
- public:
-  void set_u32(std::string_view key, std::uint32_t value);
-  void set_u64(std::string_view key, std::uint64_t value);
-  void set_f32(std::string_view key, float value);
-  void set_bool(std::string_view key, bool value);
-  void set_string(std::string_view key, std::string_view value);
-  void set_strings(std::string_view key, const std::vector<std::string>& values);
-  void set_f32s(std::string_view key, const std::vector<float>& values);
-  void set_i32s(std::string_view key, const std::vector<std::int32_t>& values);
-  // Any type, any payload: for files that are wrong.
-  void set_raw(std::string_view key, std::uint32_t type, std::string_view payload);
-
-  // `fill` is called while writing, in order, with the tensor's bytes to set.
-  using Fill = std::function<void(std::byte* data, std::size_t size)>;
-  // dims: innermost first, [columns, rows]. `size_bytes` as the dtype needs.
-  void add_tensor(std::string_view name, const std::vector<std::uint64_t>& dims, DType dtype,
-                  Fill fill);
-  void add_tensor(std::string_view name, const std::vector<std::uint64_t>& dims,
-                  const std::vector<float>& values);  // f32
-
-  void write(std::ostream& out) const;
-  void save(const std::string& path) const;
-  std::string bytes() const;
-
- private:
-  struct Tensor {
-    std::string name;
-    std::vector<std::uint64_t> dims;
-    std::uint32_t type;
-    std::size_t size_bytes;
-    Fill fill;
-  };
-  std::uint64_t num_fields_ = 0;
-  std::string fields_;
-  std::vector<Tensor> tensors_;
-};
+using model::GgufWriter;
 
 struct RandomLlama {
   int num_layers = 2;

@@ -4,9 +4,12 @@
 //
 // Weights are uniform with standard deviation 1 / sqrt(columns). Quantised blocks are drawn as
 // quantised blocks (one scale per tensor, uniform integers), not quantised from floats.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 #include "support/gguf_writer.h"
@@ -40,12 +43,34 @@ class FastRandom {
   std::uint64_t state_;
 };
 
-void fill_blocks(DType dtype, float scale, FastRandom& random, std::byte* data, std::size_t size) {
-  const std::size_t block = dtype_block_bytes(dtype);
-  const std::uint16_t half = f32_to_f16(scale);
+// Where a quantised type's blocks hold their scales, and what uniform bits behind them make: the
+// min that centres the values, per unit of scale (0: the type has none), and the deviation.
+struct BlockShape {
+  DType dtype;
+  std::size_t scale_at, min_at;
+  float min, deviation;
+};
+constexpr BlockShape kBlockShapes[] = {
+    {DType::kQ8_0, offsetof(BlockQ8_0, scale), 0, 0.0f, 73.9f},
+    {DType::kQ4_0, offsetof(BlockQ4_0, scale), 0, 0.0f, 4.61f},
+    {DType::kQ4_1, offsetof(BlockQ4_1, scale), offsetof(BlockQ4_1, min), -7.5f, 4.61f},
+    {DType::kQ5_0, offsetof(BlockQ5_0, scale), 0, 0.0f, 9.23f},
+    {DType::kQ5_1, offsetof(BlockQ5_1, scale), offsetof(BlockQ5_1, min), -15.5f, 9.23f},
+    {DType::kIQ4_NL, offsetof(BlockIQ4_NL, scale), 0, 0.0f, 67.4f},
+    {DType::kQ4_K, offsetof(BlockQ4_K, scale), offsetof(BlockQ4_K, min), 7.5f, 258.0f},
+    {DType::kQ5_K, offsetof(BlockQ5_K, scale), offsetof(BlockQ5_K, min), 15.5f, 527.0f},
+    {DType::kQ6_K, offsetof(BlockQ6_K, scale), 0, 0.0f, 1366.0f},
+};
+
+void fill_blocks(const BlockShape& shape, float deviation, FastRandom& random, std::byte* data,
+                 std::size_t size) {
+  const std::size_t block = dtype_block_bytes(shape.dtype);
+  const float scale = deviation / shape.deviation;
+  const std::uint16_t scale_bits = f32_to_f16(scale), min_bits = f32_to_f16(scale * shape.min);
+  random.bytes(data, size);
   for (std::size_t at = 0; at < size; at += block) {
-    std::memcpy(data + at, &half, 2);
-    random.bytes(data + at + 2, block - 2);
+    std::memcpy(data + at + shape.scale_at, &scale_bits, 2);
+    if (shape.min != 0.0f) std::memcpy(data + at + shape.min_at, &min_bits, 2);
   }
 }
 
@@ -68,10 +93,9 @@ GgufWriter::Fill random_matrix(DType dtype, int columns, std::uint64_t seed) {
   return [=](std::byte* data, std::size_t size) {
     FastRandom random(seed);
     const float deviation = 1.0f / std::sqrt(static_cast<float>(columns));
-    if (dtype == DType::kQ8_0) {  // integers of -128..127 deviate by 73.9
-      fill_blocks(dtype, deviation / 73.9f, random, data, size);
-    } else if (dtype == DType::kQ4_0) {  // integers of -8..7 deviate by 4.61
-      fill_blocks(dtype, deviation / 4.61f, random, data, size);
+    const auto* shape = std::ranges::find(kBlockShapes, dtype, &BlockShape::dtype);
+    if (shape != std::end(kBlockShapes)) {
+      fill_blocks(*shape, deviation, random, data, size);
     } else {
       fill_floats(dtype, deviation * std::sqrt(3.0f), random, data, size);
     }

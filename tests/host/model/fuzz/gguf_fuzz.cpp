@@ -3,6 +3,7 @@
 // Fuzz target: a whole model file from hostile bytes. Any outcome but an Error or a model whose
 // every tensor can be read is a finding.
 #include <cstring>
+#include <vector>
 
 #include "common/error.h"
 #include "model/families/family.h"
@@ -20,7 +21,8 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
                           .head_dim = 16,
                           .ffn_width = 32,
                           .vocab_size = 320};
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0}) {
+  for (const DType dtype :
+       {DType::kF32, DType::kF16, DType::kQ8_0, DType::kQ4_0, DType::kQ5_1, DType::kIQ4_NL}) {
     GgufWriter writer = random_llama(shape, dtype, 1);
     writer.set_u32("general.alignment", 32);
     writer.set_string("llama.rope.scaling.type", dtype == DType::kF32 ? "yarn" : "linear");
@@ -36,6 +38,13 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
   fields.set_bool("flag", true);
   fields.add_tensor("t", {4, 2}, std::vector<float>(8, 1.0f));
   seeds.push_back(fields.bytes());
+  GgufWriter blocks;
+  for (const DType dtype : {DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ4_K, DType::kQ5_K,
+                            DType::kQ6_K, DType::kIQ4_NL}) {
+    blocks.add_tensor(dtype_name(dtype), {256, 2}, dtype,
+                      [](std::byte* data, std::size_t size) { std::memset(data, 0x5a, size); });
+  }
+  seeds.push_back(blocks.bytes());
 }
 
 }  // namespace tandem::test
@@ -50,6 +59,10 @@ void read_all(const tandem::TensorView& view) {
     g_sum = g_sum + static_cast<unsigned>(view.data[at]);
   }
   g_sum = g_sum + static_cast<unsigned>(view.data[view.size_bytes() - 1]);
+  if (view.columns > 4096) return;
+  std::vector<float> row(static_cast<std::size_t>(view.columns));
+  tandem::dequantize_row(view.dtype, view.data, row.data(), row.size());
+  g_sum = g_sum + (row.back() > 0.0f ? 1u : 0u);
 }
 
 }  // namespace

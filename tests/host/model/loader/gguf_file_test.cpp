@@ -223,12 +223,72 @@ TEST(GgufFile, ChecksTensorShapesAndTypes) {
   EXPECT_THAT(error_of(with_tensor({0})), HasSubstr("no bytes"));
   EXPECT_THAT(error_of(with_tensor({1ull << 32, 1ull << 32, 1ull << 32})), HasSubstr("its shape"));
   EXPECT_THAT(error_of(with_tensor({~0ull})), HasSubstr("its shape"));
-  EXPECT_THAT(error_of(with_tensor({256}, 12)),
-              HasSubstr("the tensor has type Q4_K (12), which is not supported"));
+  EXPECT_THAT(error_of(with_tensor({256}, 10)),
+              HasSubstr("the tensor has type Q2_K (10), which is not supported; use F32, F16, "
+                        "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL or BF16"));
   EXPECT_THAT(error_of(with_tensor({4}, 77)),
               HasSubstr("field 'w' at offset 45: the tensor has type 77"));
   EXPECT_THAT(error_of(with_tensor({33}, 8)), HasSubstr("not a multiple of 32"));
   EXPECT_EQ(error_of(with_tensor({32}, 8)), "");
+}
+
+// The numbers are the format's, stated here a second time on purpose.
+struct QuantisedType {
+  std::uint32_t id;
+  DType dtype;
+  std::uint64_t block_values, block_bytes;
+};
+constexpr QuantisedType kQuantisedTypes[] = {
+    {2, DType::kQ4_0, 32, 18},    {3, DType::kQ4_1, 32, 20},    {6, DType::kQ5_0, 32, 22},
+    {7, DType::kQ5_1, 32, 24},    {8, DType::kQ8_0, 32, 34},    {12, DType::kQ4_K, 256, 144},
+    {13, DType::kQ5_K, 256, 176}, {14, DType::kQ6_K, 256, 210}, {20, DType::kIQ4_NL, 32, 18}};
+
+TEST(GgufFile, ReadsEveryQuantisedType) {
+  for (const QuantisedType& type : kQuantisedTypes) {
+    const std::string name(dtype_name(type.dtype));
+    const std::uint64_t columns = 2 * type.block_values, bytes = 6 * type.block_bytes;
+    const std::string exact = with_tensor({columns, 3}, type.id, 0, bytes);
+    const GgufFile file = parse(exact);
+    const GgufTensor& tensor = file.tensors().front();
+    EXPECT_EQ(tensor.dtype, type.dtype) << name;
+    EXPECT_EQ(tensor.size_bytes, bytes) << name;
+    EXPECT_EQ(file.view(tensor).size_bytes(), bytes) << name;
+    EXPECT_THAT(error_of(exact.substr(0, exact.size() - 1)), HasSubstr("truncated or wrong"))
+        << name;
+    EXPECT_EQ(gguf_tensor_type(type.dtype), type.id) << name;
+  }
+}
+
+TEST(GgufFile, NamesRowsThatDoNotDivideIntoBlocks) {
+  for (const QuantisedType& type : kQuantisedTypes) {
+    const std::string block = std::to_string(type.block_values);
+    for (const std::uint64_t columns :
+         {std::uint64_t{1}, type.block_values - 1, type.block_values + type.block_values / 2,
+          ~std::uint64_t{0}}) {
+      EXPECT_THAT(error_of(with_tensor({columns, 2}, type.id)),
+                  HasSubstr("field 'w' at offset 37: rows of " + std::to_string(columns) +
+                            " values are not a multiple of " + block + ", the block of " +
+                            std::string(dtype_name(type.dtype))));
+    }
+  }
+}
+
+TEST(GgufFile, RefusesQuantisedShapesLargerThanTheFile) {
+  for (const QuantisedType& type : kQuantisedTypes) {
+    const std::uint64_t huge = ~0ull / type.block_values * type.block_values;
+    EXPECT_THAT(error_of(with_tensor({huge}, type.id)), HasSubstr("its shape")) << type.id;
+    EXPECT_THAT(error_of(with_tensor({type.block_values, 1ull << 60}, type.id)),
+                HasSubstr("its shape"))
+        << type.id;
+    EXPECT_THAT(error_of(with_tensor({0, 4}, type.id)), HasSubstr("no bytes")) << type.id;
+  }
+}
+
+TEST(GgufWriter, RefusesTypesThatFilesDoNotHave) {
+  GgufWriter writer;
+  EXPECT_THROW(writer.add_tensor("t", {4}, DType::kF8E4M3, {}), Error);
+  EXPECT_THROW(writer.add_tensor("t", {4}, DType::kU64, {}), Error);
+  EXPECT_THROW(writer.save("/nonexistent/model.gguf"), Error);
 }
 
 TEST(GgufFile, ChecksWhereTensorDataLies) {

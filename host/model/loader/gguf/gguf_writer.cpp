@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GGUF serialisation: header, metadata, tensor table, then aligned tensor data.
-#include "support/gguf_writer.h"
+#include "model/loader/gguf/gguf_writer.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <type_traits>
 
-namespace tandem::test {
+#include "common/error.h"
+#include "model/loader/gguf/gguf_types.h"
+
+namespace tandem::model {
 namespace {
 
 constexpr std::uint64_t kAlignment = 32;
-constexpr std::uint32_t kU32 = 4, kI32 = 5, kF32 = 6, kBool = 7, kString = 8, kArray = 9, kU64 = 10;
 
 template <typename T>
 void put(std::string& out, T value) {
@@ -37,9 +38,9 @@ std::string scalar(T value) {
 }
 
 template <typename T>
-std::string array(std::uint32_t type, const std::vector<T>& values) {
+std::string array(GgufType type, const std::vector<T>& values) {
   std::string out;
-  put(out, type);
+  put(out, static_cast<std::uint32_t>(type));
   put<std::uint64_t>(out, values.size());
   for (const T& value : values) {
     if constexpr (std::is_same_v<T, std::string>) {
@@ -57,45 +58,6 @@ std::uint64_t aligned(std::uint64_t offset) {
 
 }  // namespace
 
-std::uint32_t gguf_tensor_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return 0;
-    case DType::kF16:
-      return 1;
-    case DType::kQ4_0:
-      return 2;
-    case DType::kQ8_0:
-      return 8;
-    case DType::kI8:
-      return 24;
-    case DType::kI32:
-      return 26;
-    case DType::kBF16:
-      return 30;
-    case DType::kF64:
-      return 28;
-    case DType::kQ4_1:
-      return 3;
-    case DType::kQ5_0:
-      return 6;
-    case DType::kQ5_1:
-      return 7;
-    case DType::kQ4_K:
-      return 12;
-    case DType::kQ5_K:
-      return 13;
-    case DType::kQ6_K:
-      return 14;
-    case DType::kIQ4_NL:
-      return 20;
-    case DType::kU64:
-    case DType::kF8E4M3:
-      break;  // GGUF has no unsigned tensors and none of 8-bit floats
-  }
-  throw std::runtime_error("no GGUF tensor type");
-}
-
 void GgufWriter::set_raw(std::string_view key, std::uint32_t type, std::string_view payload) {
   put_string(fields_, key);
   put(fields_, type);
@@ -103,39 +65,50 @@ void GgufWriter::set_raw(std::string_view key, std::uint32_t type, std::string_v
   ++num_fields_;
 }
 
+void GgufWriter::set_typed(std::string_view key, GgufType type, std::string_view payload) {
+  set_raw(key, static_cast<std::uint32_t>(type), payload);
+}
+
 void GgufWriter::set_u32(std::string_view key, std::uint32_t value) {
-  set_raw(key, kU32, scalar(value));
+  set_typed(key, GgufType::kU32, scalar(value));
 }
 void GgufWriter::set_u64(std::string_view key, std::uint64_t value) {
-  set_raw(key, kU64, scalar(value));
+  set_typed(key, GgufType::kU64, scalar(value));
 }
-void GgufWriter::set_f32(std::string_view key, float value) { set_raw(key, kF32, scalar(value)); }
+void GgufWriter::set_f32(std::string_view key, float value) {
+  set_typed(key, GgufType::kF32, scalar(value));
+}
 void GgufWriter::set_bool(std::string_view key, bool value) {
-  set_raw(key, kBool, scalar<std::uint8_t>(value ? 1 : 0));
+  set_typed(key, GgufType::kBool, scalar<std::uint8_t>(value ? 1 : 0));
 }
 
 void GgufWriter::set_string(std::string_view key, std::string_view value) {
   std::string payload;
   put_string(payload, value);
-  set_raw(key, kString, payload);
+  set_typed(key, GgufType::kString, payload);
 }
 
 void GgufWriter::set_strings(std::string_view key, const std::vector<std::string>& values) {
-  set_raw(key, kArray, array(kString, values));
+  set_typed(key, GgufType::kArray, array(GgufType::kString, values));
 }
 void GgufWriter::set_f32s(std::string_view key, const std::vector<float>& values) {
-  set_raw(key, kArray, array(kF32, values));
+  set_typed(key, GgufType::kArray, array(GgufType::kF32, values));
 }
 void GgufWriter::set_i32s(std::string_view key, const std::vector<std::int32_t>& values) {
-  set_raw(key, kArray, array(kI32, values));
+  set_typed(key, GgufType::kArray, array(GgufType::kI32, values));
 }
 
 void GgufWriter::add_tensor(std::string_view name, const std::vector<std::uint64_t>& dims,
                             DType dtype, Fill fill) {
   std::uint64_t values = 1;
   for (const std::uint64_t dim : dims) values *= dim;
-  tensors_.push_back({std::string(name), dims, gguf_tensor_type(dtype),
-                      dtype_row_bytes(dtype, values), std::move(fill)});
+  const auto type = gguf_tensor_type(dtype);
+  if (!type) {
+    throw Error("gguf", "tensors of type " + std::string(dtype_name(dtype)) +
+                            " cannot be written; use " + gguf_readable_tensor_types());
+  }
+  tensors_.push_back(
+      {std::string(name), dims, *type, dtype_row_bytes(dtype, values), std::move(fill)});
 }
 
 void GgufWriter::add_tensor(std::string_view name, const std::vector<std::uint64_t>& dims,
@@ -175,7 +148,7 @@ void GgufWriter::save(const std::string& path) const {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   write(out);
   out.close();
-  if (!out) throw std::runtime_error("cannot write " + path);
+  if (!out) throw Error("gguf", "cannot write " + path);
 }
 
 std::string GgufWriter::bytes() const {
@@ -184,4 +157,4 @@ std::string GgufWriter::bytes() const {
   return std::move(out).str();
 }
 
-}  // namespace tandem::test
+}  // namespace tandem::model
