@@ -54,7 +54,7 @@ class CpuDevice final : public Device {
     return std::make_unique<cpu::CpuAttentionUnit>(team_, options);
   }
 
-  DeviceSpeed measure_speed() override {
+  DeviceSpeed speed_now() override {
     if (!probe_) probe_ = std::make_unique<cpu::ReadProbe>(team_, kProbeBytes);
     return {probe_->measure(), cpu::measure_peak_ops(team_)};
   }

@@ -13,7 +13,7 @@ std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
               info().id + " makes no aggregation unit; choose cpu, or a device that does");
 }
 
-DeviceSpeed Device::measure_speed() {
+DeviceSpeed Device::speed_now() {
   return {info().memory_bandwidth_bytes_per_s, info().peak_ops_per_s};
 }
 

@@ -65,7 +65,7 @@ class Device {
 
   // Measured anew where the device can, which takes some tens of milliseconds, else what info()
   // says: for comparing work with what the machine gave while it was done. Not while a unit works.
-  virtual DeviceSpeed measure_speed();
+  virtual DeviceSpeed speed_now();
 };
 
 }  // namespace tandem::device

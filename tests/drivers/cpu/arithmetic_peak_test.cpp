@@ -56,7 +56,7 @@ TEST(ArithmeticPeak, TheDeviceTellsItsSpeedOnceAndNow) {
   options.num_threads = 1;
   const auto device = cpu_backend().open(0, options);
   EXPECT_GT(device->info().peak_ops_per_s.int8, 0);
-  const DeviceSpeed now = device->measure_speed();
+  const DeviceSpeed now = device->speed_now();
   EXPECT_GT(now.memory_bandwidth_bytes_per_s, 0);
   EXPECT_GT(now.peak_ops_per_s.f32, 0);
 }
