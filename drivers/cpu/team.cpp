@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team: one pool part per worker, each taking items from a shared counter.
+// What a node can do is how many workers it has.
 #include "cpu/team.h"
-
-#include <algorithm>
-#include <atomic>
 
 namespace tandem::device::cpu {
 
-void Team::run(std::size_t count,
-               const std::function<void(std::size_t item, std::size_t worker)>& body) {
-  std::atomic<std::size_t> next{0};
-  const std::size_t workers = std::min(count, static_cast<std::size_t>(size()));
-  pool_.run(workers, [&](std::size_t worker) {
-    for (std::size_t item = next.fetch_add(1); item < count; item = next.fetch_add(1)) {
-      body(item, worker);
-    }
-  });
+std::vector<int> Team::workers_of_nodes() const {
+  std::vector<int> workers(static_cast<std::size_t>(num_nodes()), 0);
+  for (int worker = 0; worker < size(); ++worker) {
+    workers[static_cast<std::size_t>(node_of(worker))] += 1;
+  }
+  return workers;
 }
 
 }  // namespace tandem::device::cpu

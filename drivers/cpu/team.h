@@ -7,25 +7,67 @@
 // running bodies share one, so scratch memory can be kept per worker. Items go out in order, to
 // whoever is free. One item runs on the caller without waking anybody. Threads and errors as for
 // ThreadPool.
+//
+// Memory that is worth placing (packed weights, pools) is divided into one region per NUMA node:
+//   const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
+//   team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first touch
+//   team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     // every step
+// place() writes a region by workers of its node alone; run_regions() gives a worker the tiles of
+// its own node first, in order, and then those that other nodes have not begun. On one node there
+// is one region, and run_regions() is run(). Regions of another team's size are served too: only
+// slower.
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <vector>
 
 #include "common/thread_pool.h"
+#include "tensor/tiling/regions.h"
 
 namespace tandem::device::cpu {
 
 class Team {
  public:
-  // num_threads counts the caller; 0 means the cores this process may run on.
+  using Body = FunctionRef<void(std::size_t item, std::size_t worker)>;
+  template <std::size_t kDims>
+  using TileBody = FunctionRef<void(const tiling::Box<kDims>& tile, std::size_t worker)>;
+
+  // num_threads counts the caller; 0 means one per physical core that this process may use.
   explicit Team(int num_threads) : pool_(num_threads) {}
+  explicit Team(const ThreadPoolOptions& options) : pool_(options) {}
+  explicit Team(const ThreadPlan& plan) : pool_(plan) {}
 
   int size() const { return pool_.num_threads(); }
-  void run(std::size_t count,
-           const std::function<void(std::size_t item, std::size_t worker)>& body);
+  int num_nodes() const { return pool_.num_nodes(); }
+  int node_of(int worker) const { return pool_.node_of(worker); }
+
+  void run(std::size_t count, Body body) { pool_.run(count, body); }
+
+  // A region per node, in proportion to its workers, cut in whole tiles.
+  template <std::size_t kDims>
+  tiling::Regions<kDims> regions(const tiling::Box<kDims>& domain, const tiling::Point<kDims>& tile,
+                                 std::size_t cut_dimension = 0) const {
+    return {domain, tile, workers_of_nodes(), cut_dimension};
+  }
+
+  template <std::size_t kDims, typename F>
+  void run_regions(const tiling::Regions<kDims>& regions, F&& body) {
+    const TileBody<kDims> on_tile = body;
+    pool_.run_regions(regions.bounds(), [&](std::size_t tile, std::size_t worker) {
+      on_tile(regions.tile(tile), worker);
+    });
+  }
+
+  template <std::size_t kDims, typename F>
+  void place(const tiling::Regions<kDims>& regions, F&& body) {
+    const TileBody<kDims> on_tile = body;
+    pool_.place(regions.bounds(),
+                [&](std::size_t tile, std::size_t worker) { on_tile(regions.tile(tile), worker); });
+  }
 
  private:
+  std::vector<int> workers_of_nodes() const;  // [num_nodes]
+
   ThreadPool pool_;
 };
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds without hwloc: the mask is all that is known, one core of one node for each processor.
+#include "common/error.h"
+#include "common/topology.h"
+
+namespace tandem {
+
+bool topology_is_known() { return false; }
+
+Topology read_topology(const TopologySource& source) {
+  if (!source.synthetic.empty() || !source.xml_path.empty()) {
+    throw Error("threads",
+                "this build cannot read descriptions of machines: install libhwloc-dev, then "
+                "configure again");
+  }
+  Topology flat = flat_topology(source.allowed ? *source.allowed : affinity_mask(), source.quota);
+  flat.is_this_machine = true;
+  return flat;
+}
+
+}  // namespace tandem

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Regions: REGIONAL tiling. A box divided among homes (NUMA nodes, or workers), each region with
+// memory of its own that its home touches first, and tiled in itself.
+//
+// The box is cut along one dimension in whole tiles, so a tile has one home. A home's share is
+// proportional to its weight, to within a tile; a home may be left with none. Tiles are numbered
+// region by region (bounds() are where regions begin), as ThreadPool::run_regions() takes them.
+// Memory: an array whose outermost dimension is the one cut keeps its regions contiguous as it is;
+// for others offset() places them one behind the other. Threads: any. Source: as box.h; the placing
+// of regions is Unat et al., "TiDA", ISC 2016.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/error.h"
+#include "tensor/tiling/box.h"
+#include "tensor/tiling/tile_iterator.h"
+
+namespace tandem::tiling {
+
+template <std::size_t kDims>
+class Regions {
+ public:
+  // One region for each weight (cores of a node); weights are not negative and not all 0.
+  Regions(const Box<kDims>& domain, const Point<kDims>& tile, std::span<const int> weights,
+          std::size_t cut_dimension = 0)
+      : domain_(domain) {
+    std::int64_t total = 0;
+    for (const int weight : weights) {
+      if (weight < 0) throw Error("tiling", "a region's weight must not be negative");
+      total += weight;
+    }
+    if (total == 0) throw Error("tiling", "regions need a weight above 0");
+    if (cut_dimension >= kDims) throw Error("tiling", "the dimension to cut is not one of the box");
+    const std::int64_t slabs = Tiles<kDims>(domain, tile).num_tiles(cut_dimension);
+    std::int64_t passed = 0, at = domain.lower[cut_dimension];
+    bounds_.push_back(0);
+    offsets_.push_back(0);
+    for (const int weight : weights) {
+      passed += weight;
+      Box<kDims> region = domain;
+      region.lower[cut_dimension] = at;
+      at = cut_after((slabs * passed + total / 2) / total, tile[cut_dimension], cut_dimension);
+      region.upper[cut_dimension] = at;
+      regions_.emplace_back(region, tile);
+      bounds_.push_back(bounds_.back() + static_cast<std::size_t>(regions_.back().num_tiles()));
+      offsets_.push_back(offsets_.back() + region.size());
+    }
+  }
+
+  const Box<kDims>& domain() const { return domain_; }
+  std::size_t num_regions() const { return regions_.size(); }
+  std::size_t num_tiles() const { return bounds_.back(); }
+
+  const Box<kDims>& region(std::size_t r) const { return regions_[r].domain(); }
+  const Tiles<kDims>& tiles_of(std::size_t r) const { return regions_[r]; }
+
+  // [num_regions + 1] region r has the tiles bounds[r] .. bounds[r + 1].
+  std::span<const std::size_t> bounds() const { return bounds_; }
+
+  // Which region a tile belongs to, and its box. tile in [0, num_tiles()).
+  std::size_t region_of(std::size_t tile) const {
+    const auto after = std::upper_bound(bounds_.begin(), bounds_.end(), tile);
+    return static_cast<std::size_t>(after - bounds_.begin()) - 1;
+  }
+  Box<kDims> tile(std::size_t tile) const {
+    const std::size_t r = region_of(tile);
+    return regions_[r].tile(static_cast<std::int64_t>(tile - bounds_[r]));
+  }
+
+  // Points in the regions before r: where r begins when every region is stored in one piece.
+  std::int64_t offset(std::size_t r) const { return offsets_[r]; }
+
+ private:
+  std::int64_t cut_after(std::int64_t slabs, std::int64_t thickness, std::size_t d) const {
+    return domain_.lower[d] + std::min(slabs * thickness, domain_.extent(d));
+  }
+
+  Box<kDims> domain_;
+  std::vector<Tiles<kDims>> regions_;
+  std::vector<std::size_t> bounds_;    // [num_regions + 1]
+  std::vector<std::int64_t> offsets_;  // [num_regions + 1]
+};
+
+}  // namespace tandem::tiling
