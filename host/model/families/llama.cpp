@@ -75,7 +75,7 @@ TensorView matrix(const Checkpoint& file, const std::string& name, std::int64_t 
   const CheckpointTensor* tensor = file.find_tensor(name);
   if (tensor == nullptr) {
     if (!required) return {};
-    throw file.field_error("tensor_count", "the tensor '" + name + "' is missing");
+    throw file.missing_tensor_error(name);
   }
   TensorView view = file.view(*tensor);
   if (view.rows != rows || view.columns != columns) {

@@ -45,4 +45,31 @@ std::vector<TensorView> Checkpoint::expert_views(const CheckpointTensor& tensor)
   return views;
 }
 
+std::vector<TensorView> Checkpoint::experts(std::string_view name, std::uint32_t count) const {
+  if (const CheckpointTensor* stacked = find_tensor(name)) {
+    if (stacked->num_dims != 3 || stacked->dims[2] != count) {
+      throw tensor_error(*stacked, "must hold " + std::to_string(count) + " matrices");
+    }
+    return expert_views(*stacked);
+  }
+  constexpr std::string_view kStacked = "_exps.";
+  const std::size_t at = name.find(kStacked);
+  std::vector<TensorView> views;
+  if (at == std::string_view::npos) return views;
+  const std::string before = std::string(name.substr(0, at)) + '.';
+  const std::string behind = '.' + std::string(name.substr(at + kStacked.size()));
+  if (find_tensor(before + "0" + behind) == nullptr) return views;
+  for (std::uint32_t expert = 0; expert < count; ++expert) {
+    const std::string one = before + std::to_string(expert) + behind;
+    const CheckpointTensor* tensor = find_tensor(one);
+    if (tensor == nullptr) throw missing_tensor_error(one);
+    views.push_back(view(*tensor));
+  }
+  const CheckpointTensor* surplus = find_tensor(before + std::to_string(count) + behind);
+  if (surplus != nullptr) {
+    throw tensor_error(*surplus, "the model has " + std::to_string(count) + " experts");
+  }
+  return views;
+}
+
 }  // namespace tandem::model

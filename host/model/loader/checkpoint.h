@@ -62,6 +62,7 @@ class Checkpoint {
   // An error about a key or a tensor, in the format's words; to throw.
   virtual Error field_error(std::string_view key, const std::string& what) const = 0;
   virtual Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const = 0;
+  virtual Error missing_tensor_error(std::string_view name) const = 0;
 
   // As above; Error when the key is absent.
   std::uint32_t require_u32(std::string_view key) const;
@@ -72,6 +73,10 @@ class Checkpoint {
   // A tensor [experts, rows, columns] as that many matrices; Error when it has another number of
   // dimensions.
   std::vector<TensorView> expert_views(const CheckpointTensor& tensor) const;
+  // A layer's experts, `name` as "blk.0.ffn_gate_exps.weight": that tensor, [count, rows, columns],
+  // or one tensor for each, "blk.0.ffn_gate.7.weight". Empty where there is neither; Error when
+  // there are others than `count`.
+  std::vector<TensorView> experts(std::string_view name, std::uint32_t count) const;
 };
 
 }  // namespace tandem::model

@@ -79,6 +79,10 @@ Error GgufFile::tensor_error(const CheckpointTensor& tensor, const std::string& 
                            std::to_string(mine != nullptr ? mine->offset : 24) + ": " + what);
 }
 
+Error GgufFile::missing_tensor_error(std::string_view name) const {
+  return field_error("tensor_count", "the tensor '" + std::string(name) + "' is missing");
+}
+
 const GgufField* GgufFile::find(std::string_view key) const {
   const auto found = fields_.find(key);
   return found == fields_.end() ? nullptr : &found->second;

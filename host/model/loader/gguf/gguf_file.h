@@ -68,6 +68,7 @@ class GgufFile final : public Checkpoint {
   // Errors about a key or a tensor of this file, with its offset; to throw.
   Error field_error(std::string_view key, const std::string& what) const override;
   Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const override;
+  Error missing_tensor_error(std::string_view name) const override;
 
   void read_ahead(const std::function<void(double)>& progress) const;
 
