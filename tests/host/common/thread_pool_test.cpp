@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
+
+#include "common/error.h"
 
 namespace tandem {
 namespace {
@@ -70,6 +73,53 @@ TEST(ThreadPool, RethrowsTheErrorOfAPartAndGoesOn) {
     std::atomic<int> runs{0};
     pool.run(10, [&](std::size_t) { runs += 1; });
     EXPECT_EQ(runs.load(), 10);
+  }
+}
+
+TEST(ThreadPool, RefusesARunWithinItsOwnPart) {
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads), other(2);
+    for (const std::size_t parts : {1u, 6u}) {
+      EXPECT_THROW(pool.run(parts, [&](std::size_t) { pool.run(2, [](std::size_t) {}); }), Error);
+      // Another pool's run is fine, and what follows it is still part of the first pool's.
+      std::atomic<int> inner{0};
+      const auto both = [&](std::size_t) {
+        other.run(3, [&](std::size_t) { inner += 1; });
+        pool.run(2, [](std::size_t) {});
+      };
+      EXPECT_THROW(pool.run(parts, both), Error);
+      EXPECT_EQ(inner.load(), 3 * static_cast<int>(parts));
+    }
+  }
+}
+
+TEST(ThreadPool, NumbersTheWorkersThatRunParts) {
+  ThreadPool pool(3);
+  std::vector<std::atomic<int>> busy(3);
+  for (int round = 0; round < 200; ++round) {
+    pool.run(7, [&](std::size_t, std::size_t worker) {
+      EXPECT_EQ(busy.at(worker).fetch_add(1), 0);
+      std::this_thread::yield();
+      busy[worker] -= 1;
+    });
+  }
+  pool.run(1, [](std::size_t, std::size_t worker) { EXPECT_EQ(worker, 0u); });
+}
+
+TEST(ThreadPool, WaitsForAPartThatTakesLong) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int> begun{0};
+    bool ended = false;
+    // The caller's part ends at once; it waits long enough to fall asleep.
+    pool.run(2, [&](std::size_t, std::size_t worker) {
+      begun += 1;
+      while (begun.load() < 2) std::this_thread::yield();
+      if (worker == 0) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      ended = true;
+    });
+    EXPECT_TRUE(ended);
   }
 }
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Boxes, tiles and regions against counting every point.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "common/error.h"
+#include "tensor/tiling/box.h"
+#include "tensor/tiling/regions.h"
+#include "tensor/tiling/tile_iterator.h"
+
+namespace tandem::tiling {
+namespace {
+
+using Box3 = Box<3>;
+using Point3 = Point<3>;
+
+class Random {
+ public:
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
+  Box3 box() {
+    Box3 box;
+    for (std::size_t d = 0; d < 3; ++d) {
+      box.lower[d] = between(-4, 4);
+      box.upper[d] = box.lower[d] + between(-1, 7);
+    }
+    return box;
+  }
+  Point3 tile() { return {between(1, 9), between(1, 4), between(1, 3)}; }
+
+ private:
+  std::mt19937 engine_{11};
+};
+
+template <typename Visit>
+void for_points(const Box3& box, const Visit& visit) {
+  for (std::int64_t i = box.lower[0]; i < box.upper[0]; ++i) {
+    for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j) {
+      for (std::int64_t k = box.lower[2]; k < box.upper[2]; ++k) visit(Point3{i, j, k});
+    }
+  }
+}
+
+std::int64_t count(const Box3& box) {
+  std::int64_t points = 0;
+  for_points(box, [&](const Point3&) { ++points; });
+  return points;
+}
+
+const Box3 kEverything{{-12, -12, -12}, {13, 13, 13}};
+
+TEST(Box, HoldsThePointsBetweenItsCorners) {
+  Random random;
+  for (int round = 0; round < 100; ++round) {
+    const Box3 box = random.box();
+    std::int64_t inside = 0;
+    for_points(kEverything, [&](const Point3& point) { inside += box.contains(point) ? 1 : 0; });
+    EXPECT_EQ(inside, count(box));
+    EXPECT_EQ(box.size(), count(box));
+    EXPECT_EQ(box.empty(), count(box) == 0);
+  }
+}
+
+TEST(Box, IntersectsAndContainsAsItsPointsDo) {
+  Random random;
+  for (int round = 0; round < 300; ++round) {
+    const Box3 a = random.box(), b = random.box(), common = intersect(a, b);
+    std::int64_t in_both = 0, in_common = 0;
+    for_points(a, [&](const Point3& point) { in_both += b.contains(point) ? 1 : 0; });
+    for_points(a, [&](const Point3& point) { in_common += common.contains(point) ? 1 : 0; });
+    EXPECT_EQ(common.size(), in_both);
+    EXPECT_EQ(in_common, in_both);
+    EXPECT_EQ(a.contains(b), in_both == count(b));
+    EXPECT_TRUE(a.contains(common));
+  }
+  EXPECT_EQ(box_of<2>({3, 5}), (Box<2>{{0, 0}, {3, 5}}));
+}
+
+TEST(Tiles, CoverEveryPointOnceInOrder) {
+  Random random;
+  for (int round = 0; round < 200; ++round) {
+    const Box3 domain = random.box();
+    const Point3 extents = random.tile();
+    const Tiles<3> tiles(domain, extents);
+    std::map<Point3, int> visits;
+    std::int64_t index = 0;
+    Point3 last{};
+    for (const Box3& tile : tiles) {
+      EXPECT_EQ(tile, tiles.tile(index));
+      EXPECT_FALSE(tile.empty());
+      EXPECT_TRUE(domain.contains(tile));
+      if (index > 0) EXPECT_LT(last, tile.lower);  // lexicographic: the last dimension is fastest
+      last = tile.lower;
+      for (std::size_t d = 0; d < 3; ++d) {
+        EXPECT_TRUE(tile.extent(d) == extents[d] || tile.upper[d] == domain.upper[d]);
+      }
+      for_points(tile, [&](const Point3& point) { visits[point] += 1; });
+      ++index;
+    }
+    EXPECT_EQ(index, tiles.num_tiles());
+    EXPECT_EQ(static_cast<std::int64_t>(visits.size()), domain.size());
+    for (const auto& [point, times] : visits) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Tiles, NeedAPositiveExtent) {
+  EXPECT_THROW(Tiles<1>(box_of<1>({4}), {0}), Error);
+  EXPECT_THROW(Tiles<2>(box_of<2>({4, 4}), {1, -1}), Error);
+}
+
+TEST(Regions, CoverEveryTileAndEveryPointOnce) {
+  Random random;
+  for (int round = 0; round < 300; ++round) {
+    const Box3 domain = random.box();
+    const Point3 extents = random.tile();
+    const std::size_t cut = static_cast<std::size_t>(random.between(0, 2));
+    std::vector<int> weights(static_cast<std::size_t>(random.between(1, 5)));
+    for (int& weight : weights) weight = static_cast<int>(random.between(0, 4));
+    weights[0] += 1;
+    const Regions<3> regions(domain, extents, weights, cut);
+
+    ASSERT_EQ(regions.num_regions(), weights.size());
+    EXPECT_EQ(regions.bounds().size(), weights.size() + 1);
+    EXPECT_EQ(regions.num_tiles(), static_cast<std::size_t>(Tiles<3>(domain, extents).num_tiles()));
+    std::map<Point3, int> visits;
+    for (std::size_t tile = 0; tile < regions.num_tiles(); ++tile) {
+      const std::size_t r = regions.region_of(tile);
+      EXPECT_GE(tile, regions.bounds()[r]);
+      EXPECT_LT(tile, regions.bounds()[r + 1]);
+      EXPECT_TRUE(regions.region(r).contains(regions.tile(tile)));
+      for_points(regions.tile(tile), [&](const Point3& point) { visits[point] += 1; });
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(visits.size()), domain.size());
+    for (const auto& [point, times] : visits) EXPECT_EQ(times, 1);
+
+    std::int64_t before = 0;
+    for (std::size_t r = 0; r < weights.size(); ++r) {
+      EXPECT_EQ(regions.offset(r), before);
+      before += regions.region(r).size();
+    }
+    EXPECT_EQ(before, domain.size());
+  }
+}
+
+TEST(Regions, AreInProportionToTheirWeights) {
+  Random random;
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t slabs = random.between(0, 100);
+    std::vector<int> weights(static_cast<std::size_t>(random.between(1, 6)));
+    for (int& weight : weights) weight = static_cast<int>(random.between(0, 8));
+    weights.back() += 1;
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    const Regions<2> regions(box_of<2>({slabs * 3, 10}), {3, 10}, weights);
+    for (std::size_t r = 0; r < weights.size(); ++r) {
+      const double share = static_cast<double>(slabs) * weights[r] / total;
+      const auto tiles = static_cast<double>(regions.tiles_of(r).num_tiles());
+      EXPECT_LE(std::abs(tiles - share), 1) << slabs << " slabs, weight " << weights[r];
+      if (weights[r] == 0) EXPECT_EQ(tiles, 0);
+    }
+  }
+}
+
+TEST(Regions, RefuseWeightsThatDivideNothing) {
+  const Box<1> domain = box_of<1>({8});
+  EXPECT_THROW(Regions<1>(domain, {1}, std::vector<int>{}), Error);
+  EXPECT_THROW(Regions<1>(domain, {1}, std::vector<int>{0, 0}), Error);
+  EXPECT_THROW(Regions<1>(domain, {1}, std::vector<int>{3, -1}), Error);
+  EXPECT_THROW(Regions<1>(domain, {0}, std::vector<int>{1}), Error);
+  EXPECT_THROW(Regions<1>(domain, {1}, std::vector<int>{1}, 1), Error);
+}
+
+}  // namespace
+}  // namespace tandem::tiling
