@@ -117,7 +117,7 @@ void run(const GenerateOptions& options) {
   request.max_tokens = options.max_tokens;
   request.stop = options.stop;
   request.ignore_eos = options.ignore_eos;
-  request.top_logprobs = options.top_logprobs;
+  if (options.as_json) request.top_logprobs = options.top_logprobs;
   const std::vector<model::TokenId> prompt = request.prompt;
 
   const Answer answer = generate(runtime, std::move(request), !options.as_json,

@@ -26,7 +26,8 @@ struct Request {
   std::vector<std::string> stop;            // texts; the stop text itself is not returned
   std::vector<model::TokenId> stop_tokens;  // besides the model's end-of-generation tokens
   bool ignore_eos = false;       // end-of-generation tokens are ordinary (stop_tokens still stop)
-  int top_logprobs = 0;          // alternatives per token, 0..20
+  // Alternatives per token, 0..20; none: no token's own log-probability either.
+  std::optional<int> top_logprobs;
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first
   bool continues_text = true;    // output follows the prompt's text (else it starts a text: chat)
 };

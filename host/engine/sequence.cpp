@@ -20,7 +20,8 @@ double seconds(Sequence::Clock::duration duration) {
 void check_request(const Request& request, int vocab_size, int max_tokens_in_all) {
   if (request.prompt.empty()) throw Error("engine", "prompt: at least one token is needed");
   if (request.max_tokens < 0) throw Error("engine", "max_tokens must not be negative");
-  if (request.top_logprobs < 0 || request.top_logprobs > kMaxTopLogprobs) {
+  const int top_logprobs = request.top_logprobs.value_or(0);
+  if (top_logprobs < 0 || top_logprobs > kMaxTopLogprobs) {
     throw Error("engine", "top_logprobs must be in 0..20");
   }
   const auto outside = [&](TokenId id) { return id < 0 || id >= vocab_size; };

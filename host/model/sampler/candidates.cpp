@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "model/sampler/row_math.h"
+
 namespace tandem::model {
 namespace {
 
@@ -21,13 +23,15 @@ struct Candidates::Better {
 };
 
 Candidates::Candidates(std::span<const float> logits, float temperature, int top_k) {
-  const float best = *std::max_element(logits.begin(), logits.end());
+  const float best = best_logit(logits);
   // Below this the weight is zero, or as good as that.
   const auto floor = static_cast<float>(best - 700.0 * temperature);
+  std::vector<float> weights(logits.size());
+  exponentials(logits, best, 1.0f / temperature, weights.data());
   kept_.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] >= floor && logits[id] > kLowest) {
-      kept_.push_back({logits[id], static_cast<TokenId>(id), 0});
+      kept_.push_back({logits[id], static_cast<TokenId>(id), weights[id]});
     }
   }
   const auto count = static_cast<std::size_t>(top_k);
@@ -40,9 +44,6 @@ Candidates::Candidates(std::span<const float> logits, float temperature, int top
       std::nth_element(kept_.begin(), end, kept_.end(), Better());
     }
     kept_.erase(end, kept_.end());
-  }
-  for (Candidate& candidate : kept_) {
-    candidate.weight = std::exp((static_cast<double>(candidate.logit) - best) / temperature);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "common/error.h"
 #include "model/sampler/candidates.h"
+#include "model/sampler/row_math.h"
 
 namespace tandem::model {
 namespace {
@@ -26,9 +27,8 @@ float cleaned(float logit) {
   return std::min(logit, std::numeric_limits<float>::max());
 }
 
-float best_logit(std::span<const float> logits) {
-  float best = kLowest;
-  for (const float logit : logits) best = std::max(best, cleaned(logit));
+float best_finite(std::span<const float> logits) {
+  const float best = best_logit(logits);
   if (best == kLowest) {
     throw Error("sampler", "the model's output holds no finite logit; its weights are damaged");
   }
@@ -36,14 +36,8 @@ float best_logit(std::span<const float> logits) {
 }
 
 double log_sum_exp(std::span<const float> logits) {
-  const float best = best_logit(logits);
-  double sum = 0;
-  for (const float raw : logits) {
-    const float below = cleaned(raw) - best;
-    // Terms below e^-60 cannot change a sum of at least 1.
-    if (below > -60.0f) sum += std::exp(static_cast<double>(below));
-  }
-  return best + std::log(sum);
+  const float best = best_finite(logits);
+  return best + std::log(sum_of_exponentials(logits, best));
 }
 
 void check(bool good, const char* field, const std::string& range) {
@@ -83,11 +77,6 @@ std::uint64_t random_seed() {
   return static_cast<std::uint64_t>(device()) << 32 | device();
 }
 
-TokenId argmax(std::span<const float> logits) {
-  // max_element answers the first of equals.
-  return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
 std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count, double norm) {
   std::vector<TokenId> ids(logits.size());
   for (std::size_t id = 0; id < ids.size(); ++id) ids[id] = static_cast<TokenId>(id);
@@ -115,24 +104,66 @@ struct Sampler::State {
   int vocab_size = 0;
   std::mt19937_64 random;
   std::unordered_map<TokenId, Seen> seen;
-  std::vector<float> logits;  // scratch, [vocab]
+  std::vector<float> scratch;  // [vocab]
 
-  void apply_bias_and_penalties();
+  bool penalises() const;
+  std::span<const float> biased(std::span<const float> logits);
+  TokenId draw(std::span<const float> logits, float best);
+  TokenId draw_from_all(std::span<const float> logits, float best, double share);
 };
 
-void Sampler::State::apply_bias_and_penalties() {
+bool Sampler::State::penalises() const {
+  return params.repetition_penalty != 1.0f || params.presence_penalty != 0.0f ||
+         params.frequency_penalty != 0.0f;
+}
+
+// The logits after bias and penalties; they themselves where there is nothing to apply.
+std::span<const float> Sampler::State::biased(std::span<const float> logits) {
+  if (params.logit_bias.empty() && !penalises()) return logits;
+  scratch.resize(logits.size());
+  clean_logits(logits, scratch.data());
   for (const auto& [id, bias] : params.logit_bias) {
-    logits[static_cast<std::size_t>(id)] += bias <= kBanningBias ? kLowest : bias;
+    scratch[static_cast<std::size_t>(id)] += bias <= kBanningBias ? kLowest : bias;
   }
   for (const auto& [id, tokens] : seen) {
-    float& logit = logits[static_cast<std::size_t>(id)];
+    float& logit = scratch[static_cast<std::size_t>(id)];
     logit = logit > 0 ? logit / params.repetition_penalty : logit * params.repetition_penalty;
     if (tokens.generated > 0) {
       logit -=
           params.presence_penalty + params.frequency_penalty * static_cast<float>(tokens.generated);
     }
   }
-  for (float& logit : logits) logit = cleaned(logit);
+  clean_logits(scratch, scratch.data());
+  return scratch;
+}
+
+TokenId Sampler::State::draw(std::span<const float> logits, float best) {
+  if (params.temperature == 0.0f) return static_cast<TokenId>(first_equal(logits, best));
+  const double share = static_cast<double>(random() >> 11) * 0x1p-53;
+  if (params.top_k == 0 && params.top_p >= 1.0f && params.min_p <= 0.0f) {
+    return draw_from_all(logits, best, share);
+  }
+  scratch.resize(logits.size());
+  if (logits.data() != scratch.data()) clean_logits(logits, scratch.data());
+  Candidates candidates(scratch, params.temperature, params.top_k);
+  candidates.keep_top_p(params.top_p);
+  candidates.keep_min_p(params.min_p);
+  return candidates.at_share(share);
+}
+
+// Nothing is cut off, so nothing needs to be ordered.
+TokenId Sampler::State::draw_from_all(std::span<const float> logits, float best, double share) {
+  scratch.resize(logits.size());
+  exponentials(logits, best, 1.0f / params.temperature, scratch.data());
+  double left = share * sum_of(scratch);
+  std::size_t last = 0;  // that can be drawn: rounding may leave a remainder
+  for (std::size_t id = 0; id < scratch.size(); ++id) {
+    if (scratch[id] <= 0.0f) continue;
+    last = id;
+    left -= scratch[id];
+    if (left < 0) break;
+  }
+  return static_cast<TokenId>(last);
 }
 
 Sampler::Sampler(const SamplingParams& params, int vocab_size) : state_(std::make_unique<State>()) {
@@ -152,26 +183,17 @@ void Sampler::accept_prompt(std::span<const TokenId> prompt) {
   }
 }
 
-SampledToken Sampler::sample(std::span<const float> logits, int num_top) {
+SampledToken Sampler::sample(std::span<const float> logits, std::optional<int> num_top) {
   State& state = *state_;
   TANDEM_CHECK_OP(logits.size(), ==, static_cast<std::size_t>(state.vocab_size));
-  const double norm = log_sum_exp(logits);
-  state.logits.assign(logits.begin(), logits.end());
-  state.apply_bias_and_penalties();
-  best_logit(state.logits);  // a bias may have taken the last finite one
+  const std::span<const float> biased = state.biased(logits);
   SampledToken token;
-  if (state.params.temperature == 0.0f) {
-    token.id = argmax(state.logits);
-  } else {
-    Candidates candidates(state.logits, state.params.temperature, state.params.top_k);
-    candidates.keep_top_p(state.params.top_p);
-    candidates.keep_min_p(state.params.min_p);
-    const double share = static_cast<double>(state.random() >> 11) * 0x1p-53;
-    token.id = candidates.at_share(share);
-  }
-  ++state.seen[token.id].generated;
+  token.id = state.draw(biased, best_finite(biased));  // a bias may have taken the last finite one
+  if (state.penalises()) ++state.seen[token.id].generated;
+  if (!num_top) return token;
+  const double norm = log_sum_exp(logits);
   token.logprob = static_cast<float>(cleaned(logits[static_cast<std::size_t>(token.id)]) - norm);
-  if (num_top > 0) token.top = most_likely(logits, num_top, norm);
+  if (*num_top > 0) token.top = most_likely(logits, *num_top, norm);
   return token;
 }
 

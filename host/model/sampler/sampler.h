@@ -7,7 +7,7 @@
 // those of the model: log-softmax of the logits as they came, before any of this. Reproducible:
 // with a seed, a sequence's draws depend on the seed and its own logits only (Philox-like counter
 // or mt19937_64, stated in the source), never on batch mates. Threads: one thread per Sampler.
-// Cost: O(vocab) per token, whatever the cuts.
+// Cost: O(vocab) per token, whatever the cuts; a pass or two at the speed of memory without them.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +57,9 @@ class Sampler {
   // Tokens of the prompt count for repetition_penalty only.
   void accept_prompt(std::span<const TokenId> prompt);
 
-  // Draws, and counts the drawn token as seen. `num_top` log-probabilities besides; `logits`
-  // [vocab] is not changed.
-  SampledToken sample(std::span<const float> logits, int num_top);
+  // Draws, and counts the drawn token as seen; its log-probability and those of the `num_top` most
+  // likely only when asked for. `logits` [vocab] is not changed.
+  SampledToken sample(std::span<const float> logits, std::optional<int> num_top);
 
  private:
   struct State;

@@ -28,7 +28,7 @@ engine::Request engine_request(const GenerationOptions& options,
   request.stop = options.stop;
   request.stop_tokens = options.stop_tokens;
   request.ignore_eos = options.ignore_eos;
-  request.top_logprobs = options.top_logprobs;
+  if (options.logprobs) request.top_logprobs = options.top_logprobs;
   return request;
 }
 

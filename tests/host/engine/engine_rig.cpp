@@ -134,6 +134,7 @@ Request greedy(std::vector<model::TokenId> prompt, int max_tokens) {
   request.sampling.temperature = 0;
   request.max_tokens = max_tokens;
   request.ignore_eos = true;
+  request.top_logprobs = 0;
   return request;
 }
 

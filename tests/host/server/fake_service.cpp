@@ -206,7 +206,7 @@ bool FakeService::step(Active& active, engine::RequestEvent& event) {
 bool FakeService::add_token(Active& active, int token, engine::RequestEvent& event) {
   const engine::Request& request = active.request;
   engine::TokenOutput output{token, -0.5f, {}};
-  for (int i = 0; i < request.top_logprobs; ++i)
+  for (int i = 0; i < request.top_logprobs.value_or(0); ++i)
     output.top.push_back({(token + i) % kVocab, -0.5f - static_cast<float>(i)});
   event.tokens.push_back(std::move(output));
   event.completion_tokens = ++active.produced;

@@ -211,6 +211,19 @@ TEST(Sampler, LogProbabilitiesAreThoseOfTheModel) {
   EXPECT_EQ(sampler.sample(logits, 1000).top.size(), 300u);
 }
 
+TEST(Sampler, DrawsTheSameWhetherLogProbabilitiesAreAskedForOrNot) {
+  std::mt19937 random(9);
+  Sampler asked({.seed = 5}, 200), silent({.seed = 5}, 200);
+  for (int step = 0; step < 50; ++step) {
+    const auto logits = random_logits(random, 200);
+    const SampledToken with = asked.sample(logits, 0),
+                       without = silent.sample(logits, std::nullopt);
+    EXPECT_EQ(with.id, without.id);
+    EXPECT_LT(with.logprob, 0.0f);
+    EXPECT_EQ(without.logprob, 0.0f);
+  }
+}
+
 TEST(Sampler, NanNeverWinsAndARowWithoutNumbersIsAnError) {
   EXPECT_EQ(greedy({.temperature = 0}, {kNan, 1, kNan, 2}), 3);
   EXPECT_EQ(greedy({.temperature = 0}, {kNan, kInfinity, 5}), 1);
