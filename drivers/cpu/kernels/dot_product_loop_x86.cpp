@@ -3,70 +3,136 @@
 // The dot product loops with the instructions that x86 processors may have: VNNI on 512 and 256
 // bits, multiply-and-add of bytes on AVX2, BF16 on 512.
 //
-// Debian's Highway has no operation for them; every function is compiled for what it uses and
-// chosen by what the processor says it has.
-#include <immintrin.h>
-
+// Written as instructions: Debian's Highway has no operation for them, and compilers move the sums
+// to and fro around intrinsics. Every function is compiled for what it uses and chosen by what the
+// processor says it has. Every multiplication adds 9, of bfloat16 2^-14.
 #include "cpu/kernels/product_loop.h"
 
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kSums512 = 16, kSums256 = 8;
+constexpr int kSums = 12;  // with the operands and a place between, what 16 registers hold
+
+using Bytes32 = std::int8_t __attribute__((vector_size(32)));
+using Bytes64 = std::int8_t __attribute__((vector_size(64)));
+using Shorts16 = std::int16_t __attribute__((vector_size(32)));
+using Shorts32 = std::int16_t __attribute__((vector_size(64)));
+using Ints8 = std::int32_t __attribute__((vector_size(32)));
+using Ints16 = std::int32_t __attribute__((vector_size(64)));
+using Floats16 = float __attribute__((vector_size(64)));
 
 __attribute__((target("avx512f,avx512bw,avx512vnni"))) float int8_vnni512(std::size_t iterations) {
-  __m512i sums[kSums512];
-  for (__m512i& sum : sums) sum = _mm512_set1_epi32(1);
-  const __m512i weight = _mm512_set1_epi8(3);
+  Ints16 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {}, s8 = {}, s9 = {},
+         s10 = {}, s11 = {};
+  const Bytes64 weight = Bytes64{} + std::int8_t{3};
   for (std::size_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 16
-    for (__m512i& sum : sums) sum = _mm512_dpbusd_epi32(sum, sum, weight);
+    asm volatile(
+        "vpdpbusd %12, %12, %0\n"
+        "vpdpbusd %12, %12, %1\n"
+        "vpdpbusd %12, %12, %2\n"
+        "vpdpbusd %12, %12, %3\n"
+        "vpdpbusd %12, %12, %4\n"
+        "vpdpbusd %12, %12, %5\n"
+        "vpdpbusd %12, %12, %6\n"
+        "vpdpbusd %12, %12, %7\n"
+        "vpdpbusd %12, %12, %8\n"
+        "vpdpbusd %12, %12, %9\n"
+        "vpdpbusd %12, %12, %10\n"
+        "vpdpbusd %12, %12, %11\n"
+        : "+v"(s0), "+v"(s1), "+v"(s2), "+v"(s3), "+v"(s4), "+v"(s5), "+v"(s6), "+v"(s7), "+v"(s8),
+          "+v"(s9), "+v"(s10), "+v"(s11)
+        : "v"(weight));
   }
-  __m512i all = sums[0];
-  for (const __m512i& sum : sums) all = _mm512_add_epi32(all, sum);
-  return static_cast<float>(_mm512_reduce_add_epi32(all));
+  const Ints16 all = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11;
+  float sum = 0;
+  for (int lane = 0; lane < 16; ++lane) sum += static_cast<float>(all[lane]);
+  return sum;
 }
 
 __attribute__((target("avx2,avxvnni"))) float int8_vnni256(std::size_t iterations) {
-  __m256i sums[kSums256];
-  for (__m256i& sum : sums) sum = _mm256_set1_epi32(1);
-  const __m256i weight = _mm256_set1_epi8(3);
+  Ints8 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {}, s8 = {}, s9 = {},
+        s10 = {}, s11 = {};
+  const Bytes32 weight = Bytes32{} + std::int8_t{3};
   for (std::size_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 8
-    for (__m256i& sum : sums) sum = _mm256_dpbusd_avx_epi32(sum, sum, weight);
+    asm volatile(
+        "%{vex%} vpdpbusd %12, %12, %0\n"
+        "%{vex%} vpdpbusd %12, %12, %1\n"
+        "%{vex%} vpdpbusd %12, %12, %2\n"
+        "%{vex%} vpdpbusd %12, %12, %3\n"
+        "%{vex%} vpdpbusd %12, %12, %4\n"
+        "%{vex%} vpdpbusd %12, %12, %5\n"
+        "%{vex%} vpdpbusd %12, %12, %6\n"
+        "%{vex%} vpdpbusd %12, %12, %7\n"
+        "%{vex%} vpdpbusd %12, %12, %8\n"
+        "%{vex%} vpdpbusd %12, %12, %9\n"
+        "%{vex%} vpdpbusd %12, %12, %10\n"
+        "%{vex%} vpdpbusd %12, %12, %11\n"
+        : "+x"(s0), "+x"(s1), "+x"(s2), "+x"(s3), "+x"(s4), "+x"(s5), "+x"(s6), "+x"(s7), "+x"(s8),
+          "+x"(s9), "+x"(s10), "+x"(s11)
+        : "x"(weight));
   }
-  __m256i all = sums[0];
-  for (const __m256i& sum : sums) all = _mm256_add_epi32(all, sum);
-  return static_cast<float>(_mm256_extract_epi32(all, 0));
+  const Ints8 all = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11;
+  float sum = 0;
+  for (int lane = 0; lane < 8; ++lane) sum += static_cast<float>(all[lane]);
+  return sum;
 }
 
 __attribute__((target("avx2"))) float int8_avx2(std::size_t iterations) {
-  __m256i sums[kSums256];
-  for (__m256i& sum : sums) sum = _mm256_set1_epi32(1);
-  const __m256i weight = _mm256_set1_epi8(3), ones = _mm256_set1_epi16(1);
+  Ints8 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {}, s8 = {}, s9 = {},
+        s10 = {}, s11 = {};
+  const Bytes32 weight = Bytes32{} + std::int8_t{3};
+  const Shorts16 ones = Shorts16{} + std::int16_t{1};
   for (std::size_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 8
-    for (__m256i& sum : sums) {
-      const __m256i pairs = _mm256_maddubs_epi16(sum, weight);
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
-    }
+    asm volatile(
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %0, %0\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %1, %1\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %2, %2\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %3, %3\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %4, %4\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %5, %5\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %6, %6\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %7, %7\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %8, %8\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %9, %9\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %10, %10\n"
+        "vpmaddubsw %12, %12, %%ymm15\nvpmaddwd %13, %%ymm15, %%ymm15\nvpaddd %%ymm15, %11, %11\n"
+        : "+x"(s0), "+x"(s1), "+x"(s2), "+x"(s3), "+x"(s4), "+x"(s5), "+x"(s6), "+x"(s7), "+x"(s8),
+          "+x"(s9), "+x"(s10), "+x"(s11)
+        : "x"(weight), "x"(ones)
+        : "xmm15");
   }
-  __m256i all = sums[0];
-  for (const __m256i& sum : sums) all = _mm256_add_epi32(all, sum);
-  return static_cast<float>(_mm256_extract_epi32(all, 0));
+  const Ints8 all = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11;
+  float sum = 0;
+  for (int lane = 0; lane < 8; ++lane) sum += static_cast<float>(all[lane]);
+  return sum;
 }
 
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) float bf16_512(std::size_t iterations) {
-  __m512 sums[kSums512];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(1.0f);
-  const auto tiny = (__m512bh)_mm512_set1_epi16(0x2000);  // 1e-19
+  Floats16 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {}, s8 = {}, s9 = {},
+           s10 = {}, s11 = {};
+  const Shorts32 weight = Shorts32{} + std::int16_t{0x3C00};  // 2^-7
   for (std::size_t i = 0; i < iterations; ++i) {
-#pragma GCC unroll 16
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, (__m512bh)sum, tiny);
+    asm volatile(
+        "vdpbf16ps %12, %12, %0\n"
+        "vdpbf16ps %12, %12, %1\n"
+        "vdpbf16ps %12, %12, %2\n"
+        "vdpbf16ps %12, %12, %3\n"
+        "vdpbf16ps %12, %12, %4\n"
+        "vdpbf16ps %12, %12, %5\n"
+        "vdpbf16ps %12, %12, %6\n"
+        "vdpbf16ps %12, %12, %7\n"
+        "vdpbf16ps %12, %12, %8\n"
+        "vdpbf16ps %12, %12, %9\n"
+        "vdpbf16ps %12, %12, %10\n"
+        "vdpbf16ps %12, %12, %11\n"
+        : "+v"(s0), "+v"(s1), "+v"(s2), "+v"(s3), "+v"(s4), "+v"(s5), "+v"(s6), "+v"(s7), "+v"(s8),
+          "+v"(s9), "+v"(s10), "+v"(s11)
+        : "v"(weight));
   }
-  __m512 all = sums[0];
-  for (const __m512& sum : sums) all = _mm512_add_ps(all, sum);
-  return _mm512_reduce_add_ps(all);
+  const Floats16 all = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11;
+  float sum = 0;
+  for (int lane = 0; lane < 16; ++lane) sum += static_cast<float>(all[lane]);
+  return sum;
 }
 
 }  // namespace
@@ -74,17 +140,17 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) float bf16_512(std::size_
 ProductLoop int8_dot_product_loop() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw")) {
-    return {int8_vnni512, 2.0 * 64 * kSums512};
+    return {int8_vnni512, 2.0 * 64 * kSums};
   }
-  if (__builtin_cpu_supports("avxvnni")) return {int8_vnni256, 2.0 * 32 * kSums256};
-  if (__builtin_cpu_supports("avx2")) return {int8_avx2, 2.0 * 32 * kSums256};
+  if (__builtin_cpu_supports("avxvnni")) return {int8_vnni256, 2.0 * 32 * kSums};
+  if (__builtin_cpu_supports("avx2")) return {int8_avx2, 2.0 * 32 * kSums};
   return {};
 }
 
 ProductLoop bf16_dot_product_loop() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw")) {
-    return {bf16_512, 2.0 * 32 * kSums512};
+    return {bf16_512, 2.0 * 32 * kSums};
   }
   return {};
 }

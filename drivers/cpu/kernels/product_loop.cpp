@@ -2,8 +2,8 @@
 //
 // The product loops that Highway expresses, for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
-// Every sum is also an operand of its own product, so that no product is the same in every
-// iteration and moved out of the loop.
+// Every sum is also an operand of its own product and they start apart: no product is the same in
+// every iteration, or the same as another's, and saved by the compiler.
 #include "cpu/kernels/product_loop.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -25,8 +25,9 @@ float f32_products(std::size_t iterations) {
   using V = hn::Vec<decltype(floats)>;
   // 0.5 s + 1 stays finite whatever the number of iterations.
   const V half = hn::Set(floats, 0.5f), one = hn::Set(floats, 1.0f);
-  V s0 = one, s1 = one, s2 = one, s3 = one, s4 = one, s5 = one;
-  V s6 = one, s7 = one, s8 = one, s9 = one, s10 = one, s11 = one;
+  const auto start = [&](float value) { return hn::Set(floats, value); };
+  V s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3), s4 = start(4), s5 = start(5);
+  V s6 = start(6), s7 = start(7), s8 = start(8), s9 = start(9), s10 = start(10), s11 = start(11);
   for (std::size_t i = 0; i < iterations; ++i) {
     s0 = hn::MulAdd(s0, half, one), s1 = hn::MulAdd(s1, half, one);
     s2 = hn::MulAdd(s2, half, one), s3 = hn::MulAdd(s3, half, one);
@@ -46,8 +47,9 @@ float int16_products(std::size_t iterations) {
   const hn::ScalableTag<std::int16_t> shorts;
   using V = hn::Vec<decltype(shorts)>;
   const V three = hn::Set(shorts, std::int16_t{3});
-  V s0 = three, s1 = three, s2 = three, s3 = three, s4 = three, s5 = three;
-  V s6 = three, s7 = three, s8 = three, s9 = three, s10 = three, s11 = three;
+  const auto start = [&](std::int16_t value) { return hn::Set(shorts, value); };
+  V s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3), s4 = start(4), s5 = start(5);
+  V s6 = start(6), s7 = start(7), s8 = start(8), s9 = start(9), s10 = start(10), s11 = start(11);
   const auto add = [&](V& sum) { sum = hn::Add(hn::Mul(sum, three), three); };
   for (std::size_t i = 0; i < iterations; ++i) {
     add(s0), add(s1), add(s2), add(s3), add(s4), add(s5);
