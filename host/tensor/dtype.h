@@ -62,7 +62,4 @@ std::uint8_t f32_to_f8(float value);
 // integer types and kF64.
 void dequantize_row(DType dtype, const std::byte* from, float* to, std::size_t num_values);
 
-// The reference quantiser of GGUF's Q8_0: d = max|x| / 127, q = round(x / d).
-void quantize_row_q8_0(const float* from, BlockQ8_0* to, std::size_t num_values);
-
 }  // namespace tandem

@@ -4,7 +4,6 @@
 // they are in f32.
 #pragma once
 
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -12,6 +11,7 @@
 
 #include "device/compute_unit.h"
 #include "target_fixture.h"
+#include "tensor/quantize.h"
 
 namespace tandem::device {
 
@@ -43,34 +43,13 @@ class ComputeFixture : public OnEveryTarget {
     Matrix m;
     const std::size_t row_bytes = dtype_row_bytes(dtype, in);
     m.bytes.resize(out * row_bytes);
-    encode(dtype, randoms(out * in), m.bytes);
+    quantize_row(dtype, randoms(out * in).data(), m.bytes.data(), out * in);
     m.values.resize(out * in);
     for (std::int64_t row = 0; row < out; ++row) {
       dequantize_row(dtype, m.bytes.data() + row * row_bytes, m.values.data() + row * in, in);
     }
     m.weight = unit_->load({dtype, out, in, m.bytes.data()});
     return m;
-  }
-
-  void encode(DType dtype, const std::vector<float>& from, std::vector<std::byte>& to) {
-    if (dtype == DType::kF32) {
-      std::memcpy(to.data(), from.data(), to.size());
-    } else if (dtype == DType::kQ8_0) {
-      quantize_row_q8_0(from.data(), reinterpret_cast<BlockQ8_0*>(to.data()), from.size());
-    } else if (dtype == DType::kQ4_0) {
-      for (std::size_t block = 0; block < to.size() / sizeof(BlockQ4_0); ++block) {
-        BlockQ4_0 b;
-        b.scale = f32_to_f16(std::fabs(from[block]) + 0.01f);
-        for (auto& pair : b.nibbles) pair = static_cast<std::uint8_t>(random_());
-        std::memcpy(to.data() + block * sizeof(b), &b, sizeof(b));
-      }
-    } else {
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        const std::uint16_t half =
-            dtype == DType::kF16 ? f32_to_f16(from[i]) : f32_to_bf16(from[i]);
-        std::memcpy(to.data() + i * 2, &half, 2);
-      }
-    }
   }
 
   std::unique_ptr<ComputeUnit> unit_ = device_->make_compute_unit();

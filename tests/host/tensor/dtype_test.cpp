@@ -175,34 +175,5 @@ TEST(DType, ReadsFloatRows) {
   }
 }
 
-TEST(Q8, KeepsValuesWithinHalfAStep) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(320);
-  for (float& value : values) value = normal(random);
-  std::fill_n(values.begin() + 32, 32, 0.0f);
-  std::vector<BlockQ8_0> blocks(10);
-  quantize_row_q8_0(values.data(), blocks.data(), values.size());
-  std::vector<float> back(values.size());
-  dequantize_row(DType::kQ8_0, reinterpret_cast<const std::byte*>(blocks.data()), back.data(),
-                 back.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float step = f16_to_f32(blocks[i / 32].scale);
-    EXPECT_LE(std::fabs(values[i] - back[i]), 0.5f * step + 127 * step * 0x1p-11f) << i;
-  }
-  for (int i = 32; i < 64; ++i) EXPECT_EQ(back[i], 0.0f);
-}
-
-TEST(Q8, TakesThePeakAsItsRange) {
-  std::vector<float> values(32, 0.0f);
-  values[3] = -254.0f;
-  values[4] = 2.0f;
-  BlockQ8_0 block;
-  quantize_row_q8_0(values.data(), &block, 32);
-  EXPECT_EQ(f16_to_f32(block.scale), 2.0f);
-  EXPECT_EQ(block.q[3], -127);
-  EXPECT_EQ(block.q[4], 1);
-}
-
 }  // namespace
 }  // namespace tandem

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of f32 to any type of weight.
+//
+// Scales (and mins) are chosen to minimise the squared error of what dequantize_row() gives back:
+// see scale_search.h and quantize_k.cpp. Blocks do not depend on each other, so rows may be cut at
+// blocks and given to any number of threads with the same result. Float types are rounded to
+// nearest even. Numerics: zeros come back as zeros; where a block's scale would leave the range of
+// f16 it is clipped to it (65504), and its values with it; below that range values become 0.
+// Cost: about 20 passes over a block for the types of 4 to 6 bits, one for q8_0.
+// Errors: Error on a value that is not finite (none of the row's bytes are then defined), and on
+// types that are no weights.
+#pragma once
+
+#include <cstddef>
+
+#include "tensor/dtype.h"
+
+namespace tandem {
+
+// Whether quantize_row() makes blocks of this type: q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, q4_k,
+// q5_k, q6_k.
+bool can_quantize(DType dtype);
+
+// `to`: dtype_row_bytes(dtype, num_values) bytes, at any address; `num_values` a multiple of the
+// block. f32, f16, bf16 and the types of can_quantize().
+void quantize_row(DType dtype, const float* from, std::byte* to, std::size_t num_values);
+
+}  // namespace tandem
