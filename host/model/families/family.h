@@ -3,8 +3,8 @@
 // Families: how the keys and tensor names of an architecture become configuration and weights.
 //
 // To add one: a file beside this, a declaration here, and an entry in read_family(). A family
-// checks the shape of every tensor it takes and names what is missing. Weights are views of the
-// file. Errors: Error("gguf", ...).
+// checks the shape of every tensor it takes and names what is missing; decoder.h has what several
+// share. Weights are views of the file. Errors: those of the checkpoint.
 #pragma once
 
 #include <vector>
@@ -24,5 +24,14 @@ struct FamilyWeights {
 FamilyWeights read_family(const Checkpoint& file, int vocab_size);
 
 FamilyWeights read_llama(const Checkpoint& file, int vocab_size);
+FamilyWeights read_mistral(const Checkpoint& file, int vocab_size);
+FamilyWeights read_mixtral(const Checkpoint& file, int vocab_size);
+FamilyWeights read_qwen2(const Checkpoint& file, int vocab_size);
+FamilyWeights read_qwen2moe(const Checkpoint& file, int vocab_size);
+FamilyWeights read_qwen3(const Checkpoint& file, int vocab_size);
+FamilyWeights read_qwen3moe(const Checkpoint& file, int vocab_size);
+FamilyWeights read_gemma2(const Checkpoint& file, int vocab_size);
+FamilyWeights read_gemma3(const Checkpoint& file, int vocab_size);
+FamilyWeights read_phi3(const Checkpoint& file, int vocab_size);
 
 }  // namespace tandem::model

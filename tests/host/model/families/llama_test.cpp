@@ -124,23 +124,26 @@ TEST(LlamaFamily, ReadsRopeScaling) {
   EXPECT_THAT(error_of(unknown), HasSubstr("supported: none, linear, yarn"));
 }
 
-TEST(LlamaFamily, LimitsTheContextToASlidingWindow) {
+TEST(LlamaFamily, GivesEveryLayerTheSlidingWindow) {
   GgufWriter writer = test::random_llama(kSmall, DType::kF16, 2);
   writer.set_u32("llama.attention.sliding_window", 100);
   const TemporaryModel file(writer);
-  EXPECT_EQ(load_model(file.path())->config().context_length, 100);
+  const auto model = load_model(file.path());
+  EXPECT_EQ(model->config().context_length, 512);
+  EXPECT_THAT(model->config().windows, testing::ElementsAre(100, 100));
+  EXPECT_TRUE(model->config().local_rope.inverse_frequencies.empty());
 }
 
 TEST(LlamaFamily, RefusesWhatItCannotRun) {
   GgufWriter experts = test::random_llama(kSmall, DType::kF16, 2);
   experts.set_u32("llama.expert_count", 8);
-  EXPECT_THAT(error_of(experts), HasSubstr("field 'llama.expert_count'"));
+  EXPECT_THAT(error_of(experts), HasSubstr("field 'llama.expert_used_count'"));
 
   GgufWriter other;
   other.set_string("general.architecture", "mamba");
   test::set_test_vocabulary(other, 320);
   EXPECT_THAT(error_of(other),
-              HasSubstr("architecture 'mamba' is not supported; supported: llama"));
+              HasSubstr("architecture 'mamba' is not supported; supported: llama, mistral, "));
 
   GgufWriter extra = test::random_llama(kSmall, DType::kF16, 2);
   extra.add_tensor("blk.0.ffn_gate.bias", {96}, std::vector<float>(96, 1.0f));
@@ -169,10 +172,10 @@ TEST(LlamaFamily, RefusesTensorsThatDoNotFitTheConfiguration) {
     writer.add_tensor(name, dims, std::vector<float>(4096));
     return writer;
   };
-  EXPECT_THAT(error_of(with("other", {2})), HasSubstr("the tensor 'token_embd.weight' is missing"));
-  EXPECT_THAT(error_of(with("token_embd.weight", {2, 321})),
-              HasSubstr("has shape [321, 2], the configuration needs [320, 2]"));
-  EXPECT_THAT(error_of(with("token_embd.weight", {2, 320, 2})),
+  EXPECT_THAT(error_of(with("other", {2})), HasSubstr("the tensor 'blk.0.attn_norm.weight' is missing"));
+  EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 3})),
+              HasSubstr("has shape [3, 2], the configuration needs [1, 2]"));
+  EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 1, 2})),
               HasSubstr("more than two dimensions"));
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CheckpointReader: numbers and tensors of a file's architecture, each checked as it is taken.
+//
+// Keys are given without the architecture in front ("attention.head_count"). A number must lie in
+// the range asked for, a tensor must have the shape asked for; tensors that were taken are
+// remembered, so that refuse_unknown_tensors() names one that nobody computes with. Ownership:
+// borrows the checkpoint; views are of its memory. Errors: those of the checkpoint, naming key or
+// tensor.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "model/loader/checkpoint.h"
+
+namespace tandem::model {
+
+inline constexpr std::uint32_t kMaxLayers = 4096;
+inline constexpr std::uint32_t kMaxWidth = 1u << 20;
+inline constexpr std::uint32_t kMaxContext = 1u << 30;
+
+class CheckpointReader {
+ public:
+  explicit CheckpointReader(const Checkpoint& file)
+      : file_(file), architecture_(file.require_string("general.architecture")) {}
+
+  const Checkpoint& file() const { return file_; }
+  const std::string& architecture() const { return architecture_; }
+  std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
+  bool has(std::string_view name) const { return file_.has(key(name)); }
+  // About the key; to throw.
+  Error error(std::string_view name, const std::string& what) const {
+    return file_.field_error(key(name), what);
+  }
+
+  // In 1..limit.
+  int positive(std::string_view name, std::uint32_t limit = kMaxWidth) const;
+  int positive_or(std::string_view name, int fallback, std::uint32_t limit = kMaxWidth) const;
+  // Greater than 0.
+  float positive_float(std::string_view name, float fallback) const;
+
+  // [rows, columns]
+  TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
+  // A norm or bias, [1, columns]: never quantised.
+  TensorView vector(const std::string& name, std::int64_t columns);
+  // As above; empty where the file has no such tensor.
+  TensorView optional_matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
+  TensorView optional_vector(const std::string& name, std::int64_t columns);
+  // Rows of one tensor that holds several matrices, one above the other; `rows` of each.
+  std::vector<TensorView> row_slices(const std::string& name, std::vector<std::int64_t> rows,
+                                     std::int64_t columns);
+  // `count` matrices [rows, columns], stacked or one by one (Checkpoint::experts).
+  std::vector<TensorView> experts(const std::string& name, int count, std::int64_t rows,
+                                  std::int64_t columns);
+  // A vector's values, all greater than 0; empty where there is no such tensor.
+  std::vector<float> optional_divisors(const std::string& name, std::int64_t columns);
+
+  // A tensor that nobody takes would be left out of the computation silently.
+  void refuse_unknown_tensors() const;
+
+ private:
+  void check_shape(const TensorView& view, std::int64_t rows, std::int64_t columns) const;
+
+  const Checkpoint& file_;
+  const std::string architecture_;
+  std::unordered_set<std::string> taken_;
+};
+
+}  // namespace tandem::model
