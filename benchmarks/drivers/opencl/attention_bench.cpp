@@ -41,7 +41,11 @@ class AttentionRun {
     o_.resize(q_.size());
     lse_.resize(q_.size() / shape.head_dim);
     for (int s = 0; s < shape.batch; ++s) {
-      sequences_.push_back({s, 1, 0, 0, 0, shape.context, s * pages, pages});
+      sequences_.push_back({.q_begin = s,
+                            .num_q = 1,
+                            .num_attend = shape.context,
+                            .page_begin = s * pages,
+                            .num_pages = pages});
       // Pages of the sequences interleave, as they do when all grow together.
       for (int i = 0; i < pages; ++i) pages_.push_back(i * shape.batch + s);
     }
