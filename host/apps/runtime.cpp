@@ -46,24 +46,6 @@ std::function<void(double)> load_progress(const std::string& path) {
   };
 }
 
-device::AttentionGeometry geometry_of(const model::ModelConfig& config,
-                                      const std::string& kv_dtype) {
-  device::AttentionGeometry geometry;
-  geometry.num_layers = config.num_layers;
-  geometry.q_heads = config.q_heads;
-  geometry.kv_heads = config.kv_heads;
-  geometry.head_dim = config.head_dim;
-  geometry.page_tokens = kPageTokens;
-  geometry.kv_dtype = kv_dtype == "i8" ? DType::kI8 : DType::kF16;
-  return geometry;
-}
-
-engine::Placement placement_of(const std::string& name) {
-  if (name == "pages") return engine::Placement::kPages;
-  if (name == "interleave") return engine::Placement::kInterleave;
-  return engine::Placement::kSequences;
-}
-
 engine::EngineOptions engine_options(const RuntimeOptions& options) {
   engine::EngineOptions result;
   result.max_running = options.max_running;
@@ -92,27 +74,10 @@ std::string shared_file(const std::string& name) {
   return fs::exists(path, error) ? path.string() : std::string();
 }
 
-std::vector<std::string> attention_ids(const std::string& value,
-                                       const device::DeviceOptions& options) {
-  std::vector<std::string> ids;
-  if (value == "auto") {
-    for (const device::DeviceInfo& info : device::enumerate_devices(options)) {
-      if (info.makes_attention && info.kind == "xrt") ids.push_back(info.id);
-    }
-    if (ids.empty()) ids.emplace_back("cpu");
-    return ids;
-  }
-  std::istringstream words(value);
-  for (std::string word; std::getline(words, word, ',');) {
-    if (word.empty()) throw Error("attention", "'" + value + "' has an empty device id");
-    if (std::find(ids.begin(), ids.end(), word) != ids.end()) {
-      throw Error("attention", "device '" + word + "' is named twice");
-    }
-    ids.push_back(word);
-  }
-  if (ids.empty())
-    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
-  return ids;
+engine::Placement placement_of(const std::string& name) {
+  if (name == "pages") return engine::Placement::kPages;
+  if (name == "interleave") return engine::Placement::kInterleave;
+  return engine::Placement::kSequences;
 }
 
 void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
@@ -188,7 +153,7 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Scheduling");
 }
 
-Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : options_(options) {
+Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   model_path_ = options.model_path.empty() ? shared_file(kDemoModel) : options.model_path;
   if (model_path_.empty()) {
     throw Error("model", "the demo model is not installed; name a GGUF file with --model");
@@ -200,25 +165,48 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : optio
       config.name, config.architecture, config.num_layers, config.width, config.q_heads,
       config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
       static_cast<double>(config.weight_bytes) / (1 << 20));
-
   device_options_.num_threads = options.threads;
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
-  compute_device_ = &device(options.compute);
-  compute_ = compute_device_->make_compute_unit();
-  std::vector<engine::NamedUnit> units;
-  for (const std::string& id : attention_ids(options.attention, device_options_)) {
-    units.push_back(make_unit(id));
-  }
-  const auto fallback = [this] {
-    spdlog::warn("every attention device is lost: host memory takes over");
-    return make_unit("cpu");
-  };
-  engine_ = std::make_unique<engine::Engine>(*model_, *compute_, std::move(units),
-                                             engine_options(options), fallback, metrics);
 }
 
-device::Device& Runtime::device(const std::string& id) {
+device::AttentionGeometry Assembly::geometry() const {
+  const model::ModelConfig& config = model_->config();
+  device::AttentionGeometry geometry;
+  geometry.num_layers = config.num_layers;
+  geometry.q_heads = config.q_heads;
+  geometry.kv_heads = config.kv_heads;
+  geometry.head_dim = config.head_dim;
+  geometry.page_tokens = kPageTokens;
+  geometry.kv_dtype = options_.kv_dtype == "i8" ? DType::kI8 : DType::kF16;
+  return geometry;
+}
+
+// "auto" is every card that is present, else the CPU.
+std::vector<std::string> Assembly::attention_ids() const {
+  const std::string& value = options_.attention;
+  std::vector<std::string> ids;
+  if (value == "auto") {
+    for (const device::DeviceInfo& info : device::enumerate_devices(device_options_)) {
+      if (info.makes_attention && info.kind == "xrt") ids.push_back(info.id);
+    }
+    if (ids.empty()) ids.emplace_back("cpu");
+    return ids;
+  }
+  std::istringstream words(value);
+  for (std::string word; std::getline(words, word, ',');) {
+    if (word.empty()) throw Error("attention", "'" + value + "' has an empty device id");
+    if (std::find(ids.begin(), ids.end(), word) != ids.end()) {
+      throw Error("attention", "device '" + word + "' is named twice");
+    }
+    ids.push_back(word);
+  }
+  if (ids.empty())
+    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
+  return ids;
+}
+
+device::Device& Assembly::device(const std::string& id) {
   for (const auto& open : devices_) {
     if (open->info().id == id || open->info().id == id + ":0") return *open;
   }
@@ -226,12 +214,12 @@ device::Device& Runtime::device(const std::string& id) {
   return *devices_.back();
 }
 
-engine::NamedUnit Runtime::make_unit(const std::string& id) {
+engine::NamedUnit Assembly::make_unit(const std::string& id) {
   device::Device& owner = device(id);
   const device::DeviceInfo& info = owner.info();
   const bool host_memory = info.link_bandwidth_bytes_per_s == 0;
   device::AttentionUnitOptions unit;
-  unit.geometry = geometry_of(model_->config(), options_.kv_dtype);
+  unit.geometry = geometry();
   unit.kv_bytes = options_.kv_bytes;
   if (unit.kv_bytes == 0 && host_memory) unit.kv_bytes = host_memory_bytes() / 4;
   unit.max_batch_rows = options_.max_step_tokens;
@@ -246,6 +234,19 @@ engine::NamedUnit Runtime::make_unit(const std::string& id) {
   spdlog::info("attention {} ({}): {} KV pages of {:.1f} KiB", info.id, info.name,
                capacity.num_pages, static_cast<double>(capacity.page_bytes) / 1024);
   return named;
+}
+
+Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts_(options) {
+  compute_id_ = parts_.compute_device().info().id;
+  compute_ = parts_.compute_device().make_compute_unit();
+  std::vector<engine::NamedUnit> units;
+  for (const std::string& id : parts_.attention_ids()) units.push_back(parts_.make_unit(id));
+  const auto fallback = [this] {
+    spdlog::warn("every attention device is lost: host memory takes over");
+    return parts_.make_unit("cpu");
+  };
+  engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
+                                             engine_options(options), fallback, metrics);
 }
 
 }  // namespace tandem::apps

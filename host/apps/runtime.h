@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
-// `perplexity` share.
+// `perplexity` share; Assembly: the same without an engine, for `bench`.
 //
 // The only place where command-line words become objects. Errors: Error naming the option and what
 // it accepts. Ownership: a Runtime owns everything; members are destroyed engine first, model last.
+// Units that an Assembly made must not outlive it.
 #pragma once
 
 #include <cstdint>
@@ -44,25 +45,40 @@ struct RuntimeOptions {
 // Adds the options to a subcommand, in groups, with their help.
 void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 
-class Runtime {
+class Assembly {
  public:
-  Runtime(const RuntimeOptions& options, trace::Metrics* metrics);
+  explicit Assembly(const RuntimeOptions& options);
 
+  const RuntimeOptions& options() const { return options_; }
   const model::Model& model() const { return *model_; }
-  engine::Engine& engine() { return *engine_; }
-  const std::string& compute_id() const { return compute_device_->info().id; }
   const std::string& model_path() const { return model_path_; }
-
- private:
+  device::Device& compute_device() { return device(options_.compute); }
   device::Device& device(const std::string& id);  // opened once, whatever it is used for
+
+  device::AttentionGeometry geometry() const;
+  std::vector<std::string> attention_ids() const;
   engine::NamedUnit make_unit(const std::string& id);
 
+ private:
   RuntimeOptions options_;
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
   std::vector<std::unique_ptr<device::Device>> devices_;
-  device::Device* compute_device_ = nullptr;
+};
+
+class Runtime {
+ public:
+  Runtime(const RuntimeOptions& options, trace::Metrics* metrics);
+
+  const model::Model& model() const { return parts_.model(); }
+  engine::Engine& engine() { return *engine_; }
+  const std::string& compute_id() const { return compute_id_; }
+  const std::string& model_path() const { return parts_.model_path(); }
+
+ private:
+  Assembly parts_;
+  std::string compute_id_;
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Engine> engine_;
 };
@@ -70,12 +86,11 @@ class Runtime {
 // A CLI11 validator: numbers that would wrap around below zero.
 std::string refuse_negative(const std::string& text);
 
+// Of a --placement value.
+engine::Placement placement_of(const std::string& name);
+
 // Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
 // if not there.
 std::string shared_file(const std::string& name);
-
-// The device ids of an --attention value; "auto" is every card that is present, else the CPU.
-std::vector<std::string> attention_ids(const std::string& value,
-                                       const device::DeviceOptions& options);
 
 }  // namespace tandem::apps
