@@ -30,7 +30,7 @@ std::unique_ptr<Buffer> CpuComputeUnit::allocate(std::size_t size_bytes, MemoryK
 }
 
 std::unique_ptr<Weight> CpuComputeUnit::load(const WeightSource& source) {
-  return std::make_unique<CpuWeight>(source);
+  return std::make_unique<CpuWeight>(source, team_);
 }
 
 void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width,
@@ -45,6 +45,7 @@ void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width,
 void CpuComputeUnit::enqueue(const EmbedOp& op) {
   const Timed timed(*this);
   const CpuWeight& table = cpu_weight(op.table, 0, 0, "embed: table");
+  if (!table.has_rows()) throw Error("cpu", "embed: the table was loaded for products");
   const auto width = static_cast<std::size_t>(table.in_features());
   float* out = floats(op.out, op.ids.size() * width, "embed: out");
   for (const std::int32_t id : op.ids) {
@@ -81,41 +82,9 @@ void CpuComputeUnit::enqueue(const RmsNormOp& op) {
   });
 }
 
-LinearOp CpuComputeUnit::prepare(const LinearOp& op) {
-  if (op.targets.empty() || (op.norm == nullptr && !op.up)) return op;
-  if (op.norm != nullptr && op.up) throw Error("cpu", "linear: both a norm and a gate");
-  const auto rows = checked_count(op.rows, "linear: rows");
-  const auto width = static_cast<std::size_t>(
-      cpu_weight(op.targets.front().weight, 0, 0, "linear: weight").in_features());
-  if (!prepared_ || prepared_->host().size() < rows * width * sizeof(float)) {
-    prepared_ = allocate(rows * width * sizeof(float), MemoryKind::kHost);
-  }
-  LinearOp plain = op;
-  plain.norm = nullptr;
-  plain.up = {};
-  plain.x = {prepared_.get(), 0};
-  float* out = floats(plain.x, rows * width, "linear: x");
-  const float* x = floats(op.x, rows * width, "linear: x");
-  if (op.norm != nullptr) {
-    const float* norm = cpu_weight(op.norm, 1, width, "linear: norm").vector().data();
-    for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t row = begin; row < end; ++row) {
-        rms_norm_row(x + row * width, norm, op.norm_epsilon, width, out + row * width);
-      }
-    });
-    return plain;
-  }
-  const float* up = floats(op.up, rows * width, "linear: up");
-  const auto gate = op.activation == Activation::kSilu ? swiglu : geglu;
-  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
-    gate(x + begin * width, up + begin * width, (end - begin) * width, out + begin * width);
-  });
-  return plain;
-}
-
 void CpuComputeUnit::enqueue(const LinearOp& op) {
   const Timed timed(*this);
-  weight_bytes_ += linear_.run(prepare(op));
+  weight_bytes_ += linear_.run(op);
 }
 
 void CpuComputeUnit::update_rope_table(const RopeOp& op) {

@@ -66,9 +66,6 @@ class CpuComputeUnit final : public ComputeUnit {
     std::vector<float> cos_sin;
   };
 
-  // x of a product after its norm or gate, in prepared_.
-  LinearOp prepare(const LinearOp& op);
-
   // body(begin, end) over rows, on the team when rows * width is worth it.
   void for_rows(std::size_t rows, std::size_t width,
                 const std::function<void(std::size_t begin, std::size_t end)>& body);
@@ -79,7 +76,6 @@ class CpuComputeUnit final : public ComputeUnit {
   Linear linear_;
   CausalAttention causal_;
   RopeTable rope_;
-  std::unique_ptr<Buffer> prepared_;
   Ticket last_ticket_ = 0;
   std::atomic<std::uint64_t> ops_{0}, weight_bytes_{0}, busy_ns_{0};
 };

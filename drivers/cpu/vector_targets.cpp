@@ -4,6 +4,8 @@
 #include "cpu/vector_targets.h"
 
 #include "common/error.h"
+
+#define HWY_WANT_AVX3_DL  // some kernels are compiled for it, see vector_targets.h
 #include "hwy/highway.h"
 
 namespace tandem::device::cpu {
@@ -20,8 +22,11 @@ std::vector<std::string> vector_targets() {
 void force_vector_target(std::string_view name) {
   hwy::SetSupportedTargetsForTest(0);
   if (name.empty()) return;
+  // A kernel that is not compiled for the target runs for the best of those behind it, whose bits
+  // are higher.
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    if (name == hwy::TargetName(target)) return hwy::SetSupportedTargetsForTest(target);
+    if (name != hwy::TargetName(target)) continue;
+    return hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
   }
   throw Error("cpu", "no vector target '" + std::string(name) + "' here");
 }

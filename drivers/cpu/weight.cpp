@@ -3,6 +3,8 @@
 // CpuWeight: the checks of a WeightSource, and of weights in descriptors.
 #include "cpu/weight.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "common/error.h"
@@ -10,24 +12,25 @@
 namespace tandem::device::cpu {
 namespace {
 
+constexpr std::size_t kCopyPart = std::size_t{1} << 20;
+
+bool is_weight(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
+         packed_format(dtype).code_bits != 0;
+}
+
 std::string shape(std::int64_t out, std::int64_t in) {
   return "[" + std::to_string(out) + ", " + std::to_string(in) + "]";
 }
 
-// What the matrix products read (kernels/weights-inl.h).
-bool multiplies(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
-         dtype == DType::kQ8_0 || dtype == DType::kQ4_0;
-}
-
 }  // namespace
 
-CpuWeight::CpuWeight(const WeightSource& source) : source_(source) {
+CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
   if (source.data == nullptr || source.out_features <= 0 || source.in_features <= 0) {
     throw Error("cpu", "a weight of shape " + shape(source.out_features, source.in_features) +
                            (source.data == nullptr ? " has no data" : " is empty"));
   }
-  if (!multiplies(source.dtype)) {
+  if (!is_weight(source.dtype)) {
     throw Error("cpu", "weights of type " + std::string(dtype_name(source.dtype)) +
                            " cannot be multiplied here; use f32, f16, bf16, q8_0 or q4_0");
   }
@@ -41,6 +44,25 @@ CpuWeight::CpuWeight(const WeightSource& source) : source_(source) {
     vector_.resize(source.in_features);
     dequantize_row(source.dtype, source.data, vector_.data(), vector_.size());
   }
+  const bool packs = packed_format(source.dtype).code_bits != 0;
+  if (packs && source.role != WeightRole::kTable) packed_.emplace(source, team);
+  if (!source.transient) return;
+  if (packs && source.role == WeightRole::kProduct) {
+    source_.data = nullptr;
+  } else {
+    copy_rows(team);
+  }
+}
+
+void CpuWeight::copy_rows(Team& team) {
+  copy_.emplace(size_bytes());
+  const std::size_t parts = (size_bytes() + kCopyPart - 1) / kCopyPart;
+  team.run(parts, [&](std::size_t part, std::size_t) {
+    const std::size_t begin = part * kCopyPart;
+    std::memcpy(copy_->data() + begin, source_.data + begin,
+                std::min(kCopyPart, size_bytes() - begin));
+  });
+  source_.data = copy_->data();
 }
 
 const CpuWeight& cpu_weight(const Weight* weight, std::int64_t out_features,

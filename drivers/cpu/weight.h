@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CpuWeight: a weight used where the model file maps it.
+// CpuWeight: a weight as the CPU multiplies it.
 //
-// A matrix is not copied. A vector (out_features = 1: norms, biases) is kept as f32 as well.
-// Threads: any, it does not change.
+// A quantised matrix for products is packed once (packed_weight.h); a table, and every type of
+// floats, is used where the model file maps it, or copied when the source is transient. A vector
+// (out_features = 1: norms, biases) is kept as f32 as well. Threads: any, it does not change.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "cpu/packed_weight.h"
+#include "cpu/team.h"
 #include "device/compute_unit.h"
 
 namespace tandem::device::cpu {
@@ -16,7 +20,7 @@ namespace tandem::device::cpu {
 class CpuWeight final : public Weight {
  public:
   // Throws Error when the source is empty, misshapen or of a type that is no weight.
-  explicit CpuWeight(const WeightSource& source);
+  CpuWeight(const WeightSource& source, Team& team);
 
   std::int64_t out_features() const override { return source_.out_features; }
   std::int64_t in_features() const override { return source_.in_features; }
@@ -24,12 +28,21 @@ class CpuWeight final : public Weight {
 
   DType dtype() const { return source_.dtype; }
   std::size_t row_bytes() const { return row_bytes_; }
+  bool has_rows() const { return source_.data != nullptr; }  // as stored
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
+  bool multiplies() const {  // false: a quantised table
+    return packed_ || packed_format(source_.dtype).code_bits == 0;
+  }
+  const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
   std::span<const float> vector() const { return vector_; }  // empty for a matrix
 
  private:
+  void copy_rows(Team& team);
+
   WeightSource source_;
   std::size_t row_bytes_ = 0;
+  std::optional<PackedWeight> packed_;
+  std::optional<Mapping> copy_;
   std::vector<float> vector_;
 };
 

@@ -34,18 +34,12 @@ void convert_row(const std::byte* row, std::size_t begin, std::size_t count, flo
   const std::byte* block = row + begin / kBlock * Reader::kBlockBytes;
   std::size_t done = 0;
   for (; done + kBlock <= count; done += kBlock, block += Reader::kBlockBytes) {
-    for (std::size_t i = 0; i < kBlock; i += kLanes) {
-      Vec w = Reader::load(block, i);
-      if constexpr (Reader::kScaled) w = hn::Mul(w, Reader::scale(block));
-      store(w, to + done + i);
-    }
+    for (std::size_t i = 0; i < kBlock; i += kLanes) store(Reader::load(block, i), to + done + i);
   }
-  if constexpr (!Reader::kScaled) {
-    if (done == count) return;
-    std::byte padded[Reader::kBlockBytes] = {};
-    std::memcpy(padded, block, (count - done) * (Reader::kBlockBytes / kBlock));
-    for (std::size_t i = 0; i < kBlock; i += kLanes) store(Reader::load(padded, i), to + done + i);
-  }
+  if (done == count) return;
+  std::byte padded[Reader::kBlockBytes] = {};
+  std::memcpy(padded, block, (count - done) * (Reader::kBlockBytes / kBlock));
+  for (std::size_t i = 0; i < kBlock; i += kLanes) store(Reader::load(padded, i), to + done + i);
 }
 
 void convert(const ManyRows& task, std::size_t output, std::size_t begin, std::size_t count,
@@ -56,10 +50,6 @@ void convert(const ManyRows& task, std::size_t output, std::size_t begin, std::s
       return convert_row<ReadF16>(row, begin, count, to);
     case DType::kBF16:
       return convert_row<ReadBF16>(row, begin, count, to);
-    case DType::kQ8_0:
-      return convert_row<ReadQ8_0>(row, begin, count, to);
-    case DType::kQ4_0:
-      return convert_row<ReadQ4_0>(row, begin, count, to);
     default:
       return convert_row<ReadF32>(row, begin, count, to);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of weights as the model file stores them with many rows of activations: prefill.
+// Products of floats as the model file stores them with many rows of activations: prefill.
 //
 // y = x W^T in f32. The activations are packed once per call, [panel of 32 rows][in_features][32];
 // a task takes kTaskOutputs weight rows: converts them to f32, 256 inputs at a time, and multiplies

@@ -3,9 +3,8 @@
 // multiply_few_rows() for AVX-512, AVX2 and scalar, chosen at run time.
 //
 // A step takes kOutputs weight rows and 1 to 4 activation rows through the input in blocks of 32
-// values: weights are converted once per step, and the next weight rows are fetched meanwhile. The
-// scale of a quantised block multiplies the block's sum for one row, the converted weights for
-// more. An input that is no multiple of 32 ends in a block copied and padded with zeros.
+// values: weights are converted once per step, and the next weight rows are fetched meanwhile. An
+// input that is no multiple of 32 ends in a block copied and padded with zeros.
 #include "cpu/kernels/matvec.h"
 
 #include <algorithm>
@@ -35,28 +34,15 @@ struct Step {
 
 template <typename Reader, int kO, int kR>
 HWY_INLINE void add_block(const Step<kO, kR>& at, Vec (&acc)[kO][kR]) {
-  if constexpr (Reader::kScaled && kR == 1) {
-    for (int o = 0; o < kO; ++o) {
-      Vec sum = hn::Mul(Reader::load(at.w[o], 0), load(at.x[0]));
-      for (std::size_t i = kLanes; i < kBlock; i += kLanes) {
-        sum = hn::MulAdd(Reader::load(at.w[o], i), load(at.x[0] + i), sum);
-      }
-      acc[o][0] = hn::MulAdd(Reader::scale(at.w[o]), sum, acc[o][0]);
-    }
-  } else {
-    for (int o = 0; o < kO; ++o) {
-      [[maybe_unused]] Vec scale;
-      if constexpr (Reader::kScaled) scale = Reader::scale(at.w[o]);
-      for (std::size_t i = 0; i < kBlock; i += kLanes) {
-        Vec w = Reader::load(at.w[o], i);
-        if constexpr (Reader::kScaled) w = hn::Mul(w, scale);
-        for (int r = 0; r < kR; ++r) acc[o][r] = hn::MulAdd(w, load(at.x[r] + i), acc[o][r]);
-      }
+  for (int o = 0; o < kO; ++o) {
+    for (std::size_t i = 0; i < kBlock; i += kLanes) {
+      const Vec w = Reader::load(at.w[o], i);
+      for (int r = 0; r < kR; ++r) acc[o][r] = hn::MulAdd(w, load(at.x[r] + i), acc[o][r]);
     }
   }
 }
 
-// The last in_features % 32 values, zero-padded. Only types without blocks come here.
+// The last in_features % 32 values, zero-padded.
 template <typename Reader, int kO, int kR>
 void add_tail(const FewRows& task, const Step<kO, kR>& at, Vec (&acc)[kO][kR]) {
   const std::size_t tail = task.in_features % kBlock;
@@ -99,9 +85,7 @@ void multiply_step(const FewRows& task, std::size_t output, std::size_t row) {
     for (int o = 0; o < kO; ++o) at.w[o] += Reader::kBlockBytes;
     for (int r = 0; r < kR; ++r) at.x[r] += kBlock;
   }
-  if constexpr (!Reader::kScaled) {
-    if (task.in_features % kBlock != 0) add_tail<Reader, kO, kR>(task, at, acc);
-  }
+  if (task.in_features % kBlock != 0) add_tail<Reader, kO, kR>(task, at, acc);
   for (int o = 0; o < kO; ++o) {
     for (int r = 0; r < kR; ++r) write(task, row + r, output + o, sum_of_lanes(acc[o][r]));
   }
@@ -142,10 +126,6 @@ void few_rows(const FewRows& task, std::size_t outputs) {
       return multiply_typed<ReadF16>(task, outputs);
     case DType::kBF16:
       return multiply_typed<ReadBF16>(task, outputs);
-    case DType::kQ8_0:
-      return multiply_typed<ReadQ8_0>(task, outputs);
-    case DType::kQ4_0:
-      return multiply_typed<ReadQ4_0>(task, outputs);
     default:
       return multiply_typed<ReadF32>(task, outputs);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of weights as the model file stores them with a few rows of activations: decode.
+// Products of floats as the model file stores them with a few rows of activations: decode.
 //
 // y = x W^T for 1 to about 24 rows. Weights stay where they are and are read from memory once
 // whatever the rows; activations stay f32, so nothing is lost but the order of additions. Cost:

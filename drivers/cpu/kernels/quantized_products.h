@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of packed quantised weights (kernels/packed_format.h) with rows of int8 activations
+// (kernels/quantized_rows.h), in integers within a block of 32 inputs.
+//
+// y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, for 16 inputs
+// at a time where halves have scales of their own, and then min of w * (scale of x * sum of q); the
+// blocks follow each other in order of inputs with fused multiply-adds, so that an output is the
+// same bits whatever the rows of a call, on every instruction set. Cost: every panel is read from
+// memory once per call; 2 operations per weight and row. Threads: pure; callers split panels and
+// rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpu/kernels/packed_format.h"
+#include "cpu/kernels/quantized_rows.h"
+
+namespace tandem::device::cpu {
+
+struct QuantizedProduct {
+  DType dtype = DType::kQ8_0;
+  const std::byte* panels = nullptr;  // [num_panels][panel_bytes], aligned to 64 bytes
+  std::size_t num_panels = 0;
+  std::size_t outputs = 0;          // of these panels; the last may hold fewer than 16
+  std::size_t blocks = 0;           // in_features / 32
+  const std::int8_t* q = nullptr;   // [rows, blocks * 32]
+  const RowBlock* notes = nullptr;  // [rows, blocks]
+  std::size_t rows = 0;
+  float* y = nullptr;           // [rows, y_stride]; the first output of the panels
+  std::size_t y_stride = 0;     // outputs of the whole matrix
+  const float* bias = nullptr;  // [outputs] or null
+  bool accumulate = false;      // y += instead of y =
+};
+
+// Panels that a call should take a multiple of.
+inline constexpr std::size_t kPanelGroup = 2;
+
+// The workspace grows to what a call needs and may be used again.
+void multiply_quantized(const QuantizedProduct& product, std::vector<float>& workspace);
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PackedWeight: a quantised matrix in the order of the product kernels (kernels/packed_format.h).
+//
+// Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
+// pages where the system gives them, first touched by the thread that packs. The source is not
+// needed afterwards. Cost: about 0.2 s for a file of 1 GB on two cores. Threads: it does not change
+// once made.
+#pragma once
+
+#include "cpu/host_memory.h"
+#include "cpu/kernels/packed_format.h"
+#include "cpu/team.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device::cpu {
+
+class PackedWeight {
+ public:
+  // The source's type must have a packed format, its rows whole blocks.
+  PackedWeight(const WeightSource& source, Team& team);
+
+  const std::byte* panels() const { return memory_.data(); }
+  std::size_t num_panels() const { return num_panels_; }
+  std::size_t panel_bytes() const { return panel_bytes_; }
+
+ private:
+  std::size_t num_panels_, panel_bytes_;
+  Mapping memory_;
+};
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products: what is prepared, how the work is cut, and the kernels' arguments.
+#include "cpu/products.h"
+
+#include <algorithm>
+
+#include "cpu/kernels/matmul.h"
+#include "cpu/kernels/matvec.h"
+#include "cpu/kernels/quantized_products.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+constexpr std::size_t kSmallValues = std::size_t{1} << 14;  // to prepare on the caller alone
+constexpr std::size_t kSmallWork = std::size_t{32} << 10;   // bytes times rows, likewise
+constexpr std::size_t kPartsPerThread = 8;
+constexpr std::size_t kMinPartWork = std::size_t{16} << 10;  // bytes times rows
+constexpr std::size_t kMaxPartBytes = std::size_t{256} << 10;
+constexpr std::size_t kPartRows = 256;   // of packed weights, whose sums fill a second cache
+constexpr std::size_t kOutputsStep = 4;  // what the kernel for few rows takes at a time
+
+std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+// How a product may be cut: whole steps of units, each of which reads `unit_bytes`.
+struct Cut {
+  std::size_t units = 0, step = 1, unit_bytes = 0, max_units = 0, max_rows = 0;
+};
+
+Cut cut_of(const Product& product, std::size_t rows) {
+  const CpuWeight& weight = *product.weight;
+  if (const PackedWeight* packed = weight.packed()) {
+    return {packed->num_panels(), kPanelGroup, packed->panel_bytes(), packed->num_panels(),
+            kPartRows};
+  }
+  const auto outputs = static_cast<std::size_t>(weight.out_features());
+  if (rows <= kFewRows) return {outputs, kOutputsStep, weight.row_bytes(), outputs, kFewRows};
+  return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
+}
+
+}  // namespace
+
+std::uint64_t Products::run(std::span<const RowSource> inputs, std::span<const Product> products) {
+  prepare(inputs, products);
+  split(products);
+  std::uint64_t bytes = 0, work = 0;
+  for (const Product& product : products) {
+    const std::size_t rows = inputs_[product.input].rows();
+    bytes += rows == 0 ? 0 : product.weight->size_bytes();
+    work += product.weight->size_bytes() * rows;
+  }
+  const auto body = [&](std::size_t part, std::size_t worker) {
+    multiply(products[parts_[part].product], parts_[part], workspaces_[worker]);
+  };
+  if (work <= kSmallWork) {
+    for (std::size_t part = 0; part < parts_.size(); ++part) body(part, 0);
+  } else {
+    team_.run(parts_.size(), body);
+  }
+  return bytes;
+}
+
+void Products::prepare(std::span<const RowSource> inputs, std::span<const Product> products) {
+  forms_.assign(inputs.size(), {});
+  for (const Product& product : products) {
+    RowForms& forms = forms_[product.input];
+    const bool few = inputs[product.input].rows <= kFewRows;
+    (product.weight->packed() != nullptr ? forms.quantized
+     : few                               ? forms.plain
+                                         : forms.panels) = true;
+  }
+  if (inputs_.size() < inputs.size()) inputs_.resize(inputs.size());
+  parts_.clear();
+  std::size_t values = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    inputs_[i].begin(inputs[i], forms_[i]);
+    if (!inputs_[i].needs_work()) continue;
+    values += inputs[i].rows * inputs[i].width;
+    const std::size_t step = forms_[i].panels ? kPanelRows : 4;
+    for (std::size_t row = 0; row < inputs[i].rows; row += step) {
+      parts_.push_back({i, 0, 0, row, std::min(row + step, inputs[i].rows)});
+    }
+  }
+  const auto body = [&](std::size_t index, std::size_t worker) {
+    const Part& part = parts_[index];
+    inputs_[part.product].prepare(part.first_row, part.last_row, workspaces_[worker]);
+  };
+  if (values <= kSmallValues) {
+    for (std::size_t part = 0; part < parts_.size(); ++part) body(part, 0);
+  } else {
+    team_.run(parts_.size(), body);
+  }
+}
+
+void Products::split(std::span<const Product> products) {
+  parts_.clear();
+  std::size_t work = 0;
+  for (const Product& product : products) {
+    work += product.weight->size_bytes() * inputs_[product.input].rows();
+  }
+  const std::size_t even = std::max(work / (kPartsPerThread * team_.size()), kMinPartWork);
+  for (std::size_t index = 0; index < products.size(); ++index) {
+    const std::size_t rows = inputs_[products[index].input].rows();
+    if (rows == 0) continue;
+    const Cut cut = cut_of(products[index], rows);
+    const std::size_t blocks = ceil_divide(rows, cut.max_rows);
+    const std::size_t part_rows = ceil_divide(ceil_divide(rows, blocks), kPanelRows) * kPanelRows;
+    const std::size_t part_bytes = std::min(even / std::min(rows, part_rows), kMaxPartBytes);
+    const std::size_t units = std::min(
+        std::max(part_bytes / cut.unit_bytes / cut.step, std::size_t{1}) * cut.step, cut.max_units);
+    for (std::size_t begin = 0; begin < cut.units; begin += units) {
+      const std::size_t end = std::min(begin + units, cut.units);
+      for (std::size_t row = 0; row < rows; row += part_rows) {
+        parts_.push_back({index, begin, end, row, std::min(row + part_rows, rows)});
+      }
+    }
+  }
+}
+
+void Products::multiply(const Product& product, const Part& part,
+                        std::vector<float>& workspace) const {
+  if (product.weight->packed() != nullptr) {
+    multiply_packed(product, part, workspace);
+  } else if (inputs_[product.input].rows() <= kFewRows) {
+    multiply_few(product, part);
+  } else {
+    multiply_many(product, part, workspace);
+  }
+}
+
+void Products::multiply_packed(const Product& product, const Part& part,
+                               std::vector<float>& workspace) const {
+  const PackedWeight& packed = *product.weight->packed();
+  const PreparedRows& input = inputs_[product.input];
+  const auto width = static_cast<std::size_t>(product.weight->in_features());
+  const auto outputs = static_cast<std::size_t>(product.weight->out_features());
+  const std::size_t output = part.begin * kPanelOutputs;
+  QuantizedProduct task;
+  task.dtype = product.weight->dtype();
+  task.panels = packed.panels() + part.begin * packed.panel_bytes();
+  task.num_panels = part.end - part.begin;
+  task.outputs = std::min(outputs, part.end * kPanelOutputs) - output;
+  task.blocks = width / kBlockInputs;
+  task.q = input.quantized() + part.first_row * width;
+  task.notes = input.notes() + part.first_row * task.blocks;
+  task.rows = part.last_row - part.first_row;
+  task.y = product.out + part.first_row * outputs + output;
+  task.y_stride = outputs;
+  task.bias = product.bias == nullptr ? nullptr : product.bias + output;
+  task.accumulate = product.accumulate;
+  multiply_quantized(task, workspace);
+}
+
+void Products::multiply_few(const Product& product, const Part& part) const {
+  const CpuWeight& weight = *product.weight;
+  FewRows task;
+  task.dtype = weight.dtype();
+  task.weights = weight.row(static_cast<std::int64_t>(part.begin));
+  task.row_bytes = weight.row_bytes();
+  task.in_features = weight.in_features();
+  task.x = inputs_[product.input].plain();
+  task.rows = part.last_row;
+  task.y = product.out + part.begin;
+  task.y_stride = weight.out_features();
+  task.bias = product.bias == nullptr ? nullptr : product.bias + part.begin;
+  task.accumulate = product.accumulate;
+  multiply_few_rows(task, part.end - part.begin);
+}
+
+void Products::multiply_many(const Product& product, const Part& part,
+                             std::vector<float>& workspace) const {
+  const CpuWeight& weight = *product.weight;
+  ManyRows task;
+  task.dtype = weight.dtype();
+  task.weights = weight.row(static_cast<std::int64_t>(part.begin));
+  task.row_bytes = weight.row_bytes();
+  task.in_features = weight.in_features();
+  task.packed = inputs_[product.input].panels() + part.first_row * task.in_features;
+  task.rows = part.last_row - part.first_row;
+  task.y_stride = weight.out_features();
+  task.y = product.out + part.first_row * task.y_stride + part.begin;
+  task.bias = product.bias == nullptr ? nullptr : product.bias + part.begin;
+  task.accumulate = product.accumulate;
+  multiply_many_rows(task, part.end - part.begin, workspace);
+}
+
+}  // namespace tandem::device::cpu

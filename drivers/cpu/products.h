@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products: any number of matrix products in one pass of a team.
+//
+// Inputs are rows of f32, prepared once each (cpu/row_preparation.h); a product multiplies all rows
+// of one input with one weight. Projections that share an input are products of one input; the
+// experts of a mixture are inputs of their own, each with the rows that it was given (`picks`), and
+// all of them keep the threads busy together. Quantised weights go through
+// kernels/quantized_products.h whatever the rows; floats through kernels/matvec.h up to kFewRows
+// rows, else kernels/matmul.h. Threads split panels of outputs and, when there are many, rows.
+// Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
+// between calls. Threads: one caller. Numerics: the result of a row does not depend on the other
+// rows of its input, bit for bit for quantised weights, up to the order of additions for floats.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/row_preparation.h"
+#include "cpu/team.h"
+#include "cpu/weight.h"
+
+namespace tandem::device::cpu {
+
+inline constexpr std::size_t kFewRows = 24;
+
+struct Product {
+  std::size_t input = 0;              // of the call's inputs
+  const CpuWeight* weight = nullptr;  // [out_features, width of the input]
+  const float* bias = nullptr;        // [out_features] or null
+  float* out = nullptr;               // [rows of the input, out_features]; no other product's
+  bool accumulate = false;            // out += instead of out =
+};
+
+class Products {
+ public:
+  explicit Products(Team& team) : team_(team), workspaces_(team.size()) {}
+
+  // Shapes must fit: callers check. Returns the bytes of weights read.
+  std::uint64_t run(std::span<const RowSource> inputs, std::span<const Product> products);
+
+ private:
+  struct Part {  // of a product: outputs and rows
+    std::size_t product = 0;
+    std::size_t begin = 0, end = 0;  // panels of a packed weight, else outputs
+    std::size_t first_row = 0, last_row = 0;
+  };
+
+  void prepare(std::span<const RowSource> inputs, std::span<const Product> products);
+  void split(std::span<const Product> products);
+  void multiply(const Product& product, const Part& part, std::vector<float>& workspace) const;
+  void multiply_packed(const Product& product, const Part& part,
+                       std::vector<float>& workspace) const;
+  void multiply_many(const Product& product, const Part& part, std::vector<float>& workspace) const;
+  void multiply_few(const Product& product, const Part& part) const;
+
+  Team& team_;
+  std::vector<RowForms> forms_;
+  std::vector<PreparedRows> inputs_;
+  std::vector<Part> parts_;
+  std::vector<std::vector<float>> workspaces_;
+};
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PreparedRows: the rows of a product as its kernels take them.
+//
+// A row may be picked from others, normalised or gated on the way (x itself is left alone), and is
+// then kept in every form that a product of the call needs: plain f32, int8 with scales
+// (kernels/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows (kernels/matmul.h).
+// Memory stays for the next call. Threads: prepare() of different rows from any; rows of one panel
+// (kPanelRows) on one thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/kernels/quantized_rows.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device::cpu {
+
+struct RowSource {
+  const float* x = nullptr;  // [*, width]
+  std::size_t rows = 0, width = 0;
+  std::span<const std::int32_t> picks;  // row i is x[picks[i]]; empty: x[i]
+  const float* norm = nullptr;          // [width]: x / sqrt(mean(x^2) + norm_epsilon) * norm
+  float norm_epsilon = 0;
+  const float* up = nullptr;  // [*, width], picked like x: activation(x) * up
+  Activation activation = Activation::kSilu;
+};
+
+struct RowForms {
+  bool plain = false, panels = false, quantized = false;
+};
+
+class PreparedRows {
+ public:
+  // Makes room. The source must live until the last prepare().
+  void begin(const RowSource& source, const RowForms& forms);
+
+  // Rows [first, last) into every form; `row` is memory for one row, per thread.
+  void prepare(std::size_t first, std::size_t last, std::vector<float>& row);
+
+  std::size_t rows() const { return source_.rows; }
+  bool needs_work() const;  // else plain() is x
+
+  const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
+  const float* panels() const { return panels_.data(); }      // [rows / 32, width, 32]
+  const std::int8_t* quantized() const { return q_.data(); }  // [rows, width]
+  const RowBlock* notes() const { return notes_.data(); }     // [rows, width / 32]
+
+ private:
+  RowSource source_;
+  RowForms forms_;
+  bool changes_ = false;  // a row is not simply x's
+  std::vector<float> plain_, panels_;
+  std::vector<std::int8_t> q_;
+  std::vector<RowBlock> notes_;
+};
+
+}  // namespace tandem::device::cpu
