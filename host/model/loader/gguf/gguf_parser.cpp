@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "model/loader/printable.h"
+
 namespace tandem::model {
 namespace {
 
@@ -15,16 +17,6 @@ constexpr std::uint64_t kMinFieldBytes = 8 + 4 + 1;        // key length, type, 
 constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 12;  // name length, rank, a dimension, rest
 constexpr int kMaxArrayDepth = 8;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
-
-// What stands in messages: names come from the file and may hold anything, of any length.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 80)) {
-    out += c >= 0x20 && c < 0x7f ? c : '?';
-  }
-  if (text.size() > 80) out += "...";
-  return out;
-}
 
 }  // namespace
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// model.safetensors.index.json: which shard holds which tensor.
+//
+// Threads: pure. Errors: Error("safetensors", "FILE: field 'weight_map': ...") on a shard that is
+// no plain file name: a directory's files are all that a model may name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tandem::model {
+
+struct WeightMap {
+  std::vector<std::string> shards;                        // in order of their first tensor
+  std::unordered_map<std::string, std::size_t> shard_of;  // by the tensor's name
+};
+
+// `file` stands in messages.
+WeightMap read_weight_map(std::string_view text, const std::string& file);
+
+}  // namespace tandem::model
