@@ -30,7 +30,8 @@ std::string processor_name() {
 
 class CpuDevice final : public Device {
  public:
-  explicit CpuDevice(const DeviceOptions& options) : team_(options.num_threads) {}
+  explicit CpuDevice(const DeviceOptions& options)
+      : team_(ThreadPoolOptions{options.num_threads, options.pin}) {}
 
   const DeviceInfo& info() const override {
     std::call_once(described_, [this] {

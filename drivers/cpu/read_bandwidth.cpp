@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ReadProbe: passes over memory in three ways (one stream per thread, four streams, four streams
-// with prefetch), in parts of 1 MiB that the team shares; the best counts.
+// with prefetch), in parts of 1 MiB that the team shares by regions; the best counts.
 #include "cpu/read_bandwidth.h"
 
 #include <algorithm>
@@ -23,8 +23,12 @@ constexpr int kQuickPasses = 3;
 }  // namespace
 
 ReadProbe::ReadProbe(Team& team, std::size_t size_bytes)
-    : team_(team), memory_(size_bytes / kPart * kPart) {
-  team_.run(memory_.size_bytes() / kPart, [&](std::size_t part, std::size_t) {
+    : team_(team),
+      memory_(size_bytes / kPart * kPart),
+      parts_(
+          team.regions(tiling::box_of<1>({static_cast<std::int64_t>(size_bytes / kPart)}), {1})) {
+  team_.place(parts_, [&](const tiling::Box<1>& tile, std::size_t) {
+    const auto part = static_cast<std::size_t>(tile.lower[0]);
     std::memset(memory_.data() + part * kPart, static_cast<int>(part % 251) + 1, kPart);
   });
 }
@@ -35,7 +39,8 @@ double ReadProbe::measure() {
   for (const ReadPattern pattern :
        {ReadPattern::kOneStream, ReadPattern::kFourStreams, ReadPattern::kPrefetch}) {
     const auto start = std::chrono::steady_clock::now();
-    team_.run(sums.size(), [&](std::size_t part, std::size_t) {
+    team_.run_regions(parts_, [&](const tiling::Box<1>& tile, std::size_t) {
+      const auto part = static_cast<std::size_t>(tile.lower[0]);
       sums[part] = read_stream(pattern, memory_.data() + part * kPart, kPart);
     });
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;

@@ -2,9 +2,10 @@
 //
 // How fast the cores read memory: the roofline of decode.
 //
-// A pass reads every byte once, in the best of several patterns. read_bandwidth() measures once per
-// process and thread count (about 50 ms on 128 MiB) and remembers; ReadProbe is for benchmarks that
-// repeat it on more memory. Threads: any for read_bandwidth().
+// A pass reads every byte once, in the best of several patterns, from the memory of the reader's
+// NUMA node first. read_bandwidth() measures once per process and thread count (about 50 ms on 128
+// MiB) and remembers; ReadProbe is for benchmarks that repeat it on more memory. Threads: any for
+// read_bandwidth().
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,7 @@ class ReadProbe {
  private:
   Team& team_;
   Mapping memory_;
+  tiling::Regions<1> parts_;  // of 1 MiB
 };
 
 double read_bandwidth(int num_threads);

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/thread_plan.h"
 #include "device/device.h"
 
 namespace tandem::device {
@@ -24,6 +25,7 @@ struct DeviceOptions {
   // xclbin of aggregation for cards: path; empty: the one that comes with Tandem, beside the
   // program (../share/tandem/bitstreams) or installed.
   std::string aggregation_image = {};
+  Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
 };
 
 class Backend {
