@@ -179,6 +179,25 @@ void CpuComputeUnit::enqueue(const GatherRowsOp& op) {
   });
 }
 
+void CpuComputeUnit::enqueue(const ExpertsOp& op) {
+  const Timed timed(*this);
+  weight_bytes_ += experts_.run(op);
+}
+
+void CpuComputeUnit::enqueue(const GatedAddOp& op) {
+  const Timed timed(*this);
+  const auto rows = checked_count(op.rows, "gated add: rows");
+  const auto width = checked_count(op.width, "gated add: width");
+  const float* x = floats(op.x, rows * width, "gated add: x");
+  const float* gate = floats(op.gate, rows, "gated add: gate");
+  float* out = floats(op.out, rows * width, "gated add: out");
+  for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      add_scaled(x + row * width, 1.0f / (1.0f + std::exp(-gate[row])), width, out + row * width);
+    }
+  });
+}
+
 WaitResult CpuComputeUnit::wait(Ticket ticket, Deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
     throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpu/causal_attention.h"
+#include "cpu/experts.h"
 #include "cpu/linear.h"
 #include "cpu/team.h"
 #include "device/compute_unit.h"
@@ -23,7 +24,8 @@ namespace tandem::device::cpu {
 
 class CpuComputeUnit final : public ComputeUnit {
  public:
-  explicit CpuComputeUnit(Team& team) : team_(team), linear_(team), causal_(team) {}
+  explicit CpuComputeUnit(Team& team)
+      : team_(team), linear_(team), experts_(team, linear_.products()), causal_(team) {}
 
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
@@ -36,6 +38,8 @@ class CpuComputeUnit final : public ComputeUnit {
   void enqueue(const CausalAttentionOp& op) override;
   void enqueue(const MergeOp& op) override;
   void enqueue(const GatherRowsOp& op) override;
+  void enqueue(const ExpertsOp& op) override;
+  void enqueue(const GatedAddOp& op) override;
 
   Ticket record() override { return ++last_ticket_; }
   WaitResult wait(Ticket ticket, Deadline deadline) override;
@@ -74,6 +78,7 @@ class CpuComputeUnit final : public ComputeUnit {
 
   Team& team_;
   Linear linear_;
+  Experts experts_;
   CausalAttention causal_;
   RopeTable rope_;
   Ticket last_ticket_ = 0;

@@ -159,6 +159,33 @@ struct GatherRowsOp {
   Slice x, out;  // [*, width], [rows.size(), width]
 };
 
+// The feed-forward of a row by some of many experts: the `used` with the largest router logits (of
+// equal ones the first), each out += p * down(activation(gate x) * up x), where p is the expert's
+// probability by the softmax of all logits, scaled to a sum of 1 over those chosen if `normalise`.
+// Only the weights of experts that some row chose are read.
+struct Expert {
+  const Weight *gate = nullptr, *up = nullptr;  // [ffn, width]
+  const Weight* down = nullptr;                 // [width, ffn]
+};
+struct ExpertsOp {
+  std::int64_t rows = 0;
+  Slice x;       // [rows, width]
+  Slice router;  // [rows, experts.size()]
+  std::span<const Expert> experts;
+  int used = 0;
+  bool normalise = false;
+  Activation activation = Activation::kSilu;
+  Slice out;  // [rows, width]
+};
+
+// out[row] += x[row] / (1 + exp(-gate[row])).
+struct GatedAddOp {
+  std::int64_t rows = 0, width = 0;
+  Slice x;     // [rows, width]
+  Slice gate;  // [rows]
+  Slice out;   // [rows, width]
+};
+
 struct ComputeStats {
   std::uint64_t ops = 0;
   std::uint64_t weight_bytes_read = 0;
@@ -180,6 +207,8 @@ class ComputeUnit {
   virtual void enqueue(const CausalAttentionOp& op) = 0;
   virtual void enqueue(const MergeOp& op) = 0;
   virtual void enqueue(const GatherRowsOp& op) = 0;
+  virtual void enqueue(const ExpertsOp& op) = 0;
+  virtual void enqueue(const GatedAddOp& op) = 0;
 
   // Marks the point behind everything enqueued so far; wait() returns when the device has passed
   // it.

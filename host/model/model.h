@@ -64,6 +64,14 @@ struct ModelConfig {
   ExpertConfig experts;
   std::uint64_t parameters = 0;
   std::uint64_t weight_bytes = 0;
+
+  int window_of(int layer) const {
+    return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
+  }
+  const RopeConfig& rope_of(int layer) const {
+    const bool local = window_of(layer) > 0 && !local_rope.inverse_frequencies.empty();
+    return local ? local_rope : rope;
+  }
 };
 
 struct ExpertTensors {
