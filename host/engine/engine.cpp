@@ -185,6 +185,8 @@ Engine::~Engine() {
   state_->thread.join();
 }
 
+const LoadedWeights& Engine::weights() const { return state_->loop.weights(); }
+
 int Engine::max_request_tokens() const { return state_->max_request_tokens; }
 
 SubmitResult Engine::submit(Request request, EventSink sink) {

@@ -22,6 +22,7 @@
 #include "device/compute_unit.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
+#include "engine/weight_loader.h"
 #include "model/model.h"
 #include "trace/metrics.h"
 
@@ -38,6 +39,7 @@ struct EngineOptions {
   // A unit that does not answer for so long is lost.
   std::chrono::milliseconds device_timeout{10000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
+  WeightOptions weights;
 };
 
 struct NamedUnit {
@@ -73,6 +75,9 @@ class Engine {
          const EngineOptions& options, std::function<NamedUnit()> make_fallback,
          trace::Metrics* metrics);
   ~Engine();  // cancels what is left
+
+  // The model's weights as the compute unit was given them.
+  const LoadedWeights& weights() const;
 
   // The longest prompt + output one request may have: the context, or what all pages hold. Less
   // after a unit is lost.

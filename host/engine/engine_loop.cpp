@@ -42,6 +42,7 @@ ExecutorOptions executor_options(const EngineOptions& options,
   result.page_tokens = geometry.page_tokens;
   result.kv_dtype = geometry.kv_dtype;
   result.device_timeout = options.device_timeout;
+  result.weights = options.weights;
   return result;
 }
 

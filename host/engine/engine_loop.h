@@ -47,6 +47,7 @@ class EngineLoop {
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
 
+  const LoadedWeights& weights() const { return executor_.weights(); }
   int max_request_tokens() const { return max_request_tokens_; }
   int num_waiting() const { return static_cast<int>(waiting_.size()); }
   EngineStatus status() const;

@@ -53,6 +53,8 @@ struct Executor::State {
   void add_unit(device::AttentionUnit& unit);
   std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
 
+  const LoadedWeights& weights() const { return weights_.loaded(); }
+
  private:
   std::unique_ptr<LentBuffers> make_lent();
   bool run_layers();
@@ -94,7 +96,7 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
     : config_(model.config()),
       compute_(compute),
       options_(options),
-      weights_(model, compute),
+      weights_(model, compute, options.weights),
       width_(static_cast<std::size_t>(config_.width)),
       q_width_(static_cast<std::size_t>(config_.q_heads) * config_.head_dim),
       kv_width_(static_cast<std::size_t>(config_.kv_heads) * config_.head_dim),
@@ -372,6 +374,8 @@ Executor::Executor(const model::Model& model, device::ComputeUnit& compute,
                    const ExecutorOptions& options)
     : state_(std::make_unique<State>(model, compute, options)) {}
 Executor::~Executor() = default;
+
+const LoadedWeights& Executor::weights() const { return state_->weights(); }
 
 void Executor::add_unit(device::AttentionUnit& unit) { state_->add_unit(unit); }
 

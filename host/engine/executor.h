@@ -45,12 +45,15 @@ struct ExecutorOptions {
   int page_tokens = 16;
   DType kv_dtype = DType::kF16;
   std::chrono::milliseconds device_timeout{10000};
+  WeightOptions weights;
 };
 
 class Executor {
  public:
   Executor(const model::Model& model, device::ComputeUnit& compute, const ExecutorOptions& options);
   ~Executor();
+
+  const LoadedWeights& weights() const;
 
   // Unit numbers follow the calls: 0, 1, ... as in KvCache.
   void add_unit(device::AttentionUnit& unit);

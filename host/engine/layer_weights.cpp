@@ -5,37 +5,47 @@
 
 namespace tandem::engine {
 
-ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compute) {
+ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compute,
+                           const WeightOptions& options) {
+  WeightLoader loader(compute, options);
   for (const model::LayerTensors& t : model.layers()) {
     LayerWeights w{};
-    w.attention_norm = load(t.attention_norm, compute);
-    w.wq = load(t.wq, compute);
-    w.wk = load(t.wk, compute);
-    w.wv = load(t.wv, compute);
-    w.bq = load(t.bq, compute);
-    w.bk = load(t.bk, compute);
-    w.bv = load(t.bv, compute);
-    w.wo = load(t.wo, compute);
-    w.bo = load(t.bo, compute);
-    w.ffn_norm = load(t.ffn_norm, compute);
-    w.gate = load(t.gate, compute);
-    w.up = load(t.up, compute);
-    w.down = load(t.down, compute);
+    w.attention_norm = keep(t.attention_norm, loader);
+    w.wq = matrix(t.wq, loader);
+    w.wk = matrix(t.wk, loader);
+    w.wv = matrix(t.wv, loader);
+    w.bq = keep(t.bq, loader);
+    w.bk = keep(t.bk, loader);
+    w.bv = keep(t.bv, loader);
+    w.wo = matrix(t.wo, loader);
+    w.bo = keep(t.bo, loader);
+    w.ffn_norm = keep(t.ffn_norm, loader);
+    w.gate = matrix(t.gate, loader);
+    w.up = matrix(t.up, loader);
+    w.down = matrix(t.down, loader);
     layers_.push_back(w);
   }
   const bool tied = model.output().data == model.embedding().data;
-  embedding_ = load(model.embedding(), compute, tied ? Role::kBoth : Role::kTable);
-  output_norm_ = load(model.output_norm(), compute);
-  output_ = load(model.output(), compute);
+  embedding_ = tied ? matrix(model.embedding(), loader, Role::kBoth)
+                    : keep(model.embedding(), loader, Role::kTable);
+  output_norm_ = keep(model.output_norm(), loader);
+  output_ = matrix(model.output(), loader);
+  loaded_ = loader.loaded();
 }
 
-const device::Weight* ModelWeights::load(const TensorView& tensor, device::ComputeUnit& compute,
+const device::Weight* ModelWeights::keep(const TensorView& tensor, WeightLoader& loader,
                                          Role role) {
   if (!tensor) return nullptr;
   std::unique_ptr<device::Weight>& weight = by_data_[tensor.data];
-  if (!weight) {
-    weight = compute.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role});
-  }
+  if (!weight) weight = loader.load(tensor, role);
+  return weight.get();
+}
+
+const device::Weight* ModelWeights::matrix(const TensorView& tensor, WeightLoader& loader,
+                                           Role role) {
+  if (!tensor) return nullptr;
+  std::unique_ptr<device::Weight>& weight = by_data_[tensor.data];
+  if (!weight) weight = loader.load_matrix(tensor, role);
   return weight.get();
 }
 

@@ -2,8 +2,10 @@
 //
 // ModelWeights: a model's tensors as the compute unit holds them.
 //
-// A tensor that the model uses twice (tied embedding and output) is loaded once. Ownership: owns
-// the Weights; borrows the model's memory, as ComputeUnit::load() does. Errors: those of load().
+// A tensor that the model uses twice (tied embedding and output) is loaded once. Matrices of
+// products are quantised where the options ask for it; norms, biases, routers and a table that is
+// nothing else stay as they are. Ownership: owns the Weights; borrows the model's memory, as
+// ComputeUnit::load() does. Errors: those of WeightLoader.
 #pragma once
 
 #include <map>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "device/compute_unit.h"
+#include "engine/weight_loader.h"
 #include "model/model.h"
 
 namespace tandem::engine {
@@ -23,23 +26,30 @@ struct LayerWeights {
 
 class ModelWeights {
  public:
-  ModelWeights(const model::Model& model, device::ComputeUnit& compute);
+  ModelWeights(const model::Model& model, device::ComputeUnit& compute,
+               const WeightOptions& options = {});
 
   const std::vector<LayerWeights>& layers() const { return layers_; }
   const device::Weight* embedding() const { return embedding_; }
   const device::Weight* output_norm() const { return output_norm_; }
   const device::Weight* output() const { return output_; }
+  const LoadedWeights& loaded() const { return loaded_; }
 
  private:
   using Role = device::WeightRole;
-  const device::Weight* load(const TensorView& tensor, device::ComputeUnit& compute,
+  // As the file has it; null for a tensor that the model does not have.
+  const device::Weight* keep(const TensorView& tensor, WeightLoader& loader,
                              Role role = Role::kProduct);
+  // A matrix of products.
+  const device::Weight* matrix(const TensorView& tensor, WeightLoader& loader,
+                               Role role = Role::kProduct);
 
   std::map<const std::byte*, std::unique_ptr<device::Weight>> by_data_;
   std::vector<LayerWeights> layers_;
   const device::Weight* embedding_ = nullptr;
   const device::Weight* output_norm_ = nullptr;
   const device::Weight* output_ = nullptr;
+  LoadedWeights loaded_;
 };
 
 }  // namespace tandem::engine

@@ -25,7 +25,7 @@ struct Request {
   int max_tokens = 16;
   std::vector<std::string> stop;            // texts; the stop text itself is not returned
   std::vector<model::TokenId> stop_tokens;  // besides the model's end-of-generation tokens
-  bool ignore_eos = false;       // end-of-generation tokens are ordinary (stop_tokens still stop)
+  bool ignore_eos = false;  // end-of-generation tokens are ordinary (stop_tokens still stop)
   // Alternatives per token, 0..20; none: no token's own log-probability either.
   std::optional<int> top_logprobs;
   bool prompt_logprobs = false;  // also the log-probability of every prompt token but the first

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeightLoader: one matrix at a time.
+#include "engine/weight_loader.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/error.h"
+#include "tensor/quantize.h"
+#include "tensor/quantize_matrix.h"
+
+namespace tandem::engine {
+
+DType LoadedWeights::main_type() const {
+  const auto most =
+      std::max_element(values.begin(), values.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == values.end() ? DType::kF32 : most->first;
+}
+
+WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& options)
+    : compute_(compute), quantize_(options.quantize) {
+  if (!quantize_) return;
+  if (!can_quantize(*quantize_)) {
+    throw Error("engine", "weights cannot be quantised to " + std::string(dtype_name(*quantize_)));
+  }
+  pool_ = std::make_unique<ThreadPool>(options.num_threads);
+}
+
+std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
+                                                      device::WeightRole role, bool transient) {
+  loaded_.bytes += tensor.size_bytes();
+  loaded_.values[tensor.dtype] += static_cast<std::uint64_t>(tensor.rows * tensor.columns);
+  return compute_.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role, transient});
+}
+
+std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
+                                                   device::WeightRole role) {
+  return load_as(tensor, role, false);
+}
+
+std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tensor,
+                                                          device::WeightRole role) {
+  const DType type =
+      quantize_ ? fitting_type(*quantize_, tensor.dtype, tensor.columns) : tensor.dtype;
+  if (type == tensor.dtype) return load(tensor, role);
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::byte> data = quantize_matrix(tensor, type, *pool_);
+  loaded_.quantise_seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ++loaded_.quantised;
+  loaded_.quantised_from_bytes += tensor.size_bytes();
+  loaded_.quantised_to_bytes += data.size();
+  TensorView quantised = tensor;
+  quantised.dtype = type;
+  quantised.data = data.data();
+  return load_as(quantised, role, true);
+}
+
+}  // namespace tandem::engine

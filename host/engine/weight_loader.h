@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeightLoader: tensors to the compute unit, matrices quantised on the way where that is asked for.
+//
+// A quantised matrix exists beside the model file only while the unit takes it over. Which type a
+// matrix gets: tensor/quantize_matrix.h. Threads: one; a quantising loader has a pool of its own.
+// Ownership: borrows the unit and, through it, the tensors' memory. Errors: those of
+// ComputeUnit::load() and quantize_matrix(). Cost: 15 to 80 ns of one core per value quantised.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "common/thread_pool.h"
+#include "device/compute_unit.h"
+#include "tensor/tensor_view.h"
+
+namespace tandem::engine {
+
+struct WeightOptions {
+  std::optional<DType> quantize;  // of matrices; none: as the file has them
+  int num_threads = 0;            // that quantise; 0: all cores
+};
+
+// What was loaded, in the types that the unit was given.
+struct LoadedWeights {
+  std::uint64_t bytes = 0;
+  std::map<DType, std::uint64_t> values;  // of each type
+  int quantised = 0;                      // matrices
+  std::uint64_t quantised_from_bytes = 0, quantised_to_bytes = 0;
+  double quantise_seconds = 0;
+
+  DType main_type() const;  // of most values
+};
+
+class WeightLoader {
+ public:
+  WeightLoader(device::ComputeUnit& compute, const WeightOptions& options);
+
+  // As the file has it: norms, biases, routers, tables.
+  std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role);
+  // A matrix of products, in the type that the options ask for.
+  std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role);
+
+  const LoadedWeights& loaded() const { return loaded_; }
+
+ private:
+  std::unique_ptr<device::Weight> load_as(const TensorView& tensor, device::WeightRole role,
+                                          bool transient);
+
+  device::ComputeUnit& compute_;
+  std::optional<DType> quantize_;
+  std::unique_ptr<ThreadPool> pool_;
+  LoadedWeights loaded_;
+};
+
+}  // namespace tandem::engine

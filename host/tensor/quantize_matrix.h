@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole matrices from one type of weight to another, rows in parallel.
+//
+// Rows go through f32 in the calling threads' caches; nothing larger than the result is allocated.
+// Threads: the pool's, used alone. Errors: those of quantize_row(), naming the matrix and the row.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "tensor/dtype.h"
+#include "tensor/tensor_view.h"
+
+namespace tandem {
+
+// The type that a matrix [*, columns] of type `from` gets where `wanted` is asked for: `wanted`
+// where its blocks divide the rows; else, for the K types, the type of blocks of 32 that keeps as
+// much (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0) where those divide them; else `from`. Also `from` where
+// the type would not be smaller: converting it could only lose.
+DType fitting_type(DType wanted, DType from, std::int64_t columns);
+
+// [rows, columns] in `to`, whose blocks must divide the rows.
+std::vector<std::byte> quantize_matrix(const TensorView& from, DType to, ThreadPool& pool);
+
+}  // namespace tandem

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which weights are quantised on load and to what; that the engine computes with them is held by
+// perplexity_test.
+#include "engine/weight_loader.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "common/error.h"
+#include "cpu/backend.h"
+#include "device/device.h"
+#include "engine/layer_weights.h"
+#include "support/gguf_writer.h"
+
+namespace tandem::engine {
+namespace {
+
+class WeightLoading : public testing::Test {
+ protected:
+  // Rows of 256 everywhere but those of `down`: 320 do not divide into blocks of 256.
+  static constexpr test::RandomLlama kShape{.num_layers = 1,
+                                            .width = 256,
+                                            .q_heads = 8,
+                                            .kv_heads = 4,
+                                            .head_dim = 32,
+                                            .ffn_width = 320,
+                                            .vocab_size = 320};
+
+  std::unique_ptr<model::Model> model(bool tied, DType dtype = DType::kF16) {
+    const auto path = std::filesystem::path(testing::TempDir()) /
+                      ("weight_loader_" + std::to_string(++files_) + ".gguf");
+    test::RandomLlama shape = kShape;
+    shape.tied = tied;
+    test::write_random_llama(path, shape, dtype, 3);
+    auto model = model::load_model(path);
+    std::filesystem::remove(path);  // stays mapped
+    return model;
+  }
+
+  static std::size_t bytes(DType dtype, std::size_t rows, std::size_t columns) {
+    return rows * dtype_row_bytes(dtype, columns);
+  }
+
+  int files_ = 0;
+  std::unique_ptr<device::Device> device_ =
+      device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  std::unique_ptr<device::ComputeUnit> compute_ = device_->make_compute_unit();
+};
+
+TEST_F(WeightLoading, KeepsEveryTensorWhenNothingIsAsked) {
+  const auto model = this->model(true);
+  const ModelWeights weights(*model, *compute_);
+  EXPECT_EQ(weights.loaded().quantised, 0);
+  EXPECT_EQ(weights.loaded().bytes, model->config().weight_bytes);
+  EXPECT_EQ(weights.loaded().main_type(), DType::kF16);
+}
+
+TEST_F(WeightLoading, QuantisesMatricesAndFallsBackWhereRowsDoNotFit) {
+  const auto model = this->model(true);
+  const ModelWeights weights(*model, *compute_, {.quantize = DType::kQ4_K});
+  const LayerWeights& layer = weights.layers().front();
+  for (const device::Weight* weight :
+       {layer.wq, layer.wk, layer.wv, layer.wo, layer.gate, layer.up}) {
+    EXPECT_EQ(weight->size_bytes(),
+              bytes(DType::kQ4_K, static_cast<std::size_t>(weight->out_features()), 256));
+  }
+  EXPECT_EQ(layer.down->size_bytes(), bytes(DType::kQ4_1, 256, 320));
+  EXPECT_EQ(layer.attention_norm->size_bytes(), bytes(DType::kF32, 1, 256));
+  EXPECT_EQ(weights.embedding(), weights.output());
+  EXPECT_EQ(weights.output()->size_bytes(), bytes(DType::kQ4_K, 320, 256));
+
+  const LoadedWeights& loaded = weights.loaded();
+  EXPECT_EQ(loaded.quantised, 8);
+  EXPECT_EQ(loaded.main_type(), DType::kQ4_K);
+  EXPECT_EQ(loaded.values.at(DType::kQ4_1), 256u * 320u);
+  EXPECT_EQ(loaded.values.at(DType::kF32), 3u * 256u);
+  EXPECT_EQ(loaded.values.count(DType::kF16), 0u);
+  EXPECT_EQ(loaded.bytes, loaded.quantised_to_bytes + 3u * 256u * 4u);
+  EXPECT_EQ(loaded.quantised_from_bytes + 3u * 256u * 4u, model->config().weight_bytes);
+}
+
+TEST_F(WeightLoading, LeavesATableThatIsNotTheOutputProjection) {
+  const auto model = this->model(false);
+  const ModelWeights weights(*model, *compute_, {.quantize = DType::kQ8_0});
+  EXPECT_EQ(weights.embedding()->size_bytes(), bytes(DType::kF16, 320, 256));
+  EXPECT_EQ(weights.output()->size_bytes(), bytes(DType::kQ8_0, 320, 256));
+}
+
+TEST_F(WeightLoading, LeavesMatricesThatAreNoLarger) {
+  const auto model = this->model(true, DType::kQ4_0);
+  const ModelWeights weights(*model, *compute_, {.quantize = DType::kQ8_0});
+  EXPECT_EQ(weights.loaded().quantised, 0);
+  EXPECT_EQ(weights.loaded().main_type(), DType::kQ4_0);
+}
+
+TEST_F(WeightLoading, RefusesTypesWithoutAQuantiser) {
+  EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF16}), Error);
+  EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF8E4M3}), Error);
+}
+
+}  // namespace
+}  // namespace tandem::engine
