@@ -3,6 +3,7 @@
 // Assembles model, devices and engine; see runtime.h.
 #include "apps/runtime.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <sstream>
 
 #include "common/error.h"
+#include "tensor/quantize.h"
 
 namespace tandem::apps {
 namespace {
@@ -56,10 +58,42 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.placement = placement_of(options.placement);
   result.prefix_cache = !options.no_prefix_cache;
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
+  result.weights = weight_options(options);
   return result;
 }
 
+// Every type that has a quantiser, and "none".
+std::vector<std::string> quantize_words() {
+  std::vector<std::string> words = {"none"};
+  for (const DType dtype : quantizable_types()) words.emplace_back(dtype_name(dtype));
+  return words;
+}
+
+void log_weights(const engine::LoadedWeights& weights) {
+  if (weights.quantised == 0) return;
+  std::string types;
+  for (const auto& [dtype, values] : weights.values) {
+    types += fmt::format("{}{} {:.1f} M", types.empty() ? "" : ", ", dtype_name(dtype),
+                         static_cast<double>(values) / 1e6);
+  }
+  constexpr double kMiB = 1 << 20;
+  spdlog::info("quantised {} matrices in {:.1f} s, {:.1f} MiB to {:.1f}: now {:.1f} MiB ({})",
+               weights.quantised, weights.quantise_seconds,
+               static_cast<double>(weights.quantised_from_bytes) / kMiB,
+               static_cast<double>(weights.quantised_to_bytes) / kMiB,
+               static_cast<double>(weights.bytes) / kMiB, types);
+}
+
 }  // namespace
+
+engine::WeightOptions weight_options(const RuntimeOptions& options) {
+  engine::WeightOptions weights;
+  weights.num_threads = options.threads;
+  for (const DType dtype : quantizable_types()) {
+    if (dtype_name(dtype) == options.quantize) weights.quantize = dtype;
+  }
+  return weights;
+}
 
 // CLI11 would turn a negative number into a huge one.
 std::string refuse_negative(const std::string& text) {
@@ -80,8 +114,9 @@ engine::Placement placement_of(const std::string& name) {
   return engine::Placement::kSequences;
 }
 
-void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
-  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+namespace {
+
+void add_model_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("-m,--model", o.model_path,
                   "GGUF file of the Llama family (default: the demo model)")
@@ -91,6 +126,16 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
                   "longest prompt + output, in tokens (0: the model's)")
       ->check(CLI::NonNegativeNumber)
       ->group("Model");
+  command
+      .add_option("--quantize", o.quantize,
+                  "make the matrices smaller while loading: a type, or none (K types need rows of "
+                  "256 n; others get q4_1, q5_1, q8_0)")
+      ->check(CLI::IsMember(quantize_words()))
+      ->capture_default_str()
+      ->group("Model");
+}
+
+void add_device_options(CLI::App& command, RuntimeOptions& o) {
   command.add_option("--compute", o.compute, "device of the dense layers (see `tandem devices`)")
       ->capture_default_str()
       ->group("Devices");
@@ -119,6 +164,9 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::Range(1, 3600000))
       ->capture_default_str()
       ->group("Devices");
+}
+
+void add_kv_options(CLI::App& command, RuntimeOptions& o) {
   command.add_option("--kv-dtype", o.kv_dtype, "type of keys and values in the cache")
       ->check(CLI::IsMember({"f16", "i8"}))
       ->capture_default_str()
@@ -134,6 +182,9 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       .add_flag("--no-prefix-cache", o.no_prefix_cache,
                 "do not reuse KV of equal prompt beginnings")
       ->group("KV cache");
+}
+
+void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
   command.add_option("--max-running", o.max_running, "sequences decoded together")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
@@ -151,6 +202,16 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::Range(1, 2))
       ->capture_default_str()
       ->group("Scheduling");
+}
+
+}  // namespace
+
+void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_model_options(command, o);
+  add_device_options(command, o);
+  add_kv_options(command, o);
+  add_scheduling_options(command, o);
 }
 
 Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
@@ -247,6 +308,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   };
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
                                              engine_options(options), fallback, metrics);
+  log_weights(engine_->weights());
 }
 
 }  // namespace tandem::apps

@@ -29,6 +29,7 @@ struct RuntimeOptions {
   std::string attention = "auto";  // "auto", or device ids separated by commas
   std::string compute = "cpu";
   std::string kv_dtype = "f16";
+  std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
   std::string kernel_image;    // empty: the attention kernel built with Tandem
   std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
@@ -44,6 +45,9 @@ struct RuntimeOptions {
 
 // Adds the options to a subcommand, in groups, with their help.
 void add_runtime_options(CLI::App& command, RuntimeOptions& options);
+
+// What --quantize and --threads mean for the weights.
+engine::WeightOptions weight_options(const RuntimeOptions& options);
 
 class Assembly {
  public:

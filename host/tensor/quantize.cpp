@@ -132,7 +132,16 @@ void quantize_block(const float* from, BlockIQ4_NL& to) {
   pack_nibbles(codes, to.nibbles);
 }
 
-bool can_quantize(DType dtype) { return dtype_block_values(dtype) > 1; }
+std::span<const DType> quantizable_types() {
+  static constexpr DType kTypes[] = {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+                                     DType::kQ5_0, DType::kQ5_1, DType::kIQ4_NL,
+                                     DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
+  return kTypes;
+}
+
+bool can_quantize(DType dtype) {
+  return std::ranges::find(quantizable_types(), dtype) != quantizable_types().end();
+}
 
 void quantize_row(DType dtype, const float* from, std::byte* to, std::size_t num_values) {
   TANDEM_CHECK_OP(num_values % static_cast<std::size_t>(dtype_block_values(dtype)), ==, 0u);

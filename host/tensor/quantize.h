@@ -13,13 +13,15 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "tensor/dtype.h"
 
 namespace tandem {
 
-// Whether quantize_row() makes blocks of this type: q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, q4_k,
-// q5_k, q6_k.
+// The types of blocks that quantize_row() makes: q8_0, q4_0, q4_1, q5_0, q5_1, iq4_nl, q4_k, q5_k,
+// q6_k.
+std::span<const DType> quantizable_types();
 bool can_quantize(DType dtype);
 
 // `to`: dtype_row_bytes(dtype, num_values) bytes, at any address; `num_values` a multiple of the
