@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/kernels/quantized_products.h"
+
 namespace tandem::device::cpu {
 namespace {
 
@@ -158,17 +160,23 @@ PackPanel packer(DType dtype) {
   }
 }
 
+// Whole groups, so that every region but the last ends with one.
+std::size_t panels_per_part(std::size_t panel_bytes) {
+  return std::max<std::size_t>(1, kPartBytes / (panel_bytes * kPanelGroup)) * kPanelGroup;
+}
+
 }  // namespace
 
 PackedWeight::PackedWeight(const WeightSource& source, Team& team)
     : num_panels_((source.out_features + kPanelOutputs - 1) / kPanelOutputs),
       panel_bytes_(packed_format(source.dtype).panel_bytes(source.in_features / kBlockInputs)),
-      memory_(num_panels_ * panel_bytes_) {
+      memory_(num_panels_ * panel_bytes_),
+      regions_(team.regions(tiling::box_of<1>({static_cast<std::int64_t>(num_panels_)}),
+                            {static_cast<std::int64_t>(panels_per_part(panel_bytes_))})) {
   const PackPanel pack = packer(source.dtype);
-  const std::size_t per_part = std::max<std::size_t>(1, kPartBytes / panel_bytes_);
-  team.run((num_panels_ + per_part - 1) / per_part, [&](std::size_t part, std::size_t) {
-    const std::size_t end = std::min(num_panels_, (part + 1) * per_part);
-    for (std::size_t panel = part * per_part; panel < end; ++panel) {
+  team.place(regions_, [&](const tiling::Box<1>& part, std::size_t) {
+    for (auto panel = static_cast<std::size_t>(part.lower[0]);
+         panel < static_cast<std::size_t>(part.upper[0]); ++panel) {
       pack(source, panel, memory_.data() + panel * panel_bytes_);
     }
   });

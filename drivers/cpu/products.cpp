@@ -4,6 +4,7 @@
 #include "cpu/products.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cpu/kernels/matmul.h"
 #include "cpu/kernels/matvec.h"
@@ -38,6 +39,21 @@ Cut cut_of(const Product& product, std::size_t rows) {
   return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
 }
 
+// The units of a product that a node holds. A model file that is mapped lies on no node in
+// particular: it is divided evenly.
+std::pair<std::size_t, std::size_t> units_of_node(const Product& product, std::size_t units,
+                                                  std::size_t node, const Team& team) {
+  const auto nodes = static_cast<std::size_t>(team.num_nodes());
+  const tiling::Regions<1>* held = product.weight->regions();
+  if (held != nullptr && held->num_regions() == nodes) {
+    const tiling::Box<1>& region = held->region(node);
+    return {static_cast<std::size_t>(region.lower[0]), static_cast<std::size_t>(region.upper[0])};
+  }
+  const std::size_t steps = ceil_divide(units, kOutputsStep);
+  return {std::min(steps * node / nodes * kOutputsStep, units),
+          std::min(steps * (node + 1) / nodes * kOutputsStep, units)};
+}
+
 }  // namespace
 
 std::uint64_t Products::run(std::span<const RowSource> inputs, std::span<const Product> products) {
@@ -55,7 +71,7 @@ std::uint64_t Products::run(std::span<const RowSource> inputs, std::span<const P
   if (work <= kSmallWork) {
     for (std::size_t part = 0; part < parts_.size(); ++part) body(part, 0);
   } else {
-    team_.run(parts_.size(), body);
+    team_.run_regions(bounds_, body);
   }
   return bytes;
 }
@@ -99,20 +115,31 @@ void Products::split(std::span<const Product> products) {
     work += product.weight->size_bytes() * inputs_[product.input].rows();
   }
   const std::size_t even = std::max(work / (kPartsPerThread * team_.size()), kMinPartWork);
-  for (std::size_t index = 0; index < products.size(); ++index) {
-    const std::size_t rows = inputs_[products[index].input].rows();
-    if (rows == 0) continue;
-    const Cut cut = cut_of(products[index], rows);
-    const std::size_t blocks = ceil_divide(rows, cut.max_rows);
-    const std::size_t part_rows = ceil_divide(ceil_divide(rows, blocks), kPanelRows) * kPanelRows;
-    const std::size_t part_bytes = std::min(even / std::min(rows, part_rows), kMaxPartBytes);
-    const std::size_t units = std::min(
-        std::max(part_bytes / cut.unit_bytes / cut.step, std::size_t{1}) * cut.step, cut.max_units);
-    for (std::size_t begin = 0; begin < cut.units; begin += units) {
-      const std::size_t end = std::min(begin + units, cut.units);
-      for (std::size_t row = 0; row < rows; row += part_rows) {
-        parts_.push_back({index, begin, end, row, std::min(row + part_rows, rows)});
-      }
+  bounds_.assign(1, 0);
+  for (std::size_t node = 0; node < static_cast<std::size_t>(team_.num_nodes()); ++node) {
+    for (std::size_t index = 0; index < products.size(); ++index) {
+      split(index, products[index], node, even);
+    }
+    bounds_.push_back(parts_.size());
+  }
+}
+
+// What `node` holds of one product, as parts of about `even` work.
+void Products::split(std::size_t index, const Product& product, std::size_t node,
+                     std::size_t even) {
+  const std::size_t rows = inputs_[product.input].rows();
+  if (rows == 0) return;
+  const Cut cut = cut_of(product, rows);
+  const auto [first, last] = units_of_node(product, cut.units, node, team_);
+  const std::size_t blocks = ceil_divide(rows, cut.max_rows);
+  const std::size_t part_rows = ceil_divide(ceil_divide(rows, blocks), kPanelRows) * kPanelRows;
+  const std::size_t part_bytes = std::min(even / std::min(rows, part_rows), kMaxPartBytes);
+  const std::size_t units = std::min(
+      std::max(part_bytes / cut.unit_bytes / cut.step, std::size_t{1}) * cut.step, cut.max_units);
+  for (std::size_t begin = first; begin < last; begin += units) {
+    const std::size_t end = std::min(begin + units, last);
+    for (std::size_t row = 0; row < rows; row += part_rows) {
+      parts_.push_back({index, begin, end, row, std::min(row + part_rows, rows)});
     }
   }
 }

@@ -8,9 +8,10 @@
 // all of them keep the threads busy together. Quantised weights go through
 // kernels/quantized_products.h whatever the rows; floats through kernels/matvec.h up to kFewRows
 // rows, else kernels/matmul.h. Threads split panels of outputs and, when there are many, rows.
-// Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
-// between calls. Threads: one caller. Numerics: the result of a row does not depend on the other
-// rows of its input, bit for bit for quantised weights, up to the order of additions for floats.
+// What a NUMA node holds of a weight is multiplied there before its threads help others. Little
+// work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept between
+// calls. Threads: one caller. Numerics: the result of a row does not depend on the other rows of
+// its input, bit for bit for quantised weights, up to the order of additions for floats.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ class Products {
 
   void prepare(std::span<const RowSource> inputs, std::span<const Product> products);
   void split(std::span<const Product> products);
+  void split(std::size_t index, const Product& product, std::size_t node, std::size_t even);
   void multiply(const Product& product, const Part& part, std::vector<float>& workspace) const;
   void multiply_packed(const Product& product, const Part& part,
                        std::vector<float>& workspace) const;
@@ -58,7 +60,8 @@ class Products {
   Team& team_;
   std::vector<RowForms> forms_;
   std::vector<PreparedRows> inputs_;
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;          // node by node
+  std::vector<std::size_t> bounds_;  // [num_nodes + 1] where the parts of a node begin
   std::vector<std::vector<float>> workspaces_;
 };
 

@@ -12,13 +12,15 @@
 //   const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
 //   team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first touch
 //   team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     // every step
-// place() writes a region by workers of its node alone; run_regions() gives a worker the tiles of
-// its own node first, in order, and then those that other nodes have not begun. On one node there
-// is one region, and run_regions() is run(). Regions of another team's size are served too: only
-// slower.
+// Items of several such divisions in one run are listed node by node, with run_regions(bounds,
+// ...). place() writes a region by workers of its node alone; run_regions() gives a worker the
+// tiles of its own node first, in order, and then those that other nodes have not begun. On one
+// node there is one region, and run_regions() is run(). Regions of another team's size are served
+// too: only slower.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "common/thread_pool.h"
@@ -48,6 +50,11 @@ class Team {
   tiling::Regions<kDims> regions(const tiling::Box<kDims>& domain, const tiling::Point<kDims>& tile,
                                  std::size_t cut_dimension = 0) const {
     return {domain, tile, workers_of_nodes(), cut_dimension};
+  }
+
+  // Node n has the items bounds[n] .. bounds[n + 1]; bounds: [num_nodes + 1] from 0.
+  void run_regions(std::span<const std::size_t> bounds, Body body) {
+    pool_.run_regions(bounds, body);
   }
 
   template <std::size_t kDims, typename F>

@@ -56,11 +56,13 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
 
 void CpuWeight::copy_rows(Team& team) {
   copy_.emplace(size_bytes());
-  const std::size_t parts = (size_bytes() + kCopyPart - 1) / kCopyPart;
-  team.run(parts, [&](std::size_t part, std::size_t) {
-    const std::size_t begin = part * kCopyPart;
+  const std::size_t rows_per_part = std::max<std::size_t>(1, kCopyPart / row_bytes_);
+  copied_rows_.emplace(team.regions(tiling::box_of<1>({source_.out_features}),
+                                    {static_cast<std::int64_t>(rows_per_part)}));
+  team.place(*copied_rows_, [&](const tiling::Box<1>& rows, std::size_t) {
+    const std::size_t begin = static_cast<std::size_t>(rows.lower[0]) * row_bytes_;
     std::memcpy(copy_->data() + begin, source_.data + begin,
-                std::min(kCopyPart, size_bytes() - begin));
+                static_cast<std::size_t>(rows.size()) * row_bytes_);
   });
   source_.data = copy_->data();
 }

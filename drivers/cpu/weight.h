@@ -34,6 +34,10 @@ class CpuWeight final : public Weight {
     return packed_ || packed_format(source_.dtype).code_bits == 0;
   }
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
+  // Which node holds which panels, or which rows of a copy; null where the model file is mapped.
+  const tiling::Regions<1>* regions() const {
+    return packed_ ? &packed_->regions() : copied_rows_ ? &*copied_rows_ : nullptr;
+  }
   std::span<const float> vector() const { return vector_; }  // empty for a matrix
 
  private:
@@ -43,6 +47,7 @@ class CpuWeight final : public Weight {
   std::size_t row_bytes_ = 0;
   std::optional<PackedWeight> packed_;
   std::optional<Mapping> copy_;
+  std::optional<tiling::Regions<1>> copied_rows_;
   std::vector<float> vector_;
 };
 

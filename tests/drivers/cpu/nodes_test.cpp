@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A machine of several NUMA nodes multiplies what a machine of one does, bit for bit: weights lie
+// in regions, workers of one node help the others.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "cpu/compute_unit.h"
+#include "tensor/quantize.h"
+
+namespace tandem::device::cpu {
+namespace {
+
+// Threads of nodes that this machine need not have.
+ThreadPlan plan_of(const std::vector<int>& threads_of_nodes) {
+  ThreadPlan plan;
+  plan.num_nodes = static_cast<int>(threads_of_nodes.size());
+  for (int node = 0; node < plan.num_nodes; ++node) {
+    const auto count = static_cast<std::size_t>(threads_of_nodes[static_cast<std::size_t>(node)]);
+    plan.threads.insert(plan.threads.end(), count, ThreadPlace{node, {}});
+  }
+  return plan;
+}
+
+std::vector<float> randoms(std::size_t count) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+struct Weights {
+  DType dtype;
+  std::int64_t out, in;
+  bool transient;
+};
+
+// Two products of one input, on a team of the plan.
+std::vector<float> multiply(const ThreadPlan& plan, const Weights& w, std::int64_t rows) {
+  Team team(plan);
+  CpuComputeUnit unit(team);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(w.out) * dtype_row_bytes(w.dtype, w.in));
+  const auto size = static_cast<std::size_t>(w.out * w.in);
+  quantize_row(w.dtype, randoms(size).data(), bytes.data(), static_cast<std::int64_t>(size));
+  const WeightSource source{w.dtype, w.out, w.in, bytes.data(), WeightRole::kProduct, w.transient};
+  const auto first = unit.load(source), second = unit.load(source);
+  const auto x = randoms(static_cast<std::size_t>(rows * w.in));
+  const auto input = unit.allocate(x.size() * sizeof(float), MemoryKind::kHost);
+  std::memcpy(input->host().data(), x.data(), x.size() * sizeof(float));
+  const auto values = static_cast<std::size_t>(rows * w.out);
+  const auto out = unit.allocate(2 * values * sizeof(float), MemoryKind::kHost);
+  const LinearTarget targets[] = {{first.get(), nullptr, {out.get(), 0}},
+                                  {second.get(), nullptr, {out.get(), values * sizeof(float)}}};
+  unit.enqueue(LinearOp{rows, {input.get(), 0}, targets});
+  std::vector<float> result(2 * values);
+  std::memcpy(result.data(), out->host().data(), result.size() * sizeof(float));
+  return result;
+}
+
+TEST(Nodes, MultiplyAsOneNodeDoes) {
+  for (const Weights& w : {Weights{DType::kQ8_0, 1000, 512, false},
+                           {DType::kQ4_K, 1337, 512, true},
+                           {DType::kF16, 1001, 256, true},
+                           {DType::kBF16, 999, 256, false},
+                           {DType::kF32, 3, 4096, true}}) {
+    for (const std::int64_t rows : {1, 5, 70}) {
+      const std::vector<float> one = multiply(plan_of({1}), w, rows);
+      for (const std::vector<int>& nodes : {std::vector{2}, {2, 2}, {1, 3}, {1, 1, 1}}) {
+        const std::vector<float> several = multiply(plan_of(nodes), w, rows);
+        EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * sizeof(float)), 0)
+            << dtype_name(w.dtype) << ", rows " << rows << ", nodes " << nodes.size();
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem::device::cpu
