@@ -4,9 +4,31 @@
 // memory with models that exceed the caches. The default is the shape of Llama 3.2 1B with a small
 // vocabulary of its own.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "support/gguf_writer.h"
+
+namespace {
+
+constexpr tandem::DType kTypes[] = {tandem::DType::kF32, tandem::DType::kF16, tandem::DType::kBF16,
+                                    tandem::DType::kQ8_0, tandem::DType::kQ4_0};
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const tandem::DType type : kTypes) names.emplace_back(tandem::dtype_name(type));
+  return names;
+}
+
+tandem::DType type_of(const std::string& name) {
+  return *std::find_if(std::begin(kTypes), std::end(kTypes),
+                       [&](tandem::DType type) { return tandem::dtype_name(type) == name; });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF model with random weights", "tandem-random-model");
@@ -30,16 +52,11 @@ int main(int argc, char** argv) {
   app.add_option("--ffn", shape.ffn_width)->capture_default_str();
   app.add_option("--vocab", shape.vocab_size)->capture_default_str();
   app.add_option("--context", shape.context_length)->capture_default_str();
-  app.add_option("--type", type)
-      ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
-      ->capture_default_str();
+  app.add_option("--type", type)->check(CLI::IsMember(type_names()))->capture_default_str();
   app.add_option("--seed", seed)->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  const tandem::DType dtype = type == "f32"   ? tandem::DType::kF32
-                              : type == "f16" ? tandem::DType::kF16
-                                              : tandem::DType::kQ8_0;
   try {
-    tandem::test::write_random_llama(out, shape, dtype, seed);
+    tandem::test::write_random_llama(out, shape, type_of(type), seed);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tandem-random-model: %s\n", error.what());
     return 2;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem bench`: how fast a model runs here, and how much of what the machine allows that is.
+//
+// Verifies first, then prints the load time and a row per prompt length and per batch and context,
+// measured on the executor: no HTTP, no scheduler, no sampling.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "apps/bench/measure.h"
+#include "apps/bench/report.h"
+#include "apps/bench/rig.h"
+#include "apps/command.h"
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+using bench::Row;
+
+struct BenchOptions {
+  RuntimeOptions runtime;
+  std::vector<int> prefill = {512};
+  std::vector<std::string> decode = {"1@32", "32@128", "32@4096", "8@4096"};
+  bench::MeasureOptions measure;
+  int loads = 5;
+  bool quick = false;
+  bool as_json = false;
+  std::string command = "tandem bench";
+};
+
+constexpr int kQuickSamples = 3;
+constexpr double kQuickSeconds = 2;
+
+std::vector<Row> rows_of(const BenchOptions& options) {
+  std::vector<Row> rows;
+  for (const int tokens : options.prefill) rows.push_back(bench::prefill_row(tokens));
+  for (const std::string& word : options.decode) rows.push_back(bench::parse_decode(word));
+  if (rows.empty()) throw Error("bench", "nothing to measure; give --prefill or --decode");
+  return rows;
+}
+
+// KV pages and rows per step for the largest row, whatever was asked for in general.
+void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
+  runtime.max_running = 4;  // the check's
+  runtime.context_length = 64;
+  for (const Row& row : rows) {
+    runtime.max_running = std::max(runtime.max_running, row.batch);
+    runtime.max_step_tokens = std::max(runtime.max_step_tokens, row.batch);
+    runtime.context_length = std::max(runtime.context_length, row.tokens);
+  }
+}
+
+bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts) {
+  bench::RunFacts facts;
+  facts.model = &parts.model().config();
+  facts.compute = parts.compute_device().info().id;
+  for (const std::string& id : parts.attention_ids()) {
+    facts.attention += (facts.attention.empty() ? "" : ",") + id;
+  }
+  facts.kv_dtype = options.runtime.kv_dtype;
+  facts.command = options.command + " --model " + parts.model_path();
+  facts.threads = options.runtime.threads;
+  facts.samples_wanted = options.measure.samples;
+  return facts;
+}
+
+std::vector<bench::LoadTime> measure_loads(bench::Rig& rig, int count) {
+  std::vector<bench::LoadTime> times;
+  for (int i = 0; i < count; ++i) times.push_back(rig.load_again());
+  return times;
+}
+
+void run(BenchOptions options) {
+  if (spdlog::get_level() == spdlog::level::info) spdlog::set_level(spdlog::level::warn);
+  if (options.measure.turns && !options.as_json) throw Error("bench", "--turns needs --json");
+  std::vector<Row> rows = rows_of(options);
+  make_room(options.runtime, rows);
+  Assembly parts(options.runtime);
+  bench::Rig rig(parts);
+  rig.verify();
+  bench::Report report(facts_of(options, parts), options.as_json);
+  report.begin();
+  report.load(measure_loads(rig, options.loads));
+  const auto on_sample = [&](const bench::RowResult& result) { report.turn(result); };
+  for (const Row& row : rows) {
+    const Row fitting = bench::clipped(row, parts.model().config().context_length);
+    report.row(bench::measure(rig, fitting, parts.model(), options.measure, on_sample));
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure prefill and decode of a model against what the machine allows");
+  auto o = std::make_shared<BenchOptions>();
+  add_runtime_options(*command, o->runtime);
+  // What the rows decide.
+  for (const char* name : {"--context", "--max-running", "--max-waiting", "--no-prefix-cache"}) {
+    command->remove_option(command->get_option(name));
+  }
+  command->add_option("--prefill", o->prefill, "prompt lengths, separated by commas")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str()
+      ->group("Rows");
+  command->add_option("--decode", o->decode, "decode steps as BATCH@CONTEXT, separated by commas")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->capture_default_str()
+      ->group("Rows");
+  const auto* samples = command->add_option("--samples", o->measure.samples, "samples per row")
+                            ->check(CLI::Range(1, 100000))
+                            ->capture_default_str()
+                            ->group("Rows");
+  const auto* seconds =
+      command->add_option("--seconds", o->measure.seconds, "time per row, after which samples end")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str()
+          ->group("Rows");
+  command->add_option("--loads", o->loads, "times the file is loaded")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group("Rows");
+  command->add_flag("--quick", o->quick, "3 samples and 2 seconds per row: whether it works");
+  command->add_flag("--turns", o->measure.turns,
+                    "wait for a line on standard input before every sample (with --json)");
+  command->add_flag("--json", o->as_json, "print one JSON object per line and figure");
+  command->callback([o, samples, seconds] {
+    if (o->quick && samples->count() == 0) o->measure.samples = kQuickSamples;
+    if (o->quick && seconds->count() == 0) o->measure.seconds = kQuickSeconds;
+    run(*o);
+  });
+}
+
+}  // namespace tandem::apps

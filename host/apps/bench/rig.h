@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rig: a model on its devices without scheduler or sampler, so that a step of any batch and context
+// can be run again and again.
+//
+// prepare() gives every sequence of a row pages of its own and fills them with random keys and
+// values, so that no byte is shared and none comes from a prefill; a decode step then appends its
+// token at the last place of the context and attends to all of it: every step does the same work.
+// Prefill steps are real. Threads: one. Errors: Error as for the options; DeviceError when a device
+// is lost or its results are wrong; afterwards the rig must be discarded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/bench/roofline.h"
+#include "apps/bench/rows.h"
+#include "apps/runtime.h"
+#include "engine/executor.h"
+#include "engine/kv_cache/kv_cache.h"
+
+namespace tandem::apps::bench {
+
+struct LoadTime {
+  double open_seconds = 0;     // the file is opened, checked and read
+  double weights_seconds = 0;  // the compute unit takes the weights
+};
+
+class Rig {
+ public:
+  explicit Rig(Assembly& parts);
+
+  // Loads the model once more, beside the one in use, and lets it go.
+  LoadTime load_again();
+
+  // Whether a prompt gives the same tokens whole, cut, and beside others; throws DeviceError.
+  void verify();
+
+  // Empty, or why the row cannot be run.
+  std::string refusal(const Row& row) const;
+  void prepare(const Row& row);
+  double step();  // of the prepared row; seconds
+
+  // Of the devices, at this moment.
+  Speeds speeds_now();
+
+  double kv_bytes_per_token() const;
+
+ private:
+  struct Sequence {
+    engine::PageTable table;
+    std::vector<model::TokenId> tokens;
+  };
+
+  engine::ExecutorOptions executor_options() const;
+  void make_sequences(int count, int num_tokens);
+  void release_sequences();
+  void fill_pages();
+  void fill_pages(int unit, std::span<const device::PageId> pages);
+  void run(std::span<const engine::ExecutorItem> items, std::vector<model::TokenId>* best);
+  void prefill(Sequence& sequence, int chunk, std::vector<model::TokenId>* best);
+  std::vector<model::TokenId> continuation(int chunk, int num_mates);
+  model::TokenId random_token();
+
+  Assembly& parts_;
+  device::AttentionGeometry geometry_;
+  std::unique_ptr<device::ComputeUnit> compute_;
+  std::unique_ptr<engine::Executor> executor_;
+  std::vector<engine::NamedUnit> units_;
+  std::unique_ptr<engine::KvCache> cache_;
+  std::uint64_t random_state_ = 1;
+
+  Row row_;
+  std::vector<Sequence> sequences_;
+  std::vector<engine::ExecutorItem> items_;  // of a decode step
+};
+
+}  // namespace tandem::apps::bench

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The least time that a step of a model can take: what must be read and multiplied, against what
+// the devices can read and multiply.
+//
+// Counted: every weight matrix once per step (of experts those that the step's tokens are expected
+// to touch if each takes its experts evenly), the embedding only where it is also the output
+// projection, the keys and values that the queries see once, and two operations per weight and
+// token that meets it, at the peak of the type that the products run in. Not counted: attention's
+// own arithmetic, activations, norms' arithmetic; so the limit is a little optimistic.
+// Pure functions. Threads: any.
+#pragma once
+
+#include "apps/bench/rows.h"
+#include "device/device.h"
+#include "model/model.h"
+
+namespace tandem::apps::bench {
+
+struct Work {
+  double weight_bytes = 0;
+  double kv_bytes = 0;
+  device::PeakOps ops;  // operations, by the type of their operands
+  double total_ops() const { return ops.f32 + ops.bf16 + ops.int8; }
+};
+
+// The speeds a row is held against. The two bandwidths are the same where one device does both.
+struct Speeds {
+  double weight_bytes_per_s = 0;  // of the compute device's memory
+  double kv_bytes_per_s = 0;      // of all attention devices together
+  device::PeakOps ops_per_s;
+};
+
+struct Limit {
+  double seconds = 0;  // 0: unknown
+  bool by_memory = true;
+};
+
+// kv_bytes_per_token: of all layers, K and V.
+Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token);
+
+// An unknown (zero) speed that the work needs makes the limit unknown for bandwidths, and is left
+// out for arithmetic.
+Limit limit_of(const Work& work, const Speeds& speeds);
+
+// Of `count` experts, how many `tokens` tokens that choose `used` each are expected to touch.
+double experts_touched(int count, int used, double tokens);
+
+}  // namespace tandem::apps::bench

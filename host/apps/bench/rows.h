@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of `tandem bench`: what is measured, from the words of the command line to what a model
+// can do.
+//
+// Pure functions. Errors: Error("bench", ...) naming the word. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::apps::bench {
+
+enum class RowKind { kPrefill, kDecode };
+
+struct Row {
+  RowKind kind = RowKind::kDecode;
+  int batch = 1;         // sequences of a decode step
+  int tokens = 0;        // of the prompt; of decode: those attended, the new one included
+  int asked_tokens = 0;  // before they were clipped to the model's context
+};
+
+// "8@4096" -> batch 8, context 4096.
+Row parse_decode(const std::string& word);
+Row prefill_row(int prompt_tokens);
+
+// The row within a context of that many tokens.
+Row clipped(Row row, int context_length);
+
+// KV pages that the row needs at once.
+std::uint64_t pages_of(const Row& row, int page_tokens);
+
+std::string row_name(const Row& row);   // "decode_batch8_context4096", "prefill_512"
+std::string row_title(const Row& row);  // "decode batch 8, context 4096", "prefill 512"
+
+}  // namespace tandem::apps::bench
