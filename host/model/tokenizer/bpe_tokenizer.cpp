@@ -5,6 +5,7 @@
 
 #include "common/utf8.h"
 #include "model/tokenizer/merge_queue.h"
+#include "model/tokenizer/normal_form.h"
 
 namespace tandem::model {
 namespace {
@@ -54,64 +55,24 @@ std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
   return bytes;
 }
 
-PreTokenizer read_pre_tokenizer(const GgufFile& file) {
-  constexpr const char* kKey = "tokenizer.ggml.pre";
-  const std::string_view name = file.get_string(kKey).value_or("gpt-2");
-  if (!PreTokenizer::is_known(name)) {
-    throw file.field_error(kKey,
-                           "pre-tokenizer '" + std::string(name) +
-                               "' is not supported; supported: " + PreTokenizer::known_names());
-  }
-  return PreTokenizer(name);
-}
-
-std::uint64_t pair_key(TokenId left, TokenId right) {
-  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 |
-         static_cast<std::uint32_t>(right);
-}
-
 }  // namespace
 
-BpeTokenizer::BpeTokenizer(const GgufFile& file, Vocabulary vocabulary)
-    : BpeTokenizer(file, std::move(vocabulary), read_pre_tokenizer(file)) {}
-
-BpeTokenizer::BpeTokenizer(const GgufFile& file, Vocabulary vocabulary, PreTokenizer pre_tokenizer)
-    : VocabularyTokenizer(vocabulary, output_bytes(vocabulary),
-                          pre_tokenizer.adds_bos_by_default()),
-      pre_tokenizer_(std::move(pre_tokenizer)) {
+BpeTokenizer::BpeTokenizer(BpeSpec spec)
+    : VocabularyTokenizer(spec.vocabulary, output_bytes(spec.vocabulary)),
+      merges_(std::move(spec.merges)),
+      pre_tokenizer_(std::move(spec.pre_tokenizer)),
+      takes_whole_words_(spec.takes_whole_words),
+      prefixes_space_(spec.prefixes_space),
+      composes_characters_(spec.composes_characters) {
   for (TokenId id = 0; id < vocab_size(); ++id) {
     const std::string& bytes = bytes_of(id);
-    if (this->vocabulary().kinds[static_cast<std::size_t>(id)] == TokenKind::kNormal &&
-        !bytes.empty()) {
+    if (vocabulary().kinds[static_cast<std::size_t>(id)] == TokenKind::kNormal && !bytes.empty()) {
       tokens_.emplace(bytes, id);
     }
   }
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
     byte_tokens_[static_cast<std::size_t>(byte)] = find({&c, 1});
-  }
-  read_merges(file);
-}
-
-void BpeTokenizer::read_merges(const GgufFile& file) {
-  constexpr const char* kKey = "tokenizer.ggml.merges";
-  const std::vector<std::string_view> texts = file.require_strings(kKey);
-  merges_.reserve(texts.size());
-  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const std::string_view text = texts[rank];
-    const std::size_t space = text.find(' ', 1);
-    if (text.size() < 3 || space == std::string_view::npos || space + 1 == text.size()) {
-      throw file.field_error(
-          kKey, "merge " + std::to_string(rank) + " is not two parts with a space between them");
-    }
-    const std::string left = meant_bytes(text.substr(0, space));
-    const std::string right = meant_bytes(text.substr(space + 1));
-    const TokenId left_id = find(left), right_id = find(right), id = find(left + right);
-    if (left_id == kNoToken || right_id == kNoToken || id == kNoToken) {
-      throw file.field_error(
-          kKey, "merge " + std::to_string(rank) + " names a token that is not in the vocabulary");
-    }
-    merges_.emplace(pair_key(left_id, right_id), Merge{static_cast<std::int32_t>(rank), id});
   }
 }
 
@@ -120,13 +81,16 @@ TokenId BpeTokenizer::find(std::string_view bytes) const {
   return found == tokens_.end() ? kNoToken : found->second;
 }
 
-void BpeTokenizer::encode_raw(std::string_view text, bool /*opens*/,
+void BpeTokenizer::encode_raw(std::string_view text, Place /*place*/,
                               std::vector<TokenId>& ids) const {
+  std::string changed;
+  if (composes_characters_) text = changed = composed(text);
+  if (prefixes_space_ && !text.starts_with(' ')) text = changed = ' ' + std::string(text);
   for (const std::string_view word : pre_tokenizer_.split(text)) encode_word(word, ids);
 }
 
 void BpeTokenizer::encode_word(std::string_view word, std::vector<TokenId>& ids) const {
-  if (pre_tokenizer_.ignores_merges()) {
+  if (takes_whole_words_) {
     if (const TokenId id = find(word); id != kNoToken) {
       ids.push_back(id);
       return;
@@ -138,13 +102,7 @@ void BpeTokenizer::encode_word(std::string_view word, std::vector<TokenId>& ids)
     symbols.push_back({word.substr(at, 1), byte_tokens_[static_cast<unsigned char>(word[at])]});
   }
   merge_pairs(symbols, [this](const Symbol& left, const Symbol& right) {
-    std::optional<PairMerge> merge;
-    if (left.id == kNoToken || right.id == kNoToken) return merge;
-    const auto found = merges_.find(pair_key(left.id, right.id));
-    if (found != merges_.end()) {
-      merge = {static_cast<double>(found->second.rank), found->second.id};
-    }
-    return merge;
+    return merges_.find(left.id, right.id);
   });
   for (const Symbol& symbol : symbols) {
     if (symbol.text.empty()) continue;

@@ -3,6 +3,7 @@
 // Pre-tokenizer expressions and their matching by PCRE2 (UTF, Unicode properties, JIT).
 //
 // White space is spelt out as Unicode's White_Space property, because PCRE2's \s adds U+180E.
+// Expressions of files are written for Oniguruma; what differs is translated or refused.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "model/tokenizer/pre_tokenizer.h"
 
@@ -84,40 +85,95 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(text);
 }
 
-Code compile(const char* expression) {
+// \C would cut characters in two.
+constexpr std::uint32_t kCompileOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
+
+Code compile(std::string_view expression, std::uint32_t options) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression), PCRE2_ZERO_TERMINATED,
-                          PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
+  Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                          options, &error, &offset, nullptr));
   if (!code) throw Error("tokenizer", "pre-tokenizer expression: " + message_of(error));
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without JIT it is slower, not wrong
   return code;
 }
 
+// An expression for Oniguruma (Ruby's syntax) as PCRE2 reads it the same way.
+std::string translated(std::string_view expression) {
+  std::string out;
+  bool in_class = false;
+  const auto fail = [](const char* what) {
+    throw Error("tokenizer", std::string("pre-tokenizer expression: ") + what +
+                                 " within a character class are not supported");
+  };
+  for (std::size_t at = 0; at < expression.size(); ++at) {
+    const char c = expression[at];
+    if (c == '\\' && at + 1 < expression.size()) {
+      const char escaped = expression[++at];
+      if (escaped == 's') {
+        out += in_class ? TANDEM_SPACE : "[" TANDEM_SPACE "]";
+      } else if (escaped == 'S' && !in_class) {
+        out += "[^" TANDEM_SPACE "]";
+      } else {
+        out += {c, escaped};
+      }
+      continue;
+    }
+    if (c == '[' && in_class && !expression.substr(at).starts_with("[:")) fail("classes");
+    if (in_class && expression.substr(at).starts_with("&&")) fail("intersections");
+    if (c == '[' && in_class) {
+      const std::size_t end = std::min(expression.find(":]", at), expression.size());
+      out += expression.substr(at, end - at);
+      at = end - 1;
+      continue;
+    }
+    if (c == '[') in_class = true;
+    if (c == ']') in_class = false;
+    out += c;
+  }
+  return out;
+}
+
+// A part of the text that an expression matched, or a gap.
+struct Piece {
+  std::string_view text;
+  bool is_match = false;
+};
+
 // One pass of one expression over valid UTF-8.
 class Cutter {
  public:
-  explicit Cutter(const pcre2_code* code)
+  Cutter(const pcre2_code* code, bool is_trusted)
       : code_(code),
         match_(pcre2_match_data_create_from_pattern(code, nullptr)),
-        context_(pcre2_match_context_create(nullptr)) {
+        context_(pcre2_match_context_create(nullptr)),
+        is_trusted_(is_trusted) {
     if (!match_ || !context_) throw Error("tokenizer", "no memory for matching");
-    // Limits guard against expressions that backtrack without end; ours are linear.
-    pcre2_set_match_limit(context_.get(), UINT32_MAX);
   }
 
-  void cut(std::string_view piece, std::vector<std::string_view>& words) {
+  std::vector<Piece> cut(std::string_view text) {
+    // The limit guards against expressions that backtrack without end; those known are linear.
+    constexpr std::uint64_t kLeastSteps = 1'000'000, kStepsPerByte = 64;
+    const std::uint64_t steps = kLeastSteps + kStepsPerByte * text.size();
+    pcre2_set_match_limit(context_.get(), is_trusted_ || steps > UINT32_MAX
+                                              ? UINT32_MAX
+                                              : static_cast<std::uint32_t>(steps));
+    std::vector<Piece> pieces;
     std::size_t at = 0;
-    while (at < piece.size()) {
-      if (!match(piece, at)) {
-        words.push_back(piece.substr(at));
-        return;
+    while (at < text.size()) {
+      if (!match(text, at)) {
+        pieces.push_back({text.substr(at), false});
+        break;
       }
       const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match_.get());
-      if (range[0] > at) words.push_back(piece.substr(at, range[0] - at));
-      words.push_back(piece.substr(range[0], range[1] - range[0]));
+      if (range[0] < at || range[1] <= range[0]) {
+        throw Error("tokenizer", "a pre-tokenizer expression moves the start of its matches");
+      }
+      if (range[0] > at) pieces.push_back({text.substr(at, range[0] - at), false});
+      pieces.push_back({text.substr(range[0], range[1] - range[0]), true});
       at = range[1];
     }
+    return pieces;
   }
 
  private:
@@ -138,7 +194,47 @@ class Cutter {
   const pcre2_code* code_;
   std::unique_ptr<pcre2_match_data, FreeMatch> match_;
   std::unique_ptr<pcre2_match_context, FreeContext> context_;
+  bool is_trusted_;
 };
+
+// Two neighbours as one.
+std::string_view joined(std::string_view left, std::string_view right) {
+  return {left.data(), left.size() + right.size()};
+}
+
+// Appends what becomes of the pieces of one text.
+void take_pieces(const std::vector<Piece>& pieces, SplitBehaviour behaviour,
+                 std::vector<std::string_view>& words) {
+  const std::size_t begin = words.size();
+  bool before = false;  // whether the piece before was a match
+  const auto merges = [&](const Piece& piece) {
+    return behaviour == SplitBehaviour::kContiguous ? piece.is_match == before
+                                                    : piece.is_match && !before;
+  };
+  if (behaviour == SplitBehaviour::kMergedWithNext) {
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      if (words.size() > begin && merges(*piece)) {
+        words.back() = joined(piece->text, words.back());
+      } else {
+        words.push_back(piece->text);
+      }
+      before = piece->is_match;
+    }
+    std::reverse(words.begin() + static_cast<std::ptrdiff_t>(begin), words.end());
+    return;
+  }
+  const bool may_merge =
+      behaviour == SplitBehaviour::kMergedWithPrevious || behaviour == SplitBehaviour::kContiguous;
+  for (const Piece& piece : pieces) {
+    if (behaviour == SplitBehaviour::kRemoved && piece.is_match) continue;
+    if (may_merge && words.size() > begin && merges(piece)) {
+      words.back() = joined(words.back(), piece.text);
+    } else {
+      words.push_back(piece.text);
+    }
+    before = piece.is_match;
+  }
+}
 
 // Runs of valid UTF-8, and single bytes between them (valid = false).
 template <typename Take>
@@ -160,8 +256,13 @@ void for_each_run(std::string_view text, const Take& take) {
 }  // namespace
 
 struct PreTokenizer::Impl {
-  const Style* style = nullptr;
-  std::vector<Code> codes;
+  struct Step {
+    Code code;
+    SplitBehaviour behaviour = SplitBehaviour::kIsolated;
+    bool is_inverted = false;
+  };
+  const Style* style = nullptr;  // null: of a model's own file
+  std::vector<Step> steps;
 };
 
 PreTokenizer::PreTokenizer(std::string_view name) : impl_(std::make_unique<Impl>()) {
@@ -171,16 +272,40 @@ PreTokenizer::PreTokenizer(std::string_view name) : impl_(std::make_unique<Impl>
                 "unknown pre-tokenizer '" + std::string(name) + "'; known: " + known_names());
   }
   for (const char* expression : impl_->style->expressions) {
-    impl_->codes.push_back(compile(expression));
+    impl_->steps.push_back({compile(expression, kCompileOptions)});
+  }
+}
+
+PreTokenizer::PreTokenizer(const std::vector<Split>& splits) : impl_(std::make_unique<Impl>()) {
+  constexpr std::size_t kMaxExpression = 16384, kMaxSplits = 32;
+  if (splits.size() > kMaxSplits) {
+    throw Error("tokenizer", "more than " + std::to_string(kMaxSplits) + " splits");
+  }
+  for (const Split& split : splits) {
+    if (split.expression.empty() || split.expression.size() > kMaxExpression ||
+        !is_valid_utf8(split.expression)) {
+      throw Error("tokenizer", "a pre-tokenizer expression must have 1.." +
+                                   std::to_string(kMaxExpression) + " bytes of UTF-8");
+    }
+    Code code = split.is_literal
+                    ? compile(split.expression, PCRE2_UTF | PCRE2_LITERAL)
+                    : compile(translated(split.expression), kCompileOptions | PCRE2_MULTILINE);
+    impl_->steps.push_back({std::move(code), split.behaviour, split.is_inverted});
   }
 }
 
 PreTokenizer::~PreTokenizer() = default;
 PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
 
-bool PreTokenizer::ignores_merges() const { return impl_->style->ignores_merges; }
-bool PreTokenizer::adds_bos_by_default() const { return impl_->style->adds_bos; }
+bool PreTokenizer::ignores_merges() const {
+  return impl_->style != nullptr && impl_->style->ignores_merges;
+}
+bool PreTokenizer::adds_bos_by_default() const {
+  return impl_->style != nullptr && impl_->style->adds_bos;
+}
 bool PreTokenizer::is_known(std::string_view name) { return find_style(name) != nullptr; }
+
+const char* PreTokenizer::gpt2_expression() { return kGpt2; }
 
 std::string PreTokenizer::known_names() {
   std::string names;
@@ -193,20 +318,27 @@ std::string PreTokenizer::known_names() {
 
 std::vector<std::string_view> PreTokenizer::split(std::string_view text) const {
   std::vector<Cutter> cutters;
-  for (const Code& code : impl_->codes) cutters.emplace_back(code.get());
+  for (const Impl::Step& step : impl_->steps) {
+    cutters.emplace_back(step.code.get(), impl_->style != nullptr);
+  }
   std::vector<std::string_view> words;
   for_each_run(text, [&](std::string_view run, bool valid) {
     if (!valid) {
       words.push_back(run);
       return;
     }
-    std::vector<std::string_view> pieces = {run}, next;
-    for (Cutter& cutter : cutters) {
+    std::vector<std::string_view> texts = {run}, next;
+    for (std::size_t number = 0; number < cutters.size(); ++number) {
+      const Impl::Step& step = impl_->steps[number];
       next.clear();
-      for (const std::string_view piece : pieces) cutter.cut(piece, next);
-      pieces.swap(next);
+      for (const std::string_view one : texts) {
+        std::vector<Piece> pieces = cutters[number].cut(one);
+        for (Piece& piece : pieces) piece.is_match = piece.is_match != step.is_inverted;
+        take_pieces(pieces, step.behaviour, next);
+      }
+      texts.swap(next);
     }
-    words.insert(words.end(), pieces.begin(), pieces.end());
+    words.insert(words.end(), texts.begin(), texts.end());
   });
   return words;
 }

@@ -2,10 +2,11 @@
 //
 // PreTokenizer: cuts text into the words that byte-level BPE encodes one by one.
 //
-// A pre-tokenizer is one or more regular expressions; each cuts the pieces of the one before into
-// its matches and the gaps between them. Bytes that are not UTF-8 become words of their own.
-// Threads: const calls from any thread. Cost: linear in the text for the expressions listed.
-// Errors: Error("tokenizer", ...) when the regular expression library fails.
+// A pre-tokenizer is a list of regular expressions; each cuts the pieces of the one before into its
+// matches and the gaps between them, and says how those become pieces. Bytes that are not UTF-8
+// become words of their own. Threads: const calls from any thread. Cost: linear in the text for the
+// expressions known by name; a match of any other is bounded. Errors: Error("tokenizer", ...) when
+// an expression cannot be compiled or matching exceeds its bound.
 #pragma once
 
 #include <memory>
@@ -15,8 +16,27 @@
 
 namespace tandem::model {
 
+// What becomes of an expression's matches.
+enum class SplitBehaviour {
+  kIsolated,
+  kRemoved,
+  kMergedWithPrevious,
+  kMergedWithNext,
+  kContiguous
+};
+
+struct Split {
+  std::string expression;  // as Oniguruma takes it: its white space, ^ and $ at every line
+  bool is_literal = false;
+  SplitBehaviour behaviour = SplitBehaviour::kIsolated;
+  bool is_inverted = false;  // gaps take the place of matches
+};
+
 class PreTokenizer {
  public:
+  // Of a model's own file: throws Error on an expression that is too long, wrong, or spelt in a way
+  // that the regular expression library here reads otherwise.
+  explicit PreTokenizer(const std::vector<Split>& splits);
   // `name` as in tokenizer.ggml.pre; is_known(name) must hold.
   explicit PreTokenizer(std::string_view name);
   ~PreTokenizer();
@@ -30,6 +50,8 @@ class PreTokenizer {
 
   static bool is_known(std::string_view name);
   static std::string known_names();  // for messages
+
+  static const char* gpt2_expression();  // what byte-level BPE uses where a file names none
 
  private:
   struct Impl;

@@ -4,14 +4,15 @@
 //
 // split() cuts a text into special tokens and the raw pieces between them. User-defined tokens are
 // always found; control tokens only when asked for. Cost: O(text length * longest special token),
-// which is bounded: texts longer than kMaxLength are never matched. Threads: immutable.
+// which is bounded: texts longer than kMaxLength are never matched. White space that a special
+// token swallows is in no raw piece. Threads: immutable.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace tandem::model {
 
@@ -20,12 +21,13 @@ class SpecialTokens {
   static constexpr std::size_t kMaxLength = 256;
 
   struct Fragment {
-    TokenId special = kNoToken;  // kNoToken: raw text
-    std::string_view text;       // the part of the input, of either kind
+    TokenId special = kNoToken;           // kNoToken: raw text
+    std::string_view text;                // the part of the input, of either kind
+    std::string_view with_blanks = text;  // and what a special token swallows beside it
   };
 
   SpecialTokens();
-  void add(std::string_view text, TokenId id, bool is_control);
+  void add(std::string_view text, TokenId id, bool is_control, SwallowedBlanks swallows = {});
   // Calls for at least one fragment unless `text` is empty; raw fragments are never empty.
   std::vector<Fragment> split(std::string_view text, bool with_control) const;
   // Whether `text` starts with a control token's text.
@@ -36,10 +38,15 @@ class SpecialTokens {
     std::vector<std::pair<unsigned char, std::uint32_t>> children;  // sorted by byte
     TokenId id = kNoToken;
     bool is_control = false;
+    SwallowedBlanks swallows;
   };
   const Node* child(const Node& node, unsigned char byte) const;
-  // The longest token at the start of `text`; its length, 0 where there is none.
-  std::size_t longest(std::string_view text, bool with_control, TokenId& id) const;
+  struct Match {
+    const Node* token = nullptr;  // null: none
+    std::size_t length = 0;
+  };
+  // The longest token at the start of `text`.
+  Match longest(std::string_view text, bool with_control) const;
 
   std::vector<Node> nodes_;
 };

@@ -20,13 +20,6 @@ int hex_digit(char c) {
   return -1;
 }
 
-// The byte of "<0xHH>", or -1.
-int byte_of(std::string_view text) {
-  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
-  const int high = hex_digit(text[3]), low = hex_digit(text[4]);
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
-}
-
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -40,19 +33,14 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-std::vector<std::string> output_bytes(const GgufFile& file, const Vocabulary& vocabulary) {
+std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
   std::vector<std::string> bytes;
   bytes.reserve(vocabulary.texts.size());
   for (std::size_t id = 0; id < vocabulary.texts.size(); ++id) {
     const std::string& text = vocabulary.texts[id];
     const TokenKind kind = vocabulary.kinds[id];
     if (kind == TokenKind::kByte) {
-      const int byte = byte_of(text);
-      if (byte < 0) {
-        throw file.field_error("tokenizer.ggml.tokens",
-                               "byte token " + std::to_string(id) + " is not spelt <0xHH>");
-      }
-      bytes.emplace_back(1, static_cast<char>(byte));
+      bytes.emplace_back(1, static_cast<char>(SpmTokenizer::byte_of(text)));
     } else if (kind == TokenKind::kControl || kind == TokenKind::kUnknown) {
       bytes.push_back(text);
     } else {
@@ -62,10 +50,9 @@ std::vector<std::string> output_bytes(const GgufFile& file, const Vocabulary& vo
   return bytes;
 }
 
-std::string escaped(std::string_view text, bool with_prefix) {
+std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 2 + kSpace.size());
-  if (with_prefix) out += kSpace;
   for (const char c : text) {
     if (c == ' ') {
       out += kSpace;
@@ -78,12 +65,20 @@ std::string escaped(std::string_view text, bool with_prefix) {
 
 }  // namespace
 
-SpmTokenizer::SpmTokenizer(const GgufFile& file, Vocabulary vocabulary)
-    : VocabularyTokenizer(vocabulary, output_bytes(file, vocabulary), true),
-      add_space_prefix_(vocabulary.add_space_prefix.value_or(true)) {
-  if (vocabulary.scores.empty()) throw file.field_error("tokenizer.ggml.scores", "is missing");
+int SpmTokenizer::byte_of(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
+  const int high = hex_digit(text[3]), low = hex_digit(text[4]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+SpmTokenizer::SpmTokenizer(SpmSpec spec)
+    : VocabularyTokenizer(spec.vocabulary, output_bytes(spec.vocabulary)),
+      merges_(std::move(spec.merges)),
+      prefix_(spec.prefix),
+      fuses_unknown_(spec.fuses_unknown),
+      splits_words_(spec.splits_words) {
   byte_tokens_.fill(kNoToken);
-  const Vocabulary& kept = this->vocabulary();
+  const Vocabulary& kept = vocabulary();
   for (TokenId id = 0; id < kept.size(); ++id) {
     const std::string& text = kept.texts[static_cast<std::size_t>(id)];
     const TokenKind kind = kept.kinds[static_cast<std::size_t>(id)];
@@ -102,39 +97,67 @@ TokenId SpmTokenizer::find(std::string_view piece) const {
   return found == pieces_.end() ? kNoToken : found->second;
 }
 
-void SpmTokenizer::append_bytes(std::string_view text, std::vector<TokenId>& ids) const {
+// False: not all of the bytes have tokens.
+bool SpmTokenizer::append_bytes(std::string_view text, std::vector<TokenId>& ids) const {
   const bool has_all = std::all_of(text.begin(), text.end(), [this](char c) {
     return byte_tokens_[static_cast<unsigned char>(c)] != kNoToken;
   });
-  if (has_all) {
-    for (const char c : text) ids.push_back(byte_tokens_[static_cast<unsigned char>(c)]);
-  } else if (vocabulary().unknown != kNoToken) {
-    ids.push_back(vocabulary().unknown);
+  if (!has_all) return false;
+  for (const char c : text) ids.push_back(byte_tokens_[static_cast<unsigned char>(c)]);
+  return true;
+}
+
+bool SpmTokenizer::needs_prefix(std::string_view escaped_text, Place place) const {
+  switch (prefix_) {
+    case SpacePrefix::kOpening:
+      return place != Place::kAfterText;
+    case SpacePrefix::kOpeningBare:
+      return place != Place::kAfterText && !escaped_text.starts_with(kSpace);
+    case SpacePrefix::kFirstBare:
+      return place == Place::kStart && !escaped_text.starts_with(kSpace);
+    default:
+      return false;
   }
 }
 
-void SpmTokenizer::encode_raw(std::string_view text, bool opens, std::vector<TokenId>& ids) const {
-  const std::string escaped_text = escaped(text, opens && add_space_prefix_);
+void SpmTokenizer::encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const {
+  std::string whole = escaped(text);
+  if (needs_prefix(whole, place)) whole.insert(0, kSpace);
+  std::string_view rest = whole;
+  while (!rest.empty()) {
+    const std::size_t next = splits_words_ ? rest.find(kSpace, 1) : std::string_view::npos;
+    encode_word(rest.substr(0, next), ids);
+    rest = next == std::string_view::npos ? std::string_view() : rest.substr(next);
+  }
+}
+
+void SpmTokenizer::encode_word(std::string_view word, std::vector<TokenId>& ids) const {
   std::vector<Symbol> symbols;
-  for (std::size_t at = 0; at < escaped_text.size();) {
-    const std::size_t length = next_utf8(std::string_view(escaped_text).substr(at)).length;
-    const std::string_view character(escaped_text.data() + at, length);
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t length = next_utf8(word.substr(at)).length;
+    const std::string_view character = word.substr(at, length);
     symbols.push_back({character, find(character)});
     at += length;
   }
   merge_pairs(symbols, [this](const Symbol& left, const Symbol& right) {
+    if (merges_) return merges_->find(left.id, right.id);
     std::optional<PairMerge> merge;
     const TokenId id = find({left.text.data(), left.text.size() + right.text.size()});
     if (id != kNoToken) merge = {-vocabulary().scores[static_cast<std::size_t>(id)], id};
     return merge;
   });
+  bool was_unknown = false;
   for (const Symbol& symbol : symbols) {
     if (symbol.text.empty()) continue;
+    bool is_unknown = false;
     if (symbol.id != kNoToken) {
       ids.push_back(symbol.id);
-    } else {
-      append_bytes(symbol.text, ids);
+    } else if (!append_bytes(symbol.text, ids)) {
+      is_unknown = true;
+      const bool is_fused = was_unknown && fuses_unknown_;
+      if (vocabulary().unknown != kNoToken && !is_fused) ids.push_back(vocabulary().unknown);
     }
+    was_unknown = is_unknown;
   }
 }
 

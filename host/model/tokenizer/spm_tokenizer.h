@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SpmTokenizer: byte-pair encoding in the manner of SentencePiece (tokenizer.ggml.model "llama").
+// SpmTokenizer: byte-pair encoding in the manner of SentencePiece.
 //
-// Spaces become U+2581; a text that opens (or follows a special token) gets one in front where the
-// file asks for it. Characters merge into the piece with the best score, leftmost on a tie; what
+// Spaces become U+2581; a text gets one in front where the spec asks for it. Characters merge into
+// the piece with the best score, or by a list of merges where there is one, leftmost on a tie; what
 // is no piece falls back to its bytes' tokens, else to the unknown token. Cost: O(n log n).
 // Source: Kudo and Richardson 2018 (SentencePiece), BPE mode.
 #pragma once
@@ -11,28 +11,51 @@
 #include <array>
 #include <unordered_map>
 
+#include "model/tokenizer/merge_list.h"
 #include "model/tokenizer/vocabulary_tokenizer.h"
 
 namespace tandem::model {
 
+// Which texts get a space in front.
+enum class SpacePrefix {
+  kNone,
+  kOpening,      // those that open or follow a special token
+  kOpeningBare,  // of those the ones that do not begin with a space
+  kFirstBare     // that without a special token before it, unless it begins with a space
+};
+
+struct SpmSpec {
+  Vocabulary vocabulary;            // byte tokens are spelt <0xHH>: see byte_of()
+  std::optional<MergeList> merges;  // none: by the vocabulary's scores
+  SpacePrefix prefix = SpacePrefix::kOpening;
+  bool fuses_unknown = false;  // neighbouring unknown characters are one token
+  bool splits_words = false;   // no merge across the space before a word
+};
+
 class SpmTokenizer : public VocabularyTokenizer {
  public:
-  // Throws Error naming the field when a byte token is not spelt <0xHH> or scores are missing.
-  SpmTokenizer(const GgufFile& file, Vocabulary vocabulary);
+  explicit SpmTokenizer(SpmSpec spec);
 
-  bool strips_leading_space() const override { return add_space_prefix_; }
+  // The byte of "<0xHH>", or -1.
+  static int byte_of(std::string_view text);
+
+  bool strips_leading_space() const override { return prefix_ != SpacePrefix::kNone; }
 
  protected:
-  void encode_raw(std::string_view text, bool opens, std::vector<TokenId>& ids) const override;
+  void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const override;
 
  private:
   TokenId find(std::string_view piece) const;
-  void append_bytes(std::string_view text, std::vector<TokenId>& ids) const;
+  bool needs_prefix(std::string_view escaped, Place place) const;
+  void encode_word(std::string_view word, std::vector<TokenId>& ids) const;
+  bool append_bytes(std::string_view text, std::vector<TokenId>& ids) const;
 
+  std::optional<MergeList> merges_;
   std::unordered_map<std::string_view, TokenId> pieces_;  // views of the vocabulary's texts
   std::array<TokenId, 256> byte_tokens_;
   std::size_t longest_piece_ = 0;
-  bool add_space_prefix_;
+  SpacePrefix prefix_;
+  bool fuses_unknown_, splits_words_;
 };
 
 }  // namespace tandem::model

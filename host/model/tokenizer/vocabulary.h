@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vocabulary: the tokens of a model file: their texts, kinds, scores and special roles.
+// Vocabulary: the tokens of a model: their texts, kinds, scores and special roles.
 //
-// Read from tokenizer.ggml.*; copies what it keeps, so it outlives the file. Every id is checked to
-// be inside the vocabulary, every kind to be known, every score to be a number.
-// Threads: immutable. Errors: Error("gguf", ...) naming file, field and offset.
+// Plain data, filled by the reader of a format (read_tokenizer.h, tokenizer_json.h), which checks
+// that every id is inside the vocabulary and every score a number. Threads: immutable.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "model/loader/gguf/gguf_file.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace tandem::model {
@@ -26,18 +26,24 @@ enum class TokenKind : std::uint8_t {
   kByte = 6
 };
 
+// White space beside a special token that belongs to it.
+struct SwallowedBlanks {
+  bool before = false, behind = false;
+};
+
 struct Vocabulary {
   std::vector<std::string> texts;  // as the file spells them
   std::vector<TokenKind> kinds;    // [texts]
   std::vector<float> scores;       // [texts], or empty where the file has none
   TokenId bos = kNoToken, eos = kNoToken, unknown = kNoToken;
-  std::vector<bool> ends_generation;  // [texts]
-  // Absent: the tokenizer's own default.
-  std::optional<bool> add_bos, add_eos, add_space_prefix;
+  bool adds_bos = false, adds_eos = false;  // to every text, where there is such a token
+  std::vector<bool> ends_generation;        // [texts]
+  std::unordered_map<TokenId, SwallowedBlanks> swallows;  // of few tokens
 
   int size() const { return static_cast<int>(texts.size()); }
 };
 
-Vocabulary read_vocabulary(const GgufFile& file);
+// Tokens whose texts are known to end a turn or a text end generation, and are not shown.
+void mark_known_ends(Vocabulary& vocabulary);
 
 }  // namespace tandem::model

@@ -9,41 +9,43 @@
 
 namespace tandem::model {
 
-VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes,
-                                         bool add_bos_default)
+VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes)
     : vocabulary_(std::move(vocabulary)), bytes_(std::move(bytes)) {
-  add_bos_ = vocabulary_.add_bos.value_or(add_bos_default) && vocabulary_.bos != kNoToken;
-  add_eos_ = vocabulary_.add_eos.value_or(false) && vocabulary_.eos != kNoToken;
+  vocabulary_.adds_bos = vocabulary_.adds_bos && vocabulary_.bos != kNoToken;
+  vocabulary_.adds_eos = vocabulary_.adds_eos && vocabulary_.eos != kNoToken;
   for (TokenId id = 0; id < vocabulary_.size(); ++id) {
     const TokenKind kind = vocabulary_.kinds[static_cast<std::size_t>(id)];
     const bool is_control = kind == TokenKind::kControl || kind == TokenKind::kUnknown;
-    if (is_control || kind == TokenKind::kUserDefined) specials_.add(bytes_of(id), id, is_control);
+    if (!is_control && kind != TokenKind::kUserDefined) continue;
+    const auto swallow = vocabulary_.swallows.find(id);
+    specials_.add(bytes_of(id), id, is_control,
+                  swallow == vocabulary_.swallows.end() ? SwallowedBlanks{} : swallow->second);
   }
 }
 
 std::vector<TokenId> VocabularyTokenizer::encode(std::string_view text,
                                                  const EncodeOptions& options) const {
   std::vector<TokenId> ids;
-  if (options.add_special && add_bos_) ids.push_back(vocabulary_.bos);
-  bool opens = true;
+  if (options.add_special && vocabulary_.adds_bos) ids.push_back(vocabulary_.bos);
+  Place place = Place::kStart;
   if (options.ignored_mark.empty()) {
-    encode_fragments(text, options.parse_special, opens, ids);
+    encode_fragments(text, options.parse_special, place, ids);
   } else {
     encode_marked(text, options, ids);
   }
-  if (options.add_special && add_eos_) ids.push_back(vocabulary_.eos);
+  if (options.add_special && vocabulary_.adds_eos) ids.push_back(vocabulary_.eos);
   return ids;
 }
 
-void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_control, bool& opens,
+void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_control, Place& place,
                                            std::vector<TokenId>& ids) const {
   for (const SpecialTokens::Fragment& fragment : specials_.split(text, with_control)) {
     if (fragment.special != kNoToken) {
       ids.push_back(fragment.special);
     } else {
-      encode_raw(fragment.text, opens, ids);
+      encode_raw(fragment.text, place, ids);
     }
-    opens = fragment.special != kNoToken;
+    place = fragment.special != kNoToken ? Place::kAfterSpecial : Place::kAfterText;
   }
 }
 
@@ -51,7 +53,7 @@ void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_cont
 void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptions& options,
                                         std::vector<TokenId>& ids) const {
   const std::string_view mark = options.ignored_mark;
-  bool opens = true;
+  Place place = Place::kStart;
   std::string run;
   const auto encode_run = [&] {
     std::string plain;
@@ -60,7 +62,7 @@ void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptio
       plain.append(run, at, found - at);
       at = found + mark.size();
     }
-    encode_fragments(plain, false, opens, ids);
+    encode_fragments(plain, false, place, ids);
     run.clear();
   };
   for (const auto& fragment : specials_.split(text, options.parse_special)) {
@@ -69,9 +71,9 @@ void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptio
     if (is_control(fragment.special) && !text.substr(end).starts_with(mark)) {
       encode_run();
       ids.push_back(fragment.special);
-      opens = true;
+      place = Place::kAfterSpecial;
     } else {
-      run += fragment.text;
+      run += fragment.with_blanks;
     }
   }
   encode_run();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VocabularyTokenizer: what all tokenizers read from a GGUF file share: special tokens, BOS and
-// EOS, the bytes of each token. A kind of tokenizer adds how raw text is encoded.
+// VocabularyTokenizer: what all tokenizers share: special tokens, BOS and EOS, the bytes of each
+// token. A kind of tokenizer adds how raw text is encoded.
 //
 // Threads: immutable after construction.
 #pragma once
@@ -13,6 +13,9 @@
 #include "model/tokenizer/vocabulary.h"
 
 namespace tandem::model {
+
+// Where a raw text stands.
+enum class Place { kStart, kAfterSpecial, kAfterText };
 
 class VocabularyTokenizer : public Tokenizer {
  public:
@@ -27,17 +30,16 @@ class VocabularyTokenizer : public Tokenizer {
 
  protected:
   // `bytes`: what token_bytes() answers, [vocabulary].
-  VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes, bool add_bos_default);
+  VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes);
 
-  // Appends the tokens of `text`, which holds no special token and is not empty. `opens`: nothing
-  // or a special token stands before it.
-  virtual void encode_raw(std::string_view text, bool opens, std::vector<TokenId>& ids) const = 0;
+  // Appends the tokens of `text`, which holds no special token and is not empty.
+  virtual void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::string& bytes_of(TokenId id) const { return bytes_[static_cast<std::size_t>(id)]; }
 
  private:
-  void encode_fragments(std::string_view text, bool with_control, bool& opens,
+  void encode_fragments(std::string_view text, bool with_control, Place& place,
                         std::vector<TokenId>& ids) const;
   void encode_marked(std::string_view text, const EncodeOptions& options,
                      std::vector<TokenId>& ids) const;
@@ -46,7 +48,6 @@ class VocabularyTokenizer : public Tokenizer {
   Vocabulary vocabulary_;
   std::vector<std::string> bytes_;
   SpecialTokens specials_;
-  bool add_bos_, add_eos_;
 };
 
 }  // namespace tandem::model
