@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "host/engine/engine_rig.h"
 #include "host/model/shared_models.h"
@@ -51,7 +52,9 @@ TEST_P(GoldenLogits, LieWithinTheToleranceOfTheReference) {
   const json model =
       json::parse(test::read_text(test::shared_models() / "golden.json"))["models"][name];
   EngineRig rig(path);
-  const double tolerance = name.find("_0") != std::string::npos ? 0.35 : 0.02;
+  // Engines that round activations to int8 lie up to 0.35 from the exact logits, this one and the
+  // reference, each with errors of its own: sqrt(2) times that from each other.
+  const double tolerance = name.find("_0") != std::string::npos ? 0.35 * std::numbers::sqrt2 : 0.02;
   ASSERT_EQ(model["prompts"].size(), 3u);
   for (const auto& prompt : model["prompts"]) {
     auto tokens = prompt["prompt_ids"].get<std::vector<model::TokenId>>();
