@@ -21,7 +21,8 @@ std::size_t share(const AttentionGeometry& g, const AttentionBatch& batch, int n
   const auto group = static_cast<std::size_t>(g.q_heads / g.kv_heads);
   std::size_t work = 0;
   for (const AttentionSequence& s : batch.sequences) {
-    work += up(s.num_q * group, kPanelQueries) / kPanelQueries * g.kv_heads * s.num_attend;
+    const auto tokens = static_cast<std::size_t>(s.num_attend - s.attend_begin);
+    work += up(s.num_q * group, kPanelQueries) / kPanelQueries * g.kv_heads * tokens;
   }
   return work / (kItemsPerThread * num_threads) + 1;
 }
@@ -58,16 +59,19 @@ void plan_attention(const AttentionGeometry& g, const AttentionBatch& batch, int
   for (std::size_t index = 0; index < batch.sequences.size(); ++index) {
     const AttentionSequence& s = batch.sequences[index];
     const std::size_t rows = s.num_q * group;
-    const auto tokens = static_cast<std::size_t>(s.num_attend);
-    const Cut cut = cut_sequence(g, rows, tokens, per_item);
+    const auto begin = static_cast<std::size_t>(s.attend_begin);
+    const auto end = static_cast<std::size_t>(s.num_attend);
+    const std::size_t base = begin / kRangeStep * kRangeStep;
+    const Cut cut = cut_sequence(g, rows, end - base, per_item);
     for (std::size_t head = 0; head < kv_heads; head += cut.heads) {
       for (std::size_t row = 0; row < rows; row += kPanelQueries) {
         AttentionItem item{index, head, std::min(head + cut.heads, kv_heads), row,
                            std::min(row + kPanelQueries, rows)};
         item.num_ranges = cut.ranges;
         for (item.range = 0; item.range < cut.ranges; ++item.range) {
-          item.token_begin = std::min(item.range * cut.step, tokens);
-          item.token_end = std::min(item.token_begin + cut.step, tokens);
+          item.token_begin = std::max(begin, base + item.range * cut.step);
+          item.token_end =
+              std::max(item.token_begin, std::min(base + (item.range + 1) * cut.step, end));
           item.partial_row = plan.partial_rows;
           if (cut.ranges > 1) plan.partial_rows += item.rows();
           plan.items.push_back(item);

@@ -16,7 +16,8 @@ namespace tandem::device::cpu {
 namespace {
 
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kAppendAlone = 64;  // (token, head) pairs not worth waking a team
+constexpr std::size_t kAppendAlone = 64;    // (token, head) pairs not worth waking a team
+constexpr std::size_t kAheadBytes = 16384;  // of tiles on their way from memory
 
 std::uint32_t choose_pages(const AttentionUnitOptions& options) {
   check_geometry(options.geometry);
@@ -71,7 +72,8 @@ Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial ou
   std::uint64_t rows = 0, tiles = 0;
   for (const AttentionItem& item : plan_.items) {
     rows += item.range == 0 ? item.rows() : 0;
-    tiles += (item.token_end - item.token_begin + pool_.tile_tokens() - 1) / pool_.tile_tokens() *
+    const std::size_t used = pool_.tile_tokens();
+    tiles += ((item.token_end + used - 1) / used - item.token_begin / used) *
              (item.head_end - item.head_begin);
   }
   launches_ += 1;
@@ -135,7 +137,7 @@ std::size_t CpuAttentionUnit::result_row(const AttentionBatch& batch, const Atte
 void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& item,
                               const AttentionPartial& out, Worker& worker) {
   const auto dim = static_cast<std::size_t>(geometry_.head_dim);
-  worker.panel.start(item.rows(), dim);
+  worker.panel.start(item.rows(), dim, batch.softcap);
   for (std::size_t row = 0; row < item.rows(); ++row) {
     const float* q = batch.q.data() + result_row(batch, item, row) * dim;
     worker.panel.set_query(row, q, batch.scale);
@@ -148,40 +150,57 @@ void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& 
   finish_item(batch, item, out, worker.panel);
 }
 
-// Up to kMaxTiles tiles of the item's range from tile `first` on; their number.
-int CpuAttentionUnit::tiles_of(const AttentionBatch& batch, const AttentionItem& item,
-                               std::size_t head, std::size_t first, KvTile* tiles) const {
+// The tiles of the item's range from tile `first` on, as many as there is room for; their number.
+std::size_t CpuAttentionUnit::tiles_of(const AttentionBatch& batch, const AttentionItem& item,
+                                       std::size_t head, std::size_t first,
+                                       std::span<KvTile> tiles) const {
   const AttentionSequence& s = batch.sequences[item.sequence];
   const std::size_t used = pool_.tile_tokens(), per_page = pool_.tiles_per_page();
-  int count = 0;
-  for (std::size_t tile = first; count < kMaxTiles && tile * used < item.token_end; ++tile) {
+  std::size_t count = 0;
+  for (; count < tiles.size() && (first + count) * used < item.token_end; ++count) {
+    const std::size_t tile = first + count, token = tile * used;
     const PageId page = batch.pages[s.page_begin + tile / per_page];
     tiles[count] = pool_.tile(batch.layer, page, head, tile % per_page);
-    tiles[count].tokens = static_cast<int>(std::min(used, item.token_end - tile * used));
-    ++count;
+    tiles[count].begin = static_cast<int>(std::max(item.token_begin, token) - token);
+    tiles[count].end = static_cast<int>(std::min(used, item.token_end - token));
   }
   return count;
 }
 
+// Where an item reads: kStoredTiles tiles of one head, the heads taking turns.
+struct CpuAttentionUnit::Walk {
+  std::size_t tile, head, count = 0;
+  KvTile tiles[kStoredTiles];
+};
+
+void CpuAttentionUnit::advance(const AttentionBatch& batch, const AttentionItem& item,
+                               Walk& walk) const {
+  if (++walk.head < item.head_end) {
+    for (std::size_t i = 0; i < walk.count; ++i) pool_.to_next_head(walk.tiles[i]);
+    return;
+  }
+  walk.head = item.head_begin;
+  walk.tile += kStoredTiles;
+  walk.count = tiles_of(batch, item, walk.head, walk.tile, walk.tiles);
+}
+
 // Tiles as they are stored. Heads take turns every few tiles, so that pages are read from end to
-// end; while one head computes, the next one's tiles come from memory.
+// end; while one head computes, tiles that come soon are on their way from memory.
 void CpuAttentionUnit::attend_few(const AttentionBatch& batch, const AttentionItem& item,
                                   RowPanel& panel) {
+  Walk here{item.token_begin / pool_.tile_tokens(), item.head_begin};
+  here.count = tiles_of(batch, item, here.head, here.tile, here.tiles);
+  Walk ahead = here;
+  const std::size_t step_bytes = kStoredTiles * pool_.tile_bytes();
+  for (std::size_t done = 0; done < kAheadBytes; done += step_bytes) advance(batch, item, ahead);
   const std::size_t rows = item.rows_per_head();
-  std::size_t tile = item.token_begin / pool_.tile_tokens(), head = item.head_begin;
-  KvTile tiles[kMaxTiles], next[kMaxTiles];
-  int count = tiles_of(batch, item, head, tile, tiles);
-  while (count > 0) {
-    const std::size_t first_row = (head - item.head_begin) * rows;
-    if (++head == item.head_end) {
-      head = item.head_begin;
-      tile += kMaxTiles;
-    }
-    const int num_next = tiles_of(batch, item, head, tile, next);
-    std::fill(next + num_next, next + kMaxTiles, KvTile{});
-    panel.attend(geometry_.kv_dtype, first_row, first_row + rows, tiles, count, next);
-    std::copy_n(next, num_next, tiles);
-    count = num_next;
+  while (here.count > 0) {
+    const std::size_t row = (here.head - item.head_begin) * rows;
+    const bool more = ahead.count == kStoredTiles;
+    panel.attend(geometry_.kv_dtype, row, row + rows, {here.tiles, here.count},
+                 more ? ahead.tiles : here.tiles);
+    advance(batch, item, here);
+    advance(batch, item, ahead);
   }
 }
 
@@ -191,15 +210,15 @@ void CpuAttentionUnit::attend_many(const AttentionBatch& batch, const AttentionI
   const std::size_t matrix = kTileTokens * pool_.stride();
   worker.expanded.resize(2 * kMaxTiles * matrix);
   KvTile tiles[kMaxTiles];
-  for (std::size_t tile = item.token_begin / pool_.tile_tokens();; tile += kMaxTiles) {
-    const int count = tiles_of(batch, item, item.head_begin, tile, tiles);
-    if (count == 0) return;
-    for (int i = 0; i < count; ++i) {
+  std::size_t tile = item.token_begin / pool_.tile_tokens();
+  while (const std::size_t count = tiles_of(batch, item, item.head_begin, tile, tiles)) {
+    for (std::size_t i = 0; i < count; ++i) {
       float* k = worker.expanded.data() + 2 * i * matrix;
       expand_tile(geometry_.kv_dtype, tiles[i], pool_.stride(), k, k + matrix);
-      tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].tokens};
+      tiles[i] = {k, k + matrix, nullptr, nullptr, tiles[i].begin, tiles[i].end};
     }
-    worker.panel.attend(DType::kF32, 0, item.rows(), tiles, count, nullptr);
+    worker.panel.attend(DType::kF32, 0, item.rows(), {tiles, count}, tiles);
+    tile += count;
   }
 }
 

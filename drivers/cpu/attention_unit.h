@@ -40,13 +40,16 @@ class CpuAttentionUnit final : public AttentionUnit {
     std::vector<float> expanded;  // tiles as f32, for panels of many rows
   };
 
+  struct Walk;
+
   void append(const AttentionBatch& batch);
+  void advance(const AttentionBatch& batch, const AttentionItem& item, Walk& walk) const;
   void attend(const AttentionBatch& batch, const AttentionItem& item, const AttentionPartial& out,
               Worker& worker);
   void attend_few(const AttentionBatch& batch, const AttentionItem& item, RowPanel& panel);
   void attend_many(const AttentionBatch& batch, const AttentionItem& item, Worker& worker);
-  int tiles_of(const AttentionBatch& batch, const AttentionItem& item, std::size_t head,
-               std::size_t first, KvTile* tiles) const;
+  std::size_t tiles_of(const AttentionBatch& batch, const AttentionItem& item, std::size_t head,
+                       std::size_t first, std::span<KvTile> tiles) const;
   std::size_t result_row(const AttentionBatch& batch, const AttentionItem& item,
                          std::size_t row) const;
   void finish_item(const AttentionBatch& batch, const AttentionItem& item,

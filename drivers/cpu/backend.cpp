@@ -43,6 +43,7 @@ class CpuDevice final : public Device {
       info_.peak_ops_per_s = cpu::peak_ops(team_.size());
       info_.makes_compute = true;
       info_.makes_attention = true;
+      info_.attends_windows = info_.attends_softcap = true;
     });
     return info_;
   }

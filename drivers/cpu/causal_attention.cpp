@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "common/error.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/kv_rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {
@@ -15,19 +16,21 @@ namespace {
 
 constexpr std::size_t kSlots = kTileTokens;
 
-// to may be from.
+bool is_stored(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
+         dtype == DType::kI8 || dtype == DType::kF8E4M3;
+}
+
 void round_row(DType dtype, const float* from, std::size_t count, float* to) {
-  if (dtype == DType::kF16) {
-    std::array<std::uint16_t, 256> half;
-    to_f16(from, count, half.data());
-    from_f16(half.data(), count, to);
-  } else if (dtype == DType::kI8) {
-    std::array<std::int8_t, 256> bytes;
-    const float scale = to_i8(from, count, bytes.data());
-    from_i8(bytes.data(), scale, count, to);
-  } else {
-    std::copy_n(from, count, to);
-  }
+  std::array<float, 256> stored;
+  const float scale = narrow_kv(dtype, from, count, stored.data());
+  widen_kv(dtype, stored.data(), scale, count, to);
+}
+
+bool all_finite(const float* values, std::size_t count) {
+  float poison = 0.0f;
+  for (std::size_t i = 0; i < count; ++i) poison += values[i] * 0.0f;
+  return poison == 0.0f;
 }
 
 }  // namespace
@@ -39,8 +42,11 @@ CausalAttention::Operands CausalAttention::resolve(const CausalAttentionOp& op) 
   if (op.head_dim <= 0 || op.head_dim > 256) {
     throw Error("cpu", "causal attention: head_dim must be in 1..256");
   }
-  if (op.kv_dtype != DType::kF32 && op.kv_dtype != DType::kF16 && op.kv_dtype != DType::kI8) {
-    throw Error("cpu", "causal attention: kv_dtype must be f32, f16 or i8");
+  if (!is_stored(op.kv_dtype)) {
+    throw Error("cpu", "causal attention: kv_dtype must be f32, f16, bf16, i8 or f8_e4m3");
+  }
+  if (!(op.softcap >= 0.0f) || op.window < 0) {
+    throw Error("cpu", "causal attention: softcap and window must not be negative");
   }
   std::size_t rows = 0;
   for (const CausalChunk& chunk : op.chunks) {
@@ -68,8 +74,10 @@ void CausalAttention::plan(const CausalAttentionOp& op) {
       tiles += in_chunk;
     }
   }
+  window_ = op.window == 0 ? std::numeric_limits<std::size_t>::max() : op.window;
   matrix_ = kSlots * ((static_cast<std::size_t>(op.head_dim) + 15) / 16 * 16);
   tiles_.assign(tiles * 2 * matrix_, 0.0f);
+  finite_.assign(tiles, true);
 }
 
 void CausalAttention::run(const CausalAttentionOp& op) {
@@ -98,6 +106,7 @@ void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at
   float* k = tiles_.data() + (item.first_tile + item.tile) * 2 * matrix_;
   float* v = k + matrix_;
   std::array<float, 256> rounded;
+  bool finite = true;
   for (std::size_t token = begin; token < end; ++token) {
     const std::size_t row = (item.chunk->row_begin + token) * op.kv_heads + item.kv_head;
     round_row(op.kv_dtype, at.k + row * dim, dim, rounded.data());
@@ -105,12 +114,42 @@ void CausalAttention::round_tile(const CausalAttentionOp& op, const Operands& at
     round_row(op.kv_dtype, at.v + row * dim, dim, rounded.data());
     for (std::size_t d = 0; d < dim; ++d)
       v[v_index(matrix_ / kSlots, token - begin, d)] = rounded[d];
+    finite = finite && all_finite(rounded.data(), dim);
   }
+  finite_[item.first_tile + item.tile] = finite;
 }
 
-KvTile CausalAttention::tile(std::size_t index, int tokens) const {
-  const float* k = tiles_.data() + index * 2 * matrix_;
-  return {k, k + matrix_, nullptr, nullptr, tokens};
+KvTile CausalAttention::tile(const Item& item, std::size_t index) const {
+  const float* k = tiles_.data() + (item.first_tile + index) * 2 * matrix_;
+  const std::size_t held = item.chunk->num_rows - index * kSlots;
+  return {k, k + matrix_, nullptr, nullptr, 0, static_cast<int>(std::min(held, kSlots))};
+}
+
+// A tile of which the rows of the panel see different slots. Weights of 0 hide slots from rows, but
+// not what is not finite: then the tokens go one by one.
+void CausalAttention::attend_border(const CausalAttentionOp& op, const Item& item,
+                                    std::size_t index, RowPanel& panel) {
+  const auto group = static_cast<std::size_t>(op.q_heads / op.kv_heads);
+  const std::size_t begin = item.tile * kSlots;
+  const std::size_t count = std::min<std::size_t>(kSlots, item.chunk->num_rows - begin);
+  std::vector<SlotRange>& seen = seen_[&panel - panels_.data()];
+  seen.resize(count * group);
+  const auto slot = [&](std::size_t token) {
+    const std::size_t first = index * kSlots;
+    return static_cast<int>(std::clamp(token, first, first + kSlots) - first);
+  };
+  for (std::size_t token = 0; token < count; ++token) {
+    const std::size_t past = begin + token + 1;
+    const SlotRange range{slot(past - std::min(past, window_)), slot(past)};
+    std::fill_n(seen.begin() + token * group, group, range);
+  }
+  KvTile whole = tile(item, index);
+  if (finite_[item.first_tile + index]) return panel.attend_seen(whole, seen.data());
+  for (std::size_t token = 0; token < count; ++token) {
+    whole.begin = seen[token * group].begin;
+    whole.end = seen[token * group].end;
+    panel.attend(DType::kF32, token * group, (token + 1) * group, {&whole, 1}, &whole);
+  }
 }
 
 void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, const Item& item,
@@ -125,20 +164,22 @@ void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, co
     const std::size_t token = item.chunk->row_begin + begin + row / group;
     return token * op.q_heads + item.kv_head * group + row % group;
   };
-  panel.start(rows, dim);
+  panel.start(rows, dim, op.softcap);
   for (std::size_t row = 0; row < rows; ++row) {
     panel.set_query(row, at.q + place(row) * dim, op.scale);
   }
-  for (std::size_t first = 0; first < item.tile; first += kMaxTiles) {
+  // Tiles that only some rows see, at the far end of the window; those that all see; the diagonal.
+  std::size_t index = (begin + 1 - std::min(begin + 1, window_)) / kSlots;
+  const std::size_t last = begin + count - std::min(begin + count, window_);
+  for (; index < item.tile && index * kSlots < last; ++index) attend_border(op, item, index, panel);
+  while (index < item.tile) {
     KvTile tiles[kMaxTiles];
-    const std::size_t past = std::min<std::size_t>(kMaxTiles, item.tile - first);
-    for (std::size_t i = 0; i < past; ++i) tiles[i] = tile(item.first_tile + first + i, kSlots);
-    panel.attend(DType::kF32, 0, rows, tiles, static_cast<int>(past), nullptr);
+    const std::size_t past = std::min<std::size_t>(kMaxTiles, item.tile - index);
+    for (std::size_t i = 0; i < past; ++i) tiles[i] = tile(item, index + i);
+    panel.attend(DType::kF32, 0, rows, {tiles, past}, tiles);
+    index += past;
   }
-  for (std::size_t token = 0; token < count; ++token) {
-    const KvTile diagonal = tile(item.first_tile + item.tile, static_cast<int>(token) + 1);
-    panel.attend(DType::kF32, token * group, (token + 1) * group, &diagonal, 1, nullptr);
-  }
+  attend_border(op, item, item.tile, panel);
   for (std::size_t row = 0; row < rows; ++row) {
     panel.finish(row, at.o + place(row) * dim, at.lse + place(row));
   }

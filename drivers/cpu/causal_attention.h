@@ -4,8 +4,9 @@
 //
 // First K and V of every chunk are rounded to the KV type and laid out as f32 tiles (see
 // kernels/attention_block.h); then each (chunk, KV head, 16 query tokens) runs over its tiles:
-// those wholly in the past for 8 rows at a time, the one on the diagonal token by token. Memory: 2
-// * f32 per rounded K and V value of a call. Threads: one caller.
+// those that all its rows see, and those at the border of what they see, where each row hides
+// slots. Tiles before every window are not read. Memory: one f32 per K and V value of a call.
+// Threads: one caller.
 #pragma once
 
 #include <vector>
@@ -18,7 +19,7 @@ namespace tandem::device::cpu {
 
 class CausalAttention {
  public:
-  explicit CausalAttention(Team& team) : team_(team), panels_(team.size()) {}
+  explicit CausalAttention(Team& team) : team_(team), panels_(team.size()), seen_(team.size()) {}
 
   // Throws Error on shapes that do not fit.
   void run(const CausalAttentionOp& op);
@@ -39,13 +40,18 @@ class CausalAttention {
   void plan(const CausalAttentionOp& op);
   void round_tile(const CausalAttentionOp& op, const Operands& at, const Item& item);
   void attend(const CausalAttentionOp& op, const Operands& at, const Item& item, RowPanel& panel);
-  KvTile tile(std::size_t index, int tokens) const;
+  void attend_border(const CausalAttentionOp& op, const Item& item, std::size_t index,
+                     RowPanel& panel);
+  KvTile tile(const Item& item, std::size_t index) const;
 
   Team& team_;
-  std::vector<RowPanel> panels_;
+  std::vector<RowPanel> panels_;              // of each worker
+  std::vector<std::vector<SlotRange>> seen_;  // of the rows of its panel
   std::vector<Item> items_;
   std::size_t matrix_ = 0;    // values of one tile's K or V
+  std::size_t window_ = 0;    // rows that a row sees
   std::vector<float> tiles_;  // [tiles][K | V]
+  std::vector<char> finite_;  // [tiles]: whether V is
 };
 
 }  // namespace tandem::device::cpu

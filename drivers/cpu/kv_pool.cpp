@@ -7,8 +7,7 @@
 #include <array>
 #include <cstring>
 
-#include "common/error.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/kv_rows.h"
 
 namespace tandem::device::cpu {
 namespace {
@@ -21,7 +20,7 @@ std::size_t padded_stride(const AttentionGeometry& g) {
 
 std::size_t bytes_of_tile(const AttentionGeometry& g) {
   const std::size_t values = 2 * kSlots * padded_stride(g) * dtype_block_bytes(g.kv_dtype);
-  return values + (g.kv_dtype == DType::kI8 ? 2 * kSlots * sizeof(float) : 0);
+  return values + (kv_has_scales(g.kv_dtype) ? 2 * kSlots * sizeof(float) : 0);
 }
 
 std::size_t tiles_of_page(const AttentionGeometry& g) {
@@ -29,13 +28,20 @@ std::size_t tiles_of_page(const AttentionGeometry& g) {
 }
 
 template <typename T>
-void put_key(const T* row, std::size_t dim, std::size_t lane, T* tile) {
-  for (std::size_t d = 0; d < dim; ++d) tile[d * kSlots + lane] = row[d];
+void put_key(const void* row, std::size_t dim, std::size_t lane, std::byte* tile) {
+  const T* from = static_cast<const T*>(row);
+  T* to = reinterpret_cast<T*>(tile) + lane;
+  for (std::size_t d = 0; d < dim; ++d) to[d * kSlots] = from[d];
 }
 
 template <typename T>
-void put_value(const T* row, std::size_t dim, std::size_t stride, std::size_t lane, T* tile) {
-  for (std::size_t d = 0; d < dim; ++d) tile[v_index(stride, lane, d)] = row[d];
+void put_value(const void* row, std::size_t dim, std::size_t stride, std::size_t lane,
+               std::byte* tile) {
+  const T* from = static_cast<const T*>(row);
+  for (std::size_t d = 0; d < dim; d += kStripDims) {
+    std::memcpy(tile + v_index(stride, lane, d) * sizeof(T), from + d,
+                std::min(kStripDims, dim - d) * sizeof(T));
+  }
 }
 
 }  // namespace
@@ -43,7 +49,7 @@ void put_value(const T* row, std::size_t dim, std::size_t stride, std::size_t la
 struct KvPool::TileView {
   std::byte* k;    // [stride, 16]
   std::byte* v;    // [16, 64] per strip
-  float* k_scale;  // [16]; null unless kI8
+  float* k_scale;  // [16]; null where the type has none
   float* v_scale;
 };
 
@@ -59,6 +65,7 @@ KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages)
       tile_tokens_(std::min<std::size_t>(kSlots, geometry.page_tokens)),
       tiles_per_page_(tiles_of_page(geometry)),
       tile_bytes_(bytes_of_tile(geometry)),
+      head_bytes_(tiles_per_page_ * tile_bytes_),
       memory_(page_bytes(geometry) * num_pages) {}
 
 std::byte* KvPool::tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const {
@@ -69,8 +76,8 @@ std::byte* KvPool::tile_at(int layer, PageId page, std::size_t head, std::size_t
 
 KvPool::TileView KvPool::view(std::byte* tile) const {
   TileView at{tile, tile + kSlots * stride_ * value_bytes_, nullptr, nullptr};
-  if (geometry_.kv_dtype == DType::kI8) {
-    at.k_scale = reinterpret_cast<float*>(tile + 2 * kSlots * stride_);
+  if (kv_has_scales(geometry_.kv_dtype)) {
+    at.k_scale = reinterpret_cast<float*>(tile + 2 * kSlots * stride_ * value_bytes_);
     at.v_scale = at.k_scale + kSlots;
   }
   return at;
@@ -78,26 +85,29 @@ KvPool::TileView KvPool::view(std::byte* tile) const {
 
 KvTile KvPool::tile(int layer, PageId page, std::size_t head, std::size_t tile) const {
   const TileView at = view(tile_at(layer, page, head, tile));
-  return {at.k, at.v, at.k_scale, at.v_scale, static_cast<int>(tile_tokens_)};
+  return {at.k, at.v, at.k_scale, at.v_scale, 0, static_cast<int>(tile_tokens_)};
 }
 
 void KvPool::write(const Slot& slot, const float* k, const float* v) {
   const TileView at = view(tile_at(slot.layer, slot.page, slot.head, slot.token / tile_tokens_));
   const std::size_t lane = slot.token % tile_tokens_;
   const auto dim = static_cast<std::size_t>(geometry_.head_dim);
-  if (geometry_.kv_dtype == DType::kF16) {
-    std::array<std::uint16_t, 256> row;
-    to_f16(k, dim, row.data());
-    put_key(row.data(), dim, lane, reinterpret_cast<std::uint16_t*>(at.k));
-    to_f16(v, dim, row.data());
-    put_value(row.data(), dim, stride_, lane, reinterpret_cast<std::uint16_t*>(at.v));
+  std::array<std::uint16_t, 256> row;  // of one or two bytes a value
+  const float k_scale = narrow_kv(geometry_.kv_dtype, k, dim, row.data());
+  if (value_bytes_ == 1) {
+    put_key<std::uint8_t>(row.data(), dim, lane, at.k);
   } else {
-    std::array<std::int8_t, 256> row;
-    at.k_scale[lane] = to_i8(k, dim, row.data());
-    put_key(row.data(), dim, lane, reinterpret_cast<std::int8_t*>(at.k));
-    at.v_scale[lane] = to_i8(v, dim, row.data());
-    put_value(row.data(), dim, stride_, lane, reinterpret_cast<std::int8_t*>(at.v));
+    put_key<std::uint16_t>(row.data(), dim, lane, at.k);
   }
+  const float v_scale = narrow_kv(geometry_.kv_dtype, v, dim, row.data());
+  if (value_bytes_ == 1) {
+    put_value<std::uint8_t>(row.data(), dim, stride_, lane, at.v);
+  } else {
+    put_value<std::uint16_t>(row.data(), dim, stride_, lane, at.v);
+  }
+  if (at.k_scale == nullptr) return;
+  at.k_scale[lane] = k_scale;
+  at.v_scale[lane] = v_scale;
 }
 
 // Visits every token slot of the page with its place in the image.

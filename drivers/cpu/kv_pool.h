@@ -3,7 +3,8 @@
 // KvPool: the KV pages of a CPU attention unit.
 //
 // Layout: [layer][page][kv head][tile], a tile being 16 token slots: K [stride, 16 tokens],
-// V in strips [16 tokens, 64], and for kI8 the scales [16] of K and [16] of V behind them;
+// V in strips [16 tokens, 64], and for kI8 and kF8E4M3 the scales [16] of K and [16] of V behind
+// them;
 // stride is head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per
 // tile for head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16
 // tokens leave slots empty. Memory is touched when a page is first written. Threads: different
@@ -34,6 +35,15 @@ class KvPool {
   // The whole tile, as if all its slots were filled.
   KvTile tile(int layer, PageId page, std::size_t head, std::size_t tile) const;
 
+  // Makes it the tile of the next head.
+  void to_next_head(KvTile& tile) const {
+    tile.k = static_cast<const std::byte*>(tile.k) + head_bytes_;
+    tile.v = static_cast<const std::byte*>(tile.v) + head_bytes_;
+    if (tile.k_scale == nullptr) return;
+    tile.k_scale += head_bytes_ / sizeof(float);
+    tile.v_scale += head_bytes_ / sizeof(float);
+  }
+
   // Stores one token's k and v [head_dim] of one head, rounded to the page's type.
   struct Slot {
     int layer = 0;
@@ -56,7 +66,7 @@ class KvPool {
 
   AttentionGeometry geometry_;
   std::uint32_t num_pages_;
-  std::size_t stride_, value_bytes_, tile_tokens_, tiles_per_page_, tile_bytes_;
+  std::size_t stride_, value_bytes_, tile_tokens_, tiles_per_page_, tile_bytes_, head_bytes_;
   Mapping memory_;
 };
 

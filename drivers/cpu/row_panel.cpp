@@ -10,9 +10,10 @@
 
 namespace tandem::device::cpu {
 
-void RowPanel::start(std::size_t rows, std::size_t head_dim) {
+void RowPanel::start(std::size_t rows, std::size_t head_dim, float softcap) {
   head_dim_ = head_dim;
   stride_ = (head_dim + 15) / 16 * 16;
+  softcap_ = softcap;
   q_.assign(rows * stride_, 0.0f);
   acc_.assign(rows * stride_, 0.0f);
   peak_.assign(rows, -std::numeric_limits<float>::infinity());
@@ -23,17 +24,37 @@ void RowPanel::set_query(std::size_t row, const float* q, float scale) {
   for (std::size_t d = 0; d < head_dim_; ++d) q_[row * stride_ + d] = q[d] * scale;
 }
 
-void RowPanel::attend(DType type, std::size_t begin, std::size_t end, const KvTile* tiles,
-                      int num_tiles, const KvTile* next) {
-  for (std::size_t row = begin; row < end; row += kMaxRows) {
-    AttentionRows rows;
-    rows.rows = static_cast<int>(std::min<std::size_t>(kMaxRows, end - row));
-    rows.stride = stride_;
-    rows.q = q_.data() + row * stride_;
-    rows.peak = peak_.data() + row;
-    rows.sum = sum_.data() + row * kTileTokens;
-    rows.acc = acc_.data() + row * stride_;
-    attend_tiles(type, rows, tiles, num_tiles, row == begin ? next : nullptr);
+AttentionRows RowPanel::rows_of(std::size_t begin, std::size_t end) {
+  AttentionRows rows;
+  rows.rows = static_cast<int>(std::min<std::size_t>(kMaxRows, end - begin));
+  rows.stride = stride_;
+  rows.softcap = softcap_;
+  rows.q = q_.data() + begin * stride_;
+  rows.peak = peak_.data() + begin;
+  rows.sum = sum_.data() + begin * kTileTokens;
+  rows.acc = acc_.data() + begin * stride_;
+  return rows;
+}
+
+void RowPanel::attend(DType type, std::size_t begin, std::size_t end, std::span<const KvTile> tiles,
+                      const KvTile* next) {
+  for (std::size_t done = 0; done < tiles.size();) {
+    const std::size_t left = tiles.size() - done;
+    const std::size_t count = left >= 4 && type == DType::kF32 ? 4 : left >= 2 ? 2 : 1;
+    const KvTile* part = tiles.data() + done;
+    for (std::size_t row = begin; row < end; row += kMaxRows) {
+      const KvTile* ahead = row == begin ? next + done : part;
+      attend_tiles(type, rows_of(row, end), part, static_cast<int>(count), ahead);
+    }
+    done += count;
+  }
+}
+
+void RowPanel::attend_seen(const KvTile& tile, const SlotRange* seen) {
+  for (std::size_t row = 0; row < peak_.size(); row += kMaxRows) {
+    AttentionRows rows = rows_of(row, peak_.size());
+    rows.seen = seen + row;
+    attend_tiles(DType::kF32, rows, &tile, 1, &tile);
   }
 }
 

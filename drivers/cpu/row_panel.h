@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "cpu/kernels/attention_block.h"
@@ -15,12 +16,16 @@ namespace tandem::device::cpu {
 
 class RowPanel {
  public:
-  void start(std::size_t rows, std::size_t head_dim);
+  void start(std::size_t rows, std::size_t head_dim, float softcap);
   void set_query(std::size_t row, const float* q /* [head_dim] */, float scale);
 
-  // Rows [begin, end) see the tiles, at most kMaxTiles.
-  void attend(DType type, std::size_t begin, std::size_t end, const KvTile* tiles, int num_tiles,
+  // Rows [begin, end) see the tiles, at most kStoredTiles, for kF32 kMaxTiles. next: as many tiles
+  // to come, or tiles.
+  void attend(DType type, std::size_t begin, std::size_t end, std::span<const KvTile> tiles,
               const KvTile* next);
+
+  // Every row sees the slots seen[row] of an f32 tile; see AttentionRows::seen.
+  void attend_seen(const KvTile& tile, const SlotRange* seen);
 
   // A row that saw nothing gives O = 0, LSE = -inf.
   void finish(std::size_t row, float* o /* [head_dim] */, float* lse) const;
@@ -28,7 +33,10 @@ class RowPanel {
   std::size_t stride() const { return stride_; }
 
  private:
+  AttentionRows rows_of(std::size_t begin, std::size_t end);
+
   std::size_t head_dim_ = 0, stride_ = 0;
+  float softcap_ = 0;
   std::vector<float> q_, acc_;  // [rows, stride]
   std::vector<float> peak_;     // [rows]
   std::vector<float> sum_;      // [rows, 16]

@@ -48,9 +48,11 @@ void check_sequence(const AttentionGeometry& g, std::uint32_t num_pages,
 
 }  // namespace
 
+bool kv_has_scales(DType kv_dtype) { return kv_dtype == DType::kI8 || kv_dtype == DType::kF8E4M3; }
+
 std::size_t page_image_bytes(const AttentionGeometry& g) {
   const std::size_t rows = static_cast<std::size_t>(g.num_layers) * 2 * g.kv_heads * g.page_tokens;
-  const std::size_t scales = g.kv_dtype == DType::kI8 ? rows * sizeof(float) : 0;
+  const std::size_t scales = kv_has_scales(g.kv_dtype) ? rows * sizeof(float) : 0;
   return rows * g.head_dim * dtype_block_bytes(g.kv_dtype) + scales;
 }
 
@@ -62,8 +64,8 @@ void check_geometry(const AttentionGeometry& g) {
   if (g.page_tokens <= 0 || !std::has_single_bit(static_cast<unsigned>(g.page_tokens))) {
     fail("page_tokens must be a power of two");
   }
-  if (g.kv_dtype != DType::kF16 && g.kv_dtype != DType::kI8) {
-    fail("kv_dtype " + std::string(dtype_name(g.kv_dtype)) + " is not f16 or i8");
+  if (g.kv_dtype != DType::kF16 && g.kv_dtype != DType::kBF16 && !kv_has_scales(g.kv_dtype)) {
+    fail("kv_dtype " + std::string(dtype_name(g.kv_dtype)) + " is not f16, bf16, i8 or f8_e4m3");
   }
 }
 
@@ -79,6 +81,28 @@ void check_batch(const AttentionGeometry& g, std::uint32_t num_pages, const Atte
     fail("the result has fewer rows than q");
   }
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) check_sequence(g, num_pages, batch, i);
+}
+
+void check_kv_dtype(const AttentionGeometry& g, std::span<const DType> stored,
+                    const std::string& module) {
+  std::string names;
+  for (const DType dtype : stored) {
+    if (dtype == g.kv_dtype) return;
+    names += (names.empty() ? "" : ", ") + std::string(dtype_name(dtype));
+  }
+  throw Error(module, "this unit stores keys and values as " + names + ", not " +
+                          std::string(dtype_name(g.kv_dtype)));
+}
+
+void check_plain(const AttentionBatch& batch, const std::string& module) {
+  if (batch.softcap != 0.0f) {
+    throw Error(module, "this unit caps no scores; hold the sequence on the CPU");
+  }
+  for (const AttentionSequence& s : batch.sequences) {
+    if (s.attend_begin != 0) {
+      throw Error(module, "this unit attends no windows; hold the sequence on the CPU");
+    }
+  }
 }
 
 }  // namespace tandem::device

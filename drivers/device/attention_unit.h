@@ -39,8 +39,12 @@ struct AttentionGeometry {
   int kv_heads = 0;
   int head_dim = 0;              // 1..256; a unit may pad rows inside its pages
   int page_tokens = 16;          // tokens per page, a power of two
-  DType kv_dtype = DType::kF16;  // kF16, or kI8: one f32 scale (max|x| / 127) per token and head
+  DType kv_dtype = DType::kF16;  // kF16, kBF16, kI8 or kF8E4M3; a unit refuses what it cannot store
 };
+
+// One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two that keeps
+// |x| within 448 of it, at least 2^-126.
+bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {
   std::uint32_t num_pages = 0;
@@ -111,8 +115,8 @@ class AttentionUnit {
 
   // Moves one whole page through host memory, whatever the unit's own layout:
   // page_image_bytes(geometry) bytes [num_layers, 2 (k, v), kv_heads, page_tokens, head_dim] of
-  // kv_dtype, and for kI8 then the scales [num_layers, 2, kv_heads, page_tokens] f32. Blocks until
-  // done; kLost as for wait().
+  // kv_dtype, and where it has scales then those [num_layers, 2, kv_heads, page_tokens] f32. Blocks
+  // until done; kLost as for wait().
   virtual WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) = 0;
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
@@ -127,5 +131,11 @@ std::size_t page_image_bytes(const AttentionGeometry& geometry);
 void check_geometry(const AttentionGeometry& geometry);
 void check_batch(const AttentionGeometry& geometry, std::uint32_t num_pages,
                  const AttentionBatch& batch, const AttentionPartial& out);
+
+// Of units that store only some KV types, and that attend neither windows nor soft caps: throw
+// Error(module, ...) on what the unit does not do. They call them next.
+void check_kv_dtype(const AttentionGeometry& geometry, std::span<const DType> stored,
+                    const std::string& module);
+void check_plain(const AttentionBatch& batch, const std::string& module);
 
 }  // namespace tandem::device

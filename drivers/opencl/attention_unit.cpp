@@ -31,6 +31,8 @@ std::uint64_t default_kv_bytes(const cl::Device& device) {
   return shares_host_memory(device) ? total / 2 : total / 5 * 4;
 }
 
+constexpr DType kStoredTypes[] = {DType::kF16, DType::kI8};
+
 }  // namespace
 
 OpenClAttentionUnit::OpenClAttentionUnit(Session session,
@@ -38,6 +40,7 @@ OpenClAttentionUnit::OpenClAttentionUnit(Session session,
                                          const KernelShape& shape, const MeasuredSpeed& speed)
     : session_(std::move(session)), geometry_(options.geometry), shape_(shape) {
   device::check_geometry(geometry_);
+  device::check_kv_dtype(geometry_, kStoredTypes, "opencl");
   if (options.max_batch_rows <= 0) throw Error("opencl", "max_batch_rows must be positive");
   max_batch_rows_ = options.max_batch_rows;
   layout_ = page_layout(geometry_, shape_);
@@ -155,6 +158,7 @@ BatchSlot& OpenClAttentionUnit::free_slot() {
 
 Ticket OpenClAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial out) {
   device::check_batch(geometry_, capacity_.num_pages, batch, out);
+  device::check_plain(batch, "opencl");
   BatchPlan plan = plan_batch(geometry_, limits_, batch);
   check_rows(plan);
   const Ticket ticket = ++last_ticket_;

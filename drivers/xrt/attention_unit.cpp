@@ -90,6 +90,7 @@ Launch* XrtAttentionUnit::idle_launch() {
 
 Ticket XrtAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial out) {
   check_batch(geometry_, capacity_.num_pages, batch, out);
+  check_plain(batch, "xrt");
   const Ticket ticket = ++last_ticket_;
   if (lost_) return ticket;
   try {

@@ -48,6 +48,8 @@ class XrtDevice final : public Device {
   }
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
     check_geometry(options.geometry);
+    constexpr DType kStoredTypes[] = {DType::kF16, DType::kI8};
+    check_kv_dtype(options.geometry, kStoredTypes, "xrt");
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options,

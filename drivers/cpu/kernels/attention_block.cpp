@@ -2,71 +2,72 @@
 //
 // attend_tiles() for AVX-512, AVX2 and scalar, chosen at run time.
 //
-// Scores: for each dimension two vectors of K values, converted once and multiplied into the rows'
-// accumulators. Softmax: the peak of a row moves, and what has been added up is rescaled, only when
-// a score exceeds it by more than kSlack; until then weights may grow to exp(kSlack). Output: for a
-// strip of dimensions the accumulators of all rows stay in registers while the tokens of all tiles
-// pass by.
+// Scores: for each dimension a few vectors of K values, converted once and multiplied into the
+// rows' accumulators. Softmax: the peak of a row moves, and what has been added up is rescaled,
+// only when a score exceeds it by more than kSlack; until then weights may grow to exp(kSlack).
+// Output: for a strip of dimensions the accumulators of all rows stay in registers while the tokens
+// of all tiles pass by. Trip counts are known at compile time for all but odd tiles, and one line
+// of the tile to come is asked for with each line that is used, so that the arithmetic hides behind
+// the memory.
 #include "cpu/kernels/attention_block.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/attention_block.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/vector-inl.h"
+#include "cpu/kernels/kv_types-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE Vec load_kv(const float* from) { return load(from); }
-HWY_INLINE Vec load_kv(const std::uint16_t* from) { return load_f16(from); }
-HWY_INLINE Vec load_kv(const std::int8_t* from) { return load_i8(from); }
-
 constexpr std::size_t kTile = kTileTokens;
 constexpr std::size_t kParts = kTile / kLanes;  // vectors per 16 tokens
+constexpr std::size_t kRowScores = kMaxTiles * kTile;
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float kSlack = 8.0f;
 constexpr std::size_t kLine = 64;
 
-constexpr std::size_t kAhead = 2048;
-
-// Before the values at `here + at` of this tile are used, and where a cache line begins: asks for
-// the same place of the next tile, and once more for a place a little ahead. The processor drops
-// requests while too many are under way, which happens whenever computing is faster than the
-// memory; the second one then comes in time. In a pool both follow the order of memory.
+// f32 tiles are copies in the cache already.
 template <typename T>
-HWY_INLINE void fetch(const T* here, const T* next, std::size_t at) {
-  if (next == nullptr || at * sizeof(T) % kLine != 0) return;
-  __builtin_prefetch(next + at, 0, 3);
-  __builtin_prefetch(here + at + kAhead / sizeof(T), 0, 3);
+constexpr bool kFetches = !std::is_same_v<T, float>;
+
+template <typename T>
+HWY_INLINE void fetch(const T* at) {
+  __builtin_prefetch(at, 0, 3);
 }
 
 // Scores of kWide vectors of tokens at once: each q value is loaded once for all of them. Several
 // chains per row hide the latency of multiply-add behind few rows.
 template <int kRows, int kWide, typename T>
-HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const (&k)[kWide],
-                              const T* const (&next)[kWide], float* const (&score)[kWide]) {
+HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const* k, const T* const* next,
+                              bool first_part, float* score) {
   constexpr int kChains = kRows * kWide >= 8 ? 1 : kRows * kWide >= 4 ? 2 : 4;
+  constexpr int kPerLine = std::max<int>(1, kLine / (kTile * sizeof(T)));
+  constexpr int kStep = std::max(kChains, kPerLine);
   Vec sums[kChains][kWide][kRows];
   for (auto& chain : sums) {
     for (auto& vector : chain) {
       for (Vec& sum : vector) sum = hn::Zero(kF);
     }
   }
-  for (std::size_t d = 0; d < rows.stride; d += kChains) {
-    for (int u = 0; u < kChains; ++u) {
-      for (int w = 0; w < kWide; ++w) fetch(k[w], next[w], (d + u) * kTile);
+  for (std::size_t d = 0; d < rows.stride; d += kStep) {
+    for (int u = 0; u < kStep; ++u) {
+      if (kFetches<T> && first_part && u % kPerLine == 0) {
+        for (int w = 0; w < kWide; ++w) fetch(next[w] + (d + u) * kTile);
+      }
       Vec keys[kWide];
       for (int w = 0; w < kWide; ++w) keys[w] = load_kv(k[w] + (d + u) * kTile);
       for (int r = 0; r < kRows; ++r) {
         const Vec q = broadcast(rows.q[r * rows.stride + d + u]);
-        for (int w = 0; w < kWide; ++w) sums[u][w][r] = hn::MulAdd(q, keys[w], sums[u][w][r]);
+        Vec(&sum)[kWide][kRows] = sums[u % kChains];
+        for (int w = 0; w < kWide; ++w) sum[w][r] = hn::MulAdd(q, keys[w], sum[w][r]);
       }
     }
   }
@@ -74,44 +75,54 @@ HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const (&k)[kWi
     for (int r = 0; r < kRows; ++r) {
       Vec sum = sums[0][w][r];
       for (int u = 1; u < kChains; ++u) sum = hn::Add(sum, sums[u][w][r]);
-      store(sum, score[w] + r * kMaxTiles * kTile);
+      store(sum, score + r * kRowScores + w * kTile);
     }
   }
 }
 
-// Applies the scales of K and hides the slots behind the last token.
-template <int kRows>
-HWY_INLINE void finish_scores(const KvTile& tile, float* score) {
-  for (int r = 0; r < kRows; ++r, score += kMaxTiles * kTile) {
-    if (tile.k_scale != nullptr) {
-      for (std::size_t t = 0; t < kTile; t += kLanes) {
-        store(hn::Mul(load(score + t), load(tile.k_scale + t)), score + t);
-      }
-    }
-    for (std::size_t t = tile.tokens; t < kTile; ++t) score[t] = kMinusInfinity;
-  }
+// tanh y = 1 - 2 / (exp(2y) + 1).
+HWY_INLINE Vec cap_softly(Vec score, float cap) {
+  const Vec divisor = hn::Add(exp(hn::Mul(score, broadcast(2.0f / cap))), broadcast(1.0f));
+  return hn::Sub(broadcast(cap), hn::Div(broadcast(2.0f * cap), divisor));
 }
 
+// Applies the scales of K and the cap, and hides the slots that the tile does not show.
 template <int kRows, typename T>
-HWY_INLINE void score_tiles(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                            const KvTile* next, float* score /* [kRows, kMaxTiles * 16] */) {
-  const T* k[kMaxTiles * kParts];
-  const T* next_k[kMaxTiles * kParts];
-  float* scores[kMaxTiles * kParts];
-  const std::size_t vectors = num_tiles * kParts;
-  for (std::size_t v = 0; v < vectors; ++v) {
-    k[v] = static_cast<const T*>(tiles[v / kParts].k) + v % kParts * kLanes;
-    const bool first = next != nullptr && v % kParts == 0;
-    next_k[v] = first ? static_cast<const T*>(next[v / kParts].k) : nullptr;
-    scores[v] = score + v * kLanes;
+HWY_INLINE void finish_scores(const AttentionRows& rows, const KvTile& tile, float* score) {
+  for (int r = 0; r < kRows; ++r, score += kRowScores) {
+    for (std::size_t t = 0; t < kTile; t += kLanes) {
+      Vec s = load(score + t);
+      if (tile.k_scale != nullptr) {
+        s = hn::Mul(s, hn::Mul(load(tile.k_scale + t), broadcast(kUnit<T>)));
+      }
+      if (rows.softcap > 0) s = cap_softly(s, rows.softcap);
+      store(s, score + t);
+    }
+    for (int t = 0; t < tile.begin; ++t) score[t] = kMinusInfinity;
+    for (std::size_t t = tile.end; t < kTile; ++t) score[t] = kMinusInfinity;
   }
-  std::size_t v = 0;
-  for (; v + 2 <= vectors; v += 2) {
-    score_vectors<kRows, 2, T>(rows, {k[v], k[v + 1]}, {next_k[v], next_k[v + 1]},
-                               {scores[v], scores[v + 1]});
+}
+
+template <int kRows, int kTiles, typename T>
+HWY_INLINE void score_tiles(const AttentionRows& rows, const KvTile* tiles, const KvTile* next,
+                            float* score /* [kRows, kRowScores] */) {
+  constexpr int kWide = kRows * 2 + 3 <= static_cast<int>(kRegisters) && kTiles % 2 == 0 ? 2 : 1;
+  for (int i = 0; i < kTiles; i += kWide) {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const T *k[kWide], *next_k[kWide];
+      for (int w = 0; w < kWide; ++w) {
+        k[w] = static_cast<const T*>(tiles[i + w].k) + part * kLanes;
+        next_k[w] = static_cast<const T*>(next[i + w].k);
+      }
+      score_vectors<kRows, kWide, T>(rows, k, next_k, part == 0, score + i * kTile + part * kLanes);
+    }
   }
-  if (v < vectors) score_vectors<kRows, 1, T>(rows, {k[v]}, {next_k[v]}, {scores[v]});
-  for (int i = 0; i < num_tiles; ++i) finish_scores<kRows>(tiles[i], score + i * kTile);
+  for (int i = 0; i < kTiles; ++i) {
+    const KvTile& tile = tiles[i];
+    const bool whole = tile.begin == 0 && tile.end == static_cast<int>(kTile);
+    if (whole && tile.k_scale == nullptr && rows.softcap == 0) continue;
+    finish_scores<kRows, T>(rows, tile, score + i * kTile);
+  }
 }
 
 HWY_INLINE void rescale(float* acc, std::size_t stride, float factor) {
@@ -119,56 +130,83 @@ HWY_INLINE void rescale(float* acc, std::size_t stride, float factor) {
   for (std::size_t d = 0; d < stride; d += kLanes) store(hn::Mul(load(acc + d), f), acc + d);
 }
 
-// Turns one row of scores into weights exp(score - peak), updating the row's state.
-HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles, int num_tiles,
-                           float* weight /* [num_tiles * 16] */) {
-  const std::size_t count = num_tiles * kTile;
-  Vec top = load(weight);
-  for (std::size_t t = kLanes; t < count; t += kLanes) top = hn::Max(top, load(weight + t));
-  float* sums = rows.sum + r * kTile;
-  if (!hn::AllTrue(kF, hn::Le(top, broadcast(rows.peak[r] + kSlack)))) {
-    const float before = rows.peak[r], now = max_of_lanes(top);
-    if (now > before) {
-      const float factor = std::exp(before - now);  // 0 at the start
-      rescale(sums, kTile, factor);
-      rescale(rows.acc + r * rows.stride, rows.stride, factor);
-      rows.peak[r] = now;
-    }
-  }
-  // Where no score was above -inf yet, subtracting 0 keeps the weights 0.
-  const Vec shift = broadcast(rows.peak[r] == kMinusInfinity ? 0.0f : rows.peak[r]);
-  Vec sum = load(sums);
-  for (std::size_t t = 0; t < count; t += kLanes) {
-    const Vec w = exp(hn::Sub(load(weight + t), shift));
-    sum = hn::Add(sum, w);
-    const float* scale = tiles[t / kTile].v_scale;
-    store(scale == nullptr ? w : hn::Mul(w, load(scale + t % kTile)), weight + t);
-  }
-  store(sum, sums);
+// Moves the row's peak up to the highest score where that is more than kSlack above it.
+HWY_INLINE void raise_peak(const AttentionRows& rows, int r, Vec top) {
+  const float before = rows.peak[r], now = max_of_lanes(top);
+  if (!(now > before)) return;
+  const float factor = std::exp(before - now);  // 0 at the start
+  rescale(rows.sum + r * kTile, kTile, factor);
+  rescale(rows.acc + r * rows.stride, rows.stride, factor);
+  rows.peak[r] = now;
 }
 
+// Turns one row of scores into weights exp(score - peak), updating the row's state.
+template <int kTiles, typename T>
+HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles,
+                           float* weight /* [kTiles * 16] */) {
+  constexpr std::size_t kCount = kTiles * kTile;
+  if (rows.seen != nullptr) {
+    for (int t = 0; t < rows.seen[r].begin; ++t) weight[t] = kMinusInfinity;
+    for (std::size_t t = rows.seen[r].end; t < kCount; ++t) weight[t] = kMinusInfinity;
+  }
+  Vec top = load(weight);
+  for (std::size_t t = kLanes; t < kCount; t += kLanes) top = hn::Max(top, load(weight + t));
+  if (!hn::AllTrue(kF, hn::Le(top, broadcast(rows.peak[r] + kSlack)))) raise_peak(rows, r, top);
+  // Where no score was above -inf yet, subtracting 0 keeps the weights 0.
+  const Vec shift = broadcast(rows.peak[r] == kMinusInfinity ? 0.0f : rows.peak[r]);
+  float* sums = rows.sum + r * kTile;
+  for (std::size_t lane = 0; lane < kTile; lane += kLanes) {
+    Vec sum = load(sums + lane);
+    for (std::size_t t = lane; t < kCount; t += kTile) {
+      const Vec w = exp(hn::Sub(load(weight + t), shift));
+      sum = hn::Add(sum, w);
+      const float* scale = tiles[t / kTile].v_scale;
+      store(scale == nullptr ? w : hn::Mul(w, hn::Mul(load(scale + lane), broadcast(kUnit<T>))),
+            weight + t);
+    }
+    store(sum, sums + lane);
+  }
+}
+
+// Adds tokens [begin, end) of one strip of V.
 template <int kRows, int kStrip, typename T>
-HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                          const KvTile* next, std::size_t d, const float* weight) {
+HWY_INLINE void add_tokens(const T* v, std::size_t width, int begin, int end, const T* next,
+                           const float* weight, Vec (&acc)[kRows][kStrip]) {
+  constexpr std::size_t kValues = kStrip * kLanes;
+  constexpr int kSteps = std::max<int>(1, kLine / (kValues * sizeof(T)));  // per line
+  for (int t = begin; t < end; ++t) {
+    if (kFetches<T> && t % kSteps == 0) {
+      for (std::size_t at = 0; at < kValues; at += kLine / sizeof(T)) {
+        fetch(next + t * kValues + at);
+      }
+    }
+    Vec value[kStrip];
+    for (int c = 0; c < kStrip; ++c) value[c] = load_kv(v + t * width + c * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Vec factor = broadcast(weight[r * kRowScores + t]);
+      for (int c = 0; c < kStrip; ++c) acc[r][c] = hn::MulAdd(factor, value[c], acc[r][c]);
+    }
+  }
+}
+
+// Of the tile to come, what lies as far from its begin as the strips done are long is asked for:
+// all of it, whatever the order of its values.
+template <int kRows, int kStrip, int kTiles, typename T>
+HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, const KvTile* next,
+                          std::size_t d, const float* weight) {
   const std::size_t width = v_width(rows.stride, d);
   Vec acc[kRows][kStrip];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kStrip; ++c) acc[r][c] = load(rows.acc + r * rows.stride + d + c * kLanes);
   }
-  for (int i = 0; i < num_tiles; ++i) {
-    const std::size_t begin = v_index(rows.stride, 0, d);
-    const T* whole = static_cast<const T*>(tiles[i].v);
-    const T* v = whole + begin;
-    const T* next_v = next == nullptr ? nullptr : static_cast<const T*>(next[i].v);
+  for (int i = 0; i < kTiles; ++i) {
+    const T* v = static_cast<const T*>(tiles[i].v) + v_index(rows.stride, 0, d);
+    const T* next_v = static_cast<const T*>(next[i].v) + d * kTile;
     const float* w = weight + i * kTile;
-    for (int t = 0; t < tiles[i].tokens; ++t, v += width) {
-      for (int c = 0; c < kStrip; ++c) fetch(whole, next_v, begin + t * width + c * kLanes);
-      Vec value[kStrip];
-      for (int c = 0; c < kStrip; ++c) value[c] = load_kv(v + c * kLanes);
-      for (int r = 0; r < kRows; ++r) {
-        const Vec factor = broadcast(w[r * kMaxTiles * kTile + t]);
-        for (int c = 0; c < kStrip; ++c) acc[r][c] = hn::MulAdd(factor, value[c], acc[r][c]);
-      }
+    if (tiles[i].begin == 0 && tiles[i].end == kTileTokens && width == kStripDims) {
+      add_tokens<kRows, kStrip, T>(v, kStripDims, 0, kTileTokens, next_v, w, acc);
+    } else {
+      add_tokens<kRows, kStrip, T>(v, width, tiles[i].begin, tiles[i].end, next_v, w, acc);
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -182,22 +220,31 @@ constexpr int kStripVectors = kRows >= 5   ? static_cast<int>(kRegisters) / 16
                               : kRows >= 3 ? static_cast<int>(kRegisters) / 8
                                            : 4;
 
-template <int kRows, typename T>
-void attend_rows(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
-                 const KvTile* next) {
-  if (num_tiles <= 0) return;
-  HWY_ALIGN float weight[kRows * kMaxTiles * kTile];
-  score_tiles<kRows, T>(rows, tiles, num_tiles, next, weight);
+template <int kRows, int kTiles, typename T>
+void attend_rows(const AttentionRows& rows, const KvTile* tiles, const KvTile* next) {
+  HWY_ALIGN float weight[kRows * kRowScores];
+  score_tiles<kRows, kTiles, T>(rows, tiles, next, weight);
   for (int r = 0; r < kRows; ++r) {
-    soften_row(rows, r, tiles, num_tiles, weight + r * kMaxTiles * kTile);
+    soften_row<kTiles, T>(rows, r, tiles, weight + r * kRowScores);
   }
   constexpr int kStrip = kStripVectors<kRows>;
   std::size_t d = 0;
   for (; d + kStrip * kLanes <= rows.stride; d += kStrip * kLanes) {
-    add_strip<kRows, kStrip, T>(rows, tiles, num_tiles, next, d, weight);
+    add_strip<kRows, kStrip, kTiles, T>(rows, tiles, next, d, weight);
   }
-  for (; d < rows.stride; d += kLanes)
-    add_strip<kRows, 1, T>(rows, tiles, num_tiles, next, d, weight);
+  for (; d < rows.stride; d += kLanes) {
+    add_strip<kRows, 1, kTiles, T>(rows, tiles, next, d, weight);
+  }
+}
+
+template <int kRows, typename T>
+void attend_count(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
+                  const KvTile* next) {
+  if constexpr (!kFetches<T>) {
+    if (num_tiles == 4) return attend_rows<kRows, 4, T>(rows, tiles, next);
+  }
+  if (num_tiles == 2) return attend_rows<kRows, 2, T>(rows, tiles, next);
+  attend_rows<kRows, 1, T>(rows, tiles, next);
 }
 
 template <typename T>
@@ -205,21 +252,21 @@ void attend_typed(const AttentionRows& rows, const KvTile* tiles, int num_tiles,
                   const KvTile* next) {
   switch (rows.rows) {
     case 1:
-      return attend_rows<1, T>(rows, tiles, num_tiles, next);
+      return attend_count<1, T>(rows, tiles, num_tiles, next);
     case 2:
-      return attend_rows<2, T>(rows, tiles, num_tiles, next);
+      return attend_count<2, T>(rows, tiles, num_tiles, next);
     case 3:
-      return attend_rows<3, T>(rows, tiles, num_tiles, next);
+      return attend_count<3, T>(rows, tiles, num_tiles, next);
     case 4:
-      return attend_rows<4, T>(rows, tiles, num_tiles, next);
+      return attend_count<4, T>(rows, tiles, num_tiles, next);
     case 5:
-      return attend_rows<5, T>(rows, tiles, num_tiles, next);
+      return attend_count<5, T>(rows, tiles, num_tiles, next);
     case 6:
-      return attend_rows<6, T>(rows, tiles, num_tiles, next);
+      return attend_count<6, T>(rows, tiles, num_tiles, next);
     case 7:
-      return attend_rows<7, T>(rows, tiles, num_tiles, next);
+      return attend_count<7, T>(rows, tiles, num_tiles, next);
     default:
-      return attend_rows<8, T>(rows, tiles, num_tiles, next);
+      return attend_count<8, T>(rows, tiles, num_tiles, next);
   }
 }
 
@@ -227,20 +274,24 @@ template <typename T>
 void expand_typed(const KvTile& tile, std::size_t stride, float* k, float* v) {
   const T* from_k = static_cast<const T*>(tile.k);
   const T* from_v = static_cast<const T*>(tile.v);
-  for (std::size_t d = 0; d < stride; ++d) {
+  const auto scale_of = [&](const float* scales, std::size_t t) {
+    return scales == nullptr ? 1.0f : scales[t] * kUnit<T>;
+  };
+  HWY_ALIGN float k_scale[kTile];
+  for (std::size_t t = 0; t < kTile; ++t) k_scale[t] = scale_of(tile.k_scale, t);
+  for (std::size_t d = 0; d < stride; ++d, k += kTile) {
     for (std::size_t t = 0; t < kTile; t += kLanes) {
-      const Vec value = load_kv(from_k + d * kTile + t);
-      store(tile.k_scale == nullptr ? value : hn::Mul(value, load(tile.k_scale + t)),
-            k + d * kTile + t);
+      store(hn::Mul(load_kv(from_k + d * kTile + t), load(k_scale + t)), k + t);
     }
-    for (std::size_t t = tile.tokens; t < kTile; ++t) k[d * kTile + t] = 0.0f;
+    std::fill(k, k + tile.begin, 0.0f);
+    std::fill(k + tile.end, k + kTile, 0.0f);
   }
   for (std::size_t t = 0; t < kTile; ++t) {
-    const bool held = t < static_cast<std::size_t>(tile.tokens);
-    const Vec scale = broadcast(held && tile.v_scale != nullptr ? tile.v_scale[t] : 1.0f);
+    const bool seen = static_cast<int>(t) >= tile.begin && static_cast<int>(t) < tile.end;
+    const Vec scale = broadcast(scale_of(tile.v_scale, t));
     for (std::size_t d = 0; d < stride; d += kLanes) {
       const std::size_t at = v_index(stride, t, d);
-      store(held ? hn::Mul(load_kv(from_v + at), scale) : hn::Zero(kF), v + at);
+      store(seen ? hn::Mul(load_kv(from_v + at), scale) : hn::Zero(kF), v + at);
     }
   }
 }
@@ -249,15 +300,33 @@ void expand_typed(const KvTile& tile, std::size_t stride, float* k, float* v) {
 
 void attend(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
             const KvTile* next) {
-  if (type == DType::kF16) return attend_typed<std::uint16_t>(rows, tiles, num_tiles, next);
-  if (type == DType::kI8) return attend_typed<std::int8_t>(rows, tiles, num_tiles, next);
-  attend_typed<float>(rows, tiles, num_tiles, next);
+  switch (type) {
+    case DType::kF16:
+      return attend_typed<F16>(rows, tiles, num_tiles, next);
+    case DType::kBF16:
+      return attend_typed<BF16>(rows, tiles, num_tiles, next);
+    case DType::kI8:
+      return attend_typed<std::int8_t>(rows, tiles, num_tiles, next);
+    case DType::kF8E4M3:
+      return attend_typed<F8>(rows, tiles, num_tiles, next);
+    default:
+      return attend_typed<float>(rows, tiles, num_tiles, next);
+  }
 }
 
 void expand(DType type, const KvTile& tile, std::size_t stride, float* k, float* v) {
-  if (type == DType::kF16) return expand_typed<std::uint16_t>(tile, stride, k, v);
-  if (type == DType::kI8) return expand_typed<std::int8_t>(tile, stride, k, v);
-  expand_typed<float>(tile, stride, k, v);
+  switch (type) {
+    case DType::kF16:
+      return expand_typed<F16>(tile, stride, k, v);
+    case DType::kBF16:
+      return expand_typed<BF16>(tile, stride, k, v);
+    case DType::kI8:
+      return expand_typed<std::int8_t>(tile, stride, k, v);
+    case DType::kF8E4M3:
+      return expand_typed<F8>(tile, stride, k, v);
+    default:
+      return expand_typed<float>(tile, stride, k, v);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -16,6 +16,7 @@ namespace tandem::device {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr DType kTypes[] = {DType::kF16, DType::kBF16, DType::kI8, DType::kF8E4M3};
 constexpr double kTolerance = 1e-10;  // NMSE of f32 arithmetic on values already rounded
 
 // One sequence as the test knows it: all its K and V rows, rounded as pages hold them.
@@ -70,6 +71,7 @@ class CpuAttention : public OnEveryTarget {
     int append_from = 0, append_to = 0;
     int num_q = 1;
     int num_attend = -1;  // default: append_to
+    int attend_begin = 0;
   };
   Answer submit(std::span<const Ask> asks, std::span<const float> q, float scale, int layer = 0) {
     std::vector<AttentionSequence> sequences;
@@ -85,6 +87,7 @@ class CpuAttention : public OnEveryTarget {
       s.num_new = ask.append_to - ask.append_from;
       s.append_at = ask.append_from;
       s.num_attend = ask.num_attend < 0 ? ask.append_to : ask.num_attend;
+      s.attend_begin = ask.attend_begin;
       s.page_begin = static_cast<std::int32_t>(pages.size());
       s.num_pages = static_cast<std::int32_t>(ask.history->pages.size());
       sequences.push_back(s);
@@ -100,6 +103,7 @@ class CpuAttention : public OnEveryTarget {
     AttentionBatch batch;
     batch.layer = layer;
     batch.scale = scale;
+    batch.softcap = softcap_;
     batch.q = q;
     batch.k = k;
     batch.v = v;
@@ -111,10 +115,11 @@ class CpuAttention : public OnEveryTarget {
   }
 
   void expect_row(const Answer& answer, std::size_t row, std::span<const float> q, const History& h,
-                  int tokens, float scale) {
+                  int tokens, float scale, std::size_t begin = 0) {
     const std::size_t width = q_width(), heads = geometry_.q_heads;
-    const auto want = reference::reference_attention(
-        geometry_, scale, q.subspan(row * width, width), h.k_kept, h.v_kept, tokens);
+    const auto want =
+        reference::reference_attention(geometry_, scale, q.subspan(row * width, width), h.k_kept,
+                                       h.v_kept, tokens, {begin, softcap_});
     const std::span<const float> o(answer.o.data() + row * width, width);
     const std::span<const float> lse(answer.lse.data() + row * heads, heads);
     EXPECT_LT(reference::nmse<double>(o, want.o), kTolerance) << "row " << row;
@@ -136,10 +141,11 @@ class CpuAttention : public OnEveryTarget {
   AttentionGeometry geometry_;
   std::unique_ptr<AttentionUnit> unit_;
   PageId next_page_ = 0;
+  float softcap_ = 0;
 };
 
 TEST_P(CpuAttention, AnswersEveryHeadSizeAndType) {
-  for (const DType dtype : {DType::kF16, DType::kI8}) {
+  for (const DType dtype : kTypes) {
     for (const int dim : {1, 8, 24, 32, 64, 80, 128, 200, 256}) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " head_dim " + std::to_string(dim));
       make({.num_layers = 1, .q_heads = 4, .kv_heads = 2, .head_dim = dim, .kv_dtype = dtype});
@@ -167,7 +173,7 @@ TEST_P(CpuAttention, AnswersEveryContextLengthAroundATile) {
 }
 
 TEST_P(CpuAttention, HoldsPagesOfAnyPowerOfTwo) {
-  for (const DType dtype : {DType::kF16, DType::kI8}) {
+  for (const DType dtype : kTypes) {
     for (const int page_tokens : {1, 4, 8, 16, 64}) {
       SCOPED_TRACE(page_tokens);
       make({1, 4, 2, 24, page_tokens, dtype});
@@ -222,6 +228,62 @@ TEST_P(CpuAttention, SeesOnlyTheTokensAskedFor) {
   }
 }
 
+TEST_P(CpuAttention, SeesOnlyTheWindowAskedFor) {
+  for (const DType dtype : kTypes) {
+    for (const int page_tokens : {4, 16, 64}) {
+      for (const int num_q : {1, 9}) {  // tiles as they are stored, and as f32
+        make({1, 8, 2, 24, page_tokens, dtype});
+        History h = make_history(200);
+        const std::size_t token = 2 * 24;
+        for (std::size_t i = 0; i < 15 * token; ++i) h.v[i] = kNan;  // what no window may read
+        const Ask fill{&h, 0, 200, 0};
+        submit({&fill, 1}, {}, 1.0f);
+        for (const auto& [begin, end] :
+             {std::pair{15, 16}, {16, 32}, {17, 31}, {31, 33}, {63, 200}, {64, 65}, {150, 150}}) {
+          SCOPED_TRACE(std::to_string(begin) + " to " + std::to_string(end));
+          const auto q = randoms(num_q * q_width());
+          const Ask ask{&h, 200, 200, num_q, end, begin};
+          const Answer answer = submit({&ask, 1}, q, 0.2f);
+          if (begin == end) {
+            EXPECT_THAT(answer.o, testing::Each(0.0f));
+            EXPECT_THAT(answer.lse, testing::Each(-std::numeric_limits<float>::infinity()));
+          } else {
+            for (int row = 0; row < num_q; ++row) expect_row(answer, row, q, h, end, 0.2f, begin);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CpuAttention, CutsALongWindowByTokensWithoutATrace) {
+  make({.num_layers = 1, .q_heads = 4, .kv_heads = 1, .head_dim = 64});
+  const History h = make_history(4000);
+  const Ask fill{&h, 0, 4000, 0};
+  submit({&fill, 1}, {}, 1.0f);
+  for (const int begin : {1, 63, 64, 1000, 1037}) {
+    const auto q = randoms(q_width());
+    const Ask ask{&h, 4000, 4000, 1, 3999, begin};
+    expect_row(submit({&ask, 1}, q, 0.125f), 0, q, h, 3999, 0.125f, begin);
+  }
+}
+
+TEST_P(CpuAttention, CapsScoresSoftly) {
+  for (const DType dtype : kTypes) {
+    for (const int num_q : {1, 12}) {
+      make({.num_layers = 1, .q_heads = 8, .kv_heads = 2, .head_dim = 32, .kv_dtype = dtype});
+      softcap_ = 3.0f;
+      expect_history(90, num_q);
+      softcap_ = 50.0f;
+      const History h = make_history(90);
+      const auto q = randoms(num_q * q_width(), 20.0f);  // scores on both sides of the cap
+      const Ask ask{&h, 0, 90, num_q, 85, 20};
+      const Answer answer = submit({&ask, 1}, q, 1.0f);
+      for (int row = 0; row < num_q; ++row) expect_row(answer, row, q, h, 85, 1.0f, 20);
+    }
+  }
+}
+
 TEST_P(CpuAttention, NothingToAttendGivesZeroAndMinusInfinity) {
   make({.num_layers = 1, .q_heads = 4, .kv_heads = 2, .head_dim = 24});
   const History none;
@@ -243,7 +305,7 @@ TEST_P(CpuAttention, LeavesRowsOfNoSequenceAlone) {
 }
 
 TEST_P(CpuAttention, KeepsNanInItsHead) {
-  for (const DType dtype : {DType::kF16, DType::kI8}) {
+  for (const DType dtype : kTypes) {
     make({.num_layers = 1, .q_heads = 4, .kv_heads = 2, .head_dim = 24, .kv_dtype = dtype});
     History h = make_history(40);
     h.k[(17 * 2 + 1) * 24 + 3] = kNan;  // token 17, KV head 1: query heads 2 and 3
@@ -324,7 +386,7 @@ TEST_P(CpuAttention, ARowDoesNotDependOnItsBatch) {
 }
 
 TEST_P(CpuAttention, MovesAPageThroughItsImage) {
-  for (const DType dtype : {DType::kF16, DType::kI8}) {
+  for (const DType dtype : kTypes) {
     for (const int page_tokens : {4, 16, 32}) {
       make({2, 4, 2, 24, page_tokens, dtype});
       const int tokens = page_tokens;

@@ -4,7 +4,7 @@
 //
 // Each fills a ragged batch of sequences in steps, appends one more token to each together with its
 // queries, and compares every layer with the reference: NMSE 1e-6 on rows rounded as pages store
-// them; on unrounded rows 1e-6 for f16 and 1e-3 for i8.
+// them; on unrounded rows 1e-6 for f16, 1e-4 for bf16, 1e-3 for i8 and 1e-2 for float8.
 #include <ostream>
 
 #include "drivers/device/attention_unit_fixture.h"
@@ -12,7 +12,12 @@
 namespace tandem::device_test {
 namespace {
 
-double unrounded_bound(DType dtype) { return dtype == DType::kI8 ? 1e-3 : 1e-6; }
+double unrounded_bound(DType dtype) {
+  return dtype == DType::kF8E4M3 ? 1e-2
+         : dtype == DType::kI8   ? 1e-3
+         : dtype == DType::kBF16 ? 1e-4
+                                 : 1e-6;
+}
 
 // One op case: a geometry and a ragged batch over it.
 struct OpCase {
@@ -28,12 +33,16 @@ std::vector<OpCase> op_cases() {
   const auto geometry = [](int q_heads, int kv_heads, int head_dim, int page_tokens, DType dtype) {
     return AttentionGeometry{2, q_heads, kv_heads, head_dim, page_tokens, dtype};
   };
-  constexpr DType kF16 = DType::kF16, kI8 = DType::kI8;
+  constexpr DType kF16 = DType::kF16, kBF16 = DType::kBF16, kI8 = DType::kI8, kF8 = DType::kF8E4M3;
   return {
       {"group of 1, head_dim 8", geometry(3, 3, 8, 16, kF16), {1, 15, 16, 17, 40}},
       {"group of 1, i8", geometry(4, 4, 64, 16, kI8), {1, 16, 33, 100}},
       {"group of 2, head_dim 24", geometry(4, 2, 24, 16, kF16), {2, 31, 32, 33}},
       {"group of 2, head_dim 24, i8", geometry(4, 2, 24, 16, kI8), {2, 31, 32, 33}},
+      {"group of 4, head_dim 64, bf16", geometry(8, 2, 64, 16, kBF16), {5, 64, 127, 200}},
+      {"group of 4, head_dim 64, f8", geometry(8, 2, 64, 16, kF8), {5, 64, 127, 200}},
+      {"chunks of queries, bf16", geometry(4, 2, 96, 16, kBF16), {20, 90, 1}, 9},
+      {"chunks of queries, f8", geometry(4, 1, 80, 32, kF8), {20, 90, 1}, 9},
       {"group of 4, head_dim 32", geometry(8, 2, 32, 16, kF16), {5, 64, 127, 200}},
       {"group of 4, head_dim 128", geometry(32, 8, 128, 16, kF16), {7, 48, 129}},
       {"group of 4, head_dim 128, i8", geometry(32, 8, 128, 16, kI8), {7, 48, 129}},

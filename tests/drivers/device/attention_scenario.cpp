@@ -47,6 +47,7 @@ void ScenarioBatch::add(SequenceModel& sequence, const Request& request) {
   overwrite(&sequence.k[layer_], s.append_at * kv_row, std::span(k_).subspan(s.new_begin * kv_row));
   overwrite(&sequence.v[layer_], s.append_at * kv_row, std::span(v_).subspan(s.new_begin * kv_row));
   s.num_attend = request.num_attend.value_or(sequence.num_tokens(geometry_, layer_));
+  s.attend_begin = static_cast<std::int32_t>(rule_.begin);
   s.page_begin = static_cast<std::int32_t>(pages_.size());
   s.num_pages = static_cast<std::int32_t>(sequence.pages.size());
   pages_.insert(pages_.end(), sequence.pages.begin(), sequence.pages.end());
@@ -61,6 +62,7 @@ void ScenarioBatch::add(SequenceModel& sequence, const Request& request) {
 device::AttentionBatch ScenarioBatch::batch() const {
   return {.layer = layer_,
           .scale = 1.0f / std::sqrt(static_cast<float>(geometry_.head_dim)),
+          .softcap = static_cast<float>(rule_.softcap),
           .q = q_,
           .k = k_,
           .v = v_,
@@ -79,7 +81,7 @@ std::vector<reference::AttentionAnswer> ScenarioBatch::answers(DType rounding) c
     reference::round_kv(rounding, geometry_.head_dim, v);
     all.push_back(reference::reference_attention(geometry_, batch().scale,
                                                  std::span(q_).subspan(answered.row * q_row, q_row),
-                                                 k, v, answered.tokens));
+                                                 k, v, answered.tokens, rule_));
   }
   return all;
 }

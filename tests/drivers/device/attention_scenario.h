@@ -49,6 +49,9 @@ class ScenarioBatch {
 
   void add(SequenceModel& sequence, const Request& request);
 
+  // What every query added from now on sees of its sequence; the cap is the batch's.
+  void set_rule(const reference::AttentionRule& rule) { rule_ = rule; }
+
   // Both are what submit() will pass; tests may damage them before.
   device::AttentionBatch batch() const;
   device::AttentionPartial out();
@@ -81,6 +84,7 @@ class ScenarioBatch {
   AttentionGeometry geometry_;
   int layer_;
   std::mt19937_64& random_;
+  reference::AttentionRule rule_;
   std::vector<float> q_, k_, v_, o_, lse_;
   std::vector<device::AttentionSequence> sequences_;
   std::vector<PageId> pages_;

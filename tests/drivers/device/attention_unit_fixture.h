@@ -4,8 +4,8 @@
 // units.
 //
 // A unit that refuses a geometry with an Error skips that case and says why; the geometries of
-// real models (pages of 16 tokens, head_dim 64 and 128) it must take, and a DeviceError is never a
-// refusal.
+// real models (pages of 16 tokens, head_dim 64 and 128, f16 or i8) it must take, and a DeviceError
+// is never a refusal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,8 +50,9 @@ class AttentionUnitTestBase : public ::testing::Test {
     options.max_pages = max_pages;
     options.kv_bytes = std::uint64_t{64} << 20;
     options.max_batch_rows = 128;
-    const bool must_take =
-        geometry.page_tokens == 16 && (geometry.head_dim == 64 || geometry.head_dim == 128);
+    const bool is_common = geometry.kv_dtype == DType::kF16 || geometry.kv_dtype == DType::kI8;
+    const bool must_take = is_common && geometry.page_tokens == 16 &&
+                           (geometry.head_dim == 64 || geometry.head_dim == 128);
     try {
       return opened_.device->make_attention_unit(options);
     } catch (const DeviceError&) {

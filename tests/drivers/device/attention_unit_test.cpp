@@ -4,6 +4,8 @@
 //
 // Shapes are attention_op_test.cpp's; here are order, boundaries, failure of arguments, page moves
 // and what a NaN may touch.
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -330,6 +332,51 @@ TEST_P(AttentionUnitTest, WrongArgumentsThrowAndLeaveTheUnitWorking) {
   batch.add(sequence, {.num_new = 1});
   ASSERT_EQ(wait(*unit, batch.submit(*unit)), WaitResult::kDone);
   batch.expect_reference(kBound);
+}
+
+TEST_P(AttentionUnitTest, StoresKvTypesOrRefusesThem) {
+  for (const DType dtype : {DType::kF16, DType::kBF16, DType::kI8, DType::kF8E4M3}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    AttentionGeometry geometry = with_dtype(kUsual, dtype);
+    const auto unit = make_unit(geometry);
+    if (!unit) {
+      EXPECT_THAT(refusal_, ::testing::HasSubstr("f16, i8, not " + std::string(dtype_name(dtype))));
+      continue;
+    }
+    PageDeck deck(unit->capacity().num_pages, random_);
+    SequenceModel sequence(geometry, deck.take(3));
+    ScenarioBatch batch(geometry, 1, random_);
+    batch.add(sequence, {.num_q = 3, .num_new = 40});
+    ASSERT_EQ(wait(*unit, batch.submit(*unit)), WaitResult::kDone);
+    batch.expect_reference(kBound);
+  }
+}
+
+TEST_P(AttentionUnitTest, AttendsWindowsAndSoftCapsOrRefusesThem) {
+  const auto unit = make_unit(kUsual);
+  PageDeck deck(unit->capacity().num_pages, random_);
+  SequenceModel sequence(kUsual, deck.take(4));
+  fill(*unit, sequence, 50, 50, random_);
+  for (const reference::AttentionRule rule :
+       {reference::AttentionRule{.begin = 17}, {.softcap = 2.0}, {.begin = 32, .softcap = 5.0}}) {
+    const device::DeviceInfo& info = opened_.device->info();
+    const bool attends =
+        (rule.begin == 0 || info.attends_windows) && (rule.softcap == 0 || info.attends_softcap);
+    ScenarioBatch batch(kUsual, 0, random_);
+    batch.set_rule(rule);
+    SequenceModel copy = sequence;
+    batch.add(copy, {.num_q = 2, .num_new = 1});
+    if (!attends) {
+      EXPECT_THROW(batch.submit(*unit), Error);
+      continue;
+    }
+    ASSERT_EQ(wait(*unit, batch.submit(*unit)), WaitResult::kDone);
+    batch.expect_reference(kBound);
+  }
+  ScenarioBatch plain(kUsual, 0, random_);
+  plain.add(sequence, {.num_new = 1});
+  ASSERT_EQ(wait(*unit, plain.submit(*unit)), WaitResult::kDone);
+  plain.expect_reference(kBound);
 }
 
 TEST_P(AttentionUnitTest, WrongGeometriesThrow) {

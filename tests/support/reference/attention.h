@@ -4,8 +4,9 @@
 // unit and of causal attention.
 //
 // One query row at a time, all scores kept, two passes. round_kv() rounds K or V as pages store
-// them: f16 to nearest even; i8 with one scale max|x| / 127 per token and head. Merging follows
-// L = ln sum exp(L_i), O = sum exp(L_i - L) O_i.
+// them: f16 and bf16 to nearest even; i8 with one scale max|x| / 127 per token and head; float8
+// with the least power of two that keeps |x| within 448 of it. Merging follows L = ln sum exp(L_i),
+// O = sum exp(L_i - L) O_i.
 #pragma once
 
 #include <algorithm>
@@ -38,16 +39,30 @@ inline void round_kv(DType kv_dtype, int head_dim, std::span<float> rows /* [*, 
       for (float& x : row) {
         x = scale > 0.0f ? scale * static_cast<float>(std::nearbyint(x / scale)) : 0.0f;
       }
+    } else if (kv_dtype == DType::kBF16) {
+      for (float& x : row) x = bf16_to_f32(f32_to_bf16(x));
+    } else if (kv_dtype == DType::kF8E4M3) {
+      float peak = 0.0f;
+      for (const float x : row) peak = std::max(peak, std::fabs(x));
+      float scale = 0x1p-126f;
+      while (peak > 448.0f * scale) scale *= 2.0f;
+      for (float& x : row) x = scale * f8_to_f32(f32_to_f8(x / scale));
     }
   }
 }
 
-// One query row over the first `tokens` tokens.
+// What a query row sees of the tokens, and what becomes of its scores.
+struct AttentionRule {
+  std::size_t begin = 0;  // the first token seen
+  double softcap = 0;     // scores s become softcap * tanh(s / softcap); 0: as they are
+};
+
+// One query row over tokens [rule.begin, tokens).
 inline AttentionAnswer reference_attention(
     const device::AttentionGeometry& g, double scale,
     std::span<const float> q,  // [q_heads, head_dim]
     std::span<const float> k,  // [>= tokens, kv_heads, head_dim]
-    std::span<const float> v, std::size_t tokens) {
+    std::span<const float> v, std::size_t tokens, const AttentionRule& rule = {}) {
   const auto dim = static_cast<std::size_t>(g.head_dim);
   const auto group = static_cast<std::size_t>(g.q_heads / g.kv_heads);
   AttentionAnswer answer;
@@ -57,17 +72,18 @@ inline AttentionAnswer reference_attention(
   for (std::size_t head = 0; head < static_cast<std::size_t>(g.q_heads); ++head) {
     const auto at = [&](std::size_t token) { return (token * g.kv_heads + head / group) * dim; };
     double peak = -std::numeric_limits<double>::infinity();
-    for (std::size_t token = 0; token < tokens; ++token) {
+    for (std::size_t token = rule.begin; token < tokens; ++token) {
       double dot = 0.0;
       for (std::size_t d = 0; d < dim; ++d) {
         dot += static_cast<double>(q[head * dim + d]) * k[at(token) + d];
       }
       score[token] = dot * scale;
+      if (rule.softcap > 0) score[token] = rule.softcap * std::tanh(score[token] / rule.softcap);
       peak = std::fmax(peak, score[token]);
     }
-    if (tokens == 0) continue;
+    if (tokens <= rule.begin) continue;
     double sum = 0.0;
-    for (std::size_t token = 0; token < tokens; ++token) {
+    for (std::size_t token = rule.begin; token < tokens; ++token) {
       const double weight = std::exp(score[token] - peak);
       sum += weight;
       for (std::size_t d = 0; d < dim; ++d) answer.o[head * dim + d] += weight * v[at(token) + d];
