@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AttentionLayout: which attention unit appends and attends what, for the rows of one sub-batch;
-// the same for every layer.
+// the same for every layer with the same window.
 //
 // A row group is the next rows of one sequence: `past` tokens lie in its pages, `num_rows` follow.
 // Each unit appends the new tokens whose blocks it holds. A group of one row (decode) then attends
 // over all it holds, the new token included. In a larger group (prefill chunk) no mask exists on
 // the units, so they attend to the past only, and the causal part inside the chunk is one more
-// partial, computed by the compute unit. Rows are numbered from the sub-batch's first row; each
-// unit gets the smallest range of rows that covers its work, so that rows should be ordered by
-// home_unit. Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have
-// grown.
+// partial, computed by the compute unit. With a window, pages wholly before the first row's are
+// left out. The past that all rows of a chunk see is one sequence; what the first rows see besides
+// is a ragged beginning, a sequence per row, in a share of its own, since it gives those rows a
+// second partial of the same unit. Rows are numbered from the sub-batch's first row; each unit gets
+// the smallest range of rows that covers its work, so that rows should be ordered by home_unit.
+// Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have grown.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,7 @@ int home_unit(const RowGroup& group, int page_tokens);
 
 struct UnitShare {
   int unit = 0;
+  bool ragged = false;  // the beginnings of windows; the unit's other share stands before it
   int row_begin = 0, row_end = 0;  // the rows of q, k, v it reads, in the sub-batch
   std::vector<device::AttentionSequence> sequences;  // rows relative to row_begin
   std::vector<device::PageId> pages;
@@ -50,12 +53,13 @@ struct AttentionLayout {
   int only_share = -1;
   bool only_causal = false;
 
-  void build(std::span<const RowGroup> groups, int page_tokens, int num_units);
+  // window: how many tokens a row sees, itself included; 0: all.
+  void build(std::span<const RowGroup> groups, int page_tokens, int num_units, int window = 0);
 
  private:
-  UnitShare take_spare();
+  UnitShare take_spare(int unit, bool ragged);
+  void keep(UnitShare share);
   void find_whole_answer(int num_rows);
-  void add_group(const RowGroup& group, int page_tokens, UnitShare& share);
   std::vector<UnitShare> spare_;  // keeps the vectors' memory from step to step
 };
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "engine/dense_layers.h"
 #include "engine/lent_buffers.h"
 #include "engine/step_rows.h"
 
@@ -43,6 +44,24 @@ struct Unit {
 struct SubBatch {
   const SubBatchRows* rows = nullptr;
   std::vector<std::pair<int, device::Ticket>> in_flight;  // unit, ticket
+  RowRange range() const { return {rows->row_begin, rows->num_rows}; }
+};
+
+// The windows that a model's layers have: one layout serves all layers of a window.
+struct LayerWindows {
+  explicit LayerWindows(const model::ModelConfig& config) {
+    for (int layer = 0; layer < config.num_layers; ++layer) {
+      int window = config.window_of(layer);
+      if (window >= config.context_length) window = 0;  // nothing is ever outside
+      const auto found = std::ranges::find(distinct, window);
+      index_of.push_back(static_cast<std::size_t>(found - distinct.begin()));
+      if (found == distinct.end()) distinct.push_back(window);
+    }
+  }
+  int of(int layer) const { return distinct[index_of[static_cast<std::size_t>(layer)]]; }
+
+  std::vector<int> distinct;
+  std::vector<std::size_t> index_of;  // [num_layers]
 };
 
 }  // namespace
@@ -53,20 +72,20 @@ struct Executor::State {
   void add_unit(device::AttentionUnit& unit);
   std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
 
-  const LoadedWeights& weights() const { return weights_.loaded(); }
+  const LoadedWeights& weights() const { return dense_.weights(); }
 
  private:
   std::unique_ptr<LentBuffers> make_lent();
   bool run_layers();
   void prepare(std::span<const ExecutorItem> items);
-  bool stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
+  bool stage(int layer, std::size_t index);
   void project(int layer, const SubBatch& sub_batch);
+  const AttentionLayout& layout_of(int layer, std::size_t index) const;
   bool launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout);
   bool submit(const UnitShare& share, device::AttentionBatch& batch, SubBatch& sub_batch);
-  void attend_inside_chunks(const SubBatch& sub_batch, const AttentionLayout& layout);
+  void attend_inside_chunks(int layer, const SubBatch& sub_batch, const AttentionLayout& layout);
   bool collect(SubBatch& sub_batch);
   Slice merge(const SubBatch& sub_batch, const AttentionLayout& layout);
-  void finish_layer(int layer, const SubBatch& sub_batch, Slice attention);
   void compute_logits(const LogitsSink& sink);
   void lose(int index);
   void land();
@@ -75,11 +94,11 @@ struct Executor::State {
   const model::ModelConfig& config_;
   device::ComputeUnit& compute_;
   const ExecutorOptions options_;
-  const ModelWeights weights_;
-  const std::size_t width_, q_width_, kv_width_, ffn_width_, vocab_;
+  const LayerWindows windows_;
+  const std::size_t q_width_, kv_width_, vocab_;
+  DenseLayers dense_;
 
-  std::unique_ptr<Buffer> x_, attention_, gate_, up_, causal_o_, causal_lse_;
-  std::unique_ptr<Buffer> last_, logits_;
+  std::unique_ptr<Buffer> attention_, causal_o_, causal_lse_;
   std::unique_ptr<LentBuffers> lent_;
   std::vector<std::unique_ptr<LentBuffers>> set_aside_;
   std::vector<Unit> units_;
@@ -96,26 +115,17 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
     : config_(model.config()),
       compute_(compute),
       options_(options),
-      weights_(model, compute, options.weights),
-      width_(static_cast<std::size_t>(config_.width)),
+      windows_(config_),
       q_width_(static_cast<std::size_t>(config_.q_heads) * config_.head_dim),
       kv_width_(static_cast<std::size_t>(config_.kv_heads) * config_.head_dim),
-      ffn_width_(static_cast<std::size_t>(config_.ffn_width)),
-      vocab_(static_cast<std::size_t>(config_.vocab_size)) {
+      vocab_(static_cast<std::size_t>(config_.vocab_size)),
+      dense_(model, compute, options.weights, static_cast<std::size_t>(options.max_rows),
+             static_cast<std::size_t>(options.max_logit_rows)) {
   const auto rows = static_cast<std::size_t>(options.max_rows);
-  const auto logit_rows = static_cast<std::size_t>(options.max_logit_rows);
-  const auto device = [&](std::size_t width) {
-    return allocate_floats(compute, rows, width, MemoryKind::kDevice);
-  };
-  x_ = device(width_);
-  attention_ = device(q_width_);
-  gate_ = device(ffn_width_);
-  up_ = device(ffn_width_);
+  attention_ = allocate_floats(compute, rows, q_width_, MemoryKind::kDevice);
   causal_o_ = allocate_floats(compute, rows, q_width_, MemoryKind::kHost);
   causal_lse_ =
       allocate_floats(compute, rows, static_cast<std::size_t>(config_.q_heads), MemoryKind::kHost);
-  last_ = allocate_floats(compute, logit_rows, width_, MemoryKind::kDevice);
-  logits_ = allocate_floats(compute, logit_rows, vocab_, MemoryKind::kHost);
   lent_ = make_lent();
 }
 
@@ -123,6 +133,7 @@ std::unique_ptr<LentBuffers> Executor::State::make_lent() {
   const auto rows = static_cast<std::size_t>(options_.max_rows);
   auto lent = std::make_unique<LentBuffers>(compute_, config_, rows);
   for (std::size_t i = 0; i < units_.size(); ++i) lent->add_partial(compute_, config_, rows);
+  for (auto& layouts : lent->layouts) layouts.resize(windows_.distinct.size());
   return lent;
 }
 
@@ -149,11 +160,11 @@ std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const
 }
 
 bool Executor::State::run_layers() {
-  compute_.enqueue(device::EmbedOp{weights_.embedding(), rows_.ids(), row(x_, 0, width_)});
+  dense_.embed(rows_.ids());
   for (int layer = 0; layer <= config_.num_layers; ++layer) {
     for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
       if (sub_batches_[i].rows->num_rows == 0) continue;
-      if (!stage(layer, sub_batches_[i], lent_->layouts[i])) return false;
+      if (!stage(layer, i)) return false;
     }
   }
   return true;
@@ -164,46 +175,44 @@ void Executor::State::prepare(std::span<const ExecutorItem> items) {
   TANDEM_CHECK_OP(rows_.ids().size(), <=, static_cast<std::size_t>(options_.max_rows));
   for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
     sub_batches_[i].rows = &rows_.sub_batch(i);
-    lent_->layouts[i].build(rows_.sub_batch(i).groups, options_.page_tokens,
-                            static_cast<int>(units_.size()));
+    for (std::size_t w = 0; w < windows_.distinct.size(); ++w) {
+      lent_->layouts[i][w].build(rows_.sub_batch(i).groups, options_.page_tokens,
+                                 static_cast<int>(units_.size()), windows_.distinct[w]);
+    }
   }
 }
 
-bool Executor::State::stage(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
+const AttentionLayout& Executor::State::layout_of(int layer, std::size_t index) const {
+  return lent_->layouts[index][windows_.index_of[static_cast<std::size_t>(layer)]];
+}
+
+bool Executor::State::stage(int layer, std::size_t index) {
+  SubBatch& sub_batch = sub_batches_[index];
   if (layer > 0) {
     if (!collect(sub_batch)) return false;
-    finish_layer(layer - 1, sub_batch, merge(sub_batch, layout));
+    dense_.finish(layer - 1, sub_batch.range(), merge(sub_batch, layout_of(layer - 1, index)));
   }
   if (layer == config_.num_layers) return true;
   project(layer, sub_batch);
   sync();
+  const AttentionLayout& layout = layout_of(layer, index);
   if (!launch(layer, sub_batch, layout)) return false;
-  attend_inside_chunks(sub_batch, layout);
+  attend_inside_chunks(layer, sub_batch, layout);
   return true;
 }
 
 void Executor::State::project(int layer, const SubBatch& sub_batch) {
-  const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
-  const std::size_t begin = sub_batch.rows->row_begin;
-  const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
-  const Slice q = row(lent_->q, begin, q_width_), k = row(lent_->k, begin, kv_width_);
-  const std::array<device::LinearTarget, 3> targets = {
-      device::LinearTarget{w.wq, w.bq, q, false}, device::LinearTarget{w.wk, w.bk, k, false},
-      device::LinearTarget{w.wv, w.bv, row(lent_->v, begin, kv_width_), false}};
-  compute_.enqueue(device::LinearOp{rows, row(x_, begin, width_), targets, w.attention_norm,
-                                    config_.norm_epsilon});
-  const std::array<device::RopeTarget, 2> rotated = {device::RopeTarget{config_.q_heads, q},
-                                                     device::RopeTarget{config_.kv_heads, k}};
-  const model::RopeConfig& rope = config_.rope;
-  compute_.enqueue(device::RopeOp{rows, config_.head_dim, rotated, config_.norm_epsilon,
-                                  rows_.positions().subspan(begin, sub_batch.rows->num_rows),
-                                  rope.inverse_frequencies, rope.magnitude, rope.interleaved});
+  const RowRange range = sub_batch.range();
+  dense_.project(layer, range, rows_.positions().subspan(range.begin, range.count),
+                 {row(lent_->q, range.begin, q_width_), row(lent_->k, range.begin, kv_width_),
+                  row(lent_->v, range.begin, kv_width_)});
 }
 
 bool Executor::State::launch(int layer, SubBatch& sub_batch, const AttentionLayout& layout) {
   device::AttentionBatch batch;
   batch.layer = layer;
   batch.scale = config_.attention_scale;
+  batch.softcap = config_.attention_softcap;
   for (const bool behind_link : {true, false}) {
     for (const UnitShare& share : layout.shares) {
       if (units_[static_cast<std::size_t>(share.unit)].has_link != behind_link) continue;
@@ -218,7 +227,7 @@ bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& bat
   const std::size_t begin = sub_batch.rows->row_begin + static_cast<std::size_t>(share.row_begin);
   const auto rows = static_cast<std::size_t>(share.row_end - share.row_begin);
   const auto q_heads = static_cast<std::size_t>(config_.q_heads);
-  const PartialBuffers& partial = lent_->partials[static_cast<std::size_t>(share.unit)];
+  const PartialBuffers& partial = lent_->partial_of(share);
   batch.q = device::host_floats(row(lent_->q, begin, q_width_), rows * q_width_);
   batch.k = device::host_floats(row(lent_->k, begin, kv_width_), rows * kv_width_);
   batch.v = device::host_floats(row(lent_->v, begin, kv_width_), rows * kv_width_);
@@ -238,7 +247,7 @@ bool Executor::State::submit(const UnitShare& share, device::AttentionBatch& bat
   return true;
 }
 
-void Executor::State::attend_inside_chunks(const SubBatch& sub_batch,
+void Executor::State::attend_inside_chunks(int layer, const SubBatch& sub_batch,
                                            const AttentionLayout& layout) {
   if (layout.chunks.empty()) return;
   const std::size_t begin = sub_batch.rows->row_begin;
@@ -248,6 +257,8 @@ void Executor::State::attend_inside_chunks(const SubBatch& sub_batch,
   op.kv_heads = config_.kv_heads;
   op.head_dim = config_.head_dim;
   op.scale = config_.attention_scale;
+  op.softcap = config_.attention_softcap;
+  op.window = windows_.of(layer);
   op.kv_dtype = options_.kv_dtype;
   op.q = row(lent_->q, begin, q_width_);
   op.k = row(lent_->k, begin, kv_width_);
@@ -298,18 +309,15 @@ void Executor::State::land() {
 Slice Executor::State::merge(const SubBatch& sub_batch, const AttentionLayout& layout) {
   const std::size_t begin = sub_batch.rows->row_begin;
   const auto heads = static_cast<std::size_t>(config_.q_heads);
-  const auto answers_of = [&](const UnitShare& share) -> const PartialBuffers& {
-    return lent_->partials[static_cast<std::size_t>(share.unit)];
-  };
   if (layout.only_causal) return row(causal_o_, begin, q_width_);
   if (layout.only_share >= 0) {
-    return row(answers_of(layout.shares[static_cast<std::size_t>(layout.only_share)]).o, begin,
-               q_width_);
+    const UnitShare& share = layout.shares[static_cast<std::size_t>(layout.only_share)];
+    return row(lent_->partial_of(share).o, begin, q_width_);
   }
   std::vector<device::MergePartial> partials;
   for (const UnitShare& share : layout.shares) {
     if (share.rows.empty()) continue;
-    const PartialBuffers& partial = answers_of(share);
+    const PartialBuffers& partial = lent_->partial_of(share);
     partials.push_back(
         {row(partial.o, begin, q_width_), row(partial.lse, begin, heads), share.rows});
   }
@@ -323,22 +331,6 @@ Slice Executor::State::merge(const SubBatch& sub_batch, const AttentionLayout& l
   return out;
 }
 
-void Executor::State::finish_layer(int layer, const SubBatch& sub_batch, Slice attention) {
-  const LayerWeights& w = weights_.layers()[static_cast<std::size_t>(layer)];
-  const std::size_t begin = sub_batch.rows->row_begin;
-  const auto rows = static_cast<std::int64_t>(sub_batch.rows->num_rows);
-  const Slice x = row(x_, begin, width_);
-  const Slice gate = row(gate_, begin, ffn_width_), up = row(up_, begin, ffn_width_);
-  const device::LinearTarget project_out[] = {{w.wo, w.bo, x, true}};
-  compute_.enqueue(device::LinearOp{rows, attention, project_out});
-  const device::LinearTarget widen[] = {{w.gate, nullptr, gate, false}, {w.up, nullptr, up, false}};
-  compute_.enqueue(device::LinearOp{rows, x, widen, w.ffn_norm, config_.norm_epsilon});
-  const device::LinearTarget narrow[] = {{w.down, nullptr, x, true}};
-  device::LinearOp gated{rows, gate, narrow};
-  gated.up = up;
-  compute_.enqueue(gated);
-}
-
 void Executor::State::compute_logits(const LogitsSink& sink) {
   const auto most = static_cast<std::size_t>(options_.max_logit_rows);
   std::span<const LogitRow> left = rows_.logit_rows();
@@ -348,16 +340,11 @@ void Executor::State::compute_logits(const LogitsSink& sink) {
     left = left.subspan(block.size());
     rows.clear();
     for (const LogitRow& logit_row : block) rows.push_back(logit_row.step_row);
-    const auto num_rows = static_cast<std::int64_t>(rows.size());
-    const Slice last = row(last_, 0, width_), logits = row(logits_, 0, vocab_);
-    compute_.enqueue(
-        device::GatherRowsOp{rows, static_cast<std::int64_t>(width_), row(x_, 0, width_), last});
-    const device::LinearTarget target[] = {{weights_.output(), nullptr, logits, false}};
-    compute_.enqueue(
-        device::LinearOp{num_rows, last, target, weights_.output_norm(), config_.norm_epsilon});
+    const Slice logits = dense_.logits(rows);
     sync();
+    const std::span<const float> all = device::host_floats(logits, block.size() * vocab_);
     for (std::size_t i = 0; i < block.size(); ++i) {
-      sink(block[i].item, block[i].row, device::host_floats(row(logits_, i, vocab_), vocab_));
+      sink(block[i].item, block[i].row, all.subspan(i * vocab_, vocab_));
     }
   }
   if (rows_.logit_rows().empty()) sync();

@@ -3,6 +3,8 @@
 // ModelWeights: one load() per distinct tensor.
 #include "engine/layer_weights.h"
 
+#include <utility>
+
 namespace tandem::engine {
 
 ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compute,
@@ -19,11 +21,20 @@ ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compu
     w.bv = keep(t.bv, loader);
     w.wo = matrix(t.wo, loader);
     w.bo = keep(t.bo, loader);
+    w.q_norm = keep(t.q_norm, loader);
+    w.k_norm = keep(t.k_norm, loader);
+    w.attention_post_norm = keep(t.attention_post_norm, loader);
     w.ffn_norm = keep(t.ffn_norm, loader);
     w.gate = matrix(t.gate, loader);
     w.up = matrix(t.up, loader);
     w.down = matrix(t.down, loader);
-    layers_.push_back(w);
+    w.ffn_post_norm = keep(t.ffn_post_norm, loader);
+    w.router = keep(t.router, loader);
+    w.shared_gate = keep(t.shared_gate, loader);
+    for (const model::ExpertTensors& e : t.experts) {
+      w.experts.push_back({matrix(e.gate, loader), matrix(e.up, loader), matrix(e.down, loader)});
+    }
+    layers_.push_back(std::move(w));
   }
   const bool tied = model.output().data == model.embedding().data;
   embedding_ = tied ? matrix(model.embedding(), loader, Role::kBoth)

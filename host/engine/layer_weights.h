@@ -21,7 +21,10 @@ namespace tandem::engine {
 // Null where the family has no such tensor.
 struct LayerWeights {
   const device::Weight *attention_norm, *wq, *wk, *wv, *bq, *bk, *bv, *wo, *bo;
-  const device::Weight *ffn_norm, *gate, *up, *down;
+  const device::Weight *q_norm, *k_norm, *attention_post_norm;
+  const device::Weight *ffn_norm, *gate, *up, *down, *ffn_post_norm;
+  const device::Weight *router, *shared_gate;
+  std::vector<device::Expert> experts;
 };
 
 class ModelWeights {

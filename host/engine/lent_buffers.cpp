@@ -28,8 +28,11 @@ void LentBuffers::add_partial(device::ComputeUnit& compute, const model::ModelCo
                               std::size_t rows) {
   const auto q_heads = static_cast<std::size_t>(config.q_heads);
   const auto dim = static_cast<std::size_t>(config.head_dim);
-  partials.push_back({allocate_floats(compute, rows, q_heads * dim, MemoryKind::kHost),
-                      allocate_floats(compute, rows, q_heads, MemoryKind::kHost)});
+  for (auto* list : {&partials, &ragged}) {
+    if (list == &ragged && config.windows.empty()) continue;
+    list->push_back({allocate_floats(compute, rows, q_heads * dim, MemoryKind::kHost),
+                     allocate_floats(compute, rows, q_heads, MemoryKind::kHost)});
+  }
 }
 
 }  // namespace tandem::engine

@@ -33,9 +33,15 @@ struct LentBuffers {
   void add_partial(device::ComputeUnit& compute, const model::ModelConfig& config,
                    std::size_t rows);
 
+  // Of a share: a unit's ragged beginnings of windows have buffers of their own.
+  const PartialBuffers& partial_of(const UnitShare& share) const {
+    return (share.ragged ? ragged : partials)[static_cast<std::size_t>(share.unit)];
+  }
+
   std::unique_ptr<device::Buffer> q, k, v;  // [rows, q_heads | kv_heads | kv_heads, head_dim]
   std::vector<PartialBuffers> partials;     // [units]
-  std::array<AttentionLayout, kMaxSubBatches> layouts;
+  std::vector<PartialBuffers> ragged;       // [units], empty where no layer has a window
+  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
 };
 
 }  // namespace tandem::engine

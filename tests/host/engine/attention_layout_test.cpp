@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The layout of a sub-batch against a token-by-token model: every new token is appended once, in
-// its slot, and every query meets every token it should exactly once.
+// its slot, and every query meets every token it should (of its window) exactly once.
 #include "engine/attention_layout.h"
 
 #include <gmock/gmock.h>
@@ -20,8 +20,8 @@ class Replay {
  public:
   using Token = std::pair<std::size_t, int>;
 
-  Replay(const std::vector<RowGroup>& groups, const AttentionLayout& layout)
-      : groups_(groups), layout_(layout) {
+  Replay(const std::vector<RowGroup>& groups, const AttentionLayout& layout, int window)
+      : groups_(groups), layout_(layout), window_(window) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (int position = 0; position < groups[i].past; ++position) {
         pages_[slot(i, position)] = {i, position};
@@ -34,12 +34,14 @@ class Replay {
       for (const auto& entry : share.sequences) append(share, entry);
       for (const auto& entry : share.sequences) attend(share, entry);
       std::multiset<int> answered(share.rows.begin(), share.rows.end());
-      EXPECT_EQ(answered, rows_answered_[share.unit]);
+      EXPECT_EQ(answered, (rows_answered_[{share.unit, share.ragged}]));
+      EXPECT_EQ(std::set<int>(answered.begin(), answered.end()).size(), answered.size())
+          << "a share answers a row once";
     }
     for (const auto& chunk : layout_.chunks) {
       for (int i = 0; i < chunk.num_rows; ++i) {
         const auto [sequence, position] = token_of(chunk.row_begin + i);
-        for (int past = position - i; past <= position; ++past) {
+        for (int past = std::max(position - i, begin_of(position)); past <= position; ++past) {
           seen_[chunk.row_begin + i].insert({sequence, past});
         }
       }
@@ -49,7 +51,7 @@ class Replay {
         const int position = groups_[i].past + row;
         EXPECT_EQ((pages_[slot(i, position)]), (Token{i, position})) << "appended in its slot";
         std::multiset<Token> expected;
-        for (int p = 0; p <= position; ++p) expected.insert({i, p});
+        for (int p = begin_of(position); p <= position; ++p) expected.insert({i, p});
         EXPECT_EQ(seen_[groups_[i].row_begin + row], expected)
             << "row " << row << " of group " << i;
       }
@@ -59,6 +61,9 @@ class Replay {
 
  private:
   using Slot = std::tuple<int, PageId, int>;  // unit, page, token in the page
+  int begin_of(int position) const {          // the first token that this one sees
+    return window_ > 0 ? std::max(0, position + 1 - window_) : 0;
+  }
   Slot slot(std::size_t group, int position) const {
     const BlockPlace& place =
         groups_[group].blocks[static_cast<std::size_t>(position / kPageTokens)];
@@ -95,8 +100,8 @@ class Replay {
     for (int i = 0; i < entry.num_q; ++i) {
       const int row = share.row_begin + entry.q_begin + i;
       EXPECT_LT(row, share.row_end);
-      rows_answered_[share.unit].insert(row);
-      for (int held = 0; held < entry.num_attend; ++held) {
+      rows_answered_[{share.unit, share.ragged}].insert(row);
+      for (int held = entry.attend_begin; held < entry.num_attend; ++held) {
         seen_[row].insert(pages_.at(slot(share, entry, held)));
       }
     }
@@ -104,9 +109,10 @@ class Replay {
 
   const std::vector<RowGroup>& groups_;
   const AttentionLayout& layout_;
+  const int window_;
   std::map<Slot, Token> pages_;
   std::map<int, std::multiset<Token>> seen_;
-  std::map<int, std::multiset<int>> rows_answered_;
+  std::map<std::pair<int, bool>, std::multiset<int>> rows_answered_;
   int appended_ = 0;
 };
 
@@ -137,8 +143,11 @@ TEST(AttentionLayout, LetsEveryQueryMeetEveryTokenOnce) {
       row += num_rows;
     }
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].blocks = tables[i];
-    layout.build(groups, kPageTokens, num_units);
-    Replay(groups, layout).run();
+    for (const int window : {0, 1, 2, kPageTokens, 7, 11, 100}) {
+      SCOPED_TRACE(window);
+      layout.build(groups, kPageTokens, num_units, window);
+      Replay(groups, layout, window).run();
+    }
   }
 }
 
@@ -158,6 +167,32 @@ TEST(AttentionLayout, NeedsNoMergeWhenOnePartialIsTheWholeAnswer) {
   layout.build(later, kPageTokens, 2);
   EXPECT_FALSE(layout.only_causal);
   EXPECT_EQ(layout.only_share, -1);
+}
+
+TEST(AttentionLayout, LeavesOutPagesBeforeTheWindow) {
+  const std::vector<BlockPlace> blocks = {{0, 5}, {0, 6}, {0, 7}, {0, 8}};
+  AttentionLayout layout;
+  const RowGroup decode[] = {{blocks, 13, 1, 0}};  // sees 9..13
+  layout.build(decode, kPageTokens, 1, 5);
+  ASSERT_EQ(layout.shares.size(), 1u);
+  EXPECT_EQ(layout.shares[0].pages, (std::vector<PageId>{7, 8}));
+  EXPECT_EQ(layout.shares[0].sequences[0].append_at, 5);
+  EXPECT_EQ(layout.shares[0].sequences[0].attend_begin, 1);
+  EXPECT_EQ(layout.shares[0].sequences[0].num_attend, 6);
+}
+
+TEST(AttentionLayout, ReadsWhatAllRowsOfAChunkSeeOnce) {
+  const std::vector<BlockPlace> blocks = {{0, 0}, {0, 1}, {0, 2}, {0, 3}};
+  AttentionLayout layout;
+  const RowGroup chunk[] = {{blocks, 12, 3, 0}};  // 5..12, 6..13, 7..14
+  layout.build(chunk, kPageTokens, 1, 8);
+  ASSERT_EQ(layout.shares.size(), 2u);
+  ASSERT_EQ(layout.shares[0].sequences.size(), 1u);
+  EXPECT_EQ(layout.shares[0].sequences[0].num_q, 3);
+  EXPECT_EQ(layout.shares[0].sequences[0].attend_begin, 3);  // the first page is left out
+  EXPECT_EQ(layout.shares[0].sequences[0].num_attend, 8);
+  EXPECT_TRUE(layout.shares[1].ragged);
+  EXPECT_EQ(layout.shares[1].rows, (std::vector<std::int32_t>{0, 1}));
 }
 
 TEST(AttentionLayout, GivesAUnitOnlyTheRowsItNeeds) {

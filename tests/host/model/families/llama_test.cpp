@@ -172,7 +172,8 @@ TEST(LlamaFamily, RefusesTensorsThatDoNotFitTheConfiguration) {
     writer.add_tensor(name, dims, std::vector<float>(4096));
     return writer;
   };
-  EXPECT_THAT(error_of(with("other", {2})), HasSubstr("the tensor 'blk.0.attn_norm.weight' is missing"));
+  EXPECT_THAT(error_of(with("other", {2})),
+              HasSubstr("the tensor 'blk.0.attn_norm.weight' is missing"));
   EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 3})),
               HasSubstr("has shape [3, 2], the configuration needs [1, 2]"));
   EXPECT_THAT(error_of(with("blk.0.attn_norm.weight", {2, 1, 2})),
