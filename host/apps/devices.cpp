@@ -4,11 +4,13 @@
 // cannot.
 #include <spdlog/fmt/fmt.h>
 
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
 #include "apps/runtime.h"
+#include "common/topology.h"
 
 namespace tandem::apps {
 namespace {
@@ -28,6 +30,27 @@ nlohmann::json device_json(const device::DeviceInfo& info) {
             {"int8", info.peak_ops_per_s.int8}}},
           {"link_bandwidth_bytes_per_s", info.link_bandwidth_bytes_per_s},
           {"link_latency_us", info.link_latency_us}};
+}
+
+nlohmann::json processors_json(const Topology& machine) {
+  nlohmann::json result = {{"processors", machine.processors.size()},
+                           {"cores", machine.num_cores},
+                           {"nodes", machine.num_nodes},
+                           {"last_level_cache_bytes", machine.cache_bytes},
+                           {"quota", nullptr}};
+  if (std::isfinite(machine.quota)) result["quota"] = machine.quota;
+  return result;
+}
+
+// What this process may use, not what the machine has.
+void print_processors(const Topology& machine) {
+  std::uint64_t cache = 0;
+  for (const std::uint64_t bytes : machine.cache_bytes) cache += bytes;
+  fmt::print(
+      "host: {} processors, {} cores, {} NUMA node(s), {} last-level cache(s), {:.0f} MiB{}\n",
+      machine.processors.size(), machine.num_cores, machine.num_nodes, machine.num_caches,
+      static_cast<double>(cache) / (1 << 20),
+      std::isfinite(machine.quota) ? fmt::format(", quota {:.2f}", machine.quota) : "");
 }
 
 std::string rate(double bytes_per_s, const char* none) {
@@ -50,6 +73,7 @@ void print_table(const std::vector<device::DeviceInfo>& all) {
       fmt::print("{:<10} not available: {}\n", backend->kind(), backend->unavailable_reason());
     }
   }
+  print_processors(this_machine());
 }
 
 void run(bool as_json) {
@@ -60,7 +84,8 @@ void run(bool as_json) {
     return;
   }
   nlohmann::json result = {{"devices", nlohmann::json::array()},
-                           {"unavailable", nlohmann::json::object()}};
+                           {"unavailable", nlohmann::json::object()},
+                           {"host", processors_json(this_machine())}};
   for (const device::DeviceInfo& info : all) result["devices"].push_back(device_json(info));
   for (const device::Backend* backend : device::backends()) {
     if (!backend->available()) {

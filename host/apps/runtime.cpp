@@ -108,6 +108,11 @@ std::string shared_file(const std::string& name) {
   return fs::exists(path, error) ? path.string() : std::string();
 }
 
+Pin pin_of(const std::string& name) {
+  if (name == "on") return Pin::kOn;
+  return name == "off" ? Pin::kOff : Pin::kAuto;
+}
+
 engine::Placement placement_of(const std::string& name) {
   if (name == "pages") return engine::Placement::kPages;
   if (name == "interleave") return engine::Placement::kInterleave;
@@ -155,8 +160,14 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("--xclbin", o.kernel_image,
                   "attention kernel for cards (default: the one built here)")
       ->group("Devices");
-  command.add_option("--threads", o.threads, "CPU threads (0: all cores)")
+  command.add_option("--threads", o.threads, "CPU threads (0: one per core)")
       ->check(CLI::Range(0, 1024))
+      ->group("Devices");
+  command
+      .add_option("--pin", o.pin,
+                  "bind CPU threads to cores; auto: when they take all cores, and to NUMA nodes")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str()
       ->group("Devices");
   command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
@@ -168,7 +179,7 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
 
 void add_kv_options(CLI::App& command, RuntimeOptions& o) {
   command.add_option("--kv-dtype", o.kv_dtype, "type of keys and values in the cache")
-      ->check(CLI::IsMember({"f16", "i8"}))
+      ->check(CLI::IsMember({"f16", "bf16", "i8", "f8"}))
       ->capture_default_str()
       ->group("KV cache");
   command
@@ -227,6 +238,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
       config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
       static_cast<double>(config.weight_bytes) / (1 << 20));
   device_options_.num_threads = options.threads;
+  device_options_.pin = pin_of(options.pin);
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
 }
@@ -239,7 +251,10 @@ device::AttentionGeometry Assembly::geometry() const {
   geometry.kv_heads = config.kv_heads;
   geometry.head_dim = config.head_dim;
   geometry.page_tokens = kPageTokens;
-  geometry.kv_dtype = options_.kv_dtype == "i8" ? DType::kI8 : DType::kF16;
+  geometry.kv_dtype = options_.kv_dtype == "i8"     ? DType::kI8
+                      : options_.kv_dtype == "bf16" ? DType::kBF16
+                      : options_.kv_dtype == "f8"   ? DType::kF8E4M3
+                                                    : DType::kF16;
   return geometry;
 }
 

@@ -31,6 +31,7 @@ struct RuntimeOptions {
   std::string kv_dtype = "f16";
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
+  std::string pin = "auto";
   std::string kernel_image;    // empty: the attention kernel built with Tandem
   std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
   int threads = 0;
@@ -90,7 +91,8 @@ class Runtime {
 // A CLI11 validator: numbers that would wrap around below zero.
 std::string refuse_negative(const std::string& text);
 
-// Of a --placement value.
+// Of a --pin and a --placement value.
+Pin pin_of(const std::string& name);
 engine::Placement placement_of(const std::string& name);
 
 // Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
