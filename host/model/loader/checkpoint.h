@@ -64,6 +64,9 @@ class Checkpoint {
   virtual Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const = 0;
   virtual Error missing_tensor_error(std::string_view name) const = 0;
 
+  // Reads the weights into the page cache, telling `progress` fractions up to 1.
+  virtual void read_ahead(const std::function<void(double)>& progress) const = 0;
+
   // As above; Error when the key is absent.
   std::uint32_t require_u32(std::string_view key) const;
   std::string_view require_string(std::string_view key) const;

@@ -62,7 +62,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const override;
   Error missing_tensor_error(std::string_view name) const override;
 
-  void read_ahead(const std::function<void(double)>& progress) const;
+  void read_ahead(const std::function<void(double)>& progress) const override;
 
  private:
   struct Entry {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HubTexts: the text files of a published directory that stand beside its weights.
+//
+// Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace tandem::model {
+
+struct HubTexts {
+  std::string directory;  // for messages
+  // Absent: there is no such file.
+  std::optional<std::string> config, generation_config, tokenizer, tokenizer_config;
+  std::optional<std::string> chat_template_jinja, chat_template_json;
+};
+
+HubTexts read_hub_texts(const std::string& directory);
+
+// The template for chats: chat_template.jinja, else that of tokenizer_config.json (the one named
+// "default" of several), else of chat_template.json. Error on one that is no text.
+std::optional<std::string> hub_chat_template(const HubTexts& texts);
+
+}  // namespace tandem::model

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JsonPipeline: what stands around the model in a tokenizer.json: normalizer, pre_tokenizer,
+// post_processor and decoder.
+//
+// Two kinds are read: byte-level (normal form C or none; splits; ByteLevel) and SentencePiece-like
+// (spaces become U+2581 by Replace or Metaspace). Anything else is refused by its field, since a
+// step left out would change ids silently. Threads: pure.
+// Errors: Error("safetensors", "FILE: field 'normalizer.normalizers[1].type': ...").
+// Source: the tokenizers library (Hugging Face), its serialised form.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/tokenizer/pre_tokenizer.h"
+#include "model/tokenizer/spm_tokenizer.h"
+
+namespace tandem::model {
+
+struct JsonPipeline {
+  bool is_byte_level = false;
+  // Byte-level:
+  bool composes_characters = false, prefixes_space = false;
+  std::vector<Split> splits;
+  // SentencePiece-like:
+  SpacePrefix prefix = SpacePrefix::kNone;
+  bool splits_words = false;
+  // Special tokens around every text, by their texts.
+  std::vector<std::string> before, behind;
+};
+
+// `file` stands in messages.
+JsonPipeline read_json_pipeline(const nlohmann::json& root, const std::string& file);
+
+}  // namespace tandem::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokenizers from tokenizer.json (and what stands beside it in a published directory).
+//
+// Model "BPE", byte-level or SentencePiece-like (json_pipeline.h); ids agree with the tokenizers
+// library's. BOS, EOS and whether they are added come from tokenizer_config.json, else from the
+// post_processor; the ids that end generation also from generation_config.json and config.json.
+// The tokenizer copies what it needs. Cost: linear in the file; its merges are not kept as text.
+// Errors: Error("safetensors", "DIR/tokenizer.json: field 'model.type': ...").
+#pragma once
+
+#include <memory>
+
+#include "model/loader/safetensors/hub_texts.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace tandem::model {
+
+// `vocab_size`: rows of the embedding, which may be more than there are tokens (the rest is never
+// encoded) or fewer (added tokens without a row are left out); 0: as many as there are tokens.
+std::unique_ptr<Tokenizer> read_tokenizer_json(const HubTexts& texts, int vocab_size);
+
+}  // namespace tandem::model
