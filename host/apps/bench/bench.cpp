@@ -91,6 +91,21 @@ void run(BenchOptions options) {
   }
 }
 
+void add_row_options(CLI::App& command, BenchOptions& options) {
+  command.add_option("--prefill", options.prefill, "prompt lengths, separated by commas")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str()
+      ->group("Rows");
+  command
+      .add_option("--decode", options.decode, "decode steps as BATCH@CONTEXT, separated by commas")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->capture_default_str()
+      ->group("Rows");
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app) {
@@ -102,17 +117,7 @@ void add_bench(CLI::App& app) {
   for (const char* name : {"--context", "--max-running", "--max-waiting", "--no-prefix-cache"}) {
     command->remove_option(command->get_option(name));
   }
-  command->add_option("--prefill", o->prefill, "prompt lengths, separated by commas")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str()
-      ->group("Rows");
-  command->add_option("--decode", o->decode, "decode steps as BATCH@CONTEXT, separated by commas")
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->capture_default_str()
-      ->group("Rows");
+  add_row_options(*command, *o);
   const auto* samples = command->add_option("--samples", o->measure.samples, "samples per row")
                             ->check(CLI::Range(1, 100000))
                             ->capture_default_str()

@@ -33,6 +33,14 @@ std::uint64_t next_random(std::uint64_t& state) {
   return state >> 33;
 }
 
+// Where two continuations part, or nothing.
+std::string parting(const Tokens& one, const Tokens& other) {
+  const auto at = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
+  if (at.first == one.end()) return {};
+  return "token " + std::to_string(at.first - one.begin()) + " of its continuation is " +
+         std::to_string(*at.first) + " or " + std::to_string(*at.second);
+}
+
 }  // namespace
 
 Rig::Rig(Assembly& parts) : parts_(parts), geometry_(parts.geometry()) {
@@ -152,12 +160,13 @@ Tokens Rig::continuation(int chunk, int num_mates) {
 void Rig::verify() {
   const int whole = std::min(parts_.options().max_step_tokens, kCheckPrompt);
   const Tokens expected = continuation(whole, 0);
-  const bool same = continuation(std::min(whole, kCheckCut), 0) == expected &&
-                    continuation(whole, kCheckMates) == expected;
+  const std::string by_cut = parting(expected, continuation(std::min(whole, kCheckCut), 0));
+  const std::string by_mates = parting(expected, continuation(whole, kCheckMates));
   release_sequences();
-  if (!same) {
-    throw DeviceError("bench", "wrong result: a prompt's tokens depend on how it is cut");
-  }
+  if (by_cut.empty() && by_mates.empty()) return;
+  throw DeviceError("bench",
+                    "wrong result: " + (by_cut.empty() ? by_mates : by_cut) + ", depending on " +
+                        (by_cut.empty() ? "who decodes beside it" : "how a prompt is cut"));
 }
 
 std::string Rig::refusal(const Row& row) const {
