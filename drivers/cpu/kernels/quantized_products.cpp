@@ -4,8 +4,8 @@
 // time.
 //
 // Loop order: group of panels; chunk of inputs; tile of rows. The chunk of a group (16 KiB for two
-// panels of 8 bits) stays in the first cache while all rows pass; their f32 sums wait in the
-// workspace between chunks, which changes no bit. Up to a tile of rows the inputs are one chunk.
+// panels of 8 bits) stays in the first cache while all rows pass, and the tiles share the fetching
+// of the next one; the f32 sums wait in the workspace between chunks, which changes no bit.
 #include "cpu/kernels/quantized_products.h"
 
 #include <algorithm>
@@ -27,24 +27,35 @@ constexpr int kTilePanels = kLanes == 16 ? static_cast<int>(kPanelGroup) : 1;
 constexpr int kTileRows = kLanes == 16 ? 4 : kLanes == 1 ? 1 : 2;
 constexpr std::size_t kChunkBlocks = 16;
 
-struct Group {
+struct Chunk {
   std::size_t first_panel = 0;
   std::size_t first_block = 0, blocks = 0;
 };
 
+template <PackedFormat F>
+const std::byte* codes_at(const QuantizedProduct& p, std::size_t panel, std::size_t block) {
+  return p.panels + panel * F.panel_bytes(p.blocks) + block * F.codes_bytes();
+}
+
+// Tile number `tile` of `tiles` of a chunk fetches its share of the next.
 template <PackedFormat F, int kR, int kC>
-void multiply_rows(const QuantizedProduct& p, const Group& group, std::size_t row, float* sums) {
-  const std::size_t panel_bytes = F.panel_bytes(p.blocks);
+void multiply_rows(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next,
+                   std::size_t row, float* sums) {
   Tile<kR, kC> tile;
-  tile.first_block = group.first_block;
-  tile.blocks = group.blocks;
+  tile.first_block = chunk.first_block;
+  tile.blocks = chunk.blocks;
+  const std::size_t tiles = (p.rows + kTileRows - 1) / kTileRows, number = row / kTileRows;
+  const std::size_t lines = next.blocks * F.codes_bytes() / kLine;
+  tile.ahead_lines = (lines + tiles * chunk.blocks - 1) / (tiles * chunk.blocks);
+  const std::size_t fetched = number * chunk.blocks * tile.ahead_lines;
+  if (fetched >= lines) tile.ahead_lines = 0;
   for (int c = 0; c < kC; ++c) {
-    const std::byte* panel = p.panels + (group.first_panel + c) * panel_bytes;
-    tile.codes[c] = panel + group.first_block * F.codes_bytes();
-    tile.scales[c] = panel + p.blocks * F.codes_bytes();
+    tile.codes[c] = codes_at<F>(p, chunk.first_panel + c, chunk.first_block);
+    tile.scales[c] = codes_at<F>(p, chunk.first_panel + c, p.blocks);
+    tile.ahead[c] = codes_at<F>(p, next.first_panel + c, next.first_block) + fetched * kLine;
   }
   for (int r = 0; r < kR; ++r) {
-    const std::size_t at = (row + r) * p.blocks + group.first_block;
+    const std::size_t at = (row + r) * p.blocks + chunk.first_block;
     tile.q[r] = p.q + at * kBlockInputs;
     tile.notes[r] = p.notes + at;
   }
@@ -53,24 +64,36 @@ void multiply_rows(const QuantizedProduct& p, const Group& group, std::size_t ro
 }
 
 template <PackedFormat F, int kC>
-void multiply_chunk(const QuantizedProduct& p, const Group& group, float* sums) {
+void multiply_chunk(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next, float* sums) {
   std::size_t row = 0;
   for (; row + kTileRows <= p.rows; row += kTileRows) {
-    multiply_rows<F, kTileRows, kC>(p, group, row, sums);
+    multiply_rows<F, kTileRows, kC>(p, chunk, next, row, sums);
   }
   switch (p.rows - row) {
     case 3:
-      if constexpr (kTileRows > 3) return multiply_rows<F, 3, kC>(p, group, row, sums);
+      if constexpr (kTileRows > 3) return multiply_rows<F, 3, kC>(p, chunk, next, row, sums);
       [[fallthrough]];
     case 2:
-      if constexpr (kTileRows > 2) return multiply_rows<F, 2, kC>(p, group, row, sums);
+      if constexpr (kTileRows > 2) return multiply_rows<F, 2, kC>(p, chunk, next, row, sums);
       [[fallthrough]];
     case 1:
-      if constexpr (kTileRows > 1) return multiply_rows<F, 1, kC>(p, group, row, sums);
+      if constexpr (kTileRows > 1) return multiply_rows<F, 1, kC>(p, chunk, next, row, sums);
       [[fallthrough]];
     default:
       return;
   }
+}
+
+// The chunk behind another, or nothing.
+Chunk chunk_after(const QuantizedProduct& p, Chunk chunk) {
+  chunk.first_block += chunk.blocks;
+  if (chunk.first_block == p.blocks) {
+    chunk.first_block = 0;
+    chunk.first_panel += kTilePanels;
+  }
+  const bool none = chunk.first_panel >= p.num_panels;
+  chunk.blocks = none ? 0 : std::min(kChunkBlocks, p.blocks - chunk.first_block);
+  return chunk;
 }
 
 // sums: [rows, outputs of a group], of outputs [begin, end).
@@ -88,21 +111,23 @@ void write_result(const QuantizedProduct& p, std::size_t begin, std::size_t end,
 
 template <PackedFormat F>
 void multiply_format(const QuantizedProduct& p, std::vector<float>& workspace) {
-  const std::size_t chunk = p.rows <= kTileRows ? p.blocks : kChunkBlocks;
-  workspace.resize(std::max(workspace.size(), p.rows * kTilePanels * kPanelOutputs));
+  const std::size_t size = p.rows * kTilePanels * kPanelOutputs;
+  workspace.resize(std::max(workspace.size(), size));
+  float* sums = workspace.data();
   for (std::size_t panel = 0; panel < p.num_panels; panel += kTilePanels) {
-    std::fill_n(workspace.begin(), p.rows * kTilePanels * kPanelOutputs, 0.0f);
-    for (std::size_t block = 0; block < p.blocks; block += chunk) {
-      const Group group{panel, block, std::min(chunk, p.blocks - block)};
+    std::fill_n(sums, size, 0.0f);
+    Chunk chunk{panel, 0, std::min(kChunkBlocks, p.blocks)};
+    while (chunk.first_panel == panel && chunk.blocks > 0) {
+      const Chunk next = chunk_after(p, chunk);
       if (panel + kTilePanels <= p.num_panels) {
-        multiply_chunk<F, kTilePanels>(p, group, workspace.data());
+        multiply_chunk<F, kTilePanels>(p, chunk, next, sums);
       } else {
-        multiply_chunk<F, 1>(p, group, workspace.data());
+        multiply_chunk<F, 1>(p, chunk, next, sums);
       }
+      chunk = next;
     }
     const std::size_t begin = panel * kPanelOutputs;
-    write_result(p, begin, std::min(p.outputs, begin + kTilePanels * kPanelOutputs),
-                 workspace.data());
+    write_result(p, begin, std::min(p.outputs, begin + kTilePanels * kPanelOutputs), sums);
   }
 }
 

@@ -116,6 +116,8 @@ struct Tile {
   std::size_t first_block = 0, blocks = 0;  // the scales count from block 0
   const std::int8_t* q[kR];
   const RowBlock* notes[kR];
+  const std::byte* ahead[kC];   // what is wanted next, fetched meanwhile:
+  std::size_t ahead_lines = 0;  // of 64 bytes per panel and block
 };
 
 template <PackedFormat F, int kR, int kC>
@@ -198,6 +200,10 @@ void multiply_tile(const Tile<kR, kC>& tile, float* sums, std::size_t stride) {
   for (int c = 0; c < kC; ++c) codes[c] = tile.codes[c];
   for (int r = 0; r < kR; ++r) q[r] = tile.q[r];
   for (std::size_t block = 0; block < tile.blocks; ++block) {
+    for (std::size_t line = 0; line < tile.ahead_lines; ++line) {
+      const std::size_t at = (block * tile.ahead_lines + line) * kLine;
+      for (int c = 0; c < kC; ++c) __builtin_prefetch(tile.ahead[c] + at, 0, 3);
+    }
     BlockScales<F> scales[Sums::kV];
     for (int v = 0; v < Sums::kV; ++v) {
       scales[v].read(tile.scales[v / kPanelVectors], tile.first_block + block,
