@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "common/error.h"
 #include "tensor/quantize.h"
@@ -46,14 +47,15 @@ std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tens
       quantize_ ? fitting_type(*quantize_, tensor.dtype, tensor.columns) : tensor.dtype;
   if (type == tensor.dtype) return load(tensor, role);
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<std::byte> data = quantize_matrix(tensor, type, *pool_);
+  TensorView quantised = tensor;
+  quantised.dtype = type;
+  std::vector<std::byte> data(quantised.size_bytes());
+  quantize_matrix(tensor, type, data.data(), *pool_);
   loaded_.quantise_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++loaded_.quantised;
   loaded_.quantised_from_bytes += tensor.size_bytes();
   loaded_.quantised_to_bytes += data.size();
-  TensorView quantised = tensor;
-  quantised.dtype = type;
   quantised.data = data.data();
   return load_as(quantised, role, true);
 }

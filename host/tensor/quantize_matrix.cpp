@@ -4,6 +4,8 @@
 #include "tensor/quantize_matrix.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "common/error.h"
 #include "tensor/quantize.h"
@@ -37,11 +39,10 @@ DType fitting_type(DType wanted, DType from, std::int64_t columns) {
   return dtype_row_bytes(type, values) < dtype_row_bytes(from, values) ? type : from;
 }
 
-std::vector<std::byte> quantize_matrix(const TensorView& from, DType to, ThreadPool& pool) {
+void quantize_matrix(const TensorView& from, DType to, std::byte* result, ThreadPool& pool) {
   const auto columns = static_cast<std::size_t>(from.columns);
   const std::size_t from_bytes = dtype_row_bytes(from.dtype, columns);
   const std::size_t to_bytes = dtype_row_bytes(to, columns);
-  std::vector<std::byte> result(static_cast<std::size_t>(from.rows) * to_bytes);
   const std::int64_t part_rows = std::max<std::int64_t>(1, kPartValues / from.columns);
   const auto convert = [&](std::size_t part) {
     std::vector<float> values(columns);
@@ -50,7 +51,7 @@ std::vector<std::byte> quantize_matrix(const TensorView& from, DType to, ThreadP
       const auto index = static_cast<std::size_t>(row);
       dequantize_row(from.dtype, from.data + index * from_bytes, values.data(), columns);
       try {
-        quantize_row(to, values.data(), result.data() + index * to_bytes, columns);
+        quantize_row(to, values.data(), result + index * to_bytes, columns);
       } catch (const Error& error) {
         throw Error("tensor",
                     "'" + from.name + "', row " + std::to_string(row) + ": " + error.what());
@@ -58,7 +59,6 @@ std::vector<std::byte> quantize_matrix(const TensorView& from, DType to, ThreadP
     }
   };
   pool.run(static_cast<std::size_t>((from.rows + part_rows - 1) / part_rows), convert);
-  return result;
 }
 
 }  // namespace tandem

@@ -2,12 +2,12 @@
 //
 // Whole matrices from one type of weight to another, rows in parallel.
 //
-// Rows go through f32 in the calling threads' caches; nothing larger than the result is allocated.
+// Rows go through f32 in the calling threads' caches; nothing larger than a row is allocated.
 // Threads: the pool's, used alone. Errors: those of quantize_row(), naming the matrix and the row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "common/thread_pool.h"
 #include "tensor/dtype.h"
@@ -21,7 +21,7 @@ namespace tandem {
 // the type would not be smaller: converting it could only lose.
 DType fitting_type(DType wanted, DType from, std::int64_t columns);
 
-// [rows, columns] in `to`, whose blocks must divide the rows.
-std::vector<std::byte> quantize_matrix(const TensorView& from, DType to, ThreadPool& pool);
+// `result`: [rows, columns] in `to`, whose blocks must divide the rows; rows * dtype_row_bytes().
+void quantize_matrix(const TensorView& from, DType to, std::byte* result, ThreadPool& pool);
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <cstring>
+#include <vector>
 
 #include "common/error.h"
 #include "tensor/quantize.h"
@@ -30,6 +30,14 @@ Matrix matrix(std::int64_t rows, std::int64_t columns) {
   return m;
 }
 
+std::vector<std::byte> quantized(const TensorView& from, DType to, ThreadPool& pool) {
+  TensorView result = from;
+  result.dtype = to;
+  std::vector<std::byte> bytes(result.size_bytes());
+  quantize_matrix(from, to, bytes.data(), pool);
+  return bytes;
+}
+
 TEST(QuantizeMatrix, MakesTheRowsOneByOneOnAnyNumberOfThreads) {
   const Matrix m = matrix(301, 512);
   const std::size_t row_bytes = dtype_row_bytes(DType::kQ4_K, 512);
@@ -39,16 +47,16 @@ TEST(QuantizeMatrix, MakesTheRowsOneByOneOnAnyNumberOfThreads) {
   }
   for (const int threads : {1, 2, 5}) {
     ThreadPool pool(threads);
-    EXPECT_EQ(quantize_matrix(m.view, DType::kQ4_K, pool), expected) << threads;
+    EXPECT_EQ(quantized(m.view, DType::kQ4_K, pool), expected) << threads;
   }
 }
 
 TEST(QuantizeMatrix, ReadsQuantisedMatrices) {
   const Matrix m = matrix(8, 256);
   ThreadPool pool(1);
-  const std::vector<std::byte> eight = quantize_matrix(m.view, DType::kQ8_0, pool);
+  const std::vector<std::byte> eight = quantized(m.view, DType::kQ8_0, pool);
   const TensorView view{"m", DType::kQ8_0, 8, 256, eight.data()};
-  const std::vector<std::byte> four = quantize_matrix(view, DType::kQ4_0, pool);
+  const std::vector<std::byte> four = quantized(view, DType::kQ4_0, pool);
   std::vector<float> back(256);
   dequantize_row(DType::kQ4_0, four.data() + 7 * dtype_row_bytes(DType::kQ4_0, 256), back.data(),
                  256);
@@ -65,7 +73,7 @@ TEST(QuantizeMatrix, NamesTheRowThatCannotBeQuantised) {
   m.values[217 * 256 + 3] = NAN;
   ThreadPool pool(2);
   try {
-    quantize_matrix(m.view, DType::kQ8_0, pool);
+    quantized(m.view, DType::kQ8_0, pool);
     FAIL() << "accepted NaN";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("'m', row 217"));

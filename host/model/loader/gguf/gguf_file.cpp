@@ -221,6 +221,21 @@ std::vector<std::string_view> GgufFile::require_strings(std::string_view key) co
   return require(get_strings(key), *this, key);
 }
 
+std::vector<GgufFile::RawField> GgufFile::raw_fields() const {
+  constexpr std::uint64_t kArrayHeaderBytes = 4 + 8;
+  std::vector<RawField> raw;
+  for (const auto& [key, field] : fields_) {
+    const std::uint64_t begin =
+        field.offset - (field.type == GgufType::kArray ? kArrayHeaderBytes : 0);
+    raw.push_back({key,
+                   field.type,
+                   {reinterpret_cast<const char*>(bytes_.data() + begin),
+                    static_cast<std::size_t>(field.end - begin)}});
+  }
+  std::ranges::sort(raw, {}, [](const RawField& field) { return field.payload.data(); });
+  return raw;
+}
+
 const GgufTensor* GgufFile::find_tensor(std::string_view name) const {
   const auto found = tensor_index_.find(name);
   return found == tensor_index_.end() ? nullptr : &tensors_[found->second];

@@ -32,6 +32,7 @@ struct GgufField {
   GgufType element = GgufType::kU8;  // of an array
   std::uint64_t count = 1;           // elements of an array
   std::uint64_t offset = 0;          // of the value's (an array's first element's) bytes
+  std::uint64_t end = 0;             // behind them
 };
 
 struct GgufTensor : CheckpointTensor {
@@ -59,6 +60,14 @@ class GgufFile final : public Checkpoint {
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
   std::vector<std::string_view> require_strings(std::string_view key) const;
 
+  // Every field as it stands, in the file's order; an array's payload begins with its header.
+  struct RawField {
+    std::string_view key;
+    GgufType type;
+    std::string_view payload;
+  };
+  std::vector<RawField> raw_fields() const;
+
   const std::vector<GgufTensor>& tensors() const { return tensors_; }
   const GgufTensor* find_tensor(std::string_view name) const override;
   void for_each_tensor(
@@ -70,7 +79,7 @@ class GgufFile final : public Checkpoint {
   Error tensor_error(const CheckpointTensor& tensor, const std::string& what) const override;
   Error missing_tensor_error(std::string_view name) const override;
 
-  void read_ahead(const std::function<void(double)>& progress) const;
+  void read_ahead(const std::function<void(double)>& progress) const override;
 
  private:
   const GgufField* find(std::string_view key) const;

@@ -108,6 +108,7 @@ void GgufParser::parse_field() {
     field.offset = at_;
     skip_value(key, field.type, 0);
   }
+  field.end = at_;
   if (!fields.emplace(key, field).second) fail(key, offset, "the key appears twice");
 }
 

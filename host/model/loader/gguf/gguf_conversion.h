@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model file with its tensors in other types.
+//
+// Metadata is copied as it stands, but for the general.* keys that tell of types and layout.
+// Matrices of a model are what its products and its table use: token_embd, output and blk.N.*, but
+// for routers and convolutions; norms, biases and frequencies stay as they are. Threads: the
+// pool's, used alone, while the writer writes. Errors: those of quantize_matrix().
+#pragma once
+
+#include <functional>
+
+#include "common/thread_pool.h"
+#include "model/loader/gguf/gguf_file.h"
+#include "model/loader/gguf/gguf_writer.h"
+
+namespace tandem::model {
+
+// Whether a conversion may change this tensor's type.
+bool is_matrix_of_products(const GgufTensor& tensor);
+
+// A writer of the file with every tensor in type_of(tensor), whose blocks must divide its rows. It
+// reads `file` and uses `pool` while it writes: both must outlive it.
+GgufWriter convert_gguf(const GgufFile& file,
+                        const std::function<DType(const GgufTensor&)>& type_of, ThreadPool& pool);
+
+}  // namespace tandem::model
