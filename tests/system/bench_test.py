@@ -79,7 +79,7 @@ class BenchTest(unittest.TestCase):
     def test_bad_options_end_with_2(self):
         for arguments in (["--decode", "8x4"], ["--decode", "0@4"], ["--samples", "0"], ["--prefill", "-3"],
                           ["--seconds", "0"], ["--turns"], ["--model", "/does/not/exist.gguf"],
-                          ["--compute", "abacus"], ["--attention", "abacus"], ["--context", "5"]):
+                          ["--compute", "abacus"], ["--attention", "abacus"], ["--context", "5"], ["--no-prefill", "--no-decode"]):
             process = run("bench", *arguments)
             self.assertEqual(process.returncode, 2, (arguments, process.stderr))
             self.assertTrue(process.stderr.strip(), arguments)

@@ -26,6 +26,7 @@ struct BenchOptions {
   std::vector<std::string> decode = {"1@32", "32@128", "32@4096", "8@4096"};
   bench::MeasureOptions measure;
   int loads = 5;
+  bool no_prefill = false, no_decode = false;
   bool quick = false;
   bool as_json = false;
   std::string command = "tandem bench";
@@ -36,9 +37,13 @@ constexpr double kQuickSeconds = 2;
 
 std::vector<Row> rows_of(const BenchOptions& options) {
   std::vector<Row> rows;
-  for (const int tokens : options.prefill) rows.push_back(bench::prefill_row(tokens));
-  for (const std::string& word : options.decode) rows.push_back(bench::parse_decode(word));
-  if (rows.empty()) throw Error("bench", "nothing to measure; give --prefill or --decode");
+  if (!options.no_prefill) {
+    for (const int tokens : options.prefill) rows.push_back(bench::prefill_row(tokens));
+  }
+  if (!options.no_decode) {
+    for (const std::string& word : options.decode) rows.push_back(bench::parse_decode(word));
+  }
+  if (rows.empty()) throw Error("bench", "--no-prefill and --no-decode leave nothing to measure");
   return rows;
 }
 
@@ -104,6 +109,8 @@ void add_row_options(CLI::App& command, BenchOptions& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->capture_default_str()
       ->group("Rows");
+  command.add_flag("--no-prefill", options.no_prefill, "no rows of prefill")->group("Rows");
+  command.add_flag("--no-decode", options.no_decode, "no rows of decode")->group("Rows");
 }
 
 }  // namespace
