@@ -48,7 +48,8 @@ HWY_INLINE void fetch(const T* at) {
 template <int kRows, int kWide, typename T>
 HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const* k, const T* const* next,
                               bool first_part, float* score) {
-  constexpr int kChains = kRows * kWide >= 8 ? 1 : kRows * kWide >= 4 ? 2 : 4;
+  constexpr int kSums = kRows * kWide;
+  constexpr int kChains = kSums >= static_cast<int>(kRegisters) / 2 ? 1 : kSums >= 4 ? 2 : 4;
   constexpr int kPerLine = std::max<int>(1, kLine / (kTile * sizeof(T)));
   constexpr int kStep = std::max(kChains, kPerLine);
   Vec sums[kChains][kWide][kRows];
