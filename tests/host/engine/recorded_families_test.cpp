@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every family's logits against those that Hugging Face Transformers gave in float64 for the same
+// small random weights (tests/host/model/families/record_families.py), as a GGUF file and as the
+// directory that it saved, in chunks of several sizes and step by step, on one unit and on two.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cpu/backend.h"
+#include "engine/executor.h"
+#include "model/families/family.h"
+#include "model/loader/gguf/gguf_file.h"
+#include "model/loader/safetensors/safetensors_checkpoint.h"
+#include "support/reference/compare.h"
+
+namespace tandem::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What rounding keys and values to f16 alone makes of the answer is up to 4e-6.
+constexpr double kBound = 1e-5;
+// With the reference's rounded too: f32 sums, and now and then a value that they round otherwise.
+constexpr double kBoundOfRounded = 1e-7;
+
+const fs::path kFolder = fs::path(TANDEM_SOURCE_DIR) / "tests/host/model/families/recorded";
+
+// The weights of a checkpoint without tokenizer or chat template, which the executor never asks
+// for.
+class RecordedModel final : public model::Model {
+ public:
+  RecordedModel(const fs::path& folder, bool is_gguf, int vocab_size) {
+    if (is_gguf) {
+      file_ = std::make_unique<model::GgufFile>((folder / "model.gguf").string());
+    } else {
+      file_ = std::make_unique<model::SafetensorsCheckpoint>(folder.string());
+    }
+    weights_ = model::read_family(*file_, vocab_size);
+  }
+
+  const model::ModelConfig& config() const override { return weights_.config; }
+  const std::vector<model::LayerTensors>& layers() const override { return weights_.layers; }
+  const TensorView& embedding() const override { return weights_.embedding; }
+  const TensorView& output_norm() const override { return weights_.output_norm; }
+  const TensorView& output() const override { return weights_.output; }
+  const model::Tokenizer& tokenizer() const override { throw Error("test", "no tokenizer"); }
+  const model::ChatTemplate* chat_template() const override { return nullptr; }
+  const std::string& chat_template_error() const override { return no_error_; }
+
+ private:
+  std::unique_ptr<model::Checkpoint> file_;
+  model::FamilyWeights weights_;
+  const std::string no_error_;
+};
+
+using Rows = std::vector<std::vector<float>>;       // [tokens, vocab]
+using Expected = std::vector<std::vector<double>>;  // [positions, vocab]
+
+struct RecordedCase {
+  explicit RecordedCase(const fs::path& folder) {
+    std::ifstream file(folder / "case.json");
+    const auto json = nlohmann::json::parse(file);
+    tokens = json["tokens"].get<std::vector<model::TokenId>>();
+    positions = json["positions"].get<std::vector<std::size_t>>();
+    logits = json["logits"].get<Expected>();
+    rounded_logits = json["logits_f16_cache"].get<Expected>();
+  }
+  std::vector<model::TokenId> tokens;
+  std::vector<std::size_t> positions;
+  Expected logits, rounded_logits;
+
+  // The largest error at a recorded position.
+  double worst(const Expected& want, const Rows& got) const {
+    double worst = 0;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      worst = std::max(worst, reference::nmse<double>(got[positions[i]], want[i]));
+    }
+    return worst;
+  }
+};
+
+constexpr int kPageTokens = 16, kPages = 16;
+
+// An executor on one or two attention units of the CPU.
+class Rig {
+ public:
+  Rig(const model::Model& model, int num_units)
+      : device_(device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}})),
+        compute_(device_->make_compute_unit()),
+        kv_(kPageTokens, num_units > 1 ? Placement::kInterleave : Placement::kSequences, false),
+        executor_(model, *compute_, {.max_logit_rows = 5}) {
+    const model::ModelConfig& config = model.config();
+    device::AttentionUnitOptions options;
+    options.geometry = {config.num_layers, config.q_heads, config.kv_heads,
+                        config.head_dim,   kPageTokens,    DType::kF16};
+    options.kv_bytes = device::page_image_bytes(options.geometry) * 100;
+    options.max_pages = kPages;
+    for (int i = 0; i < num_units; ++i) {
+      units_.push_back(device_->make_attention_unit(options));
+      executor_.add_unit(*units_.back());
+      kv_.add_unit(kPages, 1.0);
+    }
+  }
+
+  // The logits behind every token, of two sequences of the same tokens in sub-batches of their own,
+  // the second one chunk behind the first.
+  std::array<Rows, 2> run(const std::vector<model::TokenId>& tokens, std::size_t chunk) {
+    std::array<PageTable, 2> tables;
+    for (PageTable& table : tables) EXPECT_TRUE(kv_.extend(table, tokens.size()));
+    std::array<Rows, 2> logits;
+    for (std::size_t step = 0; logits[1].size() < tokens.size(); ++step) {
+      std::vector<ExecutorItem> items;
+      std::vector<std::size_t> owners;
+      for (std::size_t i = 0; i < 2; ++i) {
+        const std::size_t begin = logits[i].size();
+        if (begin == tokens.size() || step < i) continue;
+        const auto rows = std::span(tokens).subspan(begin, std::min(chunk, tokens.size() - begin));
+        items.push_back({rows, tables[i].blocks, static_cast<int>(begin), LogitRows::kAll,
+                         static_cast<int>(i)});
+        owners.push_back(i);
+      }
+      const auto lost = executor_.run(items, [&](std::size_t item, int, auto values) {
+        logits[owners[item]].emplace_back(values.begin(), values.end());
+      });
+      EXPECT_TRUE(lost.empty());
+    }
+    return logits;
+  }
+
+ private:
+  std::unique_ptr<device::Device> device_;
+  std::unique_ptr<device::ComputeUnit> compute_;
+  std::vector<std::unique_ptr<device::AttentionUnit>> units_;
+  KvCache kv_;
+  Executor executor_;
+};
+
+class RecordedFamilies : public testing::TestWithParam<std::tuple<const char*, bool>> {};
+
+TEST_P(RecordedFamilies, AnswerAsTheyDidElsewhere) {
+  const auto& [name, is_gguf] = GetParam();
+  const RecordedCase recorded(kFolder / name);
+  const RecordedModel model(kFolder / name, is_gguf, static_cast<int>(recorded.logits[0].size()));
+  for (const std::size_t chunk :
+       {recorded.tokens.size(), std::size_t{1}, std::size_t{7}, std::size_t{30}}) {
+    for (const int num_units : {1, 2}) {
+      SCOPED_TRACE("chunks of " + std::to_string(chunk) + ", units: " + std::to_string(num_units));
+      const auto logits = Rig(model, num_units).run(recorded.tokens, chunk);
+      for (const Rows& rows : logits) {
+        ASSERT_EQ(rows.size(), recorded.tokens.size());
+        EXPECT_LT(recorded.worst(recorded.logits, rows), kBound);
+        EXPECT_LT(recorded.worst(recorded.rounded_logits, rows), kBoundOfRounded);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordedFamilies,
+                         testing::Combine(testing::Values("llama", "mistral", "mixtral", "qwen2",
+                                                          "qwen2moe", "qwen3", "qwen3moe", "gemma2",
+                                                          "gemma3", "phi3"),
+                                          testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "_gguf" : "_directory");
+                         });
+
+}  // namespace
+}  // namespace tandem::engine
