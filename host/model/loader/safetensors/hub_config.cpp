@@ -208,8 +208,7 @@ class Translator {
                             ? !fields_.flag("use_sliding_window")
                             : hub_.starts_with("Qwen");
     if (window.is_null() || window == 0 || is_off) return;
-    std::vector<bool> slides = layers_with_window();
-    if (std::ranges::count(slides, true) == 0 && !slides.empty()) return;
+    const std::vector<bool> slides = layers_with_window();
     fields_.set("attention.sliding_window", window, "sliding_window");
     if (slides.empty()) return;
     const char* field = fields_.get("layer_types").is_null() ? pattern_field() : "layer_types";
