@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -28,6 +29,7 @@ TEST(AttentionPlan, CoversEveryRowAndTokenOnce) {
     for (auto& s : sequences) {
       s.num_q = static_cast<int>(random() % (round % 3 == 0 ? 70 : 3));
       s.num_attend = static_cast<int>(random() % (round % 2 == 0 ? 20000 : 300));
+      s.attend_begin = round % 4 < 2 ? 0 : static_cast<int>(random() % (s.num_attend + 1));
     }
     const AttentionPlan result = plan(sequences, 1 + round % 9);
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> covered;  // (sequence, head)
@@ -46,7 +48,8 @@ TEST(AttentionPlan, CoversEveryRowAndTokenOnce) {
         ASSERT_EQ(item.row_begin, before->row_begin);
         ASSERT_LT(item.token_begin, item.token_end);
       } else {
-        ASSERT_EQ(item.token_begin, 0u);
+        ASSERT_EQ(item.token_begin,
+                  static_cast<std::size_t>(sequences[item.sequence].attend_begin));
       }
       if (item.range + 1 == item.num_ranges) {
         ASSERT_EQ(item.token_end, static_cast<std::size_t>(sequences[item.sequence].num_attend));
@@ -86,6 +89,34 @@ TEST(AttentionPlan, CutsOneShortSequenceByHeads) {
   const AttentionPlan result = plan({{.num_q = 1, .num_attend = 200}}, 8);
   EXPECT_EQ(result.items.size(), 2u);
   EXPECT_EQ(result.partial_rows, 0u);
+}
+
+TEST(AttentionPlan, KeepsAllHeadsAndQueriesOfATokenInOneItem) {
+  // 3 queries times 4 query heads each: every page is read once for all of them.
+  const AttentionPlan result = plan({{.num_q = 3, .num_attend = 32768}}, 2);
+  for (const AttentionItem& item : result.items) {
+    EXPECT_EQ(item.head_end - item.head_begin, 2u);
+    EXPECT_EQ(item.rows_per_head(), 12u);
+  }
+}
+
+TEST(AttentionPlan, SharesWorkAmongThreadsWhateverTheBatch) {
+  const std::vector<std::vector<AttentionSequence>> batches = {
+      {{.num_q = 1, .num_attend = 32768}},
+      {{.num_q = 1, .attend_begin = 28000, .num_attend = 32768}},
+      std::vector<AttentionSequence>(64, {.num_q = 1, .num_attend = 256}),
+      {{.num_q = 1, .num_attend = 30000}, {.num_q = 1, .num_attend = 100}},
+      {{.num_q = 200, .num_attend = 4000}}};
+  for (const auto& batch : batches) {
+    const AttentionPlan result = plan(batch, 2);
+    std::size_t all = 0, longest = 0;
+    for (const AttentionItem& item : result.items) {
+      const std::size_t tokens = item.token_end - item.token_begin;
+      all += tokens * item.rows();
+      longest = std::max(longest, tokens * item.rows());
+    }
+    EXPECT_LE(longest, all / 8);  // two threads end within an eighth of each other
+  }
 }
 
 TEST(AttentionPlan, CutsNothingForOneThread) {

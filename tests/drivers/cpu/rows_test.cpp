@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cpu/kernels/kv_rows.h"
 #include "target_fixture.h"
 #include "tensor/dtype.h"
 
@@ -78,6 +79,38 @@ TEST_P(CpuRows, QuantisesZerosToZeroAndMarksWhatIsNotFinite) {
 }
 
 INSTANTIATE_ON_EVERY_TARGET(CpuRows);
+
+TEST_P(CpuRows, NarrowsToKvTypesAsTheScalarConversionsDo) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = randoms(509, 3.0f);
+  for (int exponent = -30; exponent < 12; ++exponent) {  // every binade, and ties of float8
+    for (const float x : {1.0f, -1.0625f, 1.1875f, 1.99f})
+      values.push_back(std::ldexp(x, exponent));
+  }
+  values.insert(values.end(), {0.0f, -0.0f, 448.0f * 16, -7400.0f});
+  std::vector<std::uint16_t> halves(values.size());
+  EXPECT_EQ(cpu::narrow_kv(DType::kBF16, values.data(), values.size(), halves.data()), 1.0f);
+  std::vector<std::uint8_t> bytes(values.size());
+  const float scale = cpu::narrow_kv(DType::kF8E4M3, values.data(), values.size(), bytes.data());
+  EXPECT_EQ(scale, 32.0f);  // 7400 is the largest
+  std::vector<float> wide(values.size()), wider(values.size());
+  cpu::widen_kv(DType::kF8E4M3, bytes.data(), scale, bytes.size(), wide.data());
+  cpu::widen_kv(DType::kBF16, halves.data(), 1.0f, halves.size(), wider.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(halves[i], f32_to_bf16(values[i])) << values[i];
+    EXPECT_EQ(wider[i], bf16_to_f32(halves[i]));
+    EXPECT_EQ(bytes[i], f32_to_f8(values[i] / scale)) << values[i];
+    EXPECT_EQ(wide[i], f8_to_f32(bytes[i]) * scale);
+  }
+  for (const float poison : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+    values[7] = poison;
+    EXPECT_TRUE(
+        std::isnan(cpu::narrow_kv(DType::kF8E4M3, values.data(), values.size(), bytes.data())));
+    EXPECT_EQ(bytes[0], 0);
+    cpu::narrow_kv(DType::kBF16, values.data(), values.size(), halves.data());
+    EXPECT_EQ(halves[7], f32_to_bf16(poison));
+  }
+}
 
 }  // namespace
 }  // namespace tandem::device
