@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "common/error.h"
 
@@ -23,8 +24,11 @@ double seconds_since(Clock::time_point start) {
 }
 
 model::TokenId best_of(std::span<const float> logits) {
-  return static_cast<model::TokenId>(std::max_element(logits.begin(), logits.end()) -
-                                     logits.begin());
+  const auto best = std::max_element(logits.begin(), logits.end());
+  if (!std::isfinite(*best) || !std::isfinite(logits.back())) {
+    throw DeviceError("bench", "wrong result: logits are not finite");
+  }
+  return static_cast<model::TokenId>(best - logits.begin());
 }
 
 // A linear congruential generator: every run measures the same tokens and values.
