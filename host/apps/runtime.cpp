@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
 
+#include "apps/attention_choice.h"
 #include "common/error.h"
 #include "tensor/quantize.h"
 
@@ -124,7 +124,8 @@ namespace {
 void add_model_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("-m,--model", o.model_path,
-                  "GGUF file of the Llama family (default: the demo model)")
+                  "GGUF file, or directory of safetensors files as published on model hubs "
+                  "(default: the demo model)")
       ->group("Model");
   command
       .add_option("--context", o.context_length,
@@ -228,7 +229,8 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
 Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   model_path_ = options.model_path.empty() ? shared_file(kDemoModel) : options.model_path;
   if (model_path_.empty()) {
-    throw Error("model", "the demo model is not installed; name a GGUF file with --model");
+    throw Error("model",
+                "the demo model is not installed; name a GGUF file or a directory with --model");
   }
   model_ = model::load_model(model_path_, load_progress(model_path_));
   const model::ModelConfig& config = model_->config();
@@ -258,28 +260,15 @@ device::AttentionGeometry Assembly::geometry() const {
   return geometry;
 }
 
-// "auto" is every card that is present, else the CPU.
+int Assembly::context_length() const {
+  const int most = model_->config().context_length;
+  return options_.context_length > 0 ? std::min(options_.context_length, most) : most;
+}
+
 std::vector<std::string> Assembly::attention_ids() const {
-  const std::string& value = options_.attention;
-  std::vector<std::string> ids;
-  if (value == "auto") {
-    for (const device::DeviceInfo& info : device::enumerate_devices(device_options_)) {
-      if (info.makes_attention && info.kind == "xrt") ids.push_back(info.id);
-    }
-    if (ids.empty()) ids.emplace_back("cpu");
-    return ids;
-  }
-  std::istringstream words(value);
-  for (std::string word; std::getline(words, word, ',');) {
-    if (word.empty()) throw Error("attention", "'" + value + "' has an empty device id");
-    if (std::find(ids.begin(), ids.end(), word) != ids.end()) {
-      throw Error("attention", "device '" + word + "' is named twice");
-    }
-    ids.push_back(word);
-  }
-  if (ids.empty())
-    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
-  return ids;
+  if (options_.attention != "auto") return listed_ids(options_.attention);
+  return automatic_ids(attention_needs(model_->config(), context_length()),
+                       device::enumerate_devices(device_options_));
 }
 
 device::Device& Assembly::device(const std::string& id) {
@@ -293,16 +282,16 @@ device::Device& Assembly::device(const std::string& id) {
 engine::NamedUnit Assembly::make_unit(const std::string& id) {
   device::Device& owner = device(id);
   const device::DeviceInfo& info = owner.info();
+  const AttentionNeeds needs = attention_needs(model_->config(), context_length());
+  if (!meets(info, needs)) require_needs(info, needs, device::enumerate_devices(device_options_));
   const bool host_memory = info.link_bandwidth_bytes_per_s == 0;
   device::AttentionUnitOptions unit;
   unit.geometry = geometry();
   unit.kv_bytes = options_.kv_bytes;
   if (unit.kv_bytes == 0 && host_memory) unit.kv_bytes = host_memory_bytes() / 4;
   unit.max_batch_rows = options_.max_step_tokens;
-  const int context =
-      options_.context_length > 0 ? options_.context_length : model_->config().context_length;
   const auto pages_per_request =
-      static_cast<std::uint64_t>((context + kPageTokens - 1) / kPageTokens);
+      static_cast<std::uint64_t>((context_length() + kPageTokens - 1) / kPageTokens);
   unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       pages_per_request * static_cast<std::uint64_t>(options_.max_running), UINT32_MAX));
   engine::NamedUnit named{info.id, owner.make_attention_unit(unit)};

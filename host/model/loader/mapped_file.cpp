@@ -30,7 +30,9 @@ MappedFile::MappedFile(const std::string& path) {
   struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(file);
-    throw Error("model", path + ": not a regular file; name a GGUF file");
+    throw Error(
+        "model",
+        path + ": not a regular file; name a GGUF file, or a directory as published on model hubs");
   }
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) {
