@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "model/families/family.h"
 #include "model/tokenizer/read_tokenizer.h"
+#include "support/family_files.h"
 #include "support/fuzz_main.h"
 #include "support/gguf_writer.h"
 
@@ -30,6 +31,7 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
     writer.add_tensor("rope_freqs.weight", {8}, std::vector<float>(8, 1.0f));
     seeds.push_back(writer.bytes());
   }
+  for (const std::string& name : kFamilyNames) seeds.push_back(family_file(name).writer().bytes());
   // Small ones, so that mutations hit the header often.
   GgufWriter fields;
   fields.set_string("general.architecture", "llama");
@@ -77,7 +79,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto tokenizer = read_tokenizer(file);
     const FamilyWeights weights = read_family(file, tokenizer->vocab_size());
     read_all(weights.embedding);
-    for (const LayerTensors& layer : weights.layers) read_all(layer.down);
+    for (const LayerTensors& layer : weights.layers) {
+      for (const tandem::TensorView* view : {&layer.wq, &layer.wv, &layer.up, &layer.down,
+                                             &layer.q_norm, &layer.ffn_post_norm, &layer.router}) {
+        read_all(*view);
+      }
+      for (const ExpertTensors& expert : layer.experts) read_all(expert.down);
+    }
   } catch (const tandem::Error&) {
   }
   return 0;
