@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpu/kernels/bf16_products.h"
 #include "cpu/kernels/matmul.h"
 #include "cpu/kernels/matvec.h"
 #include "cpu/kernels/quantized_products.h"
@@ -35,6 +36,10 @@ Cut cut_of(const Product& product, std::size_t rows) {
             kPartRows};
   }
   const auto outputs = static_cast<std::size_t>(weight.out_features());
+  if (weight.dtype() == DType::kBF16) {
+    return {outputs, kBf16OutputsStep, weight.row_bytes(),
+            rows <= kFewRows ? outputs : kBf16CachedOutputs, kPartRows};
+  }
   if (rows <= kFewRows) return {outputs, kOutputsStep, weight.row_bytes(), outputs, kFewRows};
   return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
 }
@@ -81,9 +86,10 @@ void Products::prepare(std::span<const RowSource> inputs, std::span<const Produc
   for (const Product& product : products) {
     RowForms& forms = forms_[product.input];
     const bool few = inputs[product.input].rows <= kFewRows;
-    (product.weight->packed() != nullptr ? forms.quantized
-     : few                               ? forms.plain
-                                         : forms.panels) = true;
+    (product.weight->packed() != nullptr       ? forms.quantized
+     : product.weight->dtype() == DType::kBF16 ? forms.bf16
+     : few                                     ? forms.plain
+                                               : forms.panels) = true;
   }
   if (inputs_.size() < inputs.size()) inputs_.resize(inputs.size());
   parts_.clear();
@@ -148,6 +154,8 @@ void Products::multiply(const Product& product, const Part& part,
                         std::vector<float>& workspace) const {
   if (product.weight->packed() != nullptr) {
     multiply_packed(product, part, workspace);
+  } else if (product.weight->dtype() == DType::kBF16) {
+    multiply_bf16_rows(product, part, workspace);
   } else if (inputs_[product.input].rows() <= kFewRows) {
     multiply_few(product, part);
   } else {
@@ -176,6 +184,23 @@ void Products::multiply_packed(const Product& product, const Part& part,
   task.bias = product.bias == nullptr ? nullptr : product.bias + output;
   task.accumulate = product.accumulate;
   multiply_quantized(task, workspace);
+}
+
+void Products::multiply_bf16_rows(const Product& product, const Part& part,
+                                  std::vector<float>& workspace) const {
+  const CpuWeight& weight = *product.weight;
+  Bf16Product task;
+  task.weights =
+      reinterpret_cast<const std::uint16_t*>(weight.row(static_cast<std::int64_t>(part.begin)));
+  task.outputs = part.end - part.begin;
+  task.in_features = weight.in_features();
+  task.x = inputs_[product.input].bf16() + part.first_row * task.in_features;
+  task.rows = part.last_row - part.first_row;
+  task.y_stride = weight.out_features();
+  task.y = product.out + part.first_row * task.y_stride + part.begin;
+  task.bias = product.bias == nullptr ? nullptr : product.bias + part.begin;
+  task.accumulate = product.accumulate;
+  multiply_bf16(task, workspace);
 }
 
 void Products::multiply_few(const Product& product, const Part& part) const {

@@ -6,12 +6,13 @@
 // of one input with one weight. Projections that share an input are products of one input; the
 // experts of a mixture are inputs of their own, each with the rows that it was given (`picks`), and
 // all of them keep the threads busy together. Quantised weights go through
-// kernels/quantized_products.h whatever the rows; floats through kernels/matvec.h up to kFewRows
-// rows, else kernels/matmul.h. Threads split panels of outputs and, when there are many, rows.
-// What a NUMA node holds of a weight is multiplied there before its threads help others. Little
-// work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept between
-// calls. Threads: one caller. Numerics: the result of a row does not depend on the other rows of
-// its input, bit for bit for quantised weights, up to the order of additions for floats.
+// kernels/quantized_products.h and bf16 through kernels/bf16_products.h whatever the rows; f32 and
+// f16 through kernels/matvec.h up to kFewRows rows, else kernels/matmul.h. Threads split panels of
+// outputs and, when there are many, rows. What a NUMA node holds of a weight is multiplied there
+// before its threads help others. Little work runs on the caller alone. Memory: the prepared rows
+// and a workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a
+// row does not depend on the other rows of its input, bit for bit for quantised and bf16 weights,
+// up to the order of additions for f32 and f16.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,8 @@ class Products {
   void multiply_packed(const Product& product, const Part& part,
                        std::vector<float>& workspace) const;
   void multiply_many(const Product& product, const Part& part, std::vector<float>& workspace) const;
+  void multiply_bf16_rows(const Product& product, const Part& part,
+                          std::vector<float>& workspace) const;
   void multiply_few(const Product& product, const Part& part) const;
 
   Team& team_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/kernels/bf16_products.h"
 #include "cpu/kernels/matmul.h"
 #include "cpu/kernels/packed_format.h"
 #include "cpu/kernels/rows.h"
@@ -49,10 +50,11 @@ void PreparedRows::begin(const RowSource& source, const RowForms& forms) {
     grow(q_, values);
     grow(notes_, values / kBlockInputs);
   }
+  if (forms.bf16) grow(bf16_, values);
 }
 
 bool PreparedRows::needs_work() const {
-  return forms_.panels || forms_.quantized || (forms_.plain && changes_);
+  return forms_.panels || forms_.quantized || forms_.bf16 || (forms_.plain && changes_);
 }
 
 void PreparedRows::prepare(std::size_t first, std::size_t last, std::vector<float>& row) {
@@ -66,6 +68,7 @@ void PreparedRows::prepare(std::size_t first, std::size_t last, std::vector<floa
     if (forms_.quantized) {
       quantize_row(x, width, q_.data() + i * width, notes_.data() + i * width / kBlockInputs);
     }
+    if (forms_.bf16) round_to_bf16(x, width, bf16_.data() + i * width);
   }
   if (!forms_.panels) return;
   for (std::size_t panel = first / kPanelRows; panel * kPanelRows < last; ++panel) {

@@ -29,7 +29,7 @@ struct RowSource {
 };
 
 struct RowForms {
-  bool plain = false, panels = false, quantized = false;
+  bool plain = false, panels = false, quantized = false, bf16 = false;
 };
 
 class PreparedRows {
@@ -46,6 +46,7 @@ class PreparedRows {
   const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
   const float* panels() const { return panels_.data(); }      // [rows / 32, width, 32]
   const std::int8_t* quantized() const { return q_.data(); }  // [rows, width]
+  const std::uint16_t* bf16() const { return bf16_.data(); }  // [rows, width]
   const RowBlock* notes() const { return notes_.data(); }     // [rows, width / 32]
 
  private:
@@ -55,6 +56,7 @@ class PreparedRows {
   std::vector<float> plain_, panels_;
   std::vector<std::int8_t> q_;
   std::vector<RowBlock> notes_;
+  std::vector<std::uint16_t> bf16_;
 };
 
 }  // namespace tandem::device::cpu

@@ -48,8 +48,6 @@ void convert(const ManyRows& task, std::size_t output, std::size_t begin, std::s
   switch (task.dtype) {
     case DType::kF16:
       return convert_row<ReadF16>(row, begin, count, to);
-    case DType::kBF16:
-      return convert_row<ReadBF16>(row, begin, count, to);
     default:
       return convert_row<ReadF32>(row, begin, count, to);
   }

@@ -124,8 +124,6 @@ void few_rows(const FewRows& task, std::size_t outputs) {
   switch (task.dtype) {
     case DType::kF16:
       return multiply_typed<ReadF16>(task, outputs);
-    case DType::kBF16:
-      return multiply_typed<ReadBF16>(task, outputs);
     default:
       return multiply_typed<ReadF32>(task, outputs);
   }

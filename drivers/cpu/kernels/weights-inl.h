@@ -34,13 +34,6 @@ struct ReadF16 {
   }
 };
 
-struct ReadBF16 {
-  static constexpr std::size_t kBlockBytes = kBlock * 2;
-  static HWY_INLINE Vec load(const std::byte* block, std::size_t i) {
-    return load_bf16(reinterpret_cast<const std::uint16_t*>(block) + i);
-  }
-};
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tandem::device::cpu
 HWY_AFTER_NAMESPACE();

@@ -29,7 +29,11 @@ class CpuCompute : public ComputeFixture {
     const auto x = randoms(rows * in);
     const LinearTarget target{w.weight.get(), nullptr, room(rows * out)};
     unit_->enqueue(LinearOp{rows, put(x), {&target, 1}});
-    const auto want = reference::linear(x, w.values, in);
+    auto taken = x;
+    for (float& value : taken) {  // as kernels/bf16_products.h states
+      if (dtype == DType::kBF16) value = bf16_to_f32(f32_to_bf16(value));
+    }
+    const auto want = reference::linear(taken, w.values, in);
     EXPECT_LT(nmse<double>(get(target.out, rows * out), want), 1e-11);
   }
 };
@@ -96,15 +100,32 @@ TEST_P(CpuCompute, ARowOfAProductDoesNotDependOnItsBatch) {
   }
 }
 
+TEST_P(CpuCompute, ARowOfABf16ProductIsTheSameBitsInEveryBatch) {
+  const Matrix w = matrix(DType::kBF16, 70, 1100);
+  const auto x = randoms(40 * 1100);
+  const auto multiply = [&](std::int64_t rows) {
+    const LinearTarget target{w.weight.get(), nullptr, room(rows * 70)};
+    unit_->enqueue(LinearOp{rows, put(std::span(x).last(rows * 1100)), {&target, 1}});
+    return get(target.out, rows * 70);
+  };
+  const auto all = multiply(40);
+  for (std::int64_t rows = 1; rows < 40; ++rows) {
+    const auto some = multiply(rows);
+    EXPECT_EQ(std::memcmp(some.data(), all.data() + (40 - rows) * 70, some.size() * 4), 0) << rows;
+  }
+}
+
 TEST_P(CpuCompute, KeepsNanInItsRow) {
-  const Matrix w = matrix(DType::kF32, 20, 40);
-  for (const int rows : {3, 30}) {
-    auto x = randoms(rows * 40);
-    x[40] = std::numeric_limits<float>::quiet_NaN();
-    const LinearTarget target{w.weight.get(), nullptr, room(rows * 20)};
-    unit_->enqueue(LinearOp{rows, put(x), {&target, 1}});
-    const auto y = get(target.out, rows * 20);
-    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 20 == 1) << i;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Matrix w = matrix(dtype, 20, 40);
+    for (const int rows : {3, 30}) {
+      auto x = randoms(rows * 40);
+      x[40] = std::numeric_limits<float>::quiet_NaN();
+      const LinearTarget target{w.weight.get(), nullptr, room(rows * 20)};
+      unit_->enqueue(LinearOp{rows, put(x), {&target, 1}});
+      const auto y = get(target.out, rows * 20);
+      for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 20 == 1) << i;
+    }
   }
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of bf16 weights, where the model file maps them, with rows of activations rounded to
+// bf16.
+//
+// y = x W^T in f32, for any number of rows. A tile of 4 outputs x 6 rows (2 with 16 registers) is
+// summed along the inputs, a vector of partial sums per output and row, over chunks of 1024 inputs
+// whose sums are added in order; so an output is the same bits whatever the rows of a call. Where
+// the processor has AVX512-BF16 its dot product multiplies (two products and a sum at a time;
+// subnormals are zero to it), elsewhere values are widened to f32. Cost: weights are read from
+// memory once per call; 2 FLOPs per weight and row. Threads: pure; callers split outputs and rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tandem::device::cpu {
+
+struct Bf16Product {
+  const std::uint16_t* weights = nullptr;  // [outputs, in_features]
+  std::size_t outputs = 0, in_features = 0;
+  const std::uint16_t* x = nullptr;  // [rows, in_features], from round_to_bf16()
+  std::size_t rows = 0;
+  float* y = nullptr;           // [rows, y_stride]; the first output of this call
+  std::size_t y_stride = 0;     // outputs of the whole matrix
+  const float* bias = nullptr;  // [outputs] or null
+  bool accumulate = false;      // y += instead of y =
+};
+
+// Outputs that a call should take a multiple of, and at most with many rows: their weights then
+// stay in a second cache.
+inline constexpr std::size_t kBf16OutputsStep = 4;
+inline constexpr std::size_t kBf16CachedOutputs = 64;
+
+// The workspace grows to what a call needs and may be used again.
+void multiply_bf16(const Bf16Product& product, std::vector<float>& workspace);
+
+// Nearest even; NaN stays NaN.
+void round_to_bf16(const float* from, std::size_t count, std::uint16_t* to);
+
+}  // namespace tandem::device::cpu
