@@ -14,6 +14,7 @@ void add_serve(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_perplexity(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_xclbin(CLI::App& app);
 

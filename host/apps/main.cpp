@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   tandem::apps::add_generate(app);
   tandem::apps::add_perplexity(app);
   tandem::apps::add_bench(app);
+  tandem::apps::add_quantize(app);
   tandem::apps::add_devices(app);
   tandem::apps::add_xclbin(app);
   tandem::apps::add_external_commands(app);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which weights are quantised on load and to what; that the engine computes with them is held by
-// perplexity_test.
+// weight_type_test.
 #include "engine/weight_loader.h"
 
 #include <gmock/gmock.h>

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem quantize IN OUT --type q4_k`: a model file with its matrices in another type.
+//
+// The result is written beside OUT and takes its name when it is whole.
+#include <spdlog/fmt/fmt.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include "apps/command.h"
+#include "common/error.h"
+#include "model/loader/gguf/gguf_conversion.h"
+#include "tensor/quantize.h"
+#include "tensor/quantize_matrix.h"
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct QuantizeOptions {
+  std::string from, to, type;
+  int threads = 0;
+  bool force = false;
+};
+
+std::vector<DType> offered_types() {
+  const auto blocks = quantizable_types();
+  std::vector<DType> types(blocks.begin(), blocks.end());
+  types.push_back(DType::kF16);
+  types.push_back(DType::kBF16);
+  return types;
+}
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const DType type : offered_types()) names.emplace_back(dtype_name(type));
+  return names;
+}
+
+DType type_named(const std::string& name) {
+  for (const DType type : offered_types()) {
+    if (dtype_name(type) == name) return type;
+  }
+  throw Error("quantize", "'" + name + "' is no type of weight");
+}
+
+void check_paths(const QuantizeOptions& options) {
+  std::error_code error;
+  if (fs::equivalent(options.from, options.to, error)) {
+    throw Error("quantize", "'" + options.to + "' is the file that is read; name another");
+  }
+  if (fs::is_directory(options.to, error)) {
+    throw Error("quantize", "'" + options.to + "' is a folder; name the file to write");
+  }
+  if (fs::exists(options.to, error) && !options.force) {
+    throw Error("quantize", "'" + options.to + "' exists; --force replaces it");
+  }
+}
+
+// Under another name first: what stands under OUT is always whole.
+void save(const model::GgufWriter& writer, const std::string& path) {
+  const std::string partial = path + ".partial";
+  std::error_code ignored;
+  try {
+    writer.save(partial);
+    fs::rename(partial, path);
+  } catch (const fs::filesystem_error& error) {
+    fs::remove(partial, ignored);
+    throw Error("quantize", std::string("cannot write '") + path + "': " + error.code().message());
+  } catch (...) {
+    fs::remove(partial, ignored);
+    throw;
+  }
+}
+
+void run(const QuantizeOptions& options) {
+  const DType wanted = type_named(options.type);
+  const model::GgufFile file(options.from);
+  if (file.get_u32("split.count").value_or(1) > 1) {
+    throw file.field_error("split.count", "the model is split; merge its files into one first");
+  }
+  check_paths(options);
+  std::map<DType, int> changed;
+  const auto type_of = [&](const model::GgufTensor& tensor) {
+    if (!model::is_matrix_of_products(tensor)) return tensor.dtype;
+    const DType type =
+        fitting_type(wanted, tensor.dtype, static_cast<std::int64_t>(tensor.dims[0]));
+    if (type != tensor.dtype) ++changed[type];
+    return type;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  ThreadPool pool(options.threads);
+  const model::GgufWriter writer = model::convert_gguf(file, type_of, pool);
+  if (changed.empty()) {
+    throw Error("quantize", "'" + options.from + "' has no matrix that " + options.type +
+                                " would make smaller");
+  }
+  save(writer, options.to);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::string kinds;
+  for (const auto& [type, count] : changed) {
+    kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, dtype_name(type));
+  }
+  fmt::print("{}: {:.1f} MiB from {:.1f}, matrices now {} of {} tensors, {:.1f} s\n", options.to,
+             static_cast<double>(fs::file_size(options.to)) / (1 << 20),
+             static_cast<double>(fs::file_size(options.from)) / (1 << 20), kinds,
+             file.tensors().size(), seconds.count());
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("quantize", "Write a model file with its matrices in a smaller type");
+  auto o = std::make_shared<QuantizeOptions>();
+  command->add_option("in", o->from, "GGUF file to read")->required()->check(CLI::ExistingFile);
+  command->add_option("out", o->to, "GGUF file to write")->required();
+  command
+      ->add_option("--type", o->type,
+                   "of matrices, the table included; rows that do not divide into 256 values get "
+                   "q4_1 for q4_k, q5_1 for q5_k, q8_0 for q6_k; nothing is made larger")
+      ->check(CLI::IsMember(type_names()))
+      ->required();
+  command->add_option("--threads", o->threads, "CPU threads (0: all cores)")
+      ->check(CLI::Range(0, 1024));
+  command->add_flag("--force", o->force, "replace OUT where it exists");
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace tandem::apps

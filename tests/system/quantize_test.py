@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Model files written in another type, and types chosen while loading: the same weights either way.
+import pathlib
+import tempfile
+import unittest
+
+from daemon import BUILD, run, run_json
+
+TEXT = "Once upon a time, there was a small duck named Pip. Pip liked to swim in the pond with his mom. "
+
+
+class QuantizeTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.model = BUILD / "share" / "tandem" / "models" / "tandem-stories-q8_0.gguf"
+        (self.folder / "text.txt").write_text(TEXT * 3)
+
+    def losses(self, *arguments):
+        return run_json("perplexity", "--file", self.folder / "text.txt", "--attention", "cpu", *arguments)["nll"]
+
+    def test_a_written_file_computes_as_one_quantised_on_load(self):
+        for kind in ("q4_k", "q5_1"):
+            out = self.folder / f"{kind}.gguf"
+            result = run("quantize", self.model, out, "--type", kind)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(kind, result.stdout)
+            self.assertLess(out.stat().st_size, 0.75 * self.model.stat().st_size)
+            written = self.losses("--model", out)
+            self.assertEqual(written, self.losses("--model", self.model, "--quantize", kind))
+            self.assertNotEqual(written, self.losses("--model", self.model))
+
+    def test_says_what_was_quantised_on_load(self):
+        result = run("generate", "--prompt", "Once", "-n", 2, "--attention", "cpu", "--quantize", "q4_k")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"quantised 36 matrices in .* s, .*q4_k")
+
+    def test_refuses_what_it_cannot_do(self):
+        out = self.folder / "out.gguf"
+        out.write_text("precious")
+        (self.folder / "no.gguf").write_text("no model at all")
+        for arguments, words in (
+            ((self.model, out, "--type", "q4_k"), "--force"),
+            ((self.model, self.folder, "--type", "q4_k"), "folder"),
+            ((self.model, self.model, "--type", "q4_k", "--force"), "name another"),
+            ((self.model, out, "--type", "q9", "--force"), "q9"),
+            ((self.model, out, "--type", "q8_0", "--force"), "no matrix"),
+            ((self.folder / "no.gguf", out, "--type", "q4_k", "--force"), "not a GGUF file"),
+            ((self.model, self.folder / "absent" / "out.gguf", "--type", "q4_k"), "cannot write"),
+        ):
+            result = run("quantize", *arguments)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(words, result.stderr)
+        self.assertEqual(out.read_text(), "precious")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["no.gguf", "out.gguf", "text.txt"])
+        self.assertEqual(run("quantize", self.model, out, "--type", "q4_0", "--force").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
