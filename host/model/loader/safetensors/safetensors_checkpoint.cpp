@@ -138,11 +138,31 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
   if (is_left_out(plain)) return;
   std::string name = gguf_tensor_name(plain, style());
   if (name.empty()) name = plain;  // for whoever takes tensors to refuse
+  Entry entry = described(file, tensor);
+  const bool is_aligned =
+      reinterpret_cast<std::uintptr_t>(tensor.data) % element_bytes(tensor) == 0;
+  if (config_.is_gemma && is_norm(name, tensor)) {
+    entry.own = from_one(tensor);
+    entry.tensor.dtype = DType::kF32;
+  } else if (!is_aligned) {
+    entry.own.assign(tensor.data, tensor.data + tensor.size_bytes);
+  }
+  const auto before = index_.find(name);
+  if (before != index_.end()) {
+    throw file.tensor_error(tensor.name,
+                            "is the same weight as '" + printable(before->second->hub_name) + "'");
+  }
+  keep(std::move(name), std::move(entry));
+}
+
+SafetensorsCheckpoint::Entry SafetensorsCheckpoint::described(const SafetensorsFile& file,
+                                                              const SafetensorsTensor& tensor) {
   if (!tensor.dtype) {
     throw file.tensor_error(tensor.name,
                             "the dtype " + tensor.type + " is not read; readable: F32, F16, BF16");
   }
   if (tensor.shape.size() > 4) throw file.tensor_error(tensor.name, "has more than 4 dimensions");
+  if (tensor.size_bytes == 0) throw file.tensor_error(tensor.name, "is empty");
   Entry entry;
   entry.file = &file;
   entry.hub_name = tensor.name;
@@ -153,15 +173,10 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
   }
   entry.tensor.data = tensor.data;
   entry.tensor.size_bytes = tensor.size_bytes;
-  if (tensor.size_bytes == 0) throw file.tensor_error(tensor.name, "is empty");
-  const bool is_aligned =
-      reinterpret_cast<std::uintptr_t>(tensor.data) % element_bytes(tensor) == 0;
-  if (config_.is_gemma && is_norm(name, tensor)) {
-    entry.own = from_one(tensor);
-    entry.tensor.dtype = DType::kF32;
-  } else if (!is_aligned) {
-    entry.own.assign(tensor.data, tensor.data + tensor.size_bytes);
-  }
+  return entry;
+}
+
+void SafetensorsCheckpoint::keep(std::string name, Entry entry) {
   if (!entry.own.empty()) {
     entry.tensor.data = entry.own.data();
     entry.tensor.size_bytes = entry.own.size();
@@ -169,11 +184,7 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
   names_.push_back(std::move(name));
   entry.tensor.name = names_.back();
   entries_.push_back(std::move(entry));
-  const auto [found, is_new] = index_.emplace(names_.back(), &entries_.back());
-  if (!is_new) {
-    throw file.tensor_error(tensor.name,
-                            "is the same weight as '" + printable(found->second->hub_name) + "'");
-  }
+  index_.emplace(names_.back(), &entries_.back());
 }
 
 void SafetensorsCheckpoint::add_computed(const std::string& name,
@@ -185,14 +196,9 @@ void SafetensorsCheckpoint::add_computed(const std::string& name,
   entry.hub_name = name;
   entry.own.resize(values.size() * sizeof(float));
   std::memcpy(entry.own.data(), values.data(), entry.own.size());
-  names_.push_back(name);
-  entry.tensor.name = names_.back();
   entry.tensor.num_dims = 1;
   entry.tensor.dims[0] = values.size();
-  entry.tensor.data = entry.own.data();
-  entry.tensor.size_bytes = entry.own.size();
-  entries_.push_back(std::move(entry));
-  index_.emplace(names_.back(), &entries_.back());
+  keep(name, std::move(entry));
 }
 
 // Families take an absent output matrix to be the embedding; config.json must say so.

@@ -75,6 +75,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
   const nlohmann::json* find(std::string_view key) const;
   void add_shard(std::size_t shard);
   void add_tensor(const SafetensorsFile& file, const SafetensorsTensor& tensor);
+  static Entry described(const SafetensorsFile& file, const SafetensorsTensor& tensor);
+  void keep(std::string name, Entry entry);
   void add_computed(const std::string& name, const std::vector<float>& values);
   void check_output() const;
   std::string text_name(std::string_view hub_name) const;

@@ -172,7 +172,8 @@ Error SafetensorsFile::tensor_error(std::string_view name, const std::string& wh
   return Error("safetensors", path_ + ": tensor '" + printable(name) + "': " + what);
 }
 
-void SafetensorsFile::read() {
+// The header's text, held to the file's size.
+std::string_view SafetensorsFile::header() const {
   std::uint64_t header_bytes = 0;
   if (bytes_.size() < sizeof header_bytes) {
     throw Error("safetensors", path_ + ": is truncated within the header's length");
@@ -185,25 +186,29 @@ void SafetensorsFile::read() {
                                    " bytes follow and at most " + std::to_string(kMaxHeaderBytes) +
                                    " are allowed; no safetensors file, or a truncated one");
   }
-  const std::string_view header(reinterpret_cast<const char*>(bytes_.data() + sizeof header_bytes),
-                                header_bytes);
-  if (!header.starts_with('{')) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data() + sizeof header_bytes),
+                              header_bytes);
+  if (!text.starts_with('{')) {
     throw Error("safetensors", path_ + ": the header does not begin with '{'");
   }
-  const auto data = bytes_.subspan(sizeof header_bytes + header_bytes);
+  return text;
+}
+
+void SafetensorsFile::read() {
+  const std::string_view text = header();
+  const auto data = bytes_.subspan(sizeof(std::uint64_t) + text.size());
   const DescriptionReader reader(*this, data);
   bool has_metadata = false;
-  const JsonStream stream{{}, [&](const std::string& name, const json& description) {
-                            if (name == "__metadata__") {
-                              if (has_metadata || !description.is_object()) {
-                                throw tensor_error(name, "must be one object");
-                              }
-                              has_metadata = true;
-                            } else {
-                              tensors_.push_back(reader.read(name, description));
-                            }
-                          }};
-  parse_json(header, path_, kHeaderLimits, {stream});
+  const auto take = [&](const std::string& name, const json& description) {
+    if (name != "__metadata__") {
+      tensors_.push_back(reader.read(name, description));
+    } else if (has_metadata || !description.is_object()) {
+      throw tensor_error(name, "must be one object");
+    } else {
+      has_metadata = true;
+    }
+  };
+  parse_json(text, path_, kHeaderLimits, {{{}, take}});
   // Empty tensors go before what begins where they do.
   std::ranges::stable_sort(tensors_, [](const auto& a, const auto& b) {
     return a.data != b.data ? a.data < b.data : a.size_bytes < b.size_bytes;

@@ -54,6 +54,7 @@ class SafetensorsFile {
   void read_ahead(const std::function<void(double)>& progress) const;
 
  private:
+  std::string_view header() const;
   void read();
 
   std::string path_;
