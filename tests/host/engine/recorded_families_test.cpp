@@ -43,6 +43,8 @@ class RecordedModel final : public model::Model {
     weights_ = model::read_family(*file_, vocab_size);
   }
 
+  model::FamilyWeights& weights() { return weights_; }
+
   const model::ModelConfig& config() const override { return weights_.config; }
   const std::vector<model::LayerTensors>& layers() const override { return weights_.layers; }
   const TensorView& embedding() const override { return weights_.embedding; }
@@ -157,6 +159,63 @@ TEST_P(RecordedFamilies, AnswerAsTheyDidElsewhere) {
         EXPECT_LT(recorded.worst(recorded.rounded_logits, rows), kBoundOfRounded);
       }
     }
+  }
+}
+
+struct Mistake {
+  const char* family;
+  const char* what;
+  void (*make)(model::FamilyWeights& weights);
+};
+
+void for_windows(model::FamilyWeights& weights, int difference) {
+  for (int& window : weights.config.windows) window += window > 0 ? difference : 0;
+}
+
+using Weights = model::FamilyWeights;
+const Mistake kMistakes[] = {
+    {"llama", "pairs of the other kind",
+     [](Weights& w) { w.config.rope.interleaved = !w.config.rope.interleaved; }},
+    {"mistral", "a window too long by one", [](Weights& w) { for_windows(w, 1); }},
+    {"mistral", "a window too short by one", [](Weights& w) { for_windows(w, -1); }},
+    {"mixtral", "shares not scaled", [](Weights& w) { w.config.experts.normalise = false; }},
+    {"mixtral", "one expert less", [](Weights& w) { w.config.experts.used -= 1; }},
+    {"qwen2", "no bias of k", [](Weights& w) { w.layers[1].bk = {}; }},
+    {"qwen2", "no bias of v", [](Weights& w) { w.layers[0].bv = {}; }},
+    {"qwen2moe", "shares scaled", [](Weights& w) { w.config.experts.normalise = true; }},
+    {"qwen2moe", "all of the shared expert", [](Weights& w) { w.layers[1].shared_gate = {}; }},
+    {"qwen3", "no norm of q's heads", [](Weights& w) { w.layers[0].q_norm = {}; }},
+    {"qwen3moe", "no norm of k's heads", [](Weights& w) { w.layers[1].k_norm = {}; }},
+    {"gemma2", "windows in the other layers",
+     [](Weights& w) {
+       for (int& window : w.config.windows) window = window > 0 ? 0 : 9;
+     }},
+    {"gemma2", "no cap on scores", [](Weights& w) { w.config.attention_softcap = 0; }},
+    {"gemma2", "no cap on logits", [](Weights& w) { w.config.logit_softcap = 0; }},
+    {"gemma2", "embeddings as they are", [](Weights& w) { w.config.embedding_scale = 1; }},
+    {"gemma2", "another gate", [](Weights& w) { w.config.gate = model::Gate::kSilu; }},
+    {"gemma2", "another scale of scores", [](Weights& w) { w.config.attention_scale = 0.25f; }},
+    {"gemma2", "no norm behind attention",
+     [](Weights& w) { w.layers[2].attention_post_norm = {}; }},
+    {"gemma3", "no norm behind the feed-forward",
+     [](Weights& w) { w.layers[6].ffn_post_norm = {}; }},
+    {"gemma3", "one rotation for all layers", [](Weights& w) { w.config.local_rope = {}; }},
+    {"gemma3", "a window too long by one", [](Weights& w) { for_windows(w, 1); }},
+    {"phi3", "a window too short by one", [](Weights& w) { for_windows(w, -1); }},
+    {"phi3", "no factor of attention", [](Weights& w) { w.config.rope.magnitude = 1; }},
+    {"phi3", "gate and up in the other order",
+     [](Weights& w) { std::swap(w.layers[0].gate, w.layers[0].up); }},
+};
+
+TEST(RecordedFamily, TellsEveryMistake) {
+  for (const Mistake& mistake : kMistakes) {
+    const fs::path folder = kFolder / mistake.family;
+    const RecordedCase recorded(folder);
+    RecordedModel model(folder, true, static_cast<int>(recorded.logits[0].size()));
+    mistake.make(model.weights());
+    const auto logits = Rig(model, 1).run(recorded.tokens, 30);
+    EXPECT_GT(recorded.worst(recorded.logits, logits[0]), 10 * kBound)
+        << mistake.family << ": " << mistake.what;
   }
 }
 
