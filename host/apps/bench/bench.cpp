@@ -58,9 +58,11 @@ void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
   }
 }
 
-bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts) {
+bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts, const bench::Rig& rig) {
   bench::RunFacts facts;
   facts.model = &parts.model().config();
+  facts.weights = dtype_name(rig.weights().main_type());
+  facts.weight_bytes = rig.weights().bytes;
   facts.compute = parts.compute_device().info().id;
   for (const std::string& id : parts.attention_ids()) {
     facts.attention += (facts.attention.empty() ? "" : ",") + id;
@@ -86,7 +88,7 @@ void run(BenchOptions options) {
   Assembly parts(options.runtime);
   bench::Rig rig(parts);
   rig.verify();
-  bench::Report report(facts_of(options, parts), options.as_json);
+  bench::Report report(facts_of(options, parts, rig), options.as_json);
   report.begin();
   report.load(measure_loads(rig, options.loads));
   const auto on_sample = [&](const bench::RowResult& result) { report.turn(result); };

@@ -49,7 +49,7 @@ RowResult measure(Rig& rig, const Row& row, const model::Model& model,
   result.row = row;
   result.skipped = rig.refusal(row);
   if (!result.skipped.empty()) return result;
-  result.work = work_of(row, model, rig.kv_bytes_per_token());
+  result.work = work_of(row, model, rig.kv_bytes_per_token(), rig.quantized_to());
   rig.prepare(row);
   rig.step();
   result.steps_per_sample =

@@ -45,8 +45,8 @@ Json Report::figure(const std::string& name, const std::vector<double>& values,
 void Report::begin() {
   if (as_json_) return;
   fmt::print("{}, {}, {:.1f} M parameters, {:.1f} MiB of weights; KV {}\n", facts_.model->name,
-             facts_.model->quantization, static_cast<double>(facts_.model->parameters) / 1e6,
-             static_cast<double>(facts_.model->weight_bytes) / (1 << 20), facts_.kv_dtype);
+             facts_.weights, static_cast<double>(facts_.model->parameters) / 1e6,
+             static_cast<double>(facts_.weight_bytes) / (1 << 20), facts_.kv_dtype);
   fmt::print("compute {}, attention {}, {}\n", facts_.compute, facts_.attention,
              facts_.threads > 0 ? std::to_string(facts_.threads) + " threads" : "all cores");
   fmt::print("a prompt's tokens are the same whole, cut and beside others\n");
@@ -69,7 +69,7 @@ void Report::load(const std::vector<LoadTime>& times) {
   Json line = figure("load", all, "s");
   line["open_seconds"] = quantile(open, 0.5);
   line["weights_seconds"] = quantile(weights, 0.5);
-  line["bytes"] = facts_.model->weight_bytes;
+  line["bytes"] = facts_.weight_bytes;
   line["command"] = facts_.command;
   print(line);
 }
@@ -132,7 +132,7 @@ void Report::row(const RowResult& result) {
   }
   line["speeds"] = speeds_json(median_speeds(result.speeds));
   line["model"] = facts_.model->name;
-  line["weights"] = facts_.model->quantization;
+  line["weights"] = facts_.weights;
   line["parameters"] = facts_.model->parameters;
   line["kv_dtype"] = facts_.kv_dtype;
   line["compute"] = facts_.compute;

@@ -17,6 +17,8 @@ namespace tandem::apps::bench {
 // What all figures of a run have in common.
 struct RunFacts {
   const model::ModelConfig* model = nullptr;
+  std::string weights;  // type of most, as loaded
+  std::uint64_t weight_bytes = 0;
   std::string compute, attention, kv_dtype, command;
   int threads = 0;
   int samples_wanted = 0;

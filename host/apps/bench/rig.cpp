@@ -69,8 +69,11 @@ engine::ExecutorOptions Rig::executor_options() const {
   options.page_tokens = geometry_.page_tokens;
   options.kv_dtype = geometry_.kv_dtype;
   options.device_timeout = std::chrono::milliseconds(parts_.options().device_timeout_ms);
+  options.weights = weight_options(parts_.options());
   return options;
 }
+
+std::optional<DType> Rig::quantized_to() const { return weight_options(parts_.options()).quantize; }
 
 LoadTime Rig::load_again() {
   LoadTime time;

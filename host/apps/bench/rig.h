@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ class Rig {
   Speeds speeds_now();
 
   double kv_bytes_per_token() const;
+  const engine::LoadedWeights& weights() const { return executor_->weights(); }
+  std::optional<DType> quantized_to() const;  // by --quantize
 
  private:
   struct Sequence {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/quantize_matrix.h"
+
 namespace tandem::apps::bench {
 namespace {
 
@@ -25,6 +27,13 @@ double& ops_of(device::PeakOps& ops, DType dtype) {
 
 struct Counter {
   Work work;
+  std::optional<DType> quantize;
+
+  // A matrix of products, in the type that it was loaded in.
+  void add_matrix(TensorView tensor, double tokens, double share = 1) {
+    if (tensor && quantize) tensor.dtype = fitting_type(*quantize, tensor.dtype, tensor.columns);
+    add(tensor, tokens, share);
+  }
 
   // `share`: how much of the matrix is read; `tokens`: how many rows meet it.
   void add(const TensorView& tensor, double tokens, double share = 1) {
@@ -38,11 +47,14 @@ struct Counter {
   void add_layer(const model::LayerTensors& layer, const model::ExpertConfig& experts,
                  double tokens) {
     for (const TensorView* tensor :
-         {&layer.attention_norm, &layer.wq, &layer.wk, &layer.wv, &layer.bq, &layer.bk, &layer.bv,
-          &layer.q_norm, &layer.k_norm, &layer.wo, &layer.bo, &layer.ffn_norm, &layer.gate,
-          &layer.up, &layer.down, &layer.attention_post_norm, &layer.ffn_post_norm, &layer.router,
-          &layer.shared_gate}) {
+         {&layer.attention_norm, &layer.bq, &layer.bk, &layer.bv, &layer.q_norm, &layer.k_norm,
+          &layer.bo, &layer.ffn_norm, &layer.attention_post_norm, &layer.ffn_post_norm,
+          &layer.router, &layer.shared_gate}) {
       add(*tensor, tokens);
+    }
+    for (const TensorView* tensor :
+         {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.gate, &layer.up, &layer.down}) {
+      add_matrix(*tensor, tokens);
     }
     if (layer.experts.empty()) return;
     const auto count = static_cast<double>(layer.experts.size());
@@ -50,7 +62,7 @@ struct Counter {
         experts_touched(static_cast<int>(layer.experts.size()), experts.used, tokens) / count;
     for (const model::ExpertTensors& expert : layer.experts) {
       for (const TensorView* tensor : {&expert.gate, &expert.up, &expert.down}) {
-        add(*tensor, tokens * experts.used / count, share);
+        add_matrix(*tensor, tokens * experts.used / count, share);
       }
     }
   }
@@ -73,15 +85,17 @@ double experts_touched(int count, int used, double tokens) {
   return count * (1 - std::pow(1 - static_cast<double>(used) / count, tokens));
 }
 
-Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token) {
+Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token,
+             std::optional<DType> quantize) {
   const model::ModelConfig& config = model.config();
   const bool decode = row.kind == RowKind::kDecode;
   Counter counter;
+  counter.quantize = quantize;
   for (const model::LayerTensors& layer : model.layers()) {
     counter.add_layer(layer, config.experts, decode ? row.batch : row.tokens);
   }
   counter.add(model.output_norm(), 1);
-  counter.add(model.output(), decode ? row.batch : 1);
+  counter.add_matrix(model.output(), decode ? row.batch : 1);
   if (decode) {
     counter.work.kv_bytes =
         kv_bytes_per_token / config.num_layers * row.batch * seen_by_layers(config, row.tokens);

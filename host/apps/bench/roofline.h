@@ -11,6 +11,8 @@
 // Pure functions. Threads: any.
 #pragma once
 
+#include <optional>
+
 #include "apps/bench/rows.h"
 #include "device/device.h"
 #include "model/model.h"
@@ -36,8 +38,10 @@ struct Limit {
   bool by_memory = true;
 };
 
-// kv_bytes_per_token: of all layers, K and V.
-Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token);
+// kv_bytes_per_token: of all layers, K and V. `quantize`: what matrices were asked to become while
+// loading, where that was asked.
+Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token,
+             std::optional<DType> quantize = {});
 
 // An unknown (zero) speed that the work needs makes the limit unknown for bandwidths, and is left
 // out for arithmetic.

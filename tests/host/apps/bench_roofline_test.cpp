@@ -53,6 +53,16 @@ class CountedModel : public model::Model {
 
 constexpr double kLayerBytes = 32 * 4 + 64 * 34, kOutputBytes = 100 * 64 + 32 * 4;
 
+TEST(BenchRoofline, MatricesCountInTheTypeThatTheyWereLoadedIn) {
+  const CountedModel model;
+  const Work work = work_of(parse_decode("1@16"), model, 10, DType::kQ4_0);
+  EXPECT_DOUBLE_EQ(work.weight_bytes, 2 * (32 * 4 + 64 * 18) + 100 * 18 + 32 * 4);
+  EXPECT_DOUBLE_EQ(work.ops.bf16, 0);
+  // Rows of 32 do not divide into blocks of 256, and q8_0 would not make wq smaller.
+  const Work larger = work_of(parse_decode("1@16"), model, 10, DType::kQ6_K);
+  EXPECT_DOUBLE_EQ(larger.weight_bytes, 2 * kLayerBytes + 100 * 34 + 32 * 4);
+}
+
 TEST(BenchRoofline, AStepReadsEveryWeightOnceAndNoEmbedding) {
   const CountedModel model;
   for (const char* word : {"1@16", "8@16"}) {
