@@ -62,9 +62,12 @@ class Assembly {
 
   device::AttentionGeometry geometry() const;
   std::vector<std::string> attention_ids() const;
+  // Error where the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const std::string& id);
 
  private:
+  int context_length() const;  // of the longest sequence
+
   RuntimeOptions options_;
   std::string model_path_;
   device::DeviceOptions device_options_;
