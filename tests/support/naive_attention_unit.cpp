@@ -138,7 +138,8 @@ void NaiveAttentionUnit::attend(const Job& job, const device::AttentionSequence&
     const auto row = static_cast<std::size_t>(sequence.q_begin + i);
     const auto answer = reference::reference_attention(
         geometry_, job.batch.scale, job.batch.q.subspan(row * q_width, q_width), k, v,
-        static_cast<std::size_t>(sequence.num_attend - sequence.attend_begin));
+        static_cast<std::size_t>(sequence.num_attend - sequence.attend_begin),
+        {0, job.batch.softcap});
     std::ranges::transform(answer.o, job.out.o.begin() + static_cast<std::ptrdiff_t>(row * q_width),
                            [](double x) { return static_cast<float>(x); });
     std::ranges::transform(

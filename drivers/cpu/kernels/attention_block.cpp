@@ -169,13 +169,13 @@ HWY_INLINE void soften_row(const AttentionRows& rows, int r, const KvTile* tiles
   }
 }
 
-// Adds tokens [begin, end) of one strip of V.
+// Adds the tokens of one strip of V.
 template <int kRows, int kStrip, typename T>
-HWY_INLINE void add_tokens(const T* v, std::size_t width, int begin, int end, const T* next,
+HWY_INLINE void add_tokens(const T* v, std::size_t width, SlotRange tokens, const T* next,
                            const float* weight, Vec (&acc)[kRows][kStrip]) {
   constexpr std::size_t kValues = kStrip * kLanes;
   constexpr int kSteps = std::max<int>(1, kLine / (kValues * sizeof(T)));  // per line
-  for (int t = begin; t < end; ++t) {
+  for (int t = tokens.begin; t < tokens.end; ++t) {
     if (kFetches<T> && t % kSteps == 0) {
       for (std::size_t at = 0; at < kValues; at += kLine / sizeof(T)) {
         fetch(next + t * kValues + at);
@@ -205,9 +205,9 @@ HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, const 
     const T* next_v = static_cast<const T*>(next[i].v) + d * kTile;
     const float* w = weight + i * kTile;
     if (tiles[i].begin == 0 && tiles[i].end == kTileTokens && width == kStripDims) {
-      add_tokens<kRows, kStrip, T>(v, kStripDims, 0, kTileTokens, next_v, w, acc);
+      add_tokens<kRows, kStrip, T>(v, kStripDims, {0, kTileTokens}, next_v, w, acc);
     } else {
-      add_tokens<kRows, kStrip, T>(v, width, tiles[i].begin, tiles[i].end, next_v, w, acc);
+      add_tokens<kRows, kStrip, T>(v, width, {tiles[i].begin, tiles[i].end}, next_v, w, acc);
     }
   }
   for (int r = 0; r < kRows; ++r) {
