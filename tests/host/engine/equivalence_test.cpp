@@ -6,9 +6,13 @@
 // that configuration itself is held to golden values of real models in golden_test.cpp.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <set>
 
 #include "host/engine/engine_rig.h"
+#include "support/family_files.h"
 
 namespace tandem::engine {
 namespace {
@@ -17,6 +21,9 @@ constexpr int kOutput = 24;
 
 class Equivalence : public testing::Test {
  protected:
+  Equivalence() = default;
+  explicit Equivalence(const std::string& model_path) : rig_(model_path) {}
+
   // Prompts of many lengths around the page size; two of them share a prefix of 40 tokens.
   std::vector<Request> requests() const {
     std::vector<Request> all;
@@ -247,6 +254,50 @@ TEST_F(Equivalence, OfSeededSamplingUnderPreemptionAndLoss) {
   EXPECT_GT(status.preemptions, 0u);
   EXPECT_FALSE(status.units[1].alive);
 }
+
+// A small model with windows of 20 tokens, norms of heads, soft caps or experts.
+std::string saved_family(const std::string& name) {
+  test::FamilyFile file = test::family_file(name);
+  file.numbers["context_length"] = 512;
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("tandem_" + name + "_" + std::to_string(getpid()) + ".gguf");
+  file.writer().save(path);
+  return path;
+}
+
+class FamilyEquivalence : public Equivalence, public testing::WithParamInterface<const char*> {
+ protected:
+  FamilyEquivalence() : FamilyEquivalence(saved_family(GetParam())) {}
+
+ private:
+  explicit FamilyEquivalence(const std::string& path) : Equivalence(path) {
+    std::filesystem::remove(path);  // the mapping keeps it
+  }
+};
+
+TEST_P(FamilyEquivalence, OfEveryChunkSizeOnOneUnitAndTwo) {
+  for (const int chunk : {1, 7, 33, 256}) {
+    SCOPED_TRACE(chunk);
+    EngineOptions options;
+    options.max_step_tokens = chunk;
+    expect_same(rig_.cpu_units({256}), options);
+    options.placement = Placement::kPages;
+    options.num_sub_batches = 2;
+    expect_same(rig_.cpu_units({128, 128}), options);
+  }
+}
+
+TEST_P(FamilyEquivalence, UnderPagePressure) {
+  EngineOptions options;
+  options.placement = Placement::kPages;
+  options.max_step_tokens = 64;
+  expect_same(rig_.cpu_units({8, 7}), options);
+  EXPECT_GT(status_.preemptions, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FamilyEquivalence,
+                         testing::Values("mistral", "qwen2moe", "gemma2", "gemma3"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace tandem::engine
