@@ -23,11 +23,12 @@ Error SafetensorsCheckpoint::field_error(std::string_view key, const std::string
 std::optional<std::uint32_t> SafetensorsCheckpoint::get_u32(std::string_view key) const {
   const json* value = find(key);
   if (value == nullptr) return {};
-  if (!value->is_number_unsigned() ||
-      value->get<std::uint64_t>() > std::numeric_limits<std::uint32_t>::max()) {
+  // A class's default is held signed, a number of the file unsigned.
+  const std::int64_t number = value->is_number_integer() ? value->get<std::int64_t>() : -1;
+  if (number < 0 || number > std::numeric_limits<std::uint32_t>::max()) {
     throw field_error(key, "must be an integer in 0..4294967295, is " + printable_json(*value));
   }
-  return value->get<std::uint32_t>();
+  return static_cast<std::uint32_t>(number);
 }
 
 std::optional<float> SafetensorsCheckpoint::get_f32(std::string_view key) const {

@@ -55,6 +55,9 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
     other["use_sliding_window"] = true;
     other["layer_types"] = {"full_attention", "sliding_attention"};
     other["num_local_experts"] = 2;
+    other["num_experts_per_tok"] = 1;
+    other["moe_intermediate_size"] = 8;
+    other["head_dim"] = 8;
     other["rope_scaling"] = {
         {"type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {2, 2, 2, 2}}};
     if (name[0] == 'G') other["hidden_act"] = "gelu_pytorch_tanh";

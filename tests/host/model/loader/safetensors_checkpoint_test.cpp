@@ -210,6 +210,20 @@ TEST(SafetensorsCheckpoint, AddsOneToGemmasNorms) {
   EXPECT_THAT(values("blk.0.ffn_up.weight"), testing::ElementsAre(3, 4));
 }
 
+TEST(SafetensorsCheckpoint, AnswersWithTheDefaultsOfTheClass) {
+  json config = test::hub_config({.ties_embeddings = true});
+  config["architectures"] = {"Gemma2ForCausalLM"};
+  config["hidden_act"] = "gelu_pytorch_tanh";
+  SafetensorsWriter writer;
+  writer.add("model.embed_tokens.weight", {64, 2}, std::vector<float>(128));
+  const InMemory model(writer, config);
+  EXPECT_EQ(model.checkpoint->get_u32("gemma2.attention.key_length"), 256u);
+  EXPECT_EQ(model.checkpoint->get_u32("gemma2.attention.sliding_window"), 4096u);
+  EXPECT_EQ(model.checkpoint->get_f32("gemma2.final_logit_softcapping"), 30.0f);
+  EXPECT_EQ(model.checkpoint->get_bools("gemma2.attention.sliding_window_pattern"),
+            (std::vector<bool>{true, false}));
+}
+
 TEST(SafetensorsCheckpoint, CopiesWhatDoesNotLieOnItsElementsSize) {
   SafetensorsWriter writer;
   writer.add_raw("vision_tower.flag", "U8", {1}, "x");
