@@ -16,7 +16,7 @@ case "${1:-}" in
   *) sed -n '3,7p' "$0"; exit 2 ;;
 esac
 
-install_packages "${tandem_packages[@]}" python3-venv clang-format redis-server
+install_packages "${tandem_packages[@]}" python3-venv clang-format redis-server g++-aarch64-linux-gnu qemu-user
 if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
   say "installing Python packages of the tests into build/venv"
   mkdir -p build

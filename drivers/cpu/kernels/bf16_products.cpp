@@ -68,6 +68,8 @@ struct Tile {
   const std::uint16_t* x[kR];
   Vec sums[kO][kR];
 
+  HWY_INLINE Tile() {}  // an implicit one would not be compiled for the target
+
   HWY_INLINE void add_block() {
     typename Type::Block weights[kO];
     for (int o = 0; o < kO; ++o) Type::load(w[o], weights[o]);

@@ -85,6 +85,8 @@ struct BlockScales {
   Vec scale[F.halves ? 2 : 1];
   Vec min;
 
+  HWY_INLINE BlockScales() {}  // an implicit one would not be compiled for the target
+
   HWY_INLINE void read(const std::byte* scales, std::size_t block, std::size_t output) {
     const std::byte* head = scales + block * F.head_bytes();
     if constexpr (F.super_blocks) {
@@ -126,6 +128,8 @@ struct TileSums {
   static constexpr int kBits = F.codebook ? 8 : F.code_bits;
   Vec sums[kR][kV];
   Ints dots[kR][kV];
+
+  HWY_INLINE TileSums() {}
 
   // The offset of the codes, as the int32 sums' start.
   template <int kHalf>

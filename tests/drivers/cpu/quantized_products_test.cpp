@@ -105,6 +105,22 @@ TEST_P(CpuQuantizedProducts, TakeBlocksOfZerosAndOfTinyAndHugeValues) {
   for (const float value : multiply(w, zeros)) EXPECT_EQ(value, 0.0f);
 }
 
+// For every form that rows are brought to: the norm on the way in gives what the norm before gives.
+TEST_P(CpuQuantizedProducts, NormaliseOnTheWayIn) {
+  const Matrix norm = matrix(DType::kF32, 1, 256);
+  for (const DType dtype : {DType::kQ4_K, DType::kBF16, DType::kF16}) {
+    const Matrix w = matrix(dtype, 33, 256);
+    for (const std::int64_t rows : {1, 5, 100}) {
+      const Slice x = put(randoms(rows * 256)), normed = room(rows * 256), out = room(rows * 33);
+      unit_->enqueue(RmsNormOp{rows, x, normed, norm.weight.get(), 1e-5f});
+      const auto want = multiply(w, get(normed, rows * 256));
+      const LinearTarget target{w.weight.get(), nullptr, out};
+      unit_->enqueue(LinearOp{rows, x, {&target, 1}, norm.weight.get(), 1e-5f});
+      EXPECT_EQ(get(out, rows * 33), want) << dtype_name(dtype) << " " << rows;
+    }
+  }
+}
+
 // The largest sums of integers that a block can have.
 TEST_P(CpuQuantizedProducts, HoldTheLargestCodes) {
   for (const std::uint8_t fill : {0x00, 0x7f, 0x80, 0xff}) {
