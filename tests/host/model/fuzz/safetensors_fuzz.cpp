@@ -27,26 +27,7 @@ std::string directory(const nlohmann::json& config, const std::string& index,
   return out + text + index + file;
 }
 
-}  // namespace
-
-void add_fuzz_seeds(std::vector<std::string>& seeds) {
-  const HubModel shape{
-      .num_layers = 1, .width = 8, .q_heads = 2, .kv_heads = 1, .ffn_width = 8, .vocab_size = 4};
-  nlohmann::json config = hub_config(shape);
-  const std::string weights = hub_weights(shape, DType::kBF16, 1).bytes();
-  seeds.push_back(directory(config, "", weights));
-  seeds.push_back(directory(
-      config,
-      R"({"weight_map":{"model.norm.weight":"a.safetensors","lm_head.weight":"b.safetensors"}})",
-      weights));
-  config["rope_scaling"] = {{"rope_type", "llama3"},
-                            {"factor", 8.0},
-                            {"low_freq_factor", 1.0},
-                            {"high_freq_factor", 4.0},
-                            {"original_max_position_embeddings", 64}};
-  seeds.push_back(directory(config, "", weights));
-  config["rope_scaling"] = {{"type", "yarn"}, {"factor", 2.0}, {"attention_factor", 1.5}};
-  seeds.push_back(directory(config, "", weights));
+void add_families(std::vector<std::string>& seeds) {
   for (const char* name : {"Gemma3ForCausalLM", "Gemma2ForCausalLM", "Phi3ForCausalLM",
                            "Qwen3MoeForCausalLM", "MixtralForCausalLM", "Qwen2ForCausalLM"}) {
     nlohmann::json other = hub_config({.ties_embeddings = true});
@@ -68,6 +49,29 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
     writer.add("model.layers.0.block_sparse_moe.experts.0.w1.weight", {1, 1}, {1});
     seeds.push_back(directory(other, "", writer.bytes()));
   }
+}
+
+}  // namespace
+
+void add_fuzz_seeds(std::vector<std::string>& seeds) {
+  const HubModel shape{
+      .num_layers = 1, .width = 8, .q_heads = 2, .kv_heads = 1, .ffn_width = 8, .vocab_size = 4};
+  nlohmann::json config = hub_config(shape);
+  const std::string weights = hub_weights(shape, DType::kBF16, 1).bytes();
+  seeds.push_back(directory(config, "", weights));
+  seeds.push_back(directory(
+      config,
+      R"({"weight_map":{"model.norm.weight":"a.safetensors","lm_head.weight":"b.safetensors"}})",
+      weights));
+  config["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_position_embeddings", 64}};
+  seeds.push_back(directory(config, "", weights));
+  config["rope_scaling"] = {{"type", "yarn"}, {"factor", 2.0}, {"attention_factor", 1.5}};
+  seeds.push_back(directory(config, "", weights));
+  add_families(seeds);
   SafetensorsWriter small;
   small.add("a", {2, 2}, {1, 2, 3, 4});
   small.add("b", {3}, {1, 2, 3}, DType::kF16);
