@@ -42,7 +42,7 @@ Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(siz
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) {
     throw Error("cpu", "cannot reserve " + std::to_string(size_bytes_ >> 20) +
-                           " MiB of memory for KV pages; ask for fewer");
+                           " MiB of memory; ask for fewer KV pages or a smaller model");
   }
   madvise(at, size_bytes_, MADV_HUGEPAGE);  // advice only: 4 KiB pages serve as well
   data_ = static_cast<std::byte*>(at);

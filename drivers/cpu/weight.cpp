@@ -31,8 +31,9 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
                            (source.data == nullptr ? " has no data" : " is empty"));
   }
   if (!is_weight(source.dtype)) {
-    throw Error("cpu", "weights of type " + std::string(dtype_name(source.dtype)) +
-                           " cannot be multiplied here; use f32, f16, bf16, q8_0 or q4_0");
+    throw Error("cpu",
+                "weights of type " + std::string(dtype_name(source.dtype)) +
+                    " cannot be multiplied; use floats of 16 or 32 bits or a quantised type");
   }
   if (source.in_features % dtype_block_values(source.dtype) != 0) {
     throw Error("cpu", "rows of " + std::to_string(source.in_features) +
