@@ -80,7 +80,14 @@ std::vector<int> read_windows(const CheckpointReader& reader, const ModelConfig&
   const int window = reader.positive(kWindow, kMaxContext);
   const auto num_layers = static_cast<std::size_t>(config.num_layers);
   std::vector<int> windows(num_layers, window);
-  const auto pattern = reader.file().get_bools(reader.key(kPattern));
+  std::optional<std::vector<bool>> pattern;
+  if (reader.file().is_array(reader.key(kPattern))) {
+    pattern = reader.file().get_bools(reader.key(kPattern));
+  } else {
+    period = static_cast<int>(std::min(
+        reader.file().get_u32(reader.key(kPattern)).value_or(static_cast<std::uint32_t>(period)),
+        kMaxLayers + 1));
+  }
   if (pattern && pattern->size() != num_layers) {
     throw reader.error(kPattern, "has " + std::to_string(pattern->size()) + " entries for " +
                                      std::to_string(num_layers) + " layers");

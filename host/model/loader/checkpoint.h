@@ -36,6 +36,7 @@ class Checkpoint {
   virtual ~Checkpoint() = default;
 
   virtual bool has(std::string_view key) const = 0;
+  virtual bool is_array(std::string_view key) const = 0;  // false where the key is absent
 
   // Empty when the key is absent; Error when it has another type. Integers of any width are taken
   // where they fit; f32 keys accept f64.

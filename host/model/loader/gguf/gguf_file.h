@@ -48,6 +48,10 @@ class GgufFile final : public Checkpoint {
 
   const std::string& path() const { return path_; }
   bool has(std::string_view key) const override { return fields_.contains(key); }
+  bool is_array(std::string_view key) const override {
+    const GgufField* field = find(key);
+    return field != nullptr && field->type == GgufType::kArray;
+  }
 
   std::optional<std::uint32_t> get_u32(std::string_view key) const override;
   std::optional<float> get_f32(std::string_view key) const override;

@@ -44,6 +44,9 @@ class SafetensorsCheckpoint final : public Checkpoint {
   const std::string& directory() const { return parts_.directory; }
 
   bool has(std::string_view key) const override { return find(key) != nullptr; }
+  bool is_array(std::string_view key) const override {
+    return find(key) != nullptr && find(key)->is_array();
+  }
   std::optional<std::uint32_t> get_u32(std::string_view key) const override;
   std::optional<float> get_f32(std::string_view key) const override;
   std::optional<bool> get_bool(std::string_view key) const override;

@@ -177,6 +177,11 @@ TEST(Families, TakeWindowsOfLayersAsTheFileLists) {
   const std::string bytes = writer.bytes();
   const GgufFile file(std::as_bytes(std::span(bytes)), "test");
   EXPECT_THAT(read_family(file, kVocab).config.windows, ElementsAre(0, 20));
+  GgufWriter period = family_file("gemma3").writer();
+  period.set_u32("gemma3.attention.sliding_window_pattern", 2);
+  const std::string every_other = period.bytes();
+  const GgufFile alternating(std::as_bytes(std::span(every_other)), "test");
+  EXPECT_THAT(read_family(alternating, kVocab).config.windows, ElementsAre(20, 0));
   GgufWriter longer = family_file("gemma3").writer();
   longer.set_i32s("gemma3.attention.sliding_window_pattern", {0, 1, 1});
   const std::string more = longer.bytes();
