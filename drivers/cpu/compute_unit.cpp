@@ -88,18 +88,22 @@ void CpuComputeUnit::enqueue(const LinearOp& op) {
 }
 
 void CpuComputeUnit::update_rope_table(const RopeOp& op) {
-  const bool same = rope_.magnitude == op.magnitude &&
-                    std::ranges::equal(rope_.positions, op.positions) &&
-                    std::ranges::equal(rope_.inverse_frequencies, op.inverse_frequencies);
-  if (same) return;
-  rope_.magnitude = op.magnitude;
-  rope_.positions.assign(op.positions.begin(), op.positions.end());
-  rope_.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
+  const auto is_of = [&](const RopeTable& table) {
+    return table.magnitude == op.magnitude && std::ranges::equal(table.positions, op.positions) &&
+           std::ranges::equal(table.inverse_frequencies, op.inverse_frequencies);
+  };
+  if (is_of(rope_[0])) return;
+  std::swap(rope_[0], rope_[1]);
+  if (is_of(rope_[0])) return;
+  RopeTable& table = rope_[0];
+  table.magnitude = op.magnitude;
+  table.positions.assign(op.positions.begin(), op.positions.end());
+  table.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
   const std::size_t pairs = op.inverse_frequencies.size();
-  rope_.cos_sin.resize(op.positions.size() * 2 * pairs);
+  table.cos_sin.resize(op.positions.size() * 2 * pairs);
   for_rows(op.positions.size(), 16 * pairs, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-      float* cosine = rope_.cos_sin.data() + row * 2 * pairs;
+      float* cosine = table.cos_sin.data() + row * 2 * pairs;
       for (std::size_t i = 0; i < pairs; ++i) {
         const double angle =
             static_cast<double>(op.positions[row]) * static_cast<double>(op.inverse_frequencies[i]);
@@ -141,7 +145,7 @@ void CpuComputeUnit::rotate(const RopeOp& op, const RopeTarget& target) {
         float* at = heads + head * shape.head_dim;
         rms_norm_row(at, norm, op.norm_epsilon, shape.head_dim, at);
       }
-      rope_row(shape, rope_.cos_sin.data() + row * 2 * pairs, heads);
+      rope_row(shape, rope_[0].cos_sin.data() + row * 2 * pairs, heads);
     }
   });
 }

@@ -5,10 +5,12 @@
 //
 // enqueue() does the work before it returns; a ticket is done when it is given out. Device and host
 // memory are the same. Operations on little data run on the caller alone; others split rows over
-// the team, Linear its outputs. Rotation tables are kept while positions and frequencies stay the
-// same, as they do over the layers of a step. Threads: one submitter; stats() from any.
+// the team, Linear its outputs. The last two rotation tables are kept while positions and
+// frequencies stay the same, as they do over the layers of a step, some of which may rotate by
+// frequencies of their own. Threads: one submitter; stats() from any.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -62,7 +64,7 @@ class CpuComputeUnit final : public ComputeUnit {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
-  // cos and sin of the last rotation, [rows, 2 * pairs].
+  // cos and sin of a rotation, [rows, 2 * pairs].
   struct RopeTable {
     std::vector<std::int32_t> positions;
     std::vector<float> inverse_frequencies;
@@ -73,14 +75,14 @@ class CpuComputeUnit final : public ComputeUnit {
   // body(begin, end) over rows, on the team when rows * width is worth it.
   void for_rows(std::size_t rows, std::size_t width,
                 const std::function<void(std::size_t begin, std::size_t end)>& body);
-  void update_rope_table(const RopeOp& op);
+  void update_rope_table(const RopeOp& op);  // the first of rope_ is then op's
   void rotate(const RopeOp& op, const RopeTarget& target);
 
   Team& team_;
   Linear linear_;
   Experts experts_;
   CausalAttention causal_;
-  RopeTable rope_;
+  std::array<RopeTable, 2> rope_;  // the one used last is first
   Ticket last_ticket_ = 0;
   std::atomic<std::uint64_t> ops_{0}, weight_bytes_{0}, busy_ns_{0};
 };

@@ -70,6 +70,19 @@ TEST_P(CpuLayerOps, RotatesAnewWhenPositionsChange) {
   }
 }
 
+TEST_P(CpuLayerOps, RotatesByFrequenciesInTurns) {
+  const std::vector<float> kinds[] = {{1.0f, 0.5f}, {0.3f, 0.1f}, {0.7f, 0.2f}};
+  const auto values = randoms(4);
+  const std::int32_t position = 5;
+  for (const std::size_t kind : {0u, 1u, 0u, 1u, 2u, 0u, 2u, 1u}) {
+    const Slice x = put(values);
+    const RopeTarget target{1, x};
+    unit_->enqueue(RopeOp{1, 4, {&target, 1}, 1e-5f, {&position, 1}, kinds[kind]});
+    const auto want = reference::rope({1, 4}, values, {&position, 1}, kinds[kind]);
+    EXPECT_LT(nmse<double>(get(x, 4), want), 1e-12) << kind;
+  }
+}
+
 TEST_P(CpuLayerOps, NormalisesHeadsBeforeRotatingThem) {
   const std::vector<float> frequencies = {1.0f, 0.5f, 0.1f};
   const std::int32_t positions[] = {5, 9};
