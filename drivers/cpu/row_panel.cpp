@@ -4,9 +4,9 @@
 #include "cpu/row_panel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace tandem::device::cpu {
 
@@ -21,7 +21,8 @@ void RowPanel::start(std::size_t rows, std::size_t head_dim, float softcap) {
 }
 
 void RowPanel::set_query(std::size_t row, const float* q, float scale) {
-  for (std::size_t d = 0; d < head_dim_; ++d) q_[row * stride_ + d] = q[d] * scale;
+  std::transform(q, q + head_dim_, q_.begin() + row * stride_,
+                 [scale](float x) { return x * scale; });
 }
 
 AttentionRows RowPanel::rows_of(std::size_t begin, std::size_t end) {
@@ -59,10 +60,15 @@ void RowPanel::attend_seen(const KvTile& tile, const SlotRange* seen) {
 }
 
 void RowPanel::finish(std::size_t row, float* o, float* lse) const {
-  const float* lanes = sum_.data() + row * kTileTokens;
-  const float sum = std::accumulate(lanes, lanes + kTileTokens, 0.0f);
+  std::array<float, kTileTokens> lanes;
+  std::copy_n(sum_.begin() + row * kTileTokens, kTileTokens, lanes.begin());
+  for (std::size_t half = kTileTokens / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  const float sum = lanes[0];
   const float factor = sum == 0.0f ? 0.0f : 1.0f / sum;
-  for (std::size_t d = 0; d < head_dim_; ++d) o[d] = acc_[row * stride_ + d] * factor;
+  const auto acc = acc_.begin() + row * stride_;
+  std::transform(acc, acc + head_dim_, o, [factor](float x) { return x * factor; });
   *lse = sum == 0.0f ? -std::numeric_limits<float>::infinity() : peak_[row] + std::log(sum);
 }
 
