@@ -34,8 +34,8 @@ float sum_of(Lanes v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 template <typename V>
 V level(V x, V inverse, V low, V high) {
   V q = x * inverse;
-  q = q < low ? low : q;
-  q = q > high ? high : q;
+  q = q > low ? q : low;  // what is no number, of sums that overflowed, becomes `low`
+  q = q < high ? q : high;
   return (q + 12582912.0f) - 12582912.0f;
 }
 
