@@ -5,9 +5,9 @@
 //
 // y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, for 16 inputs
 // at a time where halves have scales of their own, and then min of w * (scale of x * sum of q); the
-// blocks follow each other in order of inputs with multiply-adds, so that an output is the same bits
-// whatever the rows of a call, on every instruction set that fuses them. Cost: every panel is read
-// from memory once per call of up to 256 rows; 2 operations per weight and row. Threads: pure;
+// blocks follow each other in order of inputs with multiply-adds, so that an output is the same
+// bits whatever the rows of a call, on every instruction set that fuses them. Cost: every panel is
+// read from memory once per call of up to 256 rows; 2 operations per weight and row. Threads: pure;
 // callers split panels and rows.
 #pragma once
 
