@@ -26,7 +26,7 @@ namespace {
 
 // What the registers hold: kLanes * panels * rows sums in int32 and in f32.
 constexpr int kTilePanels = kLanes == 16 ? static_cast<int>(kPanelGroup) : 1;
-constexpr int kTileRows = kLanes == 16 ? 4 : kLanes == 1 ? 1 : 2;
+constexpr int kTileRows = kLanes == 16 ? 6 : kLanes == 1 ? 1 : 2;
 constexpr std::size_t kChunkBlocks = 16;
 
 struct Chunk {
@@ -34,23 +34,28 @@ struct Chunk {
   std::size_t first_block = 0, blocks = 0;
 };
 
+struct TileRows {
+  std::size_t tile = 0, tiles = 0;  // which of how many
+  std::size_t first = 0, count = 0;
+};
+
 template <PackedFormat F>
 const std::byte* codes_at(const QuantizedProduct& p, std::size_t panel, std::size_t block) {
   return p.panels + panel * F.panel_bytes(p.blocks) + block * F.codes_bytes();
 }
 
-// Tile number `tile` of `tiles` of a chunk fetches its share of the next.
+// Each tile of a chunk fetches its share of the next.
 template <PackedFormat F, int kR, int kC>
 void multiply_rows(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next,
-                   std::size_t row, float* sums) {
+                   const TileRows& rows, float* sums) {
   Tile<kR, kC> tile;
   tile.first_block = chunk.first_block;
   tile.blocks = chunk.blocks;
-  const std::size_t tiles = (p.rows + kTileRows - 1) / kTileRows, number = row / kTileRows;
   const bool left_to_processor = chunk.blocks > kChunkBlocks;
   const std::size_t lines = left_to_processor ? 0 : next.blocks * F.codes_bytes() / kLine;
-  tile.ahead_lines = (lines + tiles * chunk.blocks - 1) / (tiles * chunk.blocks);
-  const std::size_t fetched = number * chunk.blocks * tile.ahead_lines;
+  const std::size_t steps = rows.tiles * chunk.blocks;
+  tile.ahead_lines = (lines + steps - 1) / steps;
+  const std::size_t fetched = rows.tile * chunk.blocks * tile.ahead_lines;
   if (fetched >= lines) tile.ahead_lines = 0;
   for (int c = 0; c < kC; ++c) {
     tile.codes[c] = codes_at<F>(p, chunk.first_panel + c, chunk.first_block);
@@ -58,32 +63,33 @@ void multiply_rows(const QuantizedProduct& p, const Chunk& chunk, const Chunk& n
     tile.ahead[c] = codes_at<F>(p, next.first_panel + c, next.first_block) + fetched * kLine;
   }
   for (int r = 0; r < kR; ++r) {
-    const std::size_t at = (row + r) * p.blocks + chunk.first_block;
+    const std::size_t at = (rows.first + r) * p.blocks + chunk.first_block;
     tile.q[r] = p.q + at * kBlockInputs;
     tile.notes[r] = p.notes + at;
   }
   constexpr std::size_t kStride = kTilePanels * kPanelOutputs;
-  multiply_tile<F, kR, kC>(tile, sums + row * kStride, kStride);
+  multiply_tile<F, kR, kC>(tile, sums + rows.first * kStride, kStride);
 }
 
+// A tile of `count` rows, 1..kR.
+template <PackedFormat F, int kC, int kR>
+void multiply_some(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next,
+                   const TileRows& rows, float* sums) {
+  if constexpr (kR > 0) {
+    if (rows.count == kR) return multiply_rows<F, kR, kC>(p, chunk, next, rows, sums);
+    multiply_some<F, kC, kR - 1>(p, chunk, next, rows, sums);
+  }
+}
+
+// Tiles of as equal heights as can be: low ones waste what they read.
 template <PackedFormat F, int kC>
 void multiply_chunk(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next, float* sums) {
-  std::size_t row = 0;
-  for (; row + kTileRows <= p.rows; row += kTileRows) {
-    multiply_rows<F, kTileRows, kC>(p, chunk, next, row, sums);
-  }
-  switch (p.rows - row) {
-    case 3:
-      if constexpr (kTileRows > 3) return multiply_rows<F, 3, kC>(p, chunk, next, row, sums);
-      [[fallthrough]];
-    case 2:
-      if constexpr (kTileRows > 2) return multiply_rows<F, 2, kC>(p, chunk, next, row, sums);
-      [[fallthrough]];
-    case 1:
-      if constexpr (kTileRows > 1) return multiply_rows<F, 1, kC>(p, chunk, next, row, sums);
-      [[fallthrough]];
-    default:
-      return;
+  TileRows rows;
+  rows.tiles = (p.rows + kTileRows - 1) / kTileRows;
+  for (; rows.tile < rows.tiles; ++rows.tile) {
+    rows.count = (p.rows - rows.first + rows.tiles - rows.tile - 1) / (rows.tiles - rows.tile);
+    multiply_some<F, kC, kTileRows>(p, chunk, next, rows, sums);
+    rows.first += rows.count;
   }
 }
 
