@@ -2,12 +2,18 @@
 //
 // `tandem quantize IN OUT --type q4_k`: a model file with its matrices in another type.
 //
-// The result is written beside OUT and takes its name when it is whole.
+// The result is written beside OUT, under a name that was free, and takes OUT's name when it is
+// whole and on the disk.
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <random>
 
 #include "apps/command.h"
 #include "common/error.h"
@@ -60,20 +66,48 @@ void check_paths(const QuantizeOptions& options) {
   }
 }
 
+// A file beside `path` that did not exist before; removed unless it took that name.
+class PartialFile {
+ public:
+  explicit PartialFile(const std::string& path) : path_(path) {
+    constexpr int kAttempts = 100;
+    std::random_device random;
+    for (int attempt = 0; file_ < 0 && attempt < kAttempts; ++attempt) {
+      partial_ = fmt::format("{}.{:08x}.partial", path, random());
+      file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (file_ < 0 && errno != EEXIST) break;
+    }
+    if (file_ < 0) fail();
+  }
+  ~PartialFile() {
+    ::close(file_);
+    if (!is_kept_) ::unlink(partial_.c_str());
+  }
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+
+  const std::string& name() const { return partial_; }
+
+  void keep() {
+    if (::fsync(file_) != 0 || ::rename(partial_.c_str(), path_.c_str()) != 0) fail();
+    is_kept_ = true;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error("quantize", "cannot write '" + path_ + "': " + std::strerror(errno));
+  }
+
+  std::string path_, partial_;
+  int file_ = -1;
+  bool is_kept_ = false;
+};
+
 // Under another name first: what stands under OUT is always whole.
 void save(const model::GgufWriter& writer, const std::string& path) {
-  const std::string partial = path + ".partial";
-  std::error_code ignored;
-  try {
-    writer.save(partial);
-    fs::rename(partial, path);
-  } catch (const fs::filesystem_error& error) {
-    fs::remove(partial, ignored);
-    throw Error("quantize", std::string("cannot write '") + path + "': " + error.code().message());
-  } catch (...) {
-    fs::remove(partial, ignored);
-    throw;
-  }
+  PartialFile partial(path);
+  writer.save(partial.name());
+  partial.keep();
 }
 
 void run(const QuantizeOptions& options) {

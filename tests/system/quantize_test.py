@@ -57,6 +57,17 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["no.gguf", "out.gguf", "text.txt"])
         self.assertEqual(run("quantize", self.model, out, "--type", "q4_0", "--force").returncode, 0)
 
+    def test_touches_no_file_but_the_one_it_writes(self):
+        out = self.folder / "out.gguf"
+        model = self.folder / "out.gguf.partial"
+        model.write_bytes(self.model.read_bytes())
+        result = run("quantize", model, out, "--type", "q4_0")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(model.read_bytes(), self.model.read_bytes())
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
+                         ["out.gguf", "out.gguf.partial", "text.txt"])
+        self.assertEqual(out.stat().st_mode, model.stat().st_mode)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -64,6 +64,7 @@ void add_tensor(GgufWriter& writer, const GgufTensor& tensor, DType type, Thread
 bool is_matrix_of_products(const GgufTensor& tensor) {
   const std::string_view name = tensor.name;
   if (tensor.num_dims < 2 || tensor.dims[1] < 2 || !name.ends_with(".weight")) return false;
+  if (name.ends_with("norm.weight")) return false;  // of every head, some have two dimensions
   if (name == "token_embd.weight" || name == "output.weight") return true;
   return name.starts_with("blk.") && name.find("ffn_gate_inp") == std::string_view::npos &&
          name.find("conv") == std::string_view::npos;

@@ -4,6 +4,7 @@
 #include "model/loader/gguf/gguf_writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -54,6 +55,17 @@ std::string array(GgufType type, const std::vector<T>& values) {
 
 std::uint64_t aligned(std::uint64_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Looked at after every tensor: the next one may take minutes to make.
+void put_bytes(std::ostream& out, const void* data, std::size_t size) {
+  errno = 0;
+  out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+  out.flush();
+  if (!out) {
+    throw Error("gguf",
+                std::string("cannot write: ") + (errno != 0 ? std::strerror(errno) : "no reason"));
+  }
 }
 
 }  // namespace
@@ -134,21 +146,25 @@ void GgufWriter::write(std::ostream& out) const {
     offset = aligned(offset + tensor.size_bytes);
   }
   header.resize(aligned(header.size()));
-  out.write(header.data(), static_cast<std::streamsize>(header.size()));
+  put_bytes(out, header.data(), header.size());
   std::vector<std::byte> data;
   for (const Tensor& tensor : tensors_) {
     data.assign(aligned(tensor.size_bytes), std::byte{0});
     tensor.fill(data.data(), tensor.size_bytes);
-    out.write(reinterpret_cast<const char*>(data.data()),
-              static_cast<std::streamsize>(data.size()));
+    put_bytes(out, data.data(), data.size());
   }
 }
 
 void GgufWriter::save(const std::string& path) const {
+  const auto fail = [&] {
+    throw Error("gguf", "cannot write " + path + ": " + std::strerror(errno));
+  };
+  errno = 0;
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) fail();
   write(out);
   out.close();
-  if (!out) throw Error("gguf", "cannot write " + path);
+  if (!out) fail();
 }
 
 std::string GgufWriter::bytes() const {

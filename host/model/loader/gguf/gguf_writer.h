@@ -5,8 +5,8 @@
 // Metadata is kept in memory; tensor bytes are asked for while writing, so that a model of many
 // gigabytes streams to disk with one tensor in memory. Nothing is checked but the tensors' types:
 // keys may repeat and payloads may lie (tests write wrong files with it on purpose).
-// Threads: one thread per writer. Errors: Error("gguf", ...) when the file cannot be written or a
-// type cannot stand in GGUF.
+// Threads: one thread per writer. Errors: Error("gguf", ...) when the file cannot be written, with
+// the system's reason and before the next tensor is asked for, or a type cannot stand in GGUF.
 #pragma once
 
 #include <cstddef>

@@ -111,5 +111,30 @@ TEST(GgufConversion, ConvertsExpertsThatLieBehindEachOther) {
   EXPECT_THAT(back, testing::Pointwise(testing::FloatNear(0.1f), values));
 }
 
+TEST(GgufConversion, LeavesNormsOfTwoDimensionsAsTheyAre) {
+  test::GgufWriter writer;
+  writer.add_tensor("blk.0.attn_q_norm.weight", {32, 4}, std::vector<float>(128, 1.0f));
+  writer.add_tensor("blk.0.attn_q.weight", {32, 4}, std::vector<float>(128, 1.0f));
+  const std::string bytes = writer.bytes();
+  const GgufFile file = parse(bytes);
+  EXPECT_FALSE(is_matrix_of_products(*file.find_tensor("blk.0.attn_q_norm.weight")));
+  EXPECT_TRUE(is_matrix_of_products(*file.find_tensor("blk.0.attn_q.weight")));
+}
+
+TEST(GgufWriter, StopsAtTheFirstTensorThatCannotBeWrittenAndSaysWhy) {
+  int filled = 0;
+  GgufWriter writer;
+  for (const char* name : {"a", "b", "c"}) {
+    writer.add_tensor(name, {1 << 16}, DType::kF32, [&](std::byte*, std::size_t) { ++filled; });
+  }
+  try {
+    writer.save("/dev/full");
+    FAIL() << "a full device took a file";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("No space left on device"));
+  }
+  EXPECT_LE(filled, 1);
+}
+
 }  // namespace
 }  // namespace tandem::model
