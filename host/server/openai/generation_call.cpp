@@ -37,8 +37,8 @@ GenerationCall::GenerationCall(http::Exchange& exchange, GenerationService& serv
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     choices_[i].whole.index = static_cast<int>(i);
     if (plan_.logprobs && plan_.kind == AnswerKind::kCompletion) {
-      choices_[i].completion_logprobs =
-          std::make_unique<CompletionLogprobs>(service, plan_.choices[i].request.top_logprobs.value_or(0));
+      choices_[i].completion_logprobs = std::make_unique<CompletionLogprobs>(
+          service, plan_.choices[i].request.top_logprobs.value_or(0));
     }
     if (i % static_cast<std::size_t>(plan_.choices_per_prompt) == 0) {
       usage_.prompt_tokens += static_cast<int>(plan_.choices[i].request.prompt.size());
