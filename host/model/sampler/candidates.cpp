@@ -4,18 +4,10 @@
 #include "model/sampler/candidates.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "model/sampler/row_math.h"
 
 namespace tandem::model {
-namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-}  // namespace
-
 struct Candidates::Better {
   bool operator()(const Candidate& a, const Candidate& b) const {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
@@ -24,15 +16,16 @@ struct Candidates::Better {
 
 Candidates::Candidates(std::span<const float> logits, float temperature, int top_k) {
   const float best = best_logit(logits);
-  // Below this the weight is zero, or as good as that.
-  const auto floor = static_cast<float>(best - 700.0 * temperature);
   std::vector<float> weights(logits.size());
   exponentials(logits, best, 1.0f / temperature, weights.data());
   kept_.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (logits[id] >= floor && logits[id] > kLowest) {
-      kept_.push_back({logits[id], static_cast<TokenId>(id), weights[id]});
-    }
+    if (weights[id] > 0.0f) kept_.push_back({logits[id], static_cast<TokenId>(id), weights[id]});
+  }
+  // Temperatures too small to divide by leave none.
+  if (kept_.empty()) {
+    const std::size_t id = first_equal(logits, best);
+    kept_.push_back({best, static_cast<TokenId>(id), 1.0});
   }
   const auto count = static_cast<std::size_t>(top_k);
   if (top_k > 0 && count < kept_.size()) {
@@ -87,7 +80,7 @@ TokenId Candidates::at_share(double share) const {
     left -= candidate.weight;
     if (left < 0) return candidate.id;
   }
-  return kept_.back().id;  // rounding may leave a remainder
+  return std::min_element(kept_.begin(), kept_.end(), Better())->id;  // of a rounding remainder
 }
 
 std::vector<TokenId> Candidates::ids() const {

@@ -3,7 +3,8 @@
 // Candidates: the tokens a draw may choose from, cut down by top-k, top-p and min-p in turn.
 //
 // Weights are exp((logit - best) / temperature), not normalised. Of equal candidates the one with
-// the lower id is better. Cost: O(vocab) each; nothing is sorted.
+// the lower id is better. A weight that is 0 in f32 is no candidate; one is always left. Cost:
+// O(vocab) each; nothing is sorted.
 #pragma once
 
 #include <span>

@@ -154,16 +154,14 @@ TokenId Sampler::State::draw(std::span<const float> logits, float best) {
 // Nothing is cut off, so nothing needs to be ordered.
 TokenId Sampler::State::draw_from_all(std::span<const float> logits, float best, double share) {
   scratch.resize(logits.size());
+  const std::size_t best_id = first_equal(logits, best);  // before `logits` is written over
   exponentials(logits, best, 1.0f / params.temperature, scratch.data());
   double left = share * sum_of(scratch);
-  std::size_t last = 0;  // that can be drawn: rounding may leave a remainder
   for (std::size_t id = 0; id < scratch.size(); ++id) {
-    if (scratch[id] <= 0.0f) continue;
-    last = id;
     left -= scratch[id];
-    if (left < 0) break;
+    if (left < 0 && scratch[id] > 0.0f) return static_cast<TokenId>(id);
   }
-  return static_cast<TokenId>(last);
+  return static_cast<TokenId>(best_id);  // rounding may leave a remainder
 }
 
 Sampler::Sampler(const SamplingParams& params, int vocab_size) : state_(std::make_unique<State>()) {

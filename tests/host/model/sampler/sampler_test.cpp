@@ -235,6 +235,13 @@ TEST(Sampler, NanNeverWinsAndARowWithoutNumbersIsAnError) {
   EXPECT_TRUE(std::isfinite(sampler.sample(std::vector<float>{kNan, 1, 1}, 2).logprob));
 }
 
+TEST(Candidates, AreThoseWithAWeightAndNeverNone) {
+  const std::vector<float> logits = {-200, 3, -200, 2, -kInfinity};
+  EXPECT_THAT(Candidates(logits, 1.0f, 0).ids(), testing::ElementsAre(1, 3));
+  EXPECT_EQ(Candidates(logits, 1.0f, 0).at_share(std::nextafter(1.0, 2.0)), 1);
+  EXPECT_THAT(Candidates(logits, 1e-42f, 0).ids(), testing::ElementsAre(1));
+}
+
 TEST(Sampler, TinyTemperaturesAreGreedy) {
   const std::vector<float> logits = {1.0f, 1.001f, 0.5f};
   EXPECT_EQ(greedy({.temperature = 1e-30f, .seed = 3}, logits), 1);
