@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "model/tokenizer/read_tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
+#include "model/tokenizer/vocabulary.h"
 
 namespace tandem::model {
 namespace {
@@ -74,8 +75,15 @@ std::unique_ptr<LoadedModel> load_directory(const std::string& path) {
   const CheckpointTensor* embedding = checkpoint->find_tensor("token_embd.weight");
   if (embedding == nullptr) throw checkpoint->missing_tensor_error("token_embd.weight");
   const TensorView rows = checkpoint->view(*embedding);
-  if (rows.rows > INT32_MAX) {
+  const std::string width =
+      std::string(checkpoint->require_string("general.architecture")) + ".embedding_length";
+  if (rows.rows > static_cast<std::int64_t>(kMaxTokens)) {
     throw checkpoint->tensor_error(*embedding, "has more rows than there can be tokens");
+  }
+  if (rows.columns != checkpoint->require_u32(width)) {
+    throw checkpoint->tensor_error(*embedding, "has rows of " + std::to_string(rows.columns) +
+                                                   " values, the width is " +
+                                                   std::to_string(checkpoint->require_u32(width)));
   }
   const HubTexts texts = read_hub_texts(path);
   auto tokenizer = read_tokenizer_json(texts, static_cast<int>(rows.rows));

@@ -33,6 +33,12 @@ float CheckpointReader::positive_float(std::string_view name, float fallback) co
   return value;
 }
 
+float CheckpointReader::soft_cap(std::string_view name, float fallback) const {
+  const float value = file_.get_f32(key(name)).value_or(fallback);
+  if (!(value >= 0.0f)) throw error(name, "must be at least 0");
+  return value;
+}
+
 void CheckpointReader::check_shape(const TensorView& view, std::int64_t rows,
                                    std::int64_t columns) const {
   if (view.rows == rows && view.columns == columns) return;

@@ -43,6 +43,8 @@ class CheckpointReader {
   int positive_or(std::string_view name, int fallback, std::uint32_t limit = kMaxWidth) const;
   // Greater than 0.
   float positive_float(std::string_view name, float fallback) const;
+  // A soft cap: at least 0, which means none.
+  float soft_cap(std::string_view name, float fallback) const;
 
   // [rows, columns]
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);

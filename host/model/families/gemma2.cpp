@@ -3,11 +3,12 @@
 // Gemma 2: embeddings times sqrt(width), GELU in the gate, norms behind attention and feed-forward
 // too, soft caps on scores and logits, a window in every other layer, the first included.
 //
-// Keys gemma2.*: attn_logit_softcapping, final_logit_softcapping, attention.sliding_window. Tensors
-// as in llama.cpp, and blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added.
-// Files say nothing of the scale of the queries, which is 1/sqrt(head_dim) but for the 27B model
-// (46 layers): there it is 1/sqrt(width / heads).
-// Source: Gemma Team 2024 (Gemma 2); the models' published configurations.
+// Keys gemma2.*: attn_logit_softcapping and final_logit_softcapping (50 and 30 where they are
+// absent, 0: none), attention.sliding_window. Tensors as in llama.cpp, and
+// blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added. Files say nothing of
+// the scale of the queries, which is 1/sqrt(head_dim) but for the 27B model (46 layers): there it
+// is 1/sqrt(width / heads). Source: Gemma Team 2024 (Gemma 2); the models' published
+// configurations.
 #include <cmath>
 
 #include "model/families/decoder.h"
@@ -26,8 +27,8 @@ FamilyWeights read_gemma2(const Checkpoint& file, int vocab_size) {
   config.gate = Gate::kGeluTanh;
   config.embedding_scale = std::sqrt(static_cast<float>(config.width));
   if (config.num_layers == kLayersOf27B) scale_by_width(reader, config);
-  config.attention_softcap = reader.positive_float("attn_logit_softcapping", 50.0f);
-  config.logit_softcap = reader.positive_float("final_logit_softcapping", 30.0f);
+  config.attention_softcap = reader.soft_cap("attn_logit_softcapping", 50.0f);
+  config.logit_softcap = reader.soft_cap("final_logit_softcapping", 30.0f);
   config.rope = read_rope(reader, config);
   reader.positive("attention.sliding_window", kMaxContext);  // must be there
   config.windows = read_windows(reader, config, 2);

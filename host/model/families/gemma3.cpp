@@ -35,9 +35,8 @@ FamilyWeights read_gemma3(const Checkpoint& file, int vocab_size) {
   config.gate = Gate::kGeluTanh;
   config.embedding_scale = std::sqrt(static_cast<float>(config.width));
   if (config.num_layers == kLayersOf27B) scale_by_width(reader, config);
-  if (reader.has("final_logit_softcapping")) {
-    config.logit_softcap = reader.positive_float("final_logit_softcapping", 0.0f);
-  }
+  config.attention_softcap = reader.soft_cap("attn_logit_softcapping", 0.0f);
+  config.logit_softcap = reader.soft_cap("final_logit_softcapping", 0.0f);
   config.rope = read_rope(reader, config, 1000000.0f);
   config.local_rope = read_local_rope(reader, config);
   reader.positive("attention.sliding_window", kMaxContext);  // must be there

@@ -58,7 +58,7 @@ std::vector<std::string> output_bytes(const Vocabulary& vocabulary) {
 }  // namespace
 
 BpeTokenizer::BpeTokenizer(BpeSpec spec)
-    : VocabularyTokenizer(spec.vocabulary, output_bytes(spec.vocabulary)),
+    : VocabularyTokenizer(std::move(spec.vocabulary), output_bytes(spec.vocabulary)),
       merges_(std::move(spec.merges)),
       pre_tokenizer_(std::move(spec.pre_tokenizer)),
       takes_whole_words_(spec.takes_whole_words),

@@ -98,41 +98,89 @@ Code compile(std::string_view expression, std::uint32_t options) {
   return code;
 }
 
-// An expression for Oniguruma (Ruby's syntax) as PCRE2 reads it the same way.
-std::string translated(std::string_view expression) {
-  std::string out;
-  bool in_class = false;
-  const auto fail = [](const char* what) {
-    throw Error("tokenizer", std::string("pre-tokenizer expression: ") + what +
-                                 " within a character class are not supported");
-  };
-  for (std::size_t at = 0; at < expression.size(); ++at) {
-    const char c = expression[at];
-    if (c == '\\' && at + 1 < expression.size()) {
-      const char escaped = expression[++at];
-      if (escaped == 's') {
-        out += in_class ? TANDEM_SPACE : "[" TANDEM_SPACE "]";
-      } else if (escaped == 'S' && !in_class) {
-        out += "[^" TANDEM_SPACE "]";
+// An expression for Oniguruma (Ruby's syntax) as PCRE2 reads it the same way. Escapes and groups
+// that are not known to mean the same in both are refused.
+class Translation {
+ public:
+  explicit Translation(std::string_view expression) : in_(expression) {}
+
+  std::string run() {
+    for (; at_ < in_.size(); ++at_) {
+      const std::string_view rest = in_.substr(at_);
+      if (rest[0] == '\\' && rest.size() > 1) {
+        ++at_;
+        take_escape(in_[at_]);
+      } else if (in_class_) {
+        take_in_class(rest);
       } else {
-        out += {c, escaped};
+        if (rest[0] == '(') check_group(rest);
+        if (rest[0] == '[') in_class_ = true;
+        out_ += rest[0];
       }
-      continue;
     }
-    if (c == '[' && in_class && !expression.substr(at).starts_with("[:")) fail("classes");
-    if (in_class && expression.substr(at).starts_with("&&")) fail("intersections");
-    if (c == '[' && in_class) {
-      const std::size_t end = std::min(expression.find(":]", at), expression.size());
-      out += expression.substr(at, end - at);
-      at = end - 1;
-      continue;
-    }
-    if (c == '[') in_class = true;
-    if (c == ']') in_class = false;
-    out += c;
+    return std::move(out_);
   }
-  return out;
-}
+
+ private:
+  [[noreturn]] static void fail(const std::string& what) {
+    throw Error("tokenizer", "pre-tokenizer expression: " + what);
+  }
+
+  void take_escape(char escaped) {
+    static constexpr std::string_view kSame = "dDnrtf";
+    const bool is_word = (escaped >= '0' && escaped <= '9') || (escaped >= 'a' && escaped <= 'z') ||
+                         (escaped >= 'A' && escaped <= 'Z');
+    const std::string_view rest = in_.substr(at_);
+    const bool has_braces =
+        rest.starts_with("x{") || rest.starts_with("p{") || rest.starts_with("P{");
+    if (escaped == 's') {
+      out_ += in_class_ ? TANDEM_SPACE : "[" TANDEM_SPACE "]";
+    } else if (escaped == 'S' && !in_class_) {
+      out_ += "[^" TANDEM_SPACE "]";
+    } else if (escaped == 'h') {  // a hexadecimal digit
+      out_ += in_class_ ? "0-9a-fA-F" : "[0-9a-fA-F]";
+    } else if (escaped == 'H' && !in_class_) {
+      out_ += "[^0-9a-fA-F]";
+    } else if (!is_word || kSame.find(escaped) != std::string_view::npos || has_braces) {
+      out_ += {'\\', escaped};
+    } else {
+      fail(std::string("the escape \\") + escaped + " is not supported" +
+           (in_class_ ? " within a character class" : ""));
+    }
+  }
+
+  void take_in_class(std::string_view rest) {
+    if (rest.starts_with("[:")) {
+      const std::size_t end = std::min(rest.find(":]"), rest.size());
+      out_ += rest.substr(0, end);
+      at_ += end - 1;
+      return;
+    }
+    if (rest[0] == '[') fail("classes within a character class are not supported");
+    if (rest.starts_with("&&")) {
+      fail("intersections within a character class are not supported");
+    }
+    if (rest[0] == ']') in_class_ = false;
+    out_ += rest[0];
+  }
+
+  // Options that hold to the end of a group end elsewhere there, but for one at the very start.
+  void check_group(std::string_view rest) const {
+    static constexpr std::string_view kKnown[] = {
+        "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:"};
+    if (rest.size() > 1 && rest[1] != '?' && rest[1] != '*') return;
+    const bool is_known =
+        std::any_of(std::begin(kKnown), std::end(kKnown),
+                    [&](std::string_view known) { return rest.starts_with(known); });
+    if (is_known || (at_ == 0 && rest.starts_with("(?i)"))) return;
+    fail("groups that begin with '" + std::string(rest.substr(0, 3)) + "' are not supported");
+  }
+
+  std::string_view in_;
+  std::size_t at_ = 0;
+  bool in_class_ = false;
+  std::string out_;
+};
 
 // A part of the text that an expression matched, or a gap.
 struct Piece {
@@ -143,21 +191,16 @@ struct Piece {
 // One pass of one expression over valid UTF-8.
 class Cutter {
  public:
-  Cutter(const pcre2_code* code, bool is_trusted)
+  // `budget`: steps left to all expressions together; null: those known are linear.
+  Cutter(const pcre2_code* code, std::uint64_t* budget)
       : code_(code),
         match_(pcre2_match_data_create_from_pattern(code, nullptr)),
         context_(pcre2_match_context_create(nullptr)),
-        is_trusted_(is_trusted) {
+        budget_(budget) {
     if (!match_ || !context_) throw Error("tokenizer", "no memory for matching");
   }
 
   std::vector<Piece> cut(std::string_view text) {
-    // The limit guards against expressions that backtrack without end; those known are linear.
-    constexpr std::uint64_t kLeastSteps = 1'000'000, kStepsPerByte = 64;
-    const std::uint64_t steps = kLeastSteps + kStepsPerByte * text.size();
-    pcre2_set_match_limit(context_.get(), is_trusted_ || steps > UINT32_MAX
-                                              ? UINT32_MAX
-                                              : static_cast<std::uint32_t>(steps));
     std::vector<Piece> pieces;
     std::size_t at = 0;
     while (at < text.size()) {
@@ -177,7 +220,26 @@ class Cutter {
   }
 
  private:
+  // What a match costs is not told, only that a limit was too low: limits double, and those that
+  // were too low are paid for. A match below the first one is free.
   bool match(std::string_view piece, std::size_t at) {
+    constexpr std::uint32_t kFreeSteps = 4096;
+    std::uint32_t limit = budget_ == nullptr ? UINT32_MAX : kFreeSteps;
+    for (;;) {
+      pcre2_set_match_limit(context_.get(), limit);
+      const int result = match_within_limit(piece, at);
+      if (result == PCRE2_ERROR_NOMATCH) return false;
+      if (result >= 0) return true;
+      if (result != PCRE2_ERROR_MATCHLIMIT || budget_ == nullptr || limit > *budget_ ||
+          limit > UINT32_MAX / 2) {
+        throw Error("tokenizer", "matching failed: " + message_of(result));
+      }
+      *budget_ -= limit;
+      limit *= 2;
+    }
+  }
+
+  int match_within_limit(std::string_view piece, std::size_t at) {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
     constexpr std::uint32_t kOptions = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
     int result =
@@ -186,15 +248,13 @@ class Cutter {
       result = pcre2_match(code_, subject, piece.size(), at, kOptions | PCRE2_NO_JIT, match_.get(),
                            context_.get());
     }
-    if (result == PCRE2_ERROR_NOMATCH) return false;
-    if (result < 0) throw Error("tokenizer", "matching failed: " + message_of(result));
-    return true;
+    return result;
   }
 
   const pcre2_code* code_;
   std::unique_ptr<pcre2_match_data, FreeMatch> match_;
   std::unique_ptr<pcre2_match_context, FreeContext> context_;
-  bool is_trusted_;
+  std::uint64_t* budget_;
 };
 
 // Two neighbours as one.
@@ -287,9 +347,9 @@ PreTokenizer::PreTokenizer(const std::vector<Split>& splits) : impl_(std::make_u
       throw Error("tokenizer", "a pre-tokenizer expression must have 1.." +
                                    std::to_string(kMaxExpression) + " bytes of UTF-8");
     }
-    Code code = split.is_literal
-                    ? compile(split.expression, PCRE2_UTF | PCRE2_LITERAL)
-                    : compile(translated(split.expression), kCompileOptions | PCRE2_MULTILINE);
+    Code code = split.is_literal ? compile(split.expression, PCRE2_UTF | PCRE2_LITERAL)
+                                 : compile(Translation(split.expression).run(),
+                                           kCompileOptions | PCRE2_MULTILINE);
     impl_->steps.push_back({std::move(code), split.behaviour, split.is_inverted});
   }
 }
@@ -317,9 +377,12 @@ std::string PreTokenizer::known_names() {
 }
 
 std::vector<std::string_view> PreTokenizer::split(std::string_view text) const {
+  // Guards against expressions that backtrack without end.
+  constexpr std::uint64_t kLeastSteps = 1'000'000, kStepsPerByte = 64;
+  std::uint64_t budget = kLeastSteps + kStepsPerByte * text.size();
   std::vector<Cutter> cutters;
   for (const Impl::Step& step : impl_->steps) {
-    cutters.emplace_back(step.code.get(), impl_->style != nullptr);
+    cutters.emplace_back(step.code.get(), impl_->style != nullptr ? nullptr : &budget);
   }
   std::vector<std::string_view> words;
   for_each_run(text, [&](std::string_view run, bool valid) {

@@ -5,8 +5,8 @@
 // A pre-tokenizer is a list of regular expressions; each cuts the pieces of the one before into its
 // matches and the gaps between them, and says how those become pieces. Bytes that are not UTF-8
 // become words of their own. Threads: const calls from any thread. Cost: linear in the text for the
-// expressions known by name; a match of any other is bounded. Errors: Error("tokenizer", ...) when
-// an expression cannot be compiled or matching exceeds its bound.
+// expressions known by name; what all others backtrack in one call is bounded. Errors:
+// Error("tokenizer", ...) when an expression cannot be compiled or matching exceeds its bound.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,6 @@
 namespace tandem::model {
 namespace {
 
-constexpr std::size_t kMaxTokens = std::size_t{1} << 26;
 constexpr const char* kTokens = "tokenizer.ggml.tokens";
 
 TokenId token_id(const GgufFile& file, const char* key, int vocab_size) {

@@ -72,7 +72,7 @@ int SpmTokenizer::byte_of(std::string_view text) {
 }
 
 SpmTokenizer::SpmTokenizer(SpmSpec spec)
-    : VocabularyTokenizer(spec.vocabulary, output_bytes(spec.vocabulary)),
+    : VocabularyTokenizer(std::move(spec.vocabulary), output_bytes(spec.vocabulary)),
       merges_(std::move(spec.merges)),
       prefix_(spec.prefix),
       fuses_unknown_(spec.fuses_unknown),

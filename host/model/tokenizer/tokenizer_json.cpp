@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 
 constexpr JsonLimits kLimits{
-    .bytes = std::size_t{256} << 20, .depth = 32, .values = std::size_t{1} << 20};
-constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 26;
+    .bytes = kMaxTokenizerBytes, .depth = 32, .values = std::size_t{1} << 20};
+constexpr std::uint64_t kMostUnused = 65536;  // numbers without a token
 
 class JsonTokenizerReader {
  public:
@@ -29,6 +29,10 @@ class JsonTokenizerReader {
       throw Error("safetensors", file_ + ": is missing; other files of tokenizers are not read");
     }
     const auto take_token = [this](const std::string& text, const json& id) {
+      if (id.is_array()) {  // of another model's list: named by check_model()
+        is_list_ = true;
+        return;
+      }
       tokens_.emplace_back(text, id_of(id, "model.vocab['" + printable(text) + "']"));
     };
     const auto take_merge = [this](const std::string&, const json& merge) { read_merge(merge); };
@@ -49,6 +53,9 @@ class JsonTokenizerReader {
     read_roles(pipeline);
     MergeList merges = resolve_merges();
     if (!pipeline.is_byte_level) {
+      if (model_flag("ignore_merges")) {
+        fail("model.ignore_merges", "true is supported with ByteLevel only");
+      }
       return std::make_unique<SpmTokenizer>(SpmSpec{.vocabulary = std::move(vocabulary_),
                                                     .merges = std::move(merges),
                                                     .prefix = pipeline.prefix,
@@ -109,9 +116,12 @@ class JsonTokenizerReader {
     const json& model = json_member(root_, "model");
     if (!model.is_object()) fail("model", "must be an object");
     const json& type = json_member(model, "type");
-    // Files of the library's first versions do not say.
+    // Files of the library's first versions do not say; their vocabulary is an object.
     if (!type.is_null() && type != "BPE") {
       fail("model.type", printable_json(type) + " is not supported; supported: BPE");
+    }
+    if (is_list_) {
+      fail("model.type", "is missing, and the vocabulary is a list as of Unigram; supported: BPE");
     }
     if (tokens_.empty()) fail("model.vocab", "must be an object that is not empty");
     for (const char* field : {"continuing_subword_prefix", "end_of_word_suffix"}) {
@@ -133,16 +143,20 @@ class JsonTokenizerReader {
       fail("model.vocab", "token " + std::to_string(size - 1) + " has no row in the embedding of " +
                               std::to_string(vocab_size_));
     }
-    if (size > 2 * tokens_.size() + 65536) {
+    if (size > 2 * tokens_.size() + kMostUnused) {
       fail("model.vocab", "token " + std::to_string(size - 1) + " is far above the number of " +
                               std::to_string(tokens_.size()) + " tokens");
     }
-    const std::uint64_t most = size + 65536;
+    const std::uint64_t most = size + kMostUnused;
     for (std::size_t at = 0; at < added.size(); ++at) {
       const std::string field = "added_tokens[" + std::to_string(at) + "].id";
       const auto id = static_cast<std::uint64_t>(id_of(json_member(added[at], "id"), field));
       if (id >= most) fail(field, std::to_string(id) + " is far above the vocabulary's numbers");
       size = std::max(size, id + 1);
+    }
+    if (vocab_size_ > 0 && static_cast<std::uint64_t>(vocab_size_) > 2 * size + kMostUnused) {
+      fail("model.vocab", "has " + std::to_string(tokens_.size()) + " tokens, far fewer than the " +
+                              std::to_string(vocab_size_) + " rows of the embedding");
     }
     if (vocab_size_ > 0) size = static_cast<std::uint64_t>(vocab_size_);
     for (std::uint64_t id = 0; id < size; ++id) {
@@ -187,6 +201,10 @@ class JsonTokenizerReader {
     const json& content = json_member(token, "content");
     if (!content.is_string()) fail(field + "content", "must be a string");
     if (flag("single_word")) fail(field + "single_word", "true is not supported");
+    // Without a normalizer it changes nothing.
+    if (flag("normalized") && !json_member(root_, "normalizer").is_null()) {
+      fail(field + "normalized", "true is not supported beside a normalizer");
+    }
     const TokenId id = id_of(json_member(token, "id"), field + "id");
     if (id >= vocabulary_.size()) return;  // has no row in the embedding
     const auto index = static_cast<std::size_t>(id);
@@ -299,6 +317,7 @@ class JsonTokenizerReader {
 
   std::string file_;
   int vocab_size_;
+  bool is_list_ = false;  // model.vocab holds pairs of texts and scores
   std::vector<std::pair<std::string, TokenId>> tokens_;  // of model.vocab
   std::vector<TextMerge> merges_;
   json root_, config_, generation_, tokenizer_config_;

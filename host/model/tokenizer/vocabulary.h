@@ -6,6 +6,7 @@
 // that every id is inside the vocabulary and every score a number. Threads: immutable.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ enum class TokenKind : std::uint8_t {
 struct SwallowedBlanks {
   bool before = false, behind = false;
 };
+
+inline constexpr std::size_t kMaxTokens = std::size_t{1} << 26;  // of any file
 
 struct Vocabulary {
   std::vector<std::string> texts;  // as the file spells them

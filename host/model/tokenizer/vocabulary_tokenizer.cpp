@@ -9,7 +9,7 @@
 
 namespace tandem::model {
 
-VocabularyTokenizer::VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes)
+VocabularyTokenizer::VocabularyTokenizer(Vocabulary&& vocabulary, std::vector<std::string> bytes)
     : vocabulary_(std::move(vocabulary)), bytes_(std::move(bytes)) {
   vocabulary_.adds_bos = vocabulary_.adds_bos && vocabulary_.bos != kNoToken;
   vocabulary_.adds_eos = vocabulary_.adds_eos && vocabulary_.eos != kNoToken;

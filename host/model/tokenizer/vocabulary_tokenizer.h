@@ -29,8 +29,9 @@ class VocabularyTokenizer : public Tokenizer {
   bool is_end_of_generation(TokenId id) const override;
 
  protected:
-  // `bytes`: what token_bytes() answers, [vocabulary].
-  VocabularyTokenizer(Vocabulary vocabulary, std::vector<std::string> bytes);
+  // `bytes`: what token_bytes() answers, [vocabulary]. The vocabulary is taken inside, so that
+  // `bytes` may be made of it in the same call.
+  VocabularyTokenizer(Vocabulary&& vocabulary, std::vector<std::string> bytes);
 
   // Appends the tokens of `text`, which holds no special token and is not empty.
   virtual void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const = 0;

@@ -3,6 +3,7 @@
 // SafetensorsCheckpoint: typed access to the fields of config.json.
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "model/loader/bounded_json.h"
 #include "model/loader/safetensors/safetensors_checkpoint.h"
@@ -10,6 +11,18 @@
 namespace tandem::model {
 
 using nlohmann::json;
+
+namespace {
+
+// None where it is no number or not in the range of f32: the cast would be undefined.
+std::optional<float> float_of(const json& value) {
+  if (!value.is_number()) return {};
+  const auto wide = value.get<double>();
+  if (!(std::abs(wide) <= std::numeric_limits<float>::max())) return {};
+  return static_cast<float>(wide);
+}
+
+}  // namespace
 
 const json* SafetensorsCheckpoint::find(std::string_view key) const {
   const auto found = config_.values.find(std::string(key));
@@ -34,10 +47,11 @@ std::optional<std::uint32_t> SafetensorsCheckpoint::get_u32(std::string_view key
 std::optional<float> SafetensorsCheckpoint::get_f32(std::string_view key) const {
   const json* value = find(key);
   if (value == nullptr) return {};
-  if (!value->is_number() || !std::isfinite(value->get<float>())) {
+  const auto number = float_of(*value);
+  if (!number) {
     throw field_error(key, "must be a number of 32 bits, is " + printable_json(*value));
   }
-  return value->get<float>();
+  return number;
 }
 
 std::optional<bool> SafetensorsCheckpoint::get_bool(std::string_view key) const {
@@ -64,8 +78,9 @@ std::optional<std::vector<float>> SafetensorsCheckpoint::get_f32s(std::string_vi
   if (!value->is_array()) throw field_error(key, "must be an array of numbers");
   std::vector<float> values;
   for (const json& one : *value) {
-    if (!one.is_number()) throw field_error(key, "must be an array of numbers");
-    values.push_back(one.get<float>());
+    const auto number = float_of(one);
+    if (!number) throw field_error(key, "must be an array of numbers of 32 bits");
+    values.push_back(*number);
   }
   return values;
 }
@@ -77,7 +92,9 @@ std::optional<std::vector<std::int32_t>> SafetensorsCheckpoint::get_i32s(
   if (!value->is_array()) throw field_error(key, "must be an array of integers");
   std::vector<std::int32_t> values;
   for (const json& one : *value) {
-    const auto wide = one.is_number_integer() ? one.get<std::int64_t>() : INT64_MAX;
+    const bool is_small =
+        one.is_number_unsigned() ? one.get<std::uint64_t>() <= INT32_MAX : one.is_number_integer();
+    const auto wide = is_small ? one.get<std::int64_t>() : INT64_MAX;
     if (wide < INT32_MIN || wide > INT32_MAX) {
       throw field_error(key, "must be an array of 32-bit integers");
     }

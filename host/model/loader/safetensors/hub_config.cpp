@@ -31,7 +31,7 @@ constexpr Architecture kArchitectures[] = {
 
 struct Rule {
   const char* key;
-  std::vector<const char*> fields;  // the first that is there
+  std::vector<const char*> fields;  // the last that is there
 };
 
 const std::vector<Rule>& rules() {
@@ -48,6 +48,13 @@ const std::vector<Rule>& rules() {
       {"vocab_size", {"vocab_size"}},
       {"attn_logit_softcapping", {"attn_logit_softcapping"}},
       {"final_logit_softcapping", {"final_logit_softcapping"}},
+  };
+  return kRules;
+}
+
+// Of classes with experts; others do not look at these.
+const std::vector<Rule>& expert_rules() {
+  static const std::vector<Rule> kRules = {
       {"expert_count", {"num_local_experts", "num_experts"}},
       {"expert_used_count", {"num_experts_per_tok"}},
       {"expert_feed_forward_length", {"moe_intermediate_size"}},
@@ -57,15 +64,26 @@ const std::vector<Rule>& rules() {
   return kRules;
 }
 
+json qwen_defaults(std::string_view hub) {
+  json defaults = {{"rms_norm_eps", 1e-6}, {"sliding_window", 4096}};
+  const bool has_experts = hub.ends_with("MoeForCausalLM");
+  if (has_experts) defaults["norm_topk_prob"] = false;
+  if (hub == "Qwen3ForCausalLM") defaults["head_dim"] = 128;
+  if (hub != "Qwen3MoeForCausalLM") defaults["max_window_layers"] = 28;
+  return defaults;
+}
+
 // What Transformers' classes hold where config.json says nothing: published files leave out of
 // nested configurations what equals it.
 json class_defaults(std::string_view hub) {
+  if (hub.starts_with("Qwen")) return qwen_defaults(hub);
   if (hub.starts_with("Gemma2")) {
     return {{"head_dim", 256},
             {"query_pre_attn_scalar", 256},
             {"attn_logit_softcapping", 50.0},
             {"final_logit_softcapping", 30.0},
             {"sliding_window", 4096},
+            {"rms_norm_eps", 1e-6},
             {"tie_word_embeddings", true}};
   }
   if (hub.starts_with("Gemma3")) {
@@ -85,11 +103,13 @@ json class_defaults(std::string_view hub) {
             {"rope_local_base_freq", 1e4},
             {"tie_word_embeddings", true}};
   }
-  if (hub == "MistralForCausalLM") return {{"num_key_value_heads", 8}};
-  if (hub == "MixtralForCausalLM") return {{"num_key_value_heads", 8}, {"rope_theta", 1e6}};
-  if (hub.ends_with("MoeForCausalLM")) return {{"norm_topk_prob", false}};
-  if (hub == "Qwen3ForCausalLM") return {{"head_dim", 128}};
-  return json::object();
+  if (hub == "MistralForCausalLM") {
+    return {{"num_key_value_heads", 8}, {"sliding_window", 4096}, {"rms_norm_eps", 1e-6}};
+  }
+  if (hub == "MixtralForCausalLM") {
+    return {{"num_key_value_heads", 8}, {"rope_theta", 1e6}, {"rms_norm_eps", 1e-5}};
+  }
+  return {{"rms_norm_eps", hub == "Phi3ForCausalLM" ? 1e-5 : 1e-6}};
 }
 
 class Translator {
@@ -113,6 +133,10 @@ class Translator {
   HubConfig translate() {
     refuse_unsupported();
     for (const Rule& rule : rules()) copy(rule);
+    if (has_experts()) {
+      for (const Rule& rule : expert_rules()) copy(rule);
+    }
+    if (config_.architecture == "gemma2") read_absent_caps();
     read_gate();
     read_attention_scale();
     read_windows();
@@ -157,12 +181,24 @@ class Translator {
     if (fields_.flag("use_bidirectional_attention")) {
       throw fields_.error("use_bidirectional_attention", "only causal models are supported");
     }
+    if (!has_experts()) return;
     const json& dense = fields_.get("mlp_only_layers");
     if (dense.is_array() && !dense.empty()) {
       throw fields_.error("mlp_only_layers", "layers without experts are not supported");
     }
     if (fields_.number("decoder_sparse_step", 1) != 1) {
       throw fields_.error("decoder_sparse_step", "must be 1: every layer has experts");
+    }
+  }
+
+  bool has_experts() const {
+    return hub_ == "MixtralForCausalLM" || hub_.ends_with("MoeForCausalLM");
+  }
+
+  // Null says that there is none, where an absent key means the family's own.
+  void read_absent_caps() const {
+    for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
+      if (fields_.get(field).is_null()) fields_.set(field, 0.0, field);
     }
   }
 
@@ -201,12 +237,12 @@ class Translator {
     fields_.set("attention.scale", 1.0 / std::sqrt(scalar), kField);
   }
 
-  // The window, and which layers have it where not all do.
+  // The window, and which layers have it where not all do. Llama has none, whatever its file says,
+  // and only Qwen's classes look at use_sliding_window.
   void read_windows() {
     const json& window = fields_.get("sliding_window");
-    const bool is_off = fields_.get("use_sliding_window").is_boolean()
-                            ? !fields_.flag("use_sliding_window")
-                            : hub_.starts_with("Qwen");
+    const bool is_off = hub_ == "LlamaForCausalLM" ||
+                        (hub_.starts_with("Qwen") && !fields_.flag("use_sliding_window"));
     if (window.is_null() || window == 0 || is_off) return;
     const std::vector<bool> slides = layers_with_window();
     fields_.set("attention.sliding_window", window, "sliding_window");
@@ -219,9 +255,12 @@ class Translator {
     return hub_.starts_with("Qwen") ? "max_window_layers" : "sliding_window_pattern";
   }
 
-  // [layers]; empty: all of them.
+  // [layers]; empty: all of them. Classes whose layers are all alike do not look at layer_types.
   std::vector<bool> layers_with_window() const {
     std::vector<bool> slides;
+    const bool are_alike = config_.architecture == "llama" || config_.architecture == "phi3" ||
+                           config_.architecture == "qwen3moe";
+    if (are_alike) return slides;
     const json& types = fields_.get("layer_types");
     if (!types.is_null()) {
       if (!types.is_array()) throw fields_.error("layer_types", "must be an array");
@@ -245,7 +284,9 @@ class Translator {
         slides.push_back(layer % 2 == 0);
       } else if (config_.architecture == "gemma3") {
         slides.push_back((layer + 1) % pattern != 0);
-      } else if (hub_.starts_with("Qwen")) {
+      } else if (config_.architecture == "qwen2moe") {
+        slides.push_back(layer % 2 == 0 && static_cast<double>(layer) < first);
+      } else {
         slides.push_back(static_cast<double>(layer) >= first);
       }
     }

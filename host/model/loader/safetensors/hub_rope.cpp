@@ -4,6 +4,7 @@
 #include "model/loader/safetensors/hub_rope.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "model/loader/bounded_json.h"
@@ -95,8 +96,13 @@ class RopeReader {
     const std::string field = (is_inside ? path_ : std::string()) + kField;
     if (!(share > 0 && share <= 1)) throw fields_.error(field, "must be in (0, 1]");
     rotated_ = std::floor(head_dim * share);
-    if (share < 1) fields_.set("rope.dimension_count", static_cast<std::uint64_t>(rotated_), field);
+    if (share < 1) set_rotated_dims(field);
     fields_.config->fields[fields_.config->architecture + ".rope.dimension_count"] = field;
+  }
+
+  void set_rotated_dims(const std::string& field) const {
+    static_cast<void>(pairs());  // in range
+    fields_.set("rope.dimension_count", static_cast<std::uint64_t>(rotated_), field);
   }
 
   std::size_t pairs() const {
@@ -199,8 +205,11 @@ class RopeReader {
     }
     std::vector<float> values;
     for (const json& factor : factors) {
-      if (!factor.is_number()) throw fields_.error(path_ + field, "must hold numbers only");
-      values.push_back(factor.get<float>());
+      const double value = factor.is_number() ? factor.get<double>() : NAN;
+      if (!(std::abs(value) <= std::numeric_limits<float>::max())) {
+        throw fields_.error(path_ + field, "must hold numbers of 32 bits only");
+      }
+      values.push_back(static_cast<float>(value));
     }
     fields_.config->tensors[tensor] = std::move(values);
     fields_.config->fields[tensor] = fields_.prefix + path_ + field;

@@ -7,19 +7,20 @@
 
 #include "common/error.h"
 #include "model/loader/bounded_json.h"
-#include "model/loader/mapped_file.h"
+#include "model/loader/read_text.h"
 
 namespace tandem::model {
 namespace {
 
 using nlohmann::json;
 
-std::optional<std::string> read_if_there(const std::filesystem::path& path) {
+constexpr std::size_t kMaxJsonBytes = JsonLimits{}.bytes, kMaxTemplateBytes = std::size_t{1} << 20;
+
+std::optional<std::string> read_if_there(const std::filesystem::path& path,
+                                         std::size_t max_bytes = kMaxJsonBytes) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  const MappedFile file(path.string());
-  const auto bytes = file.bytes();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return read_text(path.string(), max_bytes);
 }
 
 // The template among a file's fields.
@@ -51,9 +52,9 @@ HubTexts read_hub_texts(const std::string& directory) {
   return {.directory = directory,
           .config = read_if_there(folder / "config.json"),
           .generation_config = read_if_there(folder / "generation_config.json"),
-          .tokenizer = read_if_there(folder / "tokenizer.json"),
+          .tokenizer = read_if_there(folder / "tokenizer.json", kMaxTokenizerBytes),
           .tokenizer_config = read_if_there(folder / "tokenizer_config.json"),
-          .chat_template_jinja = read_if_there(folder / "chat_template.jinja"),
+          .chat_template_jinja = read_if_there(folder / "chat_template.jinja", kMaxTemplateBytes),
           .chat_template_json = read_if_there(folder / "chat_template.json")};
 }
 

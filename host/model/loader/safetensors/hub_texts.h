@@ -2,13 +2,17 @@
 //
 // HubTexts: the text files of a published directory that stand beside its weights.
 //
-// Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read.
+// Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read or is longer
+// than any that is used.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 namespace tandem::model {
+
+inline constexpr std::size_t kMaxTokenizerBytes = std::size_t{256} << 20;
 
 struct HubTexts {
   std::string directory;  // for messages

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "model/loader/bounded_json.h"
-#include "model/loader/mapped_file.h"
 #include "model/loader/printable.h"
+#include "model/loader/read_text.h"
 
 namespace tandem::model {
 namespace {
@@ -18,10 +18,12 @@ namespace fs = std::filesystem;
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kWeightFile = "model.safetensors";
 
-std::string read_text(const fs::path& path) {
-  const MappedFile file(path.string());
-  const auto bytes = file.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+// The last part of the path, however it is written: "DIR/", ".".
+std::string directory_name(const std::string& directory) {
+  std::error_code ignored;
+  fs::path path = fs::absolute(directory, ignored).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  return path.has_filename() ? path.filename().string() : directory;
 }
 
 SafetensorsParts open_directory(const std::string& directory) {
@@ -37,12 +39,12 @@ SafetensorsParts open_directory(const std::string& directory) {
   }
   SafetensorsParts parts;
   parts.directory = directory;
-  parts.config_text = read_text(folder / "config.json");
+  parts.config_text = read_text((folder / "config.json").string(), JsonLimits{}.bytes);
   if (is_there(kWeightFile)) {
     parts.shards.emplace_back((folder / kWeightFile).string());
   } else if (is_there(kIndexFile)) {
     const std::string index = (folder / kIndexFile).string();
-    parts.map = read_weight_map(read_text(index), index);
+    parts.map = read_weight_map(read_text(index, kMaxWeightMapBytes), index);
     for (const std::string& shard : parts.map->shards) {
       if (!is_there(shard.c_str())) {
         throw Error("safetensors", index + ": field 'weight_map': the shard '" + printable(shard) +
@@ -87,27 +89,36 @@ SafetensorsCheckpoint::SafetensorsCheckpoint(SafetensorsCheckpoint&&) noexcept =
 SafetensorsCheckpoint::SafetensorsCheckpoint(SafetensorsParts parts)
     : parts_(std::move(parts)),
       config_(read_hub_config(parts_.config_text, parts_.directory + "/config.json")) {
-  config_.values["general.name"] =
-      fs::path(parts_.directory).lexically_normal().filename().string();
+  config_.values["general.name"] = directory_name(parts_.directory);
+  check_listed_tensors();
   for (std::size_t shard = 0; shard < parts_.shards.size(); ++shard) add_shard(shard);
   for (const auto& [name, values] : config_.tensors) add_computed(name, values);
   check_output();
 }
 
-void SafetensorsCheckpoint::add_shard(std::size_t shard) {
-  const SafetensorsFile& file = parts_.shards[shard];
-  if (!parts_.map) {
-    for (const SafetensorsTensor& tensor : file.tensors()) add_tensor(file, tensor);
-    return;
-  }
-  for (const auto& [name, number] : parts_.map->shard_of) {
-    if (number != shard) continue;
-    const SafetensorsTensor* tensor = file.find(name);
-    if (tensor == nullptr) {
+void SafetensorsCheckpoint::check_listed_tensors() const {
+  if (!parts_.map) return;
+  for (const auto& [name, shard] : parts_.map->shard_of) {
+    const SafetensorsFile& file = parts_.shards[shard];
+    if (file.find(name) == nullptr) {
       throw file.tensor_error(
           name, std::string("is missing, though ") + kIndexFile + " says that it lies here");
     }
-    add_tensor(file, *tensor);
+  }
+}
+
+void SafetensorsCheckpoint::add_shard(std::size_t shard) {
+  const SafetensorsFile& file = parts_.shards[shard];
+  for (const SafetensorsTensor& tensor : file.tensors()) {
+    if (parts_.map) {
+      const auto listed = parts_.map->shard_of.find(tensor.name);
+      if (listed == parts_.map->shard_of.end()) {
+        if (is_left_out(text_name(tensor.name))) continue;
+        throw file.tensor_error(tensor.name, std::string("is not listed in ") + kIndexFile);
+      }
+      if (listed->second != shard) continue;  // the index says which of several is meant
+    }
+    add_tensor(file, tensor);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -76,6 +77,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   };
 
   const nlohmann::json* find(std::string_view key) const;
+  void check_listed_tensors() const;
   void add_shard(std::size_t shard);
   void add_tensor(const SafetensorsFile& file, const SafetensorsTensor& tensor);
   static Entry described(const SafetensorsFile& file, const SafetensorsTensor& tensor);

@@ -10,8 +10,7 @@
 namespace tandem::model {
 namespace {
 
-// Large mixtures of experts have some hundred thousand tensors.
-constexpr JsonLimits kLimits{.bytes = std::size_t{64} << 20, .depth = 8, .values = 1u << 16};
+constexpr JsonLimits kLimits{.bytes = kMaxWeightMapBytes, .depth = 8, .values = 1u << 16};
 constexpr std::size_t kMaxShards = 4096, kMaxFileName = 255;
 
 bool is_plain_file_name(std::string_view name) {

@@ -6,12 +6,16 @@
 // no plain file name: a directory's files are all that a model may name.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace tandem::model {
+
+// Large mixtures of experts have some hundred thousand tensors.
+inline constexpr std::size_t kMaxWeightMapBytes = std::size_t{64} << 20;
 
 struct WeightMap {
   std::vector<std::string> shards;                        // in order of their first tensor

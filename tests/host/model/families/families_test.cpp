@@ -114,12 +114,12 @@ TEST(Families, RefuseMoreExpertsPerTokenThanThereAre) {
   EXPECT_THAT(error_of(file), HasSubstr("4 of 3 experts"));
 }
 
-TEST(Families, RefuseCapsThatAreNone) {
-  for (const float cap : {0.0f, -1.0f}) {
-    FamilyFile file = family_file("gemma2");
-    file.floats["attn_logit_softcapping"] = cap;
-    EXPECT_THAT(error_of(file), HasSubstr("'gemma2.attn_logit_softcapping'"));
-  }
+TEST(Families, RefuseCapsBelowNoneAndTakeZeroForNone) {
+  FamilyFile file = family_file("gemma2");
+  file.floats["attn_logit_softcapping"] = -1.0f;
+  EXPECT_THAT(error_of(file), HasSubstr("'gemma2.attn_logit_softcapping'"));
+  file.floats["attn_logit_softcapping"] = 0.0f;
+  EXPECT_EQ(Read(file).weights.config.attention_softcap, 0.0f);
 }
 
 TEST(Families, NeedTheirWindow) {

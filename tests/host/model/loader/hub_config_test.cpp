@@ -100,8 +100,67 @@ TEST(HubConfig, TakesTheTextPartOfAModelThatSeesAndTheDefaultsOfItsClass) {
 TEST(HubConfig, NullSaysThatThereIsNone) {
   json config = base("Gemma2ForCausalLM");
   EXPECT_EQ(value(read(config), "gemma2.attn_logit_softcapping"), 50.0);
+  EXPECT_EQ(value(read(config), "gemma2.final_logit_softcapping"), 30.0);
   config["attn_logit_softcapping"] = nullptr;
-  EXPECT_TRUE(value(read(config), "gemma2.attn_logit_softcapping").is_null());
+  EXPECT_EQ(value(read(config), "gemma2.attn_logit_softcapping"), 0.0);
+  EXPECT_EQ(value(read(config), "gemma2.final_logit_softcapping"), 30.0);
+}
+
+TEST(HubConfig, LeavesOutFieldsThatTheClassDoesNotLookAt) {
+  json llama = base();
+  llama["sliding_window"] = 100;
+  llama["num_experts"] = 8;
+  llama["num_local_experts"] = 8;
+  llama["mlp_only_layers"] = {0};
+  EXPECT_TRUE(value(read(llama), "llama.attention.sliding_window").is_null());
+  EXPECT_TRUE(value(read(llama), "llama.expert_count").is_null());
+  json qwen = base("Qwen2ForCausalLM");
+  qwen["num_experts"] = 8;
+  EXPECT_TRUE(value(read(qwen), "qwen2.expert_count").is_null());
+  json mixtral = base("MixtralForCausalLM");
+  mixtral["num_local_experts"] = 8;
+  mixtral["sliding_window"] = 100;
+  EXPECT_EQ(value(read(mixtral), "llama.expert_count"), 8);
+  EXPECT_EQ(value(read(mixtral), "llama.attention.sliding_window"), 100);
+}
+
+TEST(HubConfig, TakesWindowsAndEpsilonsOfTheClass) {
+  const auto without_epsilon = [](const char* name) {
+    json config = base(name);
+    config.erase("rms_norm_eps");
+    return config;
+  };
+  const HubConfig mistral = read(without_epsilon("MistralForCausalLM"));
+  EXPECT_EQ(value(mistral, "llama.attention.sliding_window"), 4096);
+  EXPECT_EQ(value(mistral, "llama.attention.layer_norm_rms_epsilon"), 1e-6);
+  const HubConfig mixtral = read(without_epsilon("MixtralForCausalLM"));
+  EXPECT_TRUE(value(mixtral, "llama.attention.sliding_window").is_null());
+  EXPECT_EQ(value(mixtral, "llama.attention.layer_norm_rms_epsilon"), 1e-5);
+  EXPECT_EQ(
+      value(read(without_epsilon("LlamaForCausalLM")), "llama.attention.layer_norm_rms_epsilon"),
+      1e-6);
+  EXPECT_EQ(
+      value(read(without_epsilon("Phi3ForCausalLM")), "phi3.attention.layer_norm_rms_epsilon"),
+      1e-5);
+  EXPECT_EQ(
+      value(read(without_epsilon("Gemma2ForCausalLM")), "gemma2.attention.layer_norm_rms_epsilon"),
+      1e-6);
+  json qwen = without_epsilon("Qwen3ForCausalLM");
+  qwen["use_sliding_window"] = true;
+  qwen["num_hidden_layers"] = 30;
+  const HubConfig windowed = read(qwen);
+  EXPECT_EQ(value(windowed, "qwen3.attention.sliding_window"), 4096);
+  std::vector<bool> slides(30);
+  slides[28] = slides[29] = true;
+  EXPECT_EQ(value(windowed, "qwen3.attention.sliding_window_pattern"), json(slides));
+  EXPECT_EQ(value(windowed, "qwen3.attention.layer_norm_rms_epsilon"), 1e-6);
+  json experts = base("Qwen2MoeForCausalLM");
+  experts["use_sliding_window"] = true;
+  EXPECT_EQ(value(read(experts), "qwen2moe.attention.sliding_window_pattern"), json({true, false}));
+  json alike = base("Qwen3MoeForCausalLM");
+  alike["use_sliding_window"] = true;
+  EXPECT_EQ(value(read(alike), "qwen3moe.attention.sliding_window"), 4096);
+  EXPECT_TRUE(value(read(alike), "qwen3moe.attention.sliding_window_pattern").is_null());
 }
 
 TEST(HubConfig, SaysWhichLayersHaveAWindow) {
@@ -171,6 +230,8 @@ TEST(HubConfig, ReadsLongropeFactorsOfPhi3) {
   EXPECT_EQ(phi.tensors.at("rope_factors_long.weight"), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_NEAR(value(phi, "phi3.rope.scaling.attn_factor").get<double>(),
               std::sqrt(1 + std::log(4.0) / std::log(64.0)), 1e-12);
+  config["rope_scaling"]["long_factor"] = {1, 2, 3, 1e300};
+  EXPECT_THAT(error_of(config), HasSubstr("must hold numbers of 32 bits only"));
   config["rope_scaling"]["long_factor"] = {1, 2};
   EXPECT_THAT(error_of(config),
               HasSubstr("field 'rope_scaling.long_factor': must be an array of 4 numbers"));

@@ -5,12 +5,14 @@
 #include "model/loader/safetensors/safetensors_checkpoint.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "model/families/family.h"
+#include "model/loader/safetensors/hub_texts.h"
 #include "support/safetensors_writer.h"
 
 namespace tandem::model {
@@ -102,6 +104,38 @@ TEST(SafetensorsCheckpoint, AnswersInGgufsWords) {
   EXPECT_DOUBLE_EQ(heard, 1.0);
 }
 
+TEST(SafetensorsCheckpoint, HasTheNameOfItsDirectoryHoweverThatIsWritten) {
+  const TemporaryFolder folder;
+  write_directory(folder);
+  const std::string name = std::filesystem::path(folder.path()).filename().string();
+  for (const char* end : {"", "/", "//", "/.", "/./"}) {
+    EXPECT_EQ(SafetensorsCheckpoint(folder.path() + end).get_string("general.name"), name) << end;
+  }
+}
+
+TEST(SafetensorsCheckpoint, HasNoSoftCapWhereConfigSaysNull) {
+  const std::filesystem::path folder =
+      std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/host/model/families/recorded/gemma2";
+  json config = json::parse(text_of(folder / "config.json"));
+  const auto config_of = [&] {
+    SafetensorsParts parts;
+    parts.directory = folder;
+    parts.config_text = config.dump();
+    parts.shards.emplace_back(folder / "model.safetensors");
+    const SafetensorsCheckpoint checkpoint(std::move(parts));
+    return read_family(checkpoint, config["vocab_size"]).config;
+  };
+  EXPECT_EQ(config_of().attention_softcap, 3.0f);
+  EXPECT_EQ(config_of().logit_softcap, 4.0f);
+  config["attn_logit_softcapping"] = nullptr;
+  EXPECT_EQ(config_of().attention_softcap, 0.0f);
+  EXPECT_EQ(config_of().logit_softcap, 4.0f);
+  config["final_logit_softcapping"] = nullptr;
+  EXPECT_EQ(config_of().logit_softcap, 0.0f);
+  config.erase("attn_logit_softcapping");
+  EXPECT_EQ(config_of().attention_softcap, 50.0f);
+}
+
 TEST(SafetensorsCheckpoint, PutsShardsTogether) {
   const TemporaryFolder folder;
   write_shards(folder);
@@ -126,6 +160,53 @@ TEST(SafetensorsCheckpoint, SaysWhatADirectoryLacks) {
   EXPECT_THAT(opened(), HasSubstr("b.safetensors: tensor '"));
   EXPECT_THAT(opened(), EndsWith("is missing, though model.safetensors.index.json says that it "
                                  "lies here"));
+}
+
+TEST(SafetensorsCheckpoint, ComparesTheIndexWithTheShardsBothWays) {
+  const TemporaryFolder folder;
+  write_shards(folder);
+  const std::string path = folder.file("model.safetensors.index.json");
+  json index = json::parse(text_of(path));
+  index["weight_map"].erase("model.layers.1.mlp.up_proj.weight");
+  test::write_text(path, index.dump());
+  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+              EndsWith("tensor 'model.layers.1.mlp.up_proj.weight': is not listed in "
+                       "model.safetensors.index.json"));
+}
+
+TEST(SafetensorsCheckpoint, CopiesNoTextThatIsTooLong) {
+  const TemporaryFolder folder;
+  write_directory(folder);
+  for (const char* name : {"chat_template.jinja", "tokenizer.json", "config.json"}) {
+    test::write_text(folder.file(name), "{}");
+    std::filesystem::resize_file(folder.file(name), std::uintmax_t{1} << 32);
+    EXPECT_THAT(error_of([&] { read_hub_texts(folder.path()); }),
+                HasSubstr(std::string(name) + ": has 4294967296 bytes, more than the "));
+    if (std::string(name) != "config.json") std::filesystem::remove(folder.file(name));
+  }
+  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+              HasSubstr("config.json: has 4294967296 bytes"));
+}
+
+TEST(SafetensorsCheckpoint, WaitsForNoPipe) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("config.json");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(error_of([&] { SafetensorsCheckpoint(folder.path()); }),
+              HasSubstr("not a regular file"));
+}
+
+TEST(SafetensorsCheckpoint, HoldsNumbersToTheirRange) {
+  json config = test::hub_config({});
+  config["rope_theta"] = 1e300;
+  const InMemory model(test::hub_weights({}, DType::kF32, 1), config);
+  EXPECT_THAT(error_of([&] { model.checkpoint->get_f32("llama.rope.freq_base"); }),
+              HasSubstr("field 'rope_theta': must be a number of 32 bits"));
+  config = test::hub_config({});
+  config["partial_rotary_factor"] = 0.5;
+  config["head_dim"] = -8;
+  EXPECT_THAT(error_of([&] { InMemory wrong(test::hub_weights({}, DType::kF32, 1), config); }),
+              HasSubstr("field 'head_dim': must be in 2..4096"));
 }
 
 TEST(SafetensorsCheckpoint, KeepsToFilesOfTheDirectory) {

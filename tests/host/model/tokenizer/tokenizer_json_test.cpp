@@ -12,6 +12,7 @@
 #include "host/model/shared_models.h"
 #include "model/model.h"
 #include "model/tokenizer/normal_form.h"
+#include "model/tokenizer/pre_tokenizer.h"
 #include "support/safetensors_writer.h"
 
 namespace tandem::model {
@@ -190,6 +191,53 @@ TEST(TokenizerJson, BoundsTheMatchingOfAFilesExpressions) {
   }
 }
 
+// Many small matches may not take for ever either.
+TEST(TokenizerJson, BoundsTheMatchingOfAWholeText) {
+  json hostile = recorded("llama3");
+  hostile[json::json_pointer("/pre_tokenizer/pretokenizers/0/pattern/Regex")] = "(a+)+[!?]|b";
+  const auto tokenizer = make(hostile);
+  const std::string block = std::string(14, 'a') + "b";
+  EXPECT_NO_THROW(tokenizer->encode(block, {}));
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += block;
+  EXPECT_THROW(tokenizer->encode(text, {}), Error);
+}
+
+TEST(TokenizerJson, ReadsExpressionsAsTheirLibraryDoesOrRefusesThem) {
+  const char* at = "/pre_tokenizer/pretokenizers/0/pattern/Regex";
+  for (const char* expression :
+       {"\\Qa+\\E", "\\w+", "a\\b", "(a)\\1", "(?m)a", "(?x: a)", "a(?i)b|c", "(?<n>a)", "(*UTF)a",
+        "\\R", "\\K", "[\\S]", "\\x41", "\\pL"}) {
+    EXPECT_THAT(error_with("llama3", at, expression), HasSubstr("not supported")) << expression;
+  }
+  for (const char* expression :
+       {"(?i:a)|b", "(?i)a|b", "(?>a)(?!b)(?<!c)", "\\x{41}\\p{Lu}\\[", "[\\h]"}) {
+    EXPECT_EQ(error_with("llama3", at, expression), "") << expression;
+  }
+  const PreTokenizer hexadecimal({{.expression = "\\h+"}});
+  EXPECT_THAT(hexadecimal.split("xyz1Fa g"), ElementsAre("xyz", "1Fa", " g"));
+  const PreTokenizer other({{.expression = "\\H+"}});
+  EXPECT_THAT(other.split("xyz1Fa g"), ElementsAre("xyz", "1Fa", " g"));
+}
+
+TEST(TokenizerJson, RefusesWhatItWouldReadOtherwise) {
+  EXPECT_THAT(error_with("llama2", "/added_tokens/0/normalized", true),
+              HasSubstr("field 'added_tokens[0].normalized'"));
+  EXPECT_EQ(error_with("gpt2", "/added_tokens/0/normalized", true), "");  // has no normalizer
+  EXPECT_THAT(error_with("llama2", "/model/ignore_merges", true),
+              HasSubstr("field 'model.ignore_merges'"));
+  EXPECT_EQ(error_with("gpt2", "/model/ignore_merges", true), "");
+  json unigram = recorded("gpt2");
+  unigram["model"] = {{"vocab", json::array({json::array({"<unk>", 0.0})})}, {"unk_id", 0}};
+  EXPECT_THAT(error_of(unigram), HasSubstr("field 'model.type': is missing"));
+  unigram["model"]["type"] = "Unigram";
+  EXPECT_THAT(error_of(unigram), HasSubstr("field 'model.type': \"Unigram\" is not supported"));
+}
+
+TEST(TokenizerJson, MakesNoRoomForRowsFarBeyondItsTokens) {
+  EXPECT_THAT(error_of(recorded("gpt2"), 1 << 26), HasSubstr("far fewer than the 67108864 rows"));
+}
+
 TEST(TokenizerJson, KeepsTextsWithoutControlTokensFromBecomingThem) {
   const auto tokenizer = make(recorded("phi3"));
   const auto ordinary = tokenizer->encode("<|user|> x", {});
@@ -236,6 +284,11 @@ TEST(LoadModel, ReadsADirectory) {
   const std::vector<ChatMessage> messages = {{"user", "x"}};
   EXPECT_EQ(model->chat_template()->render(messages, true), "<s>!");
   EXPECT_EQ(heard, 1.0);
+  json narrow = test::hub_config(shape);
+  narrow["hidden_size"] = 16;
+  test::write_text(folder.file("config.json"), narrow.dump());
+  EXPECT_THROW(load_model(folder.path()), Error);
+  test::write_text(folder.file("config.json"), test::hub_config(shape).dump());
   std::filesystem::remove(folder.file("tokenizer.json"));
   EXPECT_THROW(load_model(folder.path()), Error);
 }
