@@ -179,6 +179,12 @@ struct ThreadPool::State {
     if (sleepers.load() > 0) jobs.notify_all();
   }
 
+  void end() {
+    stop = true;
+    announce();
+    for (std::thread& thread : workers) thread.join();
+  }
+
   void worker(std::size_t number) {
     bind_this_thread(plan.threads[number].processors);
     for (std::uint32_t seen = 0;;) {
@@ -233,16 +239,20 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options)
     : ThreadPool(plan_threads(this_machine(), options.num_threads, options.pin)) {}
 
 ThreadPool::ThreadPool(const ThreadPlan& plan) : state_(std::make_unique<State>(plan)) {
-  for (std::size_t i = 1; i < plan.threads.size(); ++i) {
-    state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
+  try {
+    for (std::size_t i = 1; i < plan.threads.size(); ++i) {
+      state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
+    }
+  } catch (const std::exception& error) {
+    const std::size_t made = state_->workers.size() + 1;  // the caller is one
+    state_->end();
+    throw Error("threads", "only " + std::to_string(made) + " of " +
+                               std::to_string(plan.threads.size()) +
+                               " threads can be made; ask for fewer: " + error.what());
   }
 }
 
-ThreadPool::~ThreadPool() {
-  state_->stop = true;
-  state_->announce();
-  for (auto& worker : state_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() { state_->end(); }
 
 int ThreadPool::num_threads() const { return static_cast<int>(state_->plan.threads.size()); }
 

@@ -16,7 +16,8 @@
 // inherit that); its processor is left free for it. A pool of one thread runs everything on the
 // caller. Threads: run() from one thread at a time (a second caller waits its turn). Errors: the
 // first exception a body throws is rethrown after all parts have ended; a body that calls run() of
-// its own pool gets Error. Cost: an empty run of spinning threads takes well below a microsecond.
+// its own pool gets Error, as does who asks for more threads than the system makes. Cost: an empty
+// run of spinning threads takes well below a microsecond.
 #pragma once
 
 #include <cstddef>

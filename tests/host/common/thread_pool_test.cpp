@@ -4,9 +4,14 @@
 #include "common/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -133,6 +138,37 @@ TEST(ThreadPool, MakesASecondCallerWaitItsTurn) {
   caller();
   other.join();
   EXPECT_EQ(runs.load(), 2 * 200 * 5);
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
+// Of the address space, beyond what the process has now.
+void leave_room(std::size_t bytes) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t limit = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes;
+  const rlimit limits{limit, limit};
+  setrlimit(RLIMIT_AS, &limits);
+}
+
+TEST(ThreadPoolDeathTest, SaysThatThreadsCannotBeMadeAndEndsThoseThatWere) {
+  if (!kLimitsMemory) GTEST_SKIP() << "a sanitizer keeps shadows of the address space";
+  const auto make_too_many = [] {
+    leave_room(std::size_t{256} << 20);
+    try {
+      ThreadPool pool(400);
+    } catch (const Error& error) {
+      std::cerr << error.what();
+      ThreadPool(2).run(2, [](std::size_t) {});
+      std::_Exit(0);
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(make_too_many(), testing::ExitedWithCode(0), "of 400 threads.*ask for fewer");
 }
 
 }  // namespace
