@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "cpu/kernels/product_loop.h"
@@ -37,21 +37,22 @@ double measure(Team& team, const ProductLoop& loop) {
 PeakOps measure_peak_ops(Team& team) {
   PeakOps peak;
   peak.f32 = measure(team, f32_product_loop());
-  const ProductLoop bf16 = bf16_dot_product_loop(), int8 = int8_dot_product_loop();
-  peak.bf16 = bf16.run != nullptr ? measure(team, bf16) : peak.f32;
-  peak.int8 = measure(team, int8.run != nullptr ? int8 : int16_product_loop());
+  const auto bf16 = bf16_dot_product_loops(), int8 = int8_dot_product_loops();
+  peak.bf16 = bf16.empty() ? peak.f32 : measure(team, bf16.front());
+  peak.int8 = measure(team, int8.empty() ? int16_product_loop() : int8.front());
   return peak;
 }
 
-PeakOps peak_ops(int num_threads) {
+PeakOps peak_ops(const ThreadPlan& plan) {
   static std::mutex mutex;
-  static std::map<int, PeakOps> known;
+  static std::vector<std::pair<ThreadPlan, PeakOps>> known;
   const std::lock_guard lock(mutex);
-  PeakOps& peak = known[num_threads];
-  if (peak.f32 == 0) {
-    Team team(num_threads);
-    peak = measure_peak_ops(team);
+  for (const auto& [measured, peak] : known) {
+    if (measured == plan) return peak;
   }
+  Team team(plan);
+  const PeakOps peak = measure_peak_ops(team);
+  known.emplace_back(plan, peak);
   return peak;
 }
 

@@ -4,8 +4,8 @@
 //
 // measure_peak_ops() runs the processor's best loops on registers on all threads of a team at once
 // (about 10 ms in all); a type without instructions of its own has the peak of what stands in for
-// it: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and thread
-// count and remembers. Threads: any for peak_ops().
+// it: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and plan of
+// threads and remembers. Threads: any for peak_ops().
 #pragma once
 
 #include "cpu/team.h"
@@ -15,6 +15,7 @@ namespace tandem::device::cpu {
 
 PeakOps measure_peak_ops(Team& team);
 
-PeakOps peak_ops(int num_threads);
+// Of a team with this plan.
+PeakOps peak_ops(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

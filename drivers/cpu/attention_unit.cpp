@@ -49,7 +49,7 @@ AttentionCapacity CpuAttentionUnit::capacity() const {
   AttentionCapacity capacity;
   capacity.num_pages = pool_.num_pages();
   capacity.page_bytes = KvPool::page_bytes(geometry_);
-  capacity.read_bandwidth_bytes_per_s = read_bandwidth(team_.size());
+  capacity.read_bandwidth_bytes_per_s = read_bandwidth(team_.plan());
   return capacity;
 }
 

@@ -39,8 +39,8 @@ class CpuDevice final : public Device {
       info_.kind = "cpu";
       info_.name = processor_name();
       info_.memory_bytes = cpu::total_memory_bytes();
-      info_.memory_bandwidth_bytes_per_s = cpu::read_bandwidth(team_.size());
-      info_.peak_ops_per_s = cpu::peak_ops(team_.size());
+      info_.memory_bandwidth_bytes_per_s = cpu::read_bandwidth(team_.plan());
+      info_.peak_ops_per_s = cpu::peak_ops(team_.plan());
       info_.makes_compute = true;
       info_.makes_attention = true;
       info_.attends_windows = info_.attends_softcap = true;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "common/error.h"
@@ -45,9 +46,10 @@ CausalAttention::Operands CausalAttention::resolve(const CausalAttentionOp& op) 
   if (!is_stored(op.kv_dtype)) {
     throw Error("cpu", "causal attention: kv_dtype must be f32, f16, bf16, i8 or f8_e4m3");
   }
-  if (!(op.softcap >= 0.0f) || op.window < 0) {
-    throw Error("cpu", "causal attention: softcap and window must not be negative");
+  if (!(op.softcap >= 0.0f) || !std::isfinite(op.softcap)) {
+    throw Error("cpu", "causal attention: softcap must be finite and not negative; 0 caps nothing");
   }
+  if (op.window < 0) throw Error("cpu", "causal attention: window must not be negative");
   std::size_t rows = 0;
   for (const CausalChunk& chunk : op.chunks) {
     if (chunk.row_begin < 0 || chunk.num_rows < 0) {

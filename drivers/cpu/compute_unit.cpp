@@ -33,8 +33,7 @@ std::unique_ptr<Weight> CpuComputeUnit::load(const WeightSource& source) {
   return std::make_unique<CpuWeight>(source, team_);
 }
 
-void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width,
-                              const std::function<void(std::size_t begin, std::size_t end)>& body) {
+void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width, RowsBody body) {
   if (rows * width <= kSmallOp || rows < 2) return body(0, rows);
   const std::size_t parts = std::min(rows, std::size_t{4} * team_.size());
   team_.run(parts, [&](std::size_t part, std::size_t) {
@@ -96,7 +95,7 @@ void CpuComputeUnit::update_rope_table(const RopeOp& op) {
   std::swap(rope_[0], rope_[1]);
   if (is_of(rope_[0])) return;
   RopeTable& table = rope_[0];
-  table.magnitude = op.magnitude;
+  table.magnitude = std::numeric_limits<float>::quiet_NaN();  // nobody's, until it is complete
   table.positions.assign(op.positions.begin(), op.positions.end());
   table.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
   const std::size_t pairs = op.inverse_frequencies.size();
@@ -112,6 +111,7 @@ void CpuComputeUnit::update_rope_table(const RopeOp& op) {
       }
     }
   });
+  table.magnitude = op.magnitude;
 }
 
 void CpuComputeUnit::enqueue(const RopeOp& op) {
@@ -154,7 +154,9 @@ void CpuComputeUnit::enqueue(const SoftcapOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "softcap: rows");
   const auto width = checked_count(op.width, "softcap: width");
-  if (!(op.cap > 0.0f)) throw Error("cpu", "softcap: the cap must be greater than 0");
+  if (!(op.cap > 0.0f) || !std::isfinite(op.cap)) {
+    throw Error("cpu", "softcap: the cap must be finite and greater than 0");
+  }
   float* x = floats(op.x, rows * width, "softcap: x");
   for_rows(rows, width, [&](std::size_t begin, std::size_t end) {
     softcap(op.cap, (end - begin) * width, x + begin * width);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/function_ref.h"
 #include "cpu/causal_attention.h"
 #include "cpu/experts.h"
 #include "cpu/linear.h"
@@ -73,8 +74,8 @@ class CpuComputeUnit final : public ComputeUnit {
   };
 
   // body(begin, end) over rows, on the team when rows * width is worth it.
-  void for_rows(std::size_t rows, std::size_t width,
-                const std::function<void(std::size_t begin, std::size_t end)>& body);
+  using RowsBody = FunctionRef<void(std::size_t begin, std::size_t end)>;
+  void for_rows(std::size_t rows, std::size_t width, RowsBody body);
   void update_rope_table(const RopeOp& op);  // the first of rope_ is then op's
   void rotate(const RopeOp& op, const RopeTarget& target);
 

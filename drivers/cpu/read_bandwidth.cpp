@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "cpu/kernels/stream.h"
@@ -49,17 +49,18 @@ double ReadProbe::measure() {
   return best;
 }
 
-double read_bandwidth(int num_threads) {
+double read_bandwidth(const ThreadPlan& plan) {
   static std::mutex mutex;
-  static std::map<int, double> known;
+  static std::vector<std::pair<ThreadPlan, double>> known;
   const std::lock_guard lock(mutex);
-  double& bandwidth = known[num_threads];
-  if (bandwidth == 0) {
-    Team team(num_threads);
-    ReadProbe probe(team, kQuickBytes);
-    for (int pass = 0; pass < kQuickPasses; ++pass)
-      bandwidth = std::max(bandwidth, probe.measure());
+  for (const auto& [measured, bandwidth] : known) {
+    if (measured == plan) return bandwidth;
   }
+  Team team(plan);
+  ReadProbe probe(team, kQuickBytes);
+  double bandwidth = 0;
+  for (int pass = 0; pass < kQuickPasses; ++pass) bandwidth = std::max(bandwidth, probe.measure());
+  known.emplace_back(plan, bandwidth);
   return bandwidth;
 }
 

@@ -3,9 +3,9 @@
 // How fast the cores read memory: the roofline of decode.
 //
 // A pass reads every byte once, in the best of several patterns, from the memory of the reader's
-// NUMA node first. read_bandwidth() measures once per process and thread count (about 50 ms on 128
-// MiB) and remembers; ReadProbe is for benchmarks that repeat it on more memory. Threads: any for
-// read_bandwidth().
+// NUMA node first. read_bandwidth() measures once per process and plan of threads (how many, and
+// where they are bound; about 50 ms on 128 MiB) and remembers; ReadProbe is for benchmarks that
+// repeat it on more memory. Threads: any for read_bandwidth().
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,7 @@ class ReadProbe {
   tiling::Regions<1> parts_;  // of 1 MiB
 };
 
-double read_bandwidth(int num_threads);
+// Of a team with this plan.
+double read_bandwidth(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

@@ -42,6 +42,7 @@ class Team {
   int size() const { return pool_.num_threads(); }
   int num_nodes() const { return pool_.num_nodes(); }
   int node_of(int worker) const { return pool_.node_of(worker); }
+  const ThreadPlan& plan() const { return pool_.plan(); }
 
   void run(std::size_t count, Body body) { pool_.run(count, body); }
 

@@ -5,6 +5,7 @@
 #include "device/attention_unit.h"
 
 #include <bit>
+#include <cmath>
 
 #include "common/error.h"
 
@@ -74,7 +75,9 @@ void check_batch(const AttentionGeometry& g, std::uint32_t num_pages, const Atte
   if (batch.layer < 0 || batch.layer >= g.num_layers) {
     fail("layer " + std::to_string(batch.layer) + " of " + std::to_string(g.num_layers));
   }
-  if (!(batch.softcap >= 0.0f)) fail("softcap is negative or not a number");
+  if (!(batch.softcap >= 0.0f) || !std::isfinite(batch.softcap)) {
+    fail("softcap must be finite and not negative; 0 caps nothing");
+  }
   if (batch.k.size() != batch.v.size()) fail("k and v differ in size");
   const auto q_row = static_cast<std::size_t>(g.q_heads) * g.head_dim;
   if (out.o.size() < batch.q.size() || out.lse.size() < batch.q.size() / q_row * g.q_heads) {

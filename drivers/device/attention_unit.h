@@ -42,8 +42,8 @@ struct AttentionGeometry {
   DType kv_dtype = DType::kF16;  // kF16, kBF16, kI8 or kF8E4M3; a unit refuses what it cannot store
 };
 
-// One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two that keeps
-// |x| within 448 of it, at least 2^-126.
+// One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two from 2^-126 to
+// 2^119 that keeps |x| within 448 of it; larger values are taken as 448 * 2^119.
 bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {
@@ -72,9 +72,9 @@ struct AttentionSequence {
 // Rows to append and queries to answer for one layer of one sub-batch.
 struct AttentionBatch {
   int layer = 0;
-  float scale = 1.0f;           // applied to q k^T; 1/sqrt(head_dim) in most families
-  float softcap = 0;            // scores s become softcap * tanh(s / softcap); 0: as they are
-  std::span<const float> q;     // [rows, q_heads, head_dim]
+  float scale = 1.0f;        // applied to q k^T; 1/sqrt(head_dim) in most families
+  float softcap = 0;         // finite; scores s become softcap * tanh(s / softcap); 0: as they are
+  std::span<const float> q;  // [rows, q_heads, head_dim]
   std::span<const float> k, v;  // [rows, kv_heads, head_dim]
   std::span<const AttentionSequence> sequences;
   std::span<const PageId> pages;  // this unit's pages of each sequence, in token order

@@ -5,13 +5,13 @@
 //
 // Order: one thread per physical core before any hyper-thread is used; nodes are filled evenly, and
 // within a node its last-level caches. Threads are numbered by node, so those of a node are
-// neighbours. Binding (Pin):
-//   on    every thread to a processor of its own; Error when there are fewer processors than
-//   threads off   none, and the machine counts as one node: a thread that wanders has no memory of
-//   its own auto  as on when the pool takes every physical core; to the processors of its node when
-//   it takes
-//         fewer on a machine of several nodes (two such pools would choose the same cores); off
-//         when there are more threads than cores, or a quota below the number of threads
+// neighbours.
+//
+// Pin::kOn binds every thread to a processor of its own; Error when there are fewer processors than
+// threads. Pin::kOff binds none, and the machine counts as one node: a thread that wanders has no
+// memory of its own. Pin::kAuto is on for a pool that takes every physical core; off where threads
+// are more than cores or than the quota; otherwise, on a machine of several nodes, it binds threads
+// to all processors of their node, since two pools of few threads would choose the same cores.
 #pragma once
 
 #include <vector>
@@ -25,12 +25,16 @@ enum class Pin { kAuto, kOn, kOff };
 struct ThreadPlace {
   int node = 0;                 // in [0, num_nodes)
   std::vector<int> processors;  // what the thread is bound to; empty: not bound
+
+  bool operator==(const ThreadPlace&) const = default;
 };
 
 struct ThreadPlan {
   std::vector<ThreadPlace> threads;  // [num_threads]
   int num_nodes = 1;                 // nodes that have a thread
   bool crowded = false;  // more threads than processors or quota: waiting threads must not spin
+
+  bool operator==(const ThreadPlan&) const = default;
 };
 
 // num_threads: 0 means one per physical core, within the quota.

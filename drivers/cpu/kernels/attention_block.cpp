@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attend_tiles() for AVX-512, AVX2 and scalar, chosen at run time.
+// attend_tiles() for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
 // Scores: for each dimension a few vectors of K values, converted once and multiplied into the
 // rows' accumulators. Softmax: the peak of a row moves, and what has been added up is rescaled,
@@ -81,12 +81,6 @@ HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const* k, cons
   }
 }
 
-// tanh y = 1 - 2 / (exp(2y) + 1).
-HWY_INLINE Vec cap_softly(Vec score, float cap) {
-  const Vec divisor = hn::Add(exp(hn::Mul(score, broadcast(2.0f / cap))), broadcast(1.0f));
-  return hn::Sub(broadcast(cap), hn::Div(broadcast(2.0f * cap), divisor));
-}
-
 // Applies the scales of K and the cap, and hides the slots that the tile does not show.
 template <int kRows, typename T>
 HWY_INLINE void finish_scores(const AttentionRows& rows, const KvTile& tile, float* score) {
@@ -96,7 +90,7 @@ HWY_INLINE void finish_scores(const AttentionRows& rows, const KvTile& tile, flo
       if (tile.k_scale != nullptr) {
         s = hn::Mul(s, hn::Mul(load(tile.k_scale + t), broadcast(kUnit<T>)));
       }
-      if (rows.softcap > 0) s = cap_softly(s, rows.softcap);
+      if (rows.softcap > 0) s = cap_softly(s, broadcast(rows.softcap));
       store(s, score + t);
     }
     for (int t = 0; t < tile.begin; ++t) score[t] = kMinusInfinity;
@@ -311,7 +305,7 @@ void attend(DType type, const AttentionRows& rows, const KvTile* tiles, int num_
     case DType::kF8E4M3:
       return attend_typed<F8>(rows, tiles, num_tiles, next);
     default:
-      return attend_typed<float>(rows, tiles, num_tiles, next);
+      return attend_typed<float>(rows, tiles, num_tiles, tiles);
   }
 }
 

@@ -67,7 +67,8 @@ inline constexpr int kStoredTiles = 2;  // of a stored type, per step
 
 // num_tiles: 1 or 2; for kF32 also 4. type: kF32, kF16, kBF16, kI8 or kF8E4M3. next: as many tiles
 // that a later step will read, each brought into the cache place by place while the tile before it
-// computes; `tiles` where there are none. kF32 tiles are in the cache already: next is not read.
+// computes; `tiles` where there are none. kF32 tiles are in the cache already: next is not read
+// and may be null.
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
                   const KvTile* next);
 

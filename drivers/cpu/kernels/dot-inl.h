@@ -7,7 +7,9 @@
 // of 8 bits less 128, kEightBitSigned says so, and nothing is left to correct. AVX-512 with VNNI
 // has one instruction for it (written as assembly: the attributes of Highway's target name avxvnni
 // but not avx512vnni); AVX-512 and AVX2 without it multiply to int16, which |code| * |x| * 2 never
-// leaves; NEON the same, or sdot where the compiler may use it.
+// leaves; NEON the same. A usual build for aarch64 uses no sdot, whatever the processor has: only
+// with -march=armv8.2-a+dotprod or later does the compiler know it. A target that is not named here
+// takes the plain way at the end.
 #if defined(TANDEM_CPU_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_DOT_INL_H_
 #undef TANDEM_CPU_DOT_INL_H_
@@ -28,7 +30,7 @@ using Words = hn::Vec<WordTag>;
 inline constexpr IntTag kI;
 inline constexpr WordTag kW;
 
-#if HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3_DL
 inline constexpr bool kEightBitSigned = false;
 
 template <int kBits>

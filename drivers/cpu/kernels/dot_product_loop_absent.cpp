@@ -6,7 +6,7 @@
 
 namespace tandem::device::cpu {
 
-ProductLoop int8_dot_product_loop() { return {}; }
-ProductLoop bf16_dot_product_loop() { return {}; }
+std::vector<ProductLoop> int8_dot_product_loops() { return {}; }
+std::vector<ProductLoop> bf16_dot_product_loops() { return {}; }
 
 }  // namespace tandem::device::cpu

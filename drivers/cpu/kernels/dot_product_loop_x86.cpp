@@ -137,22 +137,24 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) float bf16_512(std::size_
 
 }  // namespace
 
-ProductLoop int8_dot_product_loop() {
+std::vector<ProductLoop> int8_dot_product_loops() {
   __builtin_cpu_init();
+  std::vector<ProductLoop> loops;
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw")) {
-    return {int8_vnni512, 2.0 * 64 * kSums};
+    loops.push_back({int8_vnni512, 2.0 * 64 * kSums});
   }
-  if (__builtin_cpu_supports("avxvnni")) return {int8_vnni256, 2.0 * 32 * kSums};
-  if (__builtin_cpu_supports("avx2")) return {int8_avx2, 2.0 * 32 * kSums};
-  return {};
+  if (__builtin_cpu_supports("avxvnni")) loops.push_back({int8_vnni256, 2.0 * 32 * kSums});
+  if (__builtin_cpu_supports("avx2")) loops.push_back({int8_avx2, 2.0 * 32 * kSums});
+  return loops;
 }
 
-ProductLoop bf16_dot_product_loop() {
+std::vector<ProductLoop> bf16_dot_product_loops() {
   __builtin_cpu_init();
+  std::vector<ProductLoop> loops;
   if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw")) {
-    return {bf16_512, 2.0 * 32 * kSums};
+    loops.push_back({bf16_512, 2.0 * 32 * kSums});
   }
-  return {};
+  return loops;
 }
 
 }  // namespace tandem::device::cpu

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // narrow_kv() and widen_kv(): bfloat16 and float8 by integer arithmetic on the bits of f32, for
-// AVX-512, AVX2 and scalar, chosen at run time; f16 and i8 as rows.h does them.
+// AVX-512, AVX2, NEON and scalar, chosen at run time; f16 and i8 as rows.h does them.
 #include "cpu/kernels/kv_rows.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "cpu/kernels/bf16_products.h"
 #include "cpu/kernels/rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,6 +24,7 @@ namespace {
 using BitsTag = hn::RebindToUnsigned<FloatTag>;
 using Bits = hn::Vec<BitsTag>;
 constexpr BitsTag kU;
+constexpr float kMaxF8 = 448.0f;
 
 // The upper bits of f32 from bit kDrop on, rounded to nearest even.
 template <int kDrop>
@@ -40,60 +41,33 @@ HWY_INLINE void store_bits(Bits bits, To* to) {
   hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(integer, bits)), narrow, to);
 }
 
-// max|x|, or NaN where a value is not finite.
-float magnitude(const float* from, std::size_t count) {
-  Vec top = hn::Zero(kF), poison = hn::Zero(kF);  // poison: 0, or NaN once a value is not finite
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec x = load(from + i);
-    top = hn::Max(top, hn::Abs(x));
-    poison = hn::MulAdd(x, hn::Zero(kF), poison);
-  }
-  float peak = max_of_lanes(top), rest = sum_of_lanes(poison);
-  for (; i < count; ++i) {
-    peak = std::fmax(peak, std::fabs(from[i]));
-    rest += from[i] * 0.0f;
-  }
-  return rest == 0.0f ? peak : std::numeric_limits<float>::quiet_NaN();
-}
-
 }  // namespace
-
-void narrow_bf16(const float* from, std::size_t count, std::uint16_t* to) {
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec x = load(from + i);
-    const Bits bits = hn::BitCast(kU, x);
-    const Bits quiet = hn::Or(hn::ShiftRight<16>(bits), hn::Set(kU, 0x40));
-    const auto is_nan = hn::RebindMask(kU, hn::IsNaN(x));
-    store_bits(hn::IfThenElse(is_nan, quiet, round_bits<16>(bits)), to + i);
-  }
-  for (; i < count; ++i) to[i] = f32_to_bf16(from[i]);
-}
 
 // Values whose magnitude is within 448 take the path of f32_to_f8().
 float narrow_f8(const float* from, std::size_t count, std::uint8_t* to) {
-  const float peak = magnitude(from, count);
+  const float peak = finite_peak(from, count);
   if (std::isnan(peak)) {
     std::fill_n(to, count, std::uint8_t{0});
     return peak;
   }
-  int exponent = 0;
-  const float mantissa = std::frexp(peak, &exponent);  // in [0.5, 1)
-  exponent = std::max(exponent - (mantissa > 0.875f ? 8 : 9), -126);
+  int exponent = -126;
+  if (peak > 0) {
+    const float mantissa = std::frexp(peak, &exponent);  // in [0.5, 1)
+    exponent = std::clamp(exponent - (mantissa > 0.875f ? 8 : 9), -126, kMaxF8Exponent);
+  }
   const float inverse = std::ldexp(1.0f, -exponent);
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const Vec x = hn::Mul(load(from + i), broadcast(inverse));
     const Bits sign = hn::ShiftLeft<7>(hn::ShiftRight<31>(hn::BitCast(kU, x)));
-    const Vec size = hn::Abs(x);
+    const Vec size = hn::Min(hn::Abs(x), broadcast(kMaxF8));
     const Bits normal = hn::Sub(round_bits<20>(hn::BitCast(kU, size)), hn::Set(kU, 0x3c0));
     const Vec units = hn::Add(size, broadcast(16384.0f));  // the adder rounds to units of 2^-9
     const Bits subnormal = hn::Sub(hn::BitCast(kU, units), hn::Set(kU, 0x46800000));
     const auto is_small = hn::RebindMask(kU, hn::Lt(size, broadcast(0x1p-6f)));
     store_bits(hn::Or(sign, hn::IfThenElse(is_small, subnormal, normal)), to + i);
   }
-  for (; i < count; ++i) to[i] = f32_to_f8(from[i] * inverse);
+  for (; i < count; ++i) to[i] = f32_to_f8(std::clamp(from[i] * inverse, -kMaxF8, kMaxF8));
   return std::ldexp(1.0f, exponent);
 }
 
@@ -118,7 +92,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tandem::device::cpu {
-HWY_EXPORT(narrow_bf16);
 HWY_EXPORT(narrow_f8);
 HWY_EXPORT(widen_bf16);
 HWY_EXPORT(widen_f8);
@@ -129,7 +102,7 @@ float narrow_kv(DType type, const float* from, std::size_t count, void* to) {
       to_f16(from, count, static_cast<std::uint16_t*>(to));
       return 1.0f;
     case DType::kBF16:
-      HWY_DYNAMIC_DISPATCH(narrow_bf16)(from, count, static_cast<std::uint16_t*>(to));
+      round_to_bf16(from, count, static_cast<std::uint16_t*>(to));
       return 1.0f;
     case DType::kI8:
       return to_i8(from, count, static_cast<std::int8_t*>(to));

@@ -2,9 +2,10 @@
 //
 // One row of K or V (one token and head) to and from the types that KV pages store.
 //
-// Rounding is to nearest even. kI8 has the scale max|x| / 127; kF8E4M3 the least power of two that
-// keeps |x| within 448 of it, so that scaling loses nothing; both give a row with NaN or infinity
-// the scale NaN and zeros. Other types have none: their scale is 1. Threads: pure functions.
+// Rounding is to nearest even. kI8 has the scale max|x| / 127; kF8E4M3 the least power of two, in
+// 2^-126 .. 2^119, that keeps |x| within 448 of it, so that scaling loses nothing (beyond 448 *
+// 2^119 values are taken as that); both give a row with NaN or infinity the scale NaN and zeros.
+// Other types have none: their scale is 1. Threads: pure functions.
 #pragma once
 
 #include <cstddef>

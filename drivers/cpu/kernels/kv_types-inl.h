@@ -35,6 +35,9 @@ template <>
 inline constexpr float kUnit<F8> = 256.0f;
 #endif
 
+// Of the scale of a row of float8: scale * kUnit is finite.
+inline constexpr int kMaxF8Exponent = 119;
+
 HWY_INLINE Vec load_kv(const float* from) { return load(from); }
 HWY_INLINE Vec load_kv(const F16* from) { return load_f16(&from->bits); }
 HWY_INLINE Vec load_kv(const BF16* from) { return load_bf16(&from->bits); }

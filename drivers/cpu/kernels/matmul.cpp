@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// multiply_many_rows() for AVX-512, AVX2 and scalar, chosen at run time.
+// multiply_many_rows() for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
 // Loop order: chunk of inputs, convert the weights of the task; panel of rows; group of outputs.
 // Per chunk a packed panel (32 KiB) and a group of converted weights (12 KiB) stay in the first

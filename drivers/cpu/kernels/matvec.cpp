@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// multiply_few_rows() for AVX-512, AVX2 and scalar, chosen at run time.
+// multiply_few_rows() for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
 // A step takes kOutputs weight rows and 1 to 4 activation rows through the input in blocks of 32
 // values: weights are converted once per step, and the next weight rows are fetched meanwhile. An

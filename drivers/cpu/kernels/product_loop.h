@@ -3,13 +3,13 @@
 // Multiply-add instructions on registers alone, as many as the core can start: the arithmetic that
 // a matrix product cannot exceed.
 //
-// Each loop has enough independent sums to hide the instruction's latency. A loop that the
-// processor lacks has no `run`. Operations: a multiplication and an addition count as two, also
-// inside dot products. Threads: any.
+// Each loop has enough independent sums to hide the instruction's latency. Operations: a
+// multiplication and an addition count as two, also inside dot products. Threads: any.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tandem::device::cpu {
 
@@ -23,8 +23,9 @@ struct ProductLoop {
 ProductLoop f32_product_loop();
 ProductLoop int16_product_loop();
 
-// With the instructions for it: dot products of four signed or unsigned bytes, of two bfloat16.
-ProductLoop int8_dot_product_loop();
-ProductLoop bf16_dot_product_loop();
+// With the instructions for it: dot products of four signed or unsigned bytes, of two bfloat16. All
+// that this processor has, the fastest first.
+std::vector<ProductLoop> int8_dot_product_loops();
+std::vector<ProductLoop> bf16_dot_product_loops();
 
 }  // namespace tandem::device::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// quantize_row() for AVX-512, AVX2 and scalar, chosen at run time.
+// quantize_row() for AVX-512, AVX2, NEON and scalar, chosen at run time.
 #include "cpu/kernels/quantized_rows.h"
 
 #include <bit>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The row loops of rows.h for AVX-512, AVX2 and scalar, chosen at run time.
+// The row loops of rows.h for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
-// Every loop runs over whole vectors and finishes with the same formula on single values.
+// Every loop runs over whole vectors and finishes with the same formula on single values, which may
+// round otherwise: a call is one row, except where rows.h says otherwise.
 #include "cpu/kernels/rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -103,15 +105,16 @@ void gelu_up(const float* gate, const float* up, std::size_t count, float* out) 
   }
 }
 
-// tanh y = 1 - 2 / (exp(2y) + 1).
-void cap_softly(float cap, std::size_t count, float* x) {
-  const Vec twice = broadcast(2.0f / cap), top = broadcast(cap), below = broadcast(2.0f * cap);
+// The last values go through a whole vector too: all by one formula, wherever in a call they stand.
+void cap_values(float cap, std::size_t count, float* x) {
+  const Vec top = broadcast(cap);
   std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec divisor = hn::Add(exp(hn::Mul(load(x + i), twice)), broadcast(1.0f));
-    store(hn::Sub(top, hn::Div(below, divisor)), x + i);
-  }
-  for (; i < count; ++i) x[i] = cap * std::tanh(x[i] / cap);
+  for (; i + kLanes <= count; i += kLanes) store(cap_softly(load(x + i), top), x + i);
+  if (i == count) return;
+  HWY_ALIGN float rest[kLanes] = {};
+  std::copy(x + i, x + count, rest);
+  store(cap_softly(load(rest), top), rest);
+  std::copy(rest, rest + (count - i), x + i);
 }
 
 void multiply_add(const float* x, float factor, std::size_t count, float* acc) {
@@ -136,26 +139,15 @@ void widen_f16(const std::uint16_t* from, std::size_t count, float* to) {
 }
 
 float quantize_i8(const float* from, std::size_t count, std::int8_t* to) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  Vec top = hn::Zero(kF), poison = hn::Zero(kF);  // poison: 0, or NaN once a value is not finite
-  std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vec x = load(from + i);
-    top = hn::Max(top, hn::Abs(x));
-    poison = hn::MulAdd(x, hn::Zero(kF), poison);
-  }
-  float peak = max_of_lanes(top), rest = sum_of_lanes(poison);
-  for (; i < count; ++i) {
-    peak = std::fmax(peak, std::fabs(from[i]));
-    rest += from[i] * 0.0f;
-  }
-  if (rest != 0.0f) {  // NaN
-    std::memset(to, 0, count);
-    return kNan;
+  const float peak = finite_peak(from, count);
+  if (std::isnan(peak)) {
+    std::fill_n(to, count, std::int8_t{0});
+    return peak;
   }
   const float scale = peak / 127.0f;
   const float inverse = scale > std::numeric_limits<float>::min() ? 1.0f / scale : 0.0f;
-  for (i = 0; i + kLanes <= count; i += kLanes) {
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
     store_i8(hn::Mul(load(from + i), broadcast(inverse)), to + i);
   }
   for (; i < count; ++i) to[i] = static_cast<std::int8_t>(std::nearbyint(from[i] * inverse));
@@ -179,7 +171,7 @@ HWY_EXPORT(rms_norm);
 HWY_EXPORT(rope);
 HWY_EXPORT(gate_up);
 HWY_EXPORT(gelu_up);
-HWY_EXPORT(cap_softly);
+HWY_EXPORT(cap_values);
 HWY_EXPORT(multiply_add);
 HWY_EXPORT(narrow_f16);
 HWY_EXPORT(widen_f16);
@@ -200,7 +192,7 @@ void geglu(const float* gate, const float* up, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(gelu_up)(gate, up, count, out);
 }
 void softcap(float cap, std::size_t count, float* x) {
-  HWY_DYNAMIC_DISPATCH(cap_softly)(cap, count, x);
+  HWY_DYNAMIC_DISPATCH(cap_values)(cap, count, x);
 }
 void add_scaled(const float* x, float factor, std::size_t count, float* acc) {
   HWY_DYNAMIC_DISPATCH(multiply_add)(x, factor, count, acc);

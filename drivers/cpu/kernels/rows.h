@@ -31,7 +31,7 @@ void swiglu(const float* gate, const float* up, std::size_t count, float* out);
 // be gate.
 void geglu(const float* gate, const float* up, std::size_t count, float* out);
 
-// x = cap * tanh(x / cap).
+// x = cap * tanh(x / cap), within some ulp; a value does not depend on where in a call it stands.
 void softcap(float cap, std::size_t count, float* x);
 
 void to_f16(const float* from, std::size_t count, std::uint16_t* to);

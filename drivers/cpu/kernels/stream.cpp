@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// read_stream() for AVX-512, AVX2 and scalar, chosen at run time: four independent accumulators,
-// over one run of memory or over its four quarters.
+// read_stream() for AVX-512, AVX2, NEON and scalar, chosen at run time: four independent
+// accumulators, over one run of memory or over its four quarters.
 #include "cpu/kernels/stream.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vectors of f32 as the CPU kernels use them, once per instruction set: loads that convert from
-// every stored type, exp, and sums over lanes.
+// every stored type, exp, soft caps, and sums over lanes.
 //
-// Included inside a file that Highway compiles for each target (AVX-512, AVX2, scalar). kLanes is
-// 16, 8 or 1 and always divides 16, so data padded to 16 values needs no remainder loop. Numerics:
-// exp() is within 2 ulp, 0 below -104, NaN for NaN.
+// Included inside a file that Highway compiles for each target (AVX-512, AVX2, NEON, scalar).
+// kLanes is 16, 8, 4 or 1 and always divides 16, so data padded to 16 values needs no remainder
+// loop. Highway numbers targets of AVX-512 up to HWY_AVX3, newer ones lower. Numerics: exp() is
+// within 2 ulp, 0 below -104, NaN for NaN.
 #if defined(TANDEM_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_VECTOR_INL_H_
 #undef TANDEM_CPU_VECTOR_INL_H_
@@ -13,9 +14,11 @@
 #define TANDEM_CPU_VECTOR_INL_H_
 #endif
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
@@ -33,7 +36,7 @@ inline constexpr FloatTag kF;
 inline constexpr std::size_t kLanes = hn::MaxLanes(FloatTag());
 static_assert(16 % kLanes == 0);
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3
 inline constexpr std::size_t kRegisters = 32;
 #else
 inline constexpr std::size_t kRegisters = 16;
@@ -96,9 +99,26 @@ HWY_INLINE void store_i8(Vec value, std::int8_t* to) {
 HWY_INLINE float sum_of_lanes(Vec value) { return hn::GetLane(hn::SumOfLanes(kF, value)); }
 HWY_INLINE float max_of_lanes(Vec value) { return hn::GetLane(hn::MaxOfLanes(kF, value)); }
 
+// max|x|, or NaN where a value is not finite.
+HWY_INLINE float finite_peak(const float* from, std::size_t count) {
+  Vec top = hn::Zero(kF), poison = hn::Zero(kF);  // poison: 0, or NaN once a value is not finite
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec x = load(from + i);
+    top = hn::Max(top, hn::Abs(x));
+    poison = hn::MulAdd(x, hn::Zero(kF), poison);
+  }
+  float peak = max_of_lanes(top), rest = sum_of_lanes(poison);
+  for (; i < count; ++i) {
+    peak = std::fmax(peak, std::fabs(from[i]));
+    rest += from[i] * 0.0f;
+  }
+  return rest == 0.0f ? peak : std::numeric_limits<float>::quiet_NaN();
+}
+
 // For x <= 88; larger ones are taken as 88. e^x = 2^n 2^f, n the integer nearest to x log2(e).
 HWY_INLINE Vec exp(Vec x) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3
   // AVX-512 scales by 2^n in one instruction, which also keeps NaN and underflows to 0.
   const Vec y = hn::Mul(hn::Min(broadcast(88.0f), x), broadcast(1.44269504f));
   const Vec n = hn::Round(y);
@@ -112,6 +132,12 @@ HWY_INLINE Vec exp(Vec x) {
 #else
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(kF, hn::Min(x, broadcast(88.0f))));
 #endif
+}
+
+// cap * tanh(x / cap), to a relative error of some ulp however small x is: tanh by way of e^2x - 1.
+HWY_INLINE Vec cap_softly(Vec x, Vec cap) {
+  const Vec capped = hn::Mul(cap, hn::Tanh(kF, hn::Div(x, cap)));
+  return hn::IfThenElse(hn::IsNaN(x), x, capped);
 }
 
 }  // namespace HWY_NAMESPACE

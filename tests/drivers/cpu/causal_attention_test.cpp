@@ -117,6 +117,15 @@ TEST_P(CpuCausal, CapsScoresSoftly) {
   expect_reference(make_rows(4, 2, 32, 2, 70), {.window = 20, .softcap = 30.0f});
 }
 
+// Scores of some 1e-3: the differences between values tell whether weights follow them.
+TEST_P(CpuCausal, CapsSmallScoresByNothing) {
+  Rows rows = make_rows(2, 1, 16, 0, 40);
+  for (float& q : rows.q) q *= 1e-3f;
+  const Answer plain = attend(rows, {}), capped = attend(rows, {.softcap = 3000.0f});
+  EXPECT_LT(reference::nmse<float>(capped.lse, plain.lse), 1e-13);
+  EXPECT_LT(reference::nmse<float>(capped.o, plain.o), 1e-12);
+}
+
 TEST_P(CpuCausal, RowsSeeNeitherWhatComesNorWhatTheWindowLeftBehind) {
   Rows rows = make_rows(2, 1, 16, 0, 60);
   for (int d = 0; d < 16; ++d) rows.v[20 * 16 + d] = kNan;
@@ -145,6 +154,7 @@ TEST_P(CpuCausal, RefusesWhatItDoesNotRound) {
   EXPECT_THROW(attend(rows, {.kv_dtype = DType::kQ8_0}), Error);
   EXPECT_THROW(attend(rows, {.window = -1}), Error);
   EXPECT_THROW(attend(rows, {.softcap = -1.0f}), Error);
+  EXPECT_THROW(attend(rows, {.softcap = std::numeric_limits<float>::infinity()}), Error);
 }
 
 INSTANTIATE_ON_EVERY_TARGET(CpuCausal);

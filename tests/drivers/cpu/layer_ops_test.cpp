@@ -3,6 +3,7 @@
 // The CPU compute unit's operations on rows (norms, rotation, gates, caps) against double-precision
 // loops, for every instruction set.
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "common/error.h"
@@ -152,6 +153,36 @@ TEST_P(CpuLayerOps, CapsSoftly) {
   for (const float value : values) want.push_back(30.0 * std::tanh(value / 30.0));
   EXPECT_LT(nmse<double>(get(x, values.size()), want), 1e-12);
   EXPECT_THROW(unit_->enqueue(SoftcapOp{3, 77, x, 0.0f}), Error);
+  EXPECT_THROW(unit_->enqueue(SoftcapOp{3, 77, x, std::numeric_limits<float>::infinity()}), Error);
+}
+
+TEST_P(CpuLayerOps, CapsSmallValuesAsExactlyAsLargeOnes) {
+  std::vector<float> values{0.0f};
+  for (int exponent = -40; exponent < 10; ++exponent) {
+    for (const float x : {1.0f, -1.3f, 1.7f}) values.push_back(std::ldexp(x, exponent));
+  }
+  const auto width = static_cast<std::int64_t>(values.size());
+  const Slice x = put(values);
+  unit_->enqueue(SoftcapOp{1, width, x, 30.0f});
+  const auto got = get(x, values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double want = 30.0 * std::tanh(static_cast<double>(values[i]) / 30.0);
+    EXPECT_NEAR(got[i], want, 1e-6 * std::fabs(want)) << values[i];
+  }
+}
+
+TEST_P(CpuLayerOps, CapsARowTheSameWhoeverSharesTheCall) {
+  constexpr std::int64_t kRows = 5, kWidth = 77;
+  const auto values = randoms(kRows * kWidth, 20.0f);
+  const Slice together = put(values);
+  unit_->enqueue(SoftcapOp{kRows, kWidth, together, 30.0f});
+  const auto whole = get(together, values.size());
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const Slice alone = put(std::span(values).subspan(row * kWidth, kWidth));
+    unit_->enqueue(SoftcapOp{1, kWidth, alone, 30.0f});
+    const auto one = get(alone, kWidth);
+    EXPECT_EQ(std::memcmp(one.data(), whole.data() + row * kWidth, kWidth * sizeof(float)), 0);
+  }
 }
 
 TEST_P(CpuLayerOps, ScalesEmbeddings) {

@@ -80,6 +80,26 @@ TEST_P(CpuRows, QuantisesZerosToZeroAndMarksWhatIsNotFinite) {
 
 INSTANTIATE_ON_EVERY_TARGET(CpuRows);
 
+TEST_P(CpuRows, KeepsTheLargestAndTheSmallestValuesInFloat8) {
+  for (const float peak : {3e38f, std::numeric_limits<float>::max(), 0x1.dp127f}) {
+    std::vector<float> values(40, 0.0f), back(40);
+    values[1] = peak;
+    values[39] = -peak;
+    std::vector<std::uint8_t> bytes(values.size());
+    const float scale = cpu::narrow_kv(DType::kF8E4M3, values.data(), values.size(), bytes.data());
+    EXPECT_EQ(scale, 0x1p119f);
+    cpu::widen_kv(DType::kF8E4M3, bytes.data(), scale, bytes.size(), back.data());
+    EXPECT_EQ(back[0], 0.0f);
+    EXPECT_EQ(back[1], 0x1.cp127f) << peak;
+    EXPECT_EQ(back[39], -0x1.cp127f) << peak;
+  }
+  const std::vector<float> zeros(40, 0.0f), least(40, std::numeric_limits<float>::denorm_min());
+  std::vector<std::uint8_t> bytes(40);
+  EXPECT_EQ(cpu::narrow_kv(DType::kF8E4M3, zeros.data(), 40, bytes.data()), 0x1p-126f);
+  EXPECT_EQ(bytes, std::vector<std::uint8_t>(40, 0));
+  EXPECT_EQ(cpu::narrow_kv(DType::kF8E4M3, least.data(), 40, bytes.data()), 0x1p-126f);
+}
+
 TEST_P(CpuRows, NarrowsToKvTypesAsTheScalarConversionsDo) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = randoms(509, 3.0f);

@@ -315,6 +315,8 @@ TEST_P(AttentionUnitTest, WrongArgumentsThrowAndLeaveTheUnitWorking) {
   };
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.layer = 2; });
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.layer = -1; });
+  refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.softcap = -1.0f; });
+  refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.softcap = kInf; });
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.v = b.v.first(1); });
   refuses([](ScenarioBatch&, device::AttentionBatch& b) { b.pages = b.pages.first(1); });
   refuses([](ScenarioBatch& s, device::AttentionBatch&) { s.sequences()[0].num_attend = 33; });
@@ -340,6 +342,7 @@ TEST_P(AttentionUnitTest, StoresKvTypesOrRefusesThem) {
     AttentionGeometry geometry = with_dtype(kUsual, dtype);
     const auto unit = make_unit(geometry);
     if (!unit) {
+      EXPECT_NE(opened_.device->info().kind, "cpu") << refusal_;
       EXPECT_THAT(refusal_, ::testing::HasSubstr("f16, i8, not " + std::string(dtype_name(dtype))));
       continue;
     }
@@ -367,6 +370,7 @@ TEST_P(AttentionUnitTest, AttendsWindowsAndSoftCapsOrRefusesThem) {
     SequenceModel copy = sequence;
     batch.add(copy, {.num_q = 2, .num_new = 1});
     if (!attends) {
+      EXPECT_NE(info.kind, "cpu");
       EXPECT_THROW(batch.submit(*unit), Error);
       continue;
     }
