@@ -16,10 +16,19 @@ namespace {
 constexpr std::size_t kSmallSum = std::size_t{1} << 16;  // values; about as long as waking the team
 constexpr std::size_t kSumParts = 64;
 
-const CpuWeight* product_weight(const Weight* weight, std::int64_t out, std::int64_t in) {
-  const CpuWeight& mine = cpu_weight(weight, out, in, "experts: weight");
+void check_weight(const Weight* weight, std::size_t out, std::size_t in) {
+  const CpuWeight& mine = cpu_weight(weight, static_cast<std::int64_t>(out),
+                                     static_cast<std::int64_t>(in), "experts: weight");
   if (!mine.multiplies()) throw Error("cpu", "experts: a weight was loaded as a table");
-  return &mine;
+}
+
+// Of all experts, whoever is chosen: an operation that does not fit is refused whatever the rows.
+void check_weights(const ExpertsOp& op, std::size_t width, std::size_t ffn) {
+  for (const Expert& expert : op.experts) {
+    check_weight(expert.gate, ffn, width);
+    check_weight(expert.up, ffn, width);
+    check_weight(expert.down, width, ffn);
+  }
 }
 
 }  // namespace
@@ -101,8 +110,7 @@ std::uint64_t Experts::widen(const ExpertsOp& op, const float* x, std::size_t wi
     product.input = inputs_.size();
     inputs_.push_back(input);
     for (const auto& [weight, to] : {std::pair(expert.gate, &gate_), std::pair(expert.up, &up_)}) {
-      product.weight =
-          product_weight(weight, static_cast<std::int64_t>(ffn), static_cast<std::int64_t>(width));
+      product.weight = static_cast<const CpuWeight*>(weight);
       product.out = to->data() + mine.first_slot * ffn;
       tasks_.push_back(product);
     }
@@ -124,8 +132,7 @@ std::uint64_t Experts::narrow(const ExpertsOp& op, std::size_t width, std::size_
     Product product;
     product.input = inputs_.size();
     product.weight =
-        product_weight(op.experts[static_cast<std::size_t>(mine.expert)].down,
-                       static_cast<std::int64_t>(width), static_cast<std::int64_t>(ffn));
+        static_cast<const CpuWeight*>(op.experts[static_cast<std::size_t>(mine.expert)].down);
     product.out = down_.data() + mine.first_slot * width;
     inputs_.push_back(input);
     tasks_.push_back(product);
@@ -140,11 +147,12 @@ std::uint64_t Experts::run(const ExpertsOp& op) {
     throw Error("cpu", "experts: " + std::to_string(op.used) + " of " + std::to_string(count) +
                            " are to be used");
   }
-  if (op.rows == 0) return 0;
   const CpuWeight& first = cpu_weight(op.experts.front().gate, 0, 0, "experts: weight");
   const auto rows = static_cast<std::size_t>(op.rows), used = static_cast<std::size_t>(op.used);
   const auto width = static_cast<std::size_t>(first.in_features());
   const auto ffn = static_cast<std::size_t>(first.out_features());
+  check_weights(op, width, ffn);
+  if (rows == 0) return 0;
   const float* x = floats(op.x, rows * width, "experts: x");
   float* out = floats(op.out, rows * width, "experts: out");
   choose(op, floats(op.router, rows * op.experts.size(), "experts: router"));

@@ -35,6 +35,17 @@ std::uint64_t group_bytes(const char* path) {
   return file >> value ? value : std::numeric_limits<std::uint64_t>::max();
 }
 
+// Of files that the group's processes read; mapped model files are most of it.
+std::uint64_t files_in_group() {
+  std::ifstream file("/sys/fs/cgroup/memory.stat");
+  std::uint64_t bytes = 0;
+  std::string name;
+  for (std::uint64_t value = 0; file >> name >> value;) {
+    if (name == "inactive_file" || name == "active_file") bytes += value;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(size_bytes, 1)) {
@@ -65,9 +76,20 @@ std::uint64_t available_memory_bytes() {
   const std::uint64_t limit = group_bytes("/sys/fs/cgroup/memory.max");
   std::uint64_t in_group = limit;
   if (limit != std::numeric_limits<std::uint64_t>::max()) {
-    in_group -= std::min(limit, group_bytes("/sys/fs/cgroup/memory.current"));
+    const std::uint64_t files = files_in_group();
+    const std::uint64_t used = group_bytes("/sys/fs/cgroup/memory.current");
+    in_group -= std::min(limit, used - std::min(used, files));
   }
   return std::min(meminfo_bytes("MemAvailable"), in_group);
+}
+
+void require_memory(std::uint64_t size_bytes, const std::string& what) {
+  const std::uint64_t available = available_memory_bytes();
+  if (size_bytes <= available) return;
+  throw Error("cpu", what + " needs " + std::to_string(size_bytes >> 20) + " MiB of memory, of " +
+                         std::to_string(available >> 20) +
+                         " MiB available; give the KV cache less, use fewer bits per weight or a "
+                         "smaller model");
 }
 
 }  // namespace tandem::device::cpu

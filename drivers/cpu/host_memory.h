@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "device/buffer.h"
 
@@ -48,7 +49,12 @@ class HostBuffer final : public Buffer {
 
 std::uint64_t total_memory_bytes();
 
-// What can still be allocated without swapping, within the limits of the control group.
+// What can still be allocated without swapping, within the limits of the control group. Copies of
+// files that the system keeps count as available: it drops them.
 std::uint64_t available_memory_bytes();
+
+// Throws Error when `size_bytes` more are not available: a Mapping that is going to be written in
+// full would end the process instead. `what` names it.
+void require_memory(std::uint64_t size_bytes, const std::string& what);
 
 }  // namespace tandem::device::cpu

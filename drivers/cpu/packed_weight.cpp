@@ -18,12 +18,17 @@ std::size_t panels_per_part(std::size_t panel_bytes) {
   return std::max<std::size_t>(1, kPartBytes / (panel_bytes * kPanelGroup)) * kPanelGroup;
 }
 
+std::size_t checked(std::size_t size_bytes) {
+  require_memory(size_bytes, "a packed weight");
+  return size_bytes;
+}
+
 }  // namespace
 
 PackedWeight::PackedWeight(const WeightSource& source, Team& team)
     : num_panels_((source.out_features + kPanelOutputs - 1) / kPanelOutputs),
       panel_bytes_(packed_format(source.dtype).panel_bytes(source.in_features / kBlockInputs)),
-      memory_(num_panels_ * panel_bytes_),
+      memory_(checked(num_panels_ * panel_bytes_)),
       regions_(team.regions(tiling::box_of<1>({static_cast<std::int64_t>(num_panels_)}),
                             {static_cast<std::int64_t>(panels_per_part(panel_bytes_))})) {
   const auto outputs = static_cast<std::size_t>(source.out_features);

@@ -5,7 +5,8 @@
 // Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
 // pages where the system gives them, every NUMA node packing (and so holding) its region of the
 // panels. The source is not needed afterwards. Cost: about 0.3 s for a file of 1 GB on two cores.
-// Threads: it does not change once made.
+// Threads: it does not change once made. Errors:
+// Error when the memory for it is not available.
 #pragma once
 
 #include "cpu/host_memory.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "cpu/kernels/bf16_products.h"
 
 namespace tandem::device::cpu {
 namespace {
@@ -56,8 +57,11 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
 }
 
 void CpuWeight::copy_rows(Team& team) {
+  require_memory(size_bytes(), "a copy of a weight");
   copy_.emplace(size_bytes());
-  const std::size_t rows_per_part = std::max<std::size_t>(1, kCopyPart / row_bytes_);
+  // Regions are cut where products of bf16 may be: an output is the same bits on any nodes.
+  const std::size_t steps_per_part = kCopyPart / (row_bytes_ * kBf16OutputsStep);
+  const std::size_t rows_per_part = std::max<std::size_t>(1, steps_per_part) * kBf16OutputsStep;
   copied_rows_.emplace(team.regions(tiling::box_of<1>({source_.out_features}),
                                     {static_cast<std::int64_t>(rows_per_part)}));
   team.place(*copied_rows_, [&](const tiling::Box<1>& rows, std::size_t) {

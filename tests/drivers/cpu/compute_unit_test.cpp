@@ -275,6 +275,10 @@ TEST_P(CpuCompute, RefusesWhatDoesNotFit) {
   EXPECT_THROW(unit_->load({DType::kQ8_0, 4, 33, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kI8, 4, 32, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kF32, 4, 32, nullptr}), Error);
+  constexpr std::int64_t kMany = std::int64_t{1} << 29;  // 18 and 17 TB, more than is there
+  EXPECT_THROW(unit_->load({DType::kQ8_0, kMany, 32768, w.bytes.data()}), Error);
+  EXPECT_THROW(
+      unit_->load({DType::kBF16, kMany, 16384, w.bytes.data(), WeightRole::kProduct, true}), Error);
   const std::int32_t row = 5;
   const MergePartial partial{x, out, {&row, 1}};
   EXPECT_THROW(unit_->enqueue(MergeOp{2, 1, 4, {&partial, 1}, out}), Error);

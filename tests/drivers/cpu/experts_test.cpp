@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "common/error.h"
 #include "compute_fixture.h"
@@ -151,6 +152,14 @@ TEST_P(CpuExperts, RefuseWhatDoesNotFit) {
   EXPECT_THROW(run(m, x, router, x), Error);
   std::swap(m.experts[3].gate, m.experts[3].down);
   EXPECT_THROW(run(m, x, {1, 2, 3}, x), Error);
+  m.shape.used =
+      1;  // not the one that does not fit: refused all the same, and before a row is done
+  for (const Weight* Expert::*member : {&Expert::gate, &Expert::up, &Expert::down}) {
+    const Weight* fits = std::exchange(m.experts[3].*member, nullptr);
+    EXPECT_THROW(run(m, x, std::vector<float>{5, 1, 1, 0}, x), Error);
+    m.experts[3].*member = fits;
+  }
+  m.shape.used = 4;
   EXPECT_NO_THROW(run(m, x, router, x));
 }
 
