@@ -11,6 +11,9 @@
 // DeviceError when the device failed, after which buffers are undefined and the unit must be
 // discarded. Numerics: every op accumulates in f32 (or wider); the result of a row does not depend
 // on which other rows share the call, except by the order of additions inside a matrix product.
+// Before a product with quantised weights the unit may round activations to 8 bits, a scale per 32
+// values of a row, and before one with bf16 weights to bf16 (the CPU does both); f32 and f16
+// weights are multiplied in f32.
 #pragma once
 
 #include <cstddef>
@@ -131,7 +134,7 @@ struct CausalAttentionOp {
   std::span<const CausalChunk> chunks;
   int q_heads = 0, kv_heads = 0, head_dim = 0;
   float scale = 1.0f;
-  DType kv_dtype = DType::kF16;  // kF32: no rounding; kF16; kI8 per token and head
+  DType kv_dtype = DType::kF16;  // kF32: no rounding; else as kv_has_scales() says
   Slice q, k, v;                 // [rows, q_heads | kv_heads | kv_heads, head_dim]
   Slice o, lse;       // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
   float softcap = 0;  // as in AttentionBatch

@@ -24,13 +24,24 @@ attention_decode::ResultHeader header_of(const std::byte* result) {
   return header;
 }
 
+const AttentionGeometry& checked(const AttentionGeometry& geometry) {
+  check_stored(geometry);
+  return geometry;
+}
+
 }  // namespace
+
+void check_stored(const AttentionGeometry& geometry) {
+  constexpr DType kStoredTypes[] = {DType::kF16, DType::kI8};
+  check_geometry(geometry);
+  check_kv_dtype(geometry, kStoredTypes, "xrt");
+}
 
 XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
                                    std::vector<ComputeUnitHandle> handles,
                                    const AttentionUnitOptions& options,
                                    double link_bandwidth_bytes_per_s)
-    : geometry_(options.geometry),
+    : geometry_(checked(options.geometry)),
       layout_(options.geometry),
       device_(device),
       shares_(divide_over_units(layout_.kv_heads, handles.size())) {

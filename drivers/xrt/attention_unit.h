@@ -25,6 +25,9 @@
 
 namespace tandem::device::xrt_card {
 
+// Throws Error on a geometry that a card does not store.
+void check_stored(const AttentionGeometry& geometry);
+
 class XrtAttentionUnit final : public AttentionUnit {
  public:
   // link_bandwidth: of the card's data sheet, 0 where unknown. Runs the kernel a few times to check

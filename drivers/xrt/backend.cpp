@@ -47,9 +47,7 @@ class XrtDevice final : public Device {
     throw Error("xrt", "a card computes no dense layers; use --compute cpu");
   }
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
-    check_geometry(options.geometry);
-    constexpr DType kStoredTypes[] = {DType::kF16, DType::kI8};
-    check_kv_dtype(options.geometry, kStoredTypes, "xrt");
+    xrt_card::check_stored(options.geometry);  // before anything on the card is replaced
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options,
