@@ -32,8 +32,6 @@ ScaleMin effective(const SubBlocks& s, int scale, int min) {
           -(f16_to_f32(s.min) * static_cast<float>(min))};
 }
 
-float inverse_of(float scale) { return std::fabs(scale) > 1e-30f ? 1.0f / scale : 0.0f; }
-
 struct Type {
   int sub_values;             // values of a sub-block
   int low, high;              // integers

@@ -56,9 +56,6 @@ Sums sums_of(std::span<const float> x, float inverse, float min, float low, floa
   return {sum_of(q_sum), sum_of(qq_sum), sum_of(xq_sum)};
 }
 
-// 1 / scale where that is finite; tiny scales count as none.
-float inverse_of(float scale) { return std::fabs(scale) > 1e-30f ? 1.0f / scale : 0.0f; }
-
 float signed_peak(std::span<const float> x) {
   float peak = 0.0f;
   for (const float value : x) {

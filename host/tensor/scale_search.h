@@ -9,6 +9,7 @@
 // Shapes: blocks of up to 32 values, a multiple of 8, all finite. Threads: pure functions.
 #pragma once
 
+#include <cmath>
 #include <span>
 
 namespace tandem {
@@ -32,6 +33,9 @@ int nearest_iq4_nl(float x);
 
 // The squared error of x ~ scale * q + min with the best q in [low, high].
 float squared_error(std::span<const float> x, float scale, float min, int low, int high);
+
+// 1 / scale where that is finite; tiny scales count as none.
+inline float inverse_of(float scale) { return std::fabs(scale) > 1e-30f ? 1.0f / scale : 0.0f; }
 
 // round(x * inverse) clipped to [low, high]; ties to even. |x * inverse| may be anything finite.
 int nearest_level(float x, float inverse, int low, int high);
