@@ -4,10 +4,11 @@
 // tokenizer, chat template.
 //
 // load_model() maps a GGUF file, or a directory of safetensors files as published on model hubs,
-// checks everything it will ever use of it, and copies nothing large: weights are views of the
-// mapping, valid as long as the Model. Families (families/<one file each>) translate names and
-// keys. Threads: immutable after loading; any thread. Errors: Error("gguf" or "safetensors", ...)
-// naming file and field when a file is truncated, hostile or unknown.
+// checks everything it will ever use of it, and copies no weights but those of safetensors files
+// that do not lie on a multiple of their elements' size: views are valid as long as the Model.
+// Families (families/<one file each>) translate names and keys. Threads: immutable after loading;
+// any thread. Errors: Error("gguf" or "safetensors", ...) naming file and field when a file is
+// truncated, hostile or unknown.
 #pragma once
 
 #include <functional>

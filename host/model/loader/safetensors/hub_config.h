@@ -2,9 +2,11 @@
 //
 // HubConfig: config.json of a published directory as GGUF's keys, field by field.
 //
-// Every key remembers the field it came from, also where the field is absent, so that whoever
-// refuses a value names what the user can look at. What GGUF has as tensors (the divisors of
-// rotary frequencies) is computed here. What config.json asks for and no family does is refused.
+// Every key of the class remembers the field it came from, also where the field is absent, so that
+// whoever refuses a value names what the user can look at. Fields that the class does not look at
+// are left out, defaults of the class filled in. What GGUF has as tensors (the divisors of
+// rotary frequencies) is computed here. Known fields that ask for
+// what no family does are refused; unknown ones are passed over.
 // Threads: immutable. Errors: Error("safetensors", "DIR/config.json: field 'x': ...").
 // Source: Transformers' configuration classes; GGUF's key names.
 #pragma once

@@ -148,7 +148,8 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
   const std::string plain = text_name(tensor.name);
   if (is_left_out(plain)) return;
   std::string name = gguf_tensor_name(plain, style());
-  if (name.empty()) name = plain;  // for whoever takes tensors to refuse
+  if (name.empty() && !tensor.dtype) return;  // a table of positions, or the like
+  if (name.empty()) name = plain;             // for whoever takes tensors to refuse
   Entry entry = described(file, tensor);
   const bool is_aligned =
       reinterpret_cast<std::uintptr_t>(tensor.data) % element_bytes(tensor) == 0;

@@ -6,7 +6,8 @@
 // where they are mapped; own memory holds only what GGUF's converters compute too (Gemma's norms
 // with 1 added, divisors of rotary frequencies) and tensors that do not lie on a multiple of their
 // elements' size. Left out: the vision part of a model with one, stored rotary tables, an output
-// matrix where config.json ties it to the embedding.
+// matrix where config.json ties it to the embedding, tensors of an unknown name in a type that is
+// not read (positions in I64).
 // Ownership: owns the mappings. Threads: immutable.
 // Errors: Error("safetensors", "DIR/config.json: field 'num_hidden_layers': ...") and
 // "DIR/FILE.safetensors: tensor 'model.norm.weight': ...".

@@ -327,6 +327,15 @@ TEST(SafetensorsCheckpoint, RefusesTypesItCannotReadByName) {
               HasSubstr("tensor 'model.layers.0.mlp.up_proj.bias': the dtype F8_E4M3 is not read"));
 }
 
+TEST(SafetensorsCheckpoint, PassesOverTablesInTypesThatNobodyComputesWith) {
+  SafetensorsWriter writer = test::hub_weights({}, DType::kF32, 1);
+  writer.add_raw("model.position_ids", "I64", {1}, "12345678");
+  writer.add_raw("model.some_table", "F64", {1}, "12345678");
+  const InMemory model(writer);
+  EXPECT_EQ(model.checkpoint->find_tensor("model.position_ids"), nullptr);
+  EXPECT_EQ(read_family(*model.checkpoint, 64).layers.size(), 2u);
+}
+
 TEST(SafetensorsCheckpoint, GivesExpertsOneByOne) {
   SafetensorsWriter writer = test::hub_weights({}, DType::kF32, 1);
   for (int expert = 0; expert < 3; ++expert) {
