@@ -3,6 +3,7 @@
 # `tandem bench` as its user meets it: figures of every row, fractions that make sense, turns, bad options.
 import json
 import math
+import shlex
 import subprocess
 import unittest
 
@@ -45,6 +46,8 @@ class BenchTest(unittest.TestCase):
         self.check_row(lines["bench/decode_batch1_context32"], 1, 32)
         self.check_row(lines["bench/decode_batch4_context100"], 4, 100)
         self.assertEqual(lines["bench/load"]["samples"], 2)
+        for line in lines.values():  # what gave them can be run again
+            self.assertEqual(shlex.split(line["command"]), [TANDEM, "bench", *ROWS, "--json"])
         self.assertLess(0, lines["bench/load"]["median"])
         # 5 layers, K and V of 4 heads of 32 halves.
         self.assertEqual(lines["bench/decode_batch4_context100"]["kv_bytes"], 4 * 100 * 5 * 2 * 4 * 32 * 2)

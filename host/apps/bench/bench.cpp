@@ -8,6 +8,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cctype>
+#include <fstream>
 
 #include "apps/bench/measure.h"
 #include "apps/bench/report.h"
@@ -29,7 +31,6 @@ struct BenchOptions {
   bool no_prefill = false, no_decode = false;
   bool quick = false;
   bool as_json = false;
-  std::string command = "tandem bench";
 };
 
 constexpr int kQuickSamples = 3;
@@ -58,6 +59,22 @@ void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
   }
 }
 
+// As it was started, in words for a shell.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string line, word;
+  while (std::getline(file, word, '\0')) {
+    constexpr std::string_view kPlain = "_-+=./:,@%";
+    const bool is_plain = !word.empty() && std::ranges::all_of(word, [&](unsigned char c) {
+      return std::isalnum(c) != 0 || kPlain.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    std::string quoted = "'";
+    for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    line += (line.empty() ? "" : " ") + (is_plain ? word : quoted + "'");
+  }
+  return line;
+}
+
 bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts, const bench::Rig& rig) {
   bench::RunFacts facts;
   facts.model = &parts.model().config();
@@ -68,7 +85,7 @@ bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts, const ben
     facts.attention += (facts.attention.empty() ? "" : ",") + id;
   }
   facts.kv_dtype = options.runtime.kv_dtype;
-  facts.command = options.command + " --model " + parts.model_path();
+  facts.command = command_line();
   facts.threads = options.runtime.threads;
   facts.samples_wanted = options.measure.samples;
   return facts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of one row. The speed probe evicts the caches, so an untimed step follows it.
+// The loop of one row. The speed probe evicts the caches, as does another program's turn,
+// so an untimed step follows them.
 #include "apps/bench/measure.h"
 
 #include <algorithm>
@@ -60,7 +61,11 @@ RowResult measure(Rig& rig, const Row& row, const model::Model& model,
     const std::chrono::duration<double> spent = Clock::now() - start;
     if (taken >= kFewestSamples && spent.count() > options.seconds) break;
     if (options.turns && !next_turn()) break;
-    if (taken % kProbeInterval == 0) probe(rig, result);
+    if (taken % kProbeInterval == 0) {
+      probe(rig, result);
+    } else if (options.turns) {
+      rig.step();  // another program has had the caches
+    }
     sample(rig, result);
     if (options.turns) on_sample(result);
   }

@@ -25,7 +25,7 @@ double seconds_since(Clock::time_point start) {
 
 model::TokenId best_of(std::span<const float> logits) {
   const auto best = std::max_element(logits.begin(), logits.end());
-  if (!std::isfinite(*best) || !std::isfinite(logits.back())) {
+  if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) {
     throw DeviceError("bench", "wrong result: logits are not finite");
   }
   return static_cast<model::TokenId>(best - logits.begin());
