@@ -37,35 +37,8 @@ struct Box {
 
   bool empty() const { return size() == 0; }
 
-  bool contains(const Point<kDims>& point) const {
-    for (std::size_t d = 0; d < kDims; ++d) {
-      if (point[d] < lower[d] || point[d] >= upper[d]) return false;
-    }
-    return true;
-  }
-
-  // Every point of `other` is inside; an empty box is inside any other.
-  bool contains(const Box& other) const {
-    if (other.empty()) return true;
-    for (std::size_t d = 0; d < kDims; ++d) {
-      if (other.lower[d] < lower[d] || other.upper[d] > upper[d]) return false;
-    }
-    return true;
-  }
-
   bool operator==(const Box&) const = default;
 };
-
-// The points that are in both; empty when there are none.
-template <std::size_t kDims>
-Box<kDims> intersect(const Box<kDims>& a, const Box<kDims>& b) {
-  Box<kDims> common;
-  for (std::size_t d = 0; d < kDims; ++d) {
-    common.lower[d] = std::max(a.lower[d], b.lower[d]);
-    common.upper[d] = std::max(common.lower[d], std::min(a.upper[d], b.upper[d]));
-  }
-  return common;
-}
 
 // [0, extents) in every dimension.
 template <std::size_t kDims>

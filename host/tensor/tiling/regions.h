@@ -6,8 +6,8 @@
 // The box is cut along one dimension in whole tiles, so a tile has one home. A home's share is
 // proportional to its weight, to within a tile; a home may be left with none. Tiles are numbered
 // region by region (bounds() are where regions begin), as ThreadPool::run_regions() takes them.
-// Memory: an array whose outermost dimension is the one cut keeps its regions contiguous as it is;
-// for others offset() places them one behind the other. Threads: any. Source: as box.h; the placing
+// Memory: an array whose outermost dimension is the one cut keeps its regions contiguous as it is.
+// Threads: any. Source: as box.h; the placing
 // of regions is Unat et al., "TiDA", ISC 2016.
 #pragma once
 
@@ -40,7 +40,6 @@ class Regions {
     const std::int64_t slabs = Tiles<kDims>(domain, tile).num_tiles(cut_dimension);
     std::int64_t passed = 0, at = domain.lower[cut_dimension];
     bounds_.push_back(0);
-    offsets_.push_back(0);
     for (const int weight : weights) {
       passed += weight;
       Box<kDims> region = domain;
@@ -49,16 +48,13 @@ class Regions {
       region.upper[cut_dimension] = at;
       regions_.emplace_back(region, tile);
       bounds_.push_back(bounds_.back() + static_cast<std::size_t>(regions_.back().num_tiles()));
-      offsets_.push_back(offsets_.back() + region.size());
     }
   }
 
-  const Box<kDims>& domain() const { return domain_; }
   std::size_t num_regions() const { return regions_.size(); }
   std::size_t num_tiles() const { return bounds_.back(); }
 
   const Box<kDims>& region(std::size_t r) const { return regions_[r].domain(); }
-  const Tiles<kDims>& tiles_of(std::size_t r) const { return regions_[r]; }
 
   // [num_regions + 1] region r has the tiles bounds[r] .. bounds[r + 1].
   std::span<const std::size_t> bounds() const { return bounds_; }
@@ -73,9 +69,6 @@ class Regions {
     return regions_[r].tile(static_cast<std::int64_t>(tile - bounds_[r]));
   }
 
-  // Points in the regions before r: where r begins when every region is stored in one piece.
-  std::int64_t offset(std::size_t r) const { return offsets_[r]; }
-
  private:
   std::int64_t cut_after(std::int64_t slabs, std::int64_t thickness, std::size_t d) const {
     return domain_.lower[d] + std::min(slabs * thickness, domain_.extent(d));
@@ -83,8 +76,7 @@ class Regions {
 
   Box<kDims> domain_;
   std::vector<Tiles<kDims>> regions_;
-  std::vector<std::size_t> bounds_;    // [num_regions + 1]
-  std::vector<std::int64_t> offsets_;  // [num_regions + 1]
+  std::vector<std::size_t> bounds_;  // [num_regions + 1]
 };
 
 }  // namespace tandem::tiling

@@ -58,7 +58,6 @@ class Tiles {
   }
 
   const Box<kDims>& domain() const { return domain_; }
-  const Point<kDims>& tile_extents() const { return tile_; }
   std::int64_t num_tiles() const { return num_tiles_; }
   std::int64_t num_tiles(std::size_t d) const { return counts_[d]; }
 

@@ -54,31 +54,19 @@ std::int64_t count(const Box3& box) {
   return points;
 }
 
-const Box3 kEverything{{-12, -12, -12}, {13, 13, 13}};
+bool is_inside(const Box3& inner, const Box3& outer) {
+  for (std::size_t d = 0; d < 3; ++d) {
+    if (inner.lower[d] < outer.lower[d] || inner.upper[d] > outer.upper[d]) return false;
+  }
+  return true;
+}
 
-TEST(Box, HoldsThePointsBetweenItsCorners) {
+TEST(Box, CountsThePointsBetweenItsCorners) {
   Random random;
   for (int round = 0; round < 100; ++round) {
     const Box3 box = random.box();
-    std::int64_t inside = 0;
-    for_points(kEverything, [&](const Point3& point) { inside += box.contains(point) ? 1 : 0; });
-    EXPECT_EQ(inside, count(box));
     EXPECT_EQ(box.size(), count(box));
     EXPECT_EQ(box.empty(), count(box) == 0);
-  }
-}
-
-TEST(Box, IntersectsAndContainsAsItsPointsDo) {
-  Random random;
-  for (int round = 0; round < 300; ++round) {
-    const Box3 a = random.box(), b = random.box(), common = intersect(a, b);
-    std::int64_t in_both = 0, in_common = 0;
-    for_points(a, [&](const Point3& point) { in_both += b.contains(point) ? 1 : 0; });
-    for_points(a, [&](const Point3& point) { in_common += common.contains(point) ? 1 : 0; });
-    EXPECT_EQ(common.size(), in_both);
-    EXPECT_EQ(in_common, in_both);
-    EXPECT_EQ(a.contains(b), in_both == count(b));
-    EXPECT_TRUE(a.contains(common));
   }
   EXPECT_EQ(box_of<2>({3, 5}), (Box<2>{{0, 0}, {3, 5}}));
 }
@@ -95,7 +83,7 @@ TEST(Tiles, CoverEveryPointOnceInOrder) {
     for (const Box3& tile : tiles) {
       EXPECT_EQ(tile, tiles.tile(index));
       EXPECT_FALSE(tile.empty());
-      EXPECT_TRUE(domain.contains(tile));
+      EXPECT_TRUE(is_inside(tile, domain));
       if (index > 0) EXPECT_LT(last, tile.lower);  // lexicographic: the last dimension is fastest
       last = tile.lower;
       for (std::size_t d = 0; d < 3; ++d) {
@@ -134,18 +122,15 @@ TEST(Regions, CoverEveryTileAndEveryPointOnce) {
       const std::size_t r = regions.region_of(tile);
       EXPECT_GE(tile, regions.bounds()[r]);
       EXPECT_LT(tile, regions.bounds()[r + 1]);
-      EXPECT_TRUE(regions.region(r).contains(regions.tile(tile)));
+      EXPECT_TRUE(is_inside(regions.tile(tile), regions.region(r)));
       for_points(regions.tile(tile), [&](const Point3& point) { visits[point] += 1; });
     }
     EXPECT_EQ(static_cast<std::int64_t>(visits.size()), domain.size());
     for (const auto& [point, times] : visits) EXPECT_EQ(times, 1);
 
-    std::int64_t before = 0;
-    for (std::size_t r = 0; r < weights.size(); ++r) {
-      EXPECT_EQ(regions.offset(r), before);
-      before += regions.region(r).size();
-    }
-    EXPECT_EQ(before, domain.size());
+    std::int64_t points = 0;
+    for (std::size_t r = 0; r < weights.size(); ++r) points += regions.region(r).size();
+    EXPECT_EQ(points, domain.size());
   }
 }
 
@@ -160,7 +145,7 @@ TEST(Regions, AreInProportionToTheirWeights) {
     const Regions<2> regions(box_of<2>({slabs * 3, 10}), {3, 10}, weights);
     for (std::size_t r = 0; r < weights.size(); ++r) {
       const double share = static_cast<double>(slabs) * weights[r] / total;
-      const auto tiles = static_cast<double>(regions.tiles_of(r).num_tiles());
+      const auto tiles = static_cast<double>(regions.bounds()[r + 1] - regions.bounds()[r]);
       EXPECT_LE(std::abs(tiles - share), 1) << slabs << " slabs, weight " << weights[r];
       if (weights[r] == 0) EXPECT_EQ(tiles, 0);
     }
