@@ -147,10 +147,8 @@ void require_llama(const model::Model& model) {
   if (!plain) throw std::runtime_error("the reference knows the Llama family only");
 }
 
-}  // namespace
-
-std::vector<double> log_probabilities(const model::Model& model,
-                                      std::span<const model::TokenId> ids) {
+// [vocab, tokens]
+Activations run_model(const model::Model& model, std::span<const model::TokenId> ids) {
   require_llama(model);
   const model::ModelConfig& config = model.config();
   Activations x(static_cast<std::size_t>(config.width), ids.size());
@@ -159,14 +157,31 @@ std::vector<double> log_probabilities(const model::Model& model,
     for (std::size_t i = 0; i < x.width; ++i) x.row(i)[t] = static_cast<double>(row[i]);
   }
   for (const model::LayerTensors& layer : model.layers()) run_layer(config, layer, x);
-  const Activations logits = product(
-      model.output(), {}, norm(model.output_norm(), static_cast<double>(config.norm_epsilon), x));
+  return product(model.output(), {},
+                 norm(model.output_norm(), static_cast<double>(config.norm_epsilon), x));
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> logits(const model::Model& model,
+                                        std::span<const model::TokenId> ids) {
+  const Activations all = run_model(model, ids);
+  std::vector<std::vector<double>> rows(ids.size(), std::vector<double>(all.width));
+  for (std::size_t t = 0; t < rows.size(); ++t) {
+    for (std::size_t i = 0; i < all.width; ++i) rows[t][i] = all.row(i)[t];
+  }
+  return rows;
+}
+
+std::vector<double> log_probabilities(const model::Model& model,
+                                      std::span<const model::TokenId> ids) {
   std::vector<double> result;
+  const std::vector<std::vector<double>> rows = logits(model, ids);
   for (std::size_t t = 0; t + 1 < ids.size(); ++t) {
-    double most = -HUGE_VAL, total = 0.0;
-    for (std::size_t i = 0; i < logits.width; ++i) most = std::max(most, logits.row(i)[t]);
-    for (std::size_t i = 0; i < logits.width; ++i) total += std::exp(logits.row(i)[t] - most);
-    result.push_back(logits.row(static_cast<std::size_t>(ids[t + 1]))[t] - most - std::log(total));
+    const double most = *std::max_element(rows[t].begin(), rows[t].end());
+    double total = 0.0;
+    for (const double logit : rows[t]) total += std::exp(logit - most);
+    result.push_back(rows[t][static_cast<std::size_t>(ids[t + 1])] - most - std::log(total));
   }
   return result;
 }

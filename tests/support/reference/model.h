@@ -18,6 +18,10 @@
 
 namespace tandem::reference {
 
+// The logits behind every token, [ids][vocab].
+std::vector<std::vector<double>> logits(const model::Model& model,
+                                        std::span<const model::TokenId> ids);
+
 // ln P(ids[i + 1] | ids[0..i]) for every i: ids.size() - 1 values.
 std::vector<double> log_probabilities(const model::Model& model,
                                       std::span<const model::TokenId> ids);
