@@ -51,16 +51,22 @@ class Peer:
             sys.exit("the peer cannot make a context; is there memory for it?")
         self.memory = llama_cpp.llama_get_memory(self.handle)
         self.chunk = arguments.chunk
-        self.batch = llama_cpp.llama_batch_init(max(arguments.chunk, arguments.batch), 0, 1)
+        self.room = max(arguments.chunk, arguments.batch)
+        self.batches = [llama_cpp.llama_batch_init(self.room, 0, 1)]
         self.random = random.Random(1)
 
-    def decode(self, rows):
-        """rows: (token, position, sequence, wants logits)"""
-        batch = self.batch
+    def prepare(self, number, rows):
+        """Batch `number` with rows (token, position, sequence, wants logits); slow, and never timed."""
+        while len(self.batches) <= number:
+            self.batches.append(llama_cpp.llama_batch_init(self.room, 0, 1))
+        batch = self.batches[number]
         batch.n_tokens = len(rows)
         for i, (token, position, sequence, logits) in enumerate(rows):
             batch.token[i], batch.pos[i] = token, position
             batch.n_seq_id[i], batch.seq_id[i][0], batch.logits[i] = 1, sequence, logits
+        return batch
+
+    def decode(self, batch):
         code = llama_cpp.llama_decode(self.handle, batch)
         if code != 0:
             sys.exit(f"llama_decode gave {code}")
@@ -74,17 +80,19 @@ class Peer:
         if logits[0] != logits[0]:
             sys.exit("the peer's logits are not numbers")
 
-    def prefill(self, num_tokens, logits=True):
-        for begin in range(0, num_tokens, self.chunk):
-            end = min(num_tokens, begin + self.chunk)
-            self.decode([(self.token(), at, 0, logits and at + 1 == num_tokens) for at in range(begin, end)])
-        if logits:
-            self.finish(-1)
+    def prompt(self, num_tokens, logits):
+        """The batches of a prompt, in chunks."""
+        return [self.prepare(number, [(self.token(), at, 0, logits and at + 1 == num_tokens)
+                                      for at in range(begin, min(num_tokens, begin + self.chunk))])
+                for number, begin in enumerate(range(0, num_tokens, self.chunk))]
 
     def prefill_sample(self):
         llama_cpp.llama_memory_clear(self.memory, False)
+        batches = self.prompt(self.context, True)
         start = time.perf_counter()
-        self.prefill(self.context)
+        for batch in batches:
+            self.decode(batch)
+        self.finish(-1)
         return time.perf_counter() - start
 
     def fill(self):
@@ -92,7 +100,8 @@ class Peer:
         held = self.context - 1
         if held == 0:
             return
-        self.prefill(held, logits=False)
+        for batch in self.prompt(held, False):
+            self.decode(batch)
         size = llama_cpp.llama_state_seq_get_size(self.handle, 0)
         state = (ctypes.c_uint8 * size)()
         if llama_cpp.llama_state_seq_get_data(self.handle, state, size, 0) != size:
@@ -102,9 +111,10 @@ class Peer:
                 sys.exit("the peer's KV state cannot be copied in")
 
     def decode_step(self):
-        rows = [(self.token(), self.context - 1, sequence, True) for sequence in range(self.batch_size)]
+        batch = self.prepare(0, [(self.token(), self.context - 1, sequence, True)
+                                 for sequence in range(self.batch_size)])
         start = time.perf_counter()
-        self.decode(rows)
+        self.decode(batch)
         self.finish(self.batch_size - 1)
         seconds = time.perf_counter() - start
         for sequence in range(self.batch_size):
@@ -134,6 +144,7 @@ def main():
     for line in sys.stdin:
         if line.strip() == "end":
             break
+        step()  # the other program has had the caches
         seconds = sum(step() for _ in range(steps))
         print(json.dumps({"tokens_per_s": tokens * steps / seconds}), flush=True)
 
