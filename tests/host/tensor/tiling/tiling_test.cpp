@@ -84,7 +84,9 @@ TEST(Tiles, CoverEveryPointOnceInOrder) {
       EXPECT_EQ(tile, tiles.tile(index));
       EXPECT_FALSE(tile.empty());
       EXPECT_TRUE(is_inside(tile, domain));
-      if (index > 0) EXPECT_LT(last, tile.lower);  // lexicographic: the last dimension is fastest
+      if (index > 0) {
+        EXPECT_LT(last, tile.lower);  // lexicographic: the last dimension is fastest
+      }
       last = tile.lower;
       for (std::size_t d = 0; d < 3; ++d) {
         EXPECT_TRUE(tile.extent(d) == extents[d] || tile.upper[d] == domain.upper[d]);
@@ -147,7 +149,9 @@ TEST(Regions, AreInProportionToTheirWeights) {
       const double share = static_cast<double>(slabs) * weights[r] / total;
       const auto tiles = static_cast<double>(regions.bounds()[r + 1] - regions.bounds()[r]);
       EXPECT_LE(std::abs(tiles - share), 1) << slabs << " slabs, weight " << weights[r];
-      if (weights[r] == 0) EXPECT_EQ(tiles, 0);
+      if (weights[r] == 0) {
+        EXPECT_EQ(tiles, 0);
+      }
     }
   }
 }
