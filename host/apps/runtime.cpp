@@ -62,9 +62,9 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   return result;
 }
 
-// Every type that has a quantiser, and "none".
+// "none", f32 and every type that has a quantiser.
 std::vector<std::string> quantize_words() {
-  std::vector<std::string> words = {"none"};
+  std::vector<std::string> words = {"none", "f32"};
   for (const DType dtype : quantizable_types()) words.emplace_back(dtype_name(dtype));
   return words;
 }
@@ -77,7 +77,7 @@ void log_weights(const engine::LoadedWeights& weights) {
                          static_cast<double>(values) / 1e6);
   }
   constexpr double kMiB = 1 << 20;
-  spdlog::info("quantised {} matrices in {:.1f} s, {:.1f} MiB to {:.1f}: now {:.1f} MiB ({})",
+  spdlog::info("converted {} matrices in {:.1f} s, {:.1f} MiB to {:.1f}: now {:.1f} MiB ({})",
                weights.quantised, weights.quantise_seconds,
                static_cast<double>(weights.quantised_from_bytes) / kMiB,
                static_cast<double>(weights.quantised_to_bytes) / kMiB,
@@ -89,6 +89,7 @@ void log_weights(const engine::LoadedWeights& weights) {
 engine::WeightOptions weight_options(const RuntimeOptions& options) {
   engine::WeightOptions weights;
   weights.num_threads = options.threads;
+  if (options.quantize == "f32") weights.quantize = DType::kF32;
   for (const DType dtype : quantizable_types()) {
     if (dtype_name(dtype) == options.quantize) weights.quantize = dtype;
   }
@@ -135,7 +136,8 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--quantize", o.quantize,
                   "make the matrices smaller while loading: a type, or none (K types need rows of "
-                  "256 n; others get q4_1, q5_1, q8_0)")
+                  "256 n; others get q4_1, q5_1, q8_0); f32 widens them instead, so that products "
+                  "round no activations")
       ->check(CLI::IsMember(quantize_words()))
       ->capture_default_str()
       ->group("Model");

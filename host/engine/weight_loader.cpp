@@ -23,7 +23,7 @@ DType LoadedWeights::main_type() const {
 WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& options)
     : compute_(compute), quantize_(options.quantize) {
   if (!quantize_) return;
-  if (!can_quantize(*quantize_)) {
+  if (*quantize_ != DType::kF32 && !can_quantize(*quantize_)) {
     throw Error("engine", "weights cannot be quantised to " + std::string(dtype_name(*quantize_)));
   }
   pool_ = std::make_unique<ThreadPool>(options.num_threads);
@@ -41,16 +41,33 @@ std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
   return load_as(tensor, role, false);
 }
 
+DType WeightLoader::type_for(const TensorView& tensor) const {
+  if (!quantize_) return tensor.dtype;
+  if (*quantize_ != DType::kF32) return fitting_type(*quantize_, tensor.dtype, tensor.columns);
+  return tensor.dtype == DType::kF16 ? DType::kF16 : DType::kF32;  // f16 is multiplied in f32
+}
+
+void WeightLoader::widen(const TensorView& tensor, float* to) const {
+  const auto columns = static_cast<std::size_t>(tensor.columns);
+  const std::size_t row_bytes = dtype_row_bytes(tensor.dtype, columns);
+  pool_->run(static_cast<std::size_t>(tensor.rows), [&](std::size_t row) {
+    dequantize_row(tensor.dtype, tensor.data + row * row_bytes, to + row * columns, columns);
+  });
+}
+
 std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tensor,
                                                           device::WeightRole role) {
-  const DType type =
-      quantize_ ? fitting_type(*quantize_, tensor.dtype, tensor.columns) : tensor.dtype;
+  const DType type = type_for(tensor);
   if (type == tensor.dtype) return load(tensor, role);
   const auto start = std::chrono::steady_clock::now();
   TensorView quantised = tensor;
   quantised.dtype = type;
   std::vector<std::byte> data(quantised.size_bytes());
-  quantize_matrix(tensor, type, data.data(), *pool_);
+  if (type == DType::kF32) {
+    widen(tensor, reinterpret_cast<float*>(data.data()));
+  } else {
+    quantize_matrix(tensor, type, data.data(), *pool_);
+  }
   loaded_.quantise_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++loaded_.quantised;

@@ -20,8 +20,10 @@
 namespace tandem::engine {
 
 struct WeightOptions {
-  std::optional<DType> quantize;  // of matrices; none: as the file has them
-  int num_threads = 0;            // that quantise; 0: all cores
+  // Of matrices; none: as the file has them. kF32 widens quantised and bf16 ones, so that products
+  // are computed in f32 and round no activations.
+  std::optional<DType> quantize;
+  int num_threads = 0;  // that quantise; 0: all cores
 };
 
 // What was loaded, in the types that the unit was given.
@@ -47,6 +49,8 @@ class WeightLoader {
   const LoadedWeights& loaded() const { return loaded_; }
 
  private:
+  DType type_for(const TensorView& tensor) const;
+  void widen(const TensorView& tensor, float* to /* [rows, columns] */) const;
   std::unique_ptr<device::Weight> load_as(const TensorView& tensor, device::WeightRole role,
                                           bool transient);
 

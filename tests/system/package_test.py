@@ -66,7 +66,7 @@ class CollectivesPackageTest(unittest.TestCase):
         # pkg-config knows what collectives need and nothing else.
         cls.pkgconfig = cls.root / "pkgconfig"
         cls.pkgconfig.mkdir()
-        for name in ["libxxhash", "libhwy"]:
+        for name in ["libxxhash", "libhwy", "hwloc"]:
             description = Path(run("pkg-config", "--variable=pcfiledir", name).strip()) / f"{name}.pc"
             shutil.copy(description, cls.pkgconfig)
 

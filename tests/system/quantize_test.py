@@ -35,7 +35,7 @@ class QuantizeTest(unittest.TestCase):
     def test_says_what_was_quantised_on_load(self):
         result = run("generate", "--prompt", "Once", "-n", 2, "--attention", "cpu", "--quantize", "q4_k")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stderr, r"quantised 36 matrices in .* s, .*q4_k")
+        self.assertRegex(result.stderr, r"converted 36 matrices in .* s, .*q4_k")
 
     def test_refuses_what_it_cannot_do(self):
         out = self.folder / "out.gguf"

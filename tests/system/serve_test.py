@@ -22,6 +22,10 @@ def text_of(events):
     return "".join(choice["text"] for event in events for choice in event["choices"])
 
 
+# In f32 arithmetic: rounded activations turn last bits into tokens.
+EXACT = ["--quantize", "f32"]
+
+
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
@@ -42,7 +46,7 @@ class CardLossTest(unittest.TestCase):
             return [future.result(120) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
-        with Daemon("--attention", "xrt:0,xrt:1", cards=2) as daemon:
+        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", cards=2) as daemon:
             expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
             self.assertEqual(len(cards), 2)
@@ -53,7 +57,7 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_killing_every_card_falls_back_to_host_memory(self):
-        with Daemon("--attention", "xrt:0,xrt:1", "--placement", "interleave", cards=2) as daemon:
+        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--placement", "interleave", cards=2) as daemon:
             expected = self.stream_while(daemon, 2, lambda: None)
             texts = self.stream_while(
                 daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])
@@ -63,7 +67,7 @@ class CardLossTest(unittest.TestCase):
             self.assertFalse(devices["xrt:0"]["alive"] or devices["xrt:1"]["alive"])
 
     def test_a_card_that_hangs_counts_as_lost(self):
-        with Daemon("--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", cards=2) as daemon:
+        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", cards=2) as daemon:
             expected = self.stream_while(daemon, 2, lambda: None)
             cards = daemon.card_processes()
             texts = self.stream_while(daemon, 2, lambda: os.kill(cards[1], signal.SIGSTOP))

@@ -6,7 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <vector>
 
 #include "common/error.h"
 #include "cpu/backend.h"
@@ -93,6 +95,22 @@ TEST_F(WeightLoading, LeavesMatricesThatAreNoLarger) {
   const ModelWeights weights(*model, *compute_, {.quantize = DType::kQ8_0});
   EXPECT_EQ(weights.loaded().quantised, 0);
   EXPECT_EQ(weights.loaded().main_type(), DType::kQ4_0);
+}
+
+TEST_F(WeightLoading, WidensQuantisedMatricesToWhatTheyMean) {
+  const auto model = this->model(true, DType::kQ4_0);
+  const ModelWeights weights(*model, *compute_, {.quantize = DType::kF32});
+  EXPECT_EQ(weights.layers().front().wq->size_bytes(), bytes(DType::kF32, 256, 256));
+  EXPECT_EQ(weights.loaded().main_type(), DType::kF32);
+  const TensorView& table = model->embedding();  // tied, so widened too
+  std::vector<float> want(256);
+  const std::size_t row_bytes = bytes(table.dtype, 1, 256);
+  dequantize_row(table.dtype, table.data + 7 * row_bytes, want.data(), want.size());
+  const auto out = compute_->allocate(256 * sizeof(float), device::MemoryKind::kHost);
+  const std::int32_t id = 7;
+  compute_->enqueue(device::EmbedOp{weights.embedding(), {&id, 1}, {out.get(), 0}});
+  const auto got = device::host_floats({out.get(), 0}, 256);
+  EXPECT_TRUE(std::ranges::equal(got, want));
 }
 
 TEST_F(WeightLoading, RefusesTypesWithoutAQuantiser) {
