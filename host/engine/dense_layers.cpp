@@ -17,10 +17,6 @@ using device::LinearTarget;
 using device::MemoryKind;
 using device::Slice;
 
-Slice row(const std::unique_ptr<device::Buffer>& buffer, std::size_t index, std::size_t width) {
-  return {buffer.get(), index * width * sizeof(float)};
-}
-
 bool has_post_norms(const model::Model& model) {
   return std::ranges::any_of(model.layers(), [](const model::LayerTensors& layer) {
     return layer.attention_post_norm || layer.ffn_post_norm;

@@ -30,10 +30,6 @@ using device::WaitResult;
 // A dense stage that takes longer than this has hung.
 constexpr auto kComputeTimeout = std::chrono::minutes(10);
 
-Slice row(const std::unique_ptr<Buffer>& buffer, std::size_t index, std::size_t width) {
-  return {buffer.get(), index * width * sizeof(float)};
-}
-
 struct Unit {
   device::AttentionUnit* unit = nullptr;
   bool alive = true;

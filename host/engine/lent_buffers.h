@@ -23,6 +23,12 @@ namespace tandem::engine {
 std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, std::size_t rows,
                                                 std::size_t width, device::MemoryKind kind);
 
+// Row `index` of a buffer of such rows.
+inline device::Slice row(const std::unique_ptr<device::Buffer>& buffer, std::size_t index,
+                         std::size_t width) {
+  return {buffer.get(), index * width * sizeof(float)};
+}
+
 struct PartialBuffers {
   std::unique_ptr<device::Buffer> o;    // [rows, q_heads, head_dim]
   std::unique_ptr<device::Buffer> lse;  // [rows, q_heads]

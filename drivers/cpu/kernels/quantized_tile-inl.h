@@ -48,6 +48,12 @@ HWY_INLINE Words look_up(Words indices) {
 #else
   HWY_ALIGN static constexpr std::uint8_t kTable[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                                         129, 141, 153, 166, 181, 197, 217, 241};
+  static_assert([] {
+    for (int i = 0; i < 16; ++i) {
+      if (kTable[i] != kIQ4NLValues[i] + 128) return false;
+    }
+    return true;
+  }());
   const hn::Repartition<std::uint8_t, WordTag> bytes;
   return hn::BitCast(
       kW, hn::TableLookupBytes(hn::LoadDup128(bytes, kTable), hn::BitCast(bytes, indices)));
