@@ -35,6 +35,10 @@ enum class WeightRole {
   kBoth      // a table that is also the output projection
 };
 
+// How units that share a layer's products may divide a weight among them: by outputs (rows of W; of
+// a vector, such as a bias, its values), or by inputs (columns), which leaves sums to be added up.
+enum class WeightSplit { kNone, kOutputs, kInputs };
+
 // A weight matrix y = W x, W [out_features, in_features] row-major in `dtype` (a vector:
 // out_features = 1). `data` is borrowed for the life of the Weight made from it (a memory-mapped
 // file), which units in host memory may use in place; when `transient`, only during load().
@@ -45,6 +49,9 @@ struct WeightSource {
   const std::byte* data = nullptr;  // [out_features, in_features]
   WeightRole role = WeightRole::kProduct;
   bool transient = false;
+  // For units that are made of several (drivers/parallel); others need neither.
+  int layer = -1;  // -1: in front of all layers (kTable, kBoth) or behind them
+  WeightSplit split = WeightSplit::kNone;
 };
 
 class Weight {

@@ -10,11 +10,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "device/aggregation_unit.h"
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
+#include "device/peer_copy.h"
+#include "device/reducer.h"
 
 namespace tandem::device {
 
@@ -62,6 +65,11 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
+
+  // How `units`, made by devices of this kind, reach each other and add up; null where only through
+  // host memory. The units must outlive it.
+  virtual std::unique_ptr<PeerCopy> make_peer_copy(std::span<ComputeUnit* const> units);
+  virtual std::unique_ptr<Reducer> make_reducer(std::span<ComputeUnit* const> units);
 
   // Measured anew where the device can, which takes some tens of milliseconds, else what info()
   // says: for comparing work with what the machine gave while it was done. Not while a unit works.

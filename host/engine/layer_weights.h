@@ -40,12 +40,13 @@ class ModelWeights {
 
  private:
   using Role = device::WeightRole;
+  LayerWeights load_layer(const model::LayerTensors& tensors, int layer, WeightLoader& loader);
   // As the file has it; null for a tensor that the model does not have.
   const device::Weight* keep(const TensorView& tensor, WeightLoader& loader,
-                             Role role = Role::kProduct);
+                             const WeightPlace& place, Role role = Role::kProduct);
   // A matrix of products.
   const device::Weight* matrix(const TensorView& tensor, WeightLoader& loader,
-                               Role role = Role::kProduct);
+                               const WeightPlace& place, Role role = Role::kProduct);
 
   std::map<const std::byte*, std::unique_ptr<device::Weight>> by_data_;
   std::vector<LayerWeights> layers_;

@@ -30,15 +30,18 @@ WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& op
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
-                                                      device::WeightRole role, bool transient) {
+                                                      device::WeightRole role,
+                                                      const WeightPlace& place, bool transient) {
   loaded_.bytes += tensor.size_bytes();
   loaded_.values[tensor.dtype] += static_cast<std::uint64_t>(tensor.rows * tensor.columns);
-  return compute_.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role, transient});
+  return compute_.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role, transient,
+                        place.layer, place.split});
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
-                                                   device::WeightRole role) {
-  return load_as(tensor, role, false);
+                                                   device::WeightRole role,
+                                                   const WeightPlace& place) {
+  return load_as(tensor, role, place, false);
 }
 
 DType WeightLoader::type_for(const TensorView& tensor) const {
@@ -56,9 +59,10 @@ void WeightLoader::widen(const TensorView& tensor, float* to) const {
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tensor,
-                                                          device::WeightRole role) {
+                                                          device::WeightRole role,
+                                                          const WeightPlace& place) {
   const DType type = type_for(tensor);
-  if (type == tensor.dtype) return load(tensor, role);
+  if (type == tensor.dtype) return load(tensor, role, place);
   const auto start = std::chrono::steady_clock::now();
   TensorView quantised = tensor;
   quantised.dtype = type;
@@ -74,7 +78,7 @@ std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tens
   loaded_.quantised_from_bytes += tensor.size_bytes();
   loaded_.quantised_to_bytes += data.size();
   quantised.data = data.data();
-  return load_as(quantised, role, true);
+  return load_as(quantised, role, place, true);
 }
 
 }  // namespace tandem::engine

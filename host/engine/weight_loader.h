@@ -37,14 +37,22 @@ struct LoadedWeights {
   DType main_type() const;  // of most values
 };
 
+// What units made of several want to know of a tensor (device::WeightSource).
+struct WeightPlace {
+  int layer = -1;
+  device::WeightSplit split = device::WeightSplit::kNone;
+};
+
 class WeightLoader {
  public:
   WeightLoader(device::ComputeUnit& compute, const WeightOptions& options);
 
   // As the file has it: norms, biases, routers, tables.
-  std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role);
+  std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role,
+                                       const WeightPlace& place = {});
   // A matrix of products, in the type that the options ask for.
-  std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role);
+  std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role,
+                                              const WeightPlace& place = {});
 
   const LoadedWeights& loaded() const { return loaded_; }
 
@@ -52,7 +60,7 @@ class WeightLoader {
   DType type_for(const TensorView& tensor) const;
   void widen(const TensorView& tensor, float* to /* [rows, columns] */) const;
   std::unique_ptr<device::Weight> load_as(const TensorView& tensor, device::WeightRole role,
-                                          bool transient);
+                                          const WeightPlace& place, bool transient);
 
   device::ComputeUnit& compute_;
   std::optional<DType> quantize_;
