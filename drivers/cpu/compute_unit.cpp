@@ -204,6 +204,19 @@ void CpuComputeUnit::enqueue(const GatedAddOp& op) {
   });
 }
 
+void CpuComputeUnit::enqueue(const CopyOp& op) {
+  const Timed timed(*this);
+  const auto bytes = [&](const Slice& slice, const char* what) {
+    if (!slice || slice.offset_bytes > slice.buffer->size_bytes() ||
+        op.size_bytes > slice.buffer->size_bytes() - slice.offset_bytes) {
+      throw Error("cpu", std::string("copy: ") + what + " is outside its buffer");
+    }
+    return slice.buffer->host().data() + slice.offset_bytes;
+  };
+  std::byte* to = bytes(op.to, "to");
+  std::memcpy(to, bytes(op.from, "from"), op.size_bytes);
+}
+
 WaitResult CpuComputeUnit::wait(Ticket ticket, Deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
     throw Error("cpu", "no ticket " + std::to_string(ticket) + " was given out");

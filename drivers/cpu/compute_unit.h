@@ -33,6 +33,7 @@ class CpuComputeUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
+  using ComputeUnit::enqueue;  // what it does not do
   void enqueue(const EmbedOp& op) override;
   void enqueue(const RmsNormOp& op) override;
   void enqueue(const LinearOp& op) override;
@@ -43,6 +44,7 @@ class CpuComputeUnit final : public ComputeUnit {
   void enqueue(const GatherRowsOp& op) override;
   void enqueue(const ExpertsOp& op) override;
   void enqueue(const GatedAddOp& op) override;
+  void enqueue(const CopyOp& op) override;
 
   Ticket record() override { return ++last_ticket_; }
   WaitResult wait(Ticket ticket, Deadline deadline) override;

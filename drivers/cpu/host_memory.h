@@ -38,6 +38,7 @@ class HostBuffer final : public Buffer {
   explicit HostBuffer(std::size_t size_bytes);
   std::size_t size_bytes() const override { return size_bytes_; }
   std::span<std::byte> host() override { return {data_.get(), size_bytes_}; }
+  std::byte* address() override { return data_.get(); }
 
  private:
   struct Free {

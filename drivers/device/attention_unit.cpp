@@ -51,6 +51,8 @@ void check_sequence(const AttentionGeometry& g, std::uint32_t num_pages,
 
 bool kv_has_scales(DType kv_dtype) { return kv_dtype == DType::kI8 || kv_dtype == DType::kF8E4M3; }
 
+bool AttentionUnit::works_in_queue_of(const ComputeUnit&) const { return false; }
+
 std::size_t page_image_bytes(const AttentionGeometry& g) {
   const std::size_t rows = static_cast<std::size_t>(g.num_layers) * 2 * g.kv_heads * g.page_tokens;
   const std::size_t scales = kv_has_scales(g.kv_dtype) ? rows * sizeof(float) : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionUnit: a place where KV pages live and decode attention runs (CPU, OpenCL device, FPGA
-// card).
+// AttentionUnit: a place where KV pages live and decode attention runs (CPU, GPU, OpenCL device,
+// FPGA card).
 //
 // Every unit answers a batch of queries with partial results (O, LSE) over the pages it holds;
 // partials of several units merge exactly (see MergeOp in compute_unit.h), so a sequence may be
@@ -97,6 +97,8 @@ struct AttentionStats {
 
 using Ticket = std::uint64_t;  // increases by submission; 0 is never used
 
+class ComputeUnit;
+
 enum class WaitResult { kDone, kTimeout, kLost };
 
 class AttentionUnit {
@@ -108,6 +110,12 @@ class AttentionUnit {
 
   // Enqueues append + attend. A unit in host memory may do the work inside wait().
   virtual Ticket submit(const AttentionBatch& batch, AttentionPartial out) = 0;
+
+  // Whether the unit works in the queue of `compute`, as on one GPU: a batch comes after all that
+  // was enqueued there before submit() and before all that is enqueued there later, with no wait in
+  // between, and its rows and results may lie in device buffers of `compute`
+  // (device_floats(slice)). Spans of sequences and pages are then copied by submit().
+  virtual bool works_in_queue_of(const ComputeUnit& compute) const;
 
   // kDone (this and every earlier ticket), kTimeout (still running) or kLost. Never blocks past the
   // deadline.

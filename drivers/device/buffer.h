@@ -24,6 +24,10 @@ class Buffer {
   // The bytes as the host sees them; empty when the buffer is not host memory. Valid as long as the
   // buffer. Its contents are those of the last wait() of the unit.
   virtual std::span<std::byte> host() = 0;
+
+  // The bytes as units of the same device see them; host().data() where that is not empty. Only
+  // such units may read or write through it.
+  virtual std::byte* address() = 0;
 };
 
 struct Slice {
@@ -32,6 +36,11 @@ struct Slice {
 
   explicit operator bool() const { return buffer != nullptr; }
 };
+
+// `count` floats from a slice on, as units of its device see them.
+inline std::span<float> device_floats(const Slice& slice, std::size_t count) {
+  return {reinterpret_cast<float*>(slice.buffer->address() + slice.offset_bytes), count};
+}
 
 // `count` floats of a host buffer from a slice on.
 inline std::span<float> host_floats(const Slice& slice, std::size_t count) {

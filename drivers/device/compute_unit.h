@@ -12,8 +12,8 @@
 // discarded. Numerics: every op accumulates in f32 (or wider); the result of a row does not depend
 // on which other rows share the call, except by the order of additions inside a matrix product.
 // Before a product with quantised weights the unit may round activations to 8 bits, a scale per 32
-// values of a row, and before one with bf16 weights to bf16 (the CPU does both); f32 and f16
-// weights are multiplied in f32.
+// values of a row, and before one with 16-bit or 8-bit float weights to bf16 or f16 (the CPU does
+// the first, and rounds for bf16; GPUs do all); f32 weights are multiplied in f32.
 #pragma once
 
 #include <cstddef>
@@ -152,7 +152,7 @@ struct CausalAttentionOp {
 // O_i. Every partial covers the rows it lists; a row that no partial covers becomes 0. Exact and
 // independent of the partials' order up to rounding.
 struct MergePartial {
-  Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]; host buffers
+  Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]
   std::span<const std::int32_t> rows;  // the rows that it answers
 };
 struct MergeOp {
@@ -196,6 +196,28 @@ struct GatedAddOp {
   Slice out;   // [rows, width]
 };
 
+// to[0, size_bytes) = from[0, size_bytes), between any buffers of the unit; they do not overlap.
+struct CopyOp {
+  std::size_t size_bytes = 0;
+  Slice from, to;
+};
+
+// The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
+// else the draw by `uniform` among those that top_k and then top_p leave, in the order of
+// model/sampler. Only units that say samples() do it; it spares them the way of all logits.
+struct SampleRow {
+  float temperature = 0;
+  int top_k = 0;       // 0: off
+  float top_p = 1.0f;  // 1: off
+  float uniform = 0;   // in [0, 1)
+};
+struct SampleOp {
+  std::span<const SampleRow> rows;
+  std::int64_t vocab = 0;
+  Slice logits;  // [rows, vocab]
+  Slice out;     // [rows] int32, a host buffer
+};
+
 struct ComputeStats {
   std::uint64_t ops = 0;
   std::uint64_t weight_bytes_read = 0;
@@ -219,6 +241,10 @@ class ComputeUnit {
   virtual void enqueue(const GatherRowsOp& op) = 0;
   virtual void enqueue(const ExpertsOp& op) = 0;
   virtual void enqueue(const GatedAddOp& op) = 0;
+  virtual void enqueue(const CopyOp& op) = 0;
+
+  virtual bool samples() const { return false; }
+  virtual void enqueue(const SampleOp& op);  // throws Error where samples() is false
 
   // Marks the point behind everything enqueued so far; wait() returns when the device has passed
   // it.

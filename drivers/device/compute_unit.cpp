@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a compute unit answers to operations that it does not say it does.
+#include "device/compute_unit.h"
+
+#include "common/error.h"
+
+namespace tandem::device {
+
+void ComputeUnit::enqueue(const SampleOp&) {
+  throw Error("device", "this compute unit does not sample; ask samples() first");
+}
+
+}  // namespace tandem::device
