@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "drivers/xrt/emulated_environment.h"
+#include "support/scratch_path.h"
 #include "xrt/backend.h"
 
 namespace tandem::device_test {
@@ -36,19 +37,25 @@ TEST(XrtKernelImage, IsNamedWhenItCannotBeUsed) {
   EXPECT_NE(message_of("").find("no kernel image"), std::string::npos);
   EXPECT_NE(message_of("").find("--xclbin"), std::string::npos);
   EXPECT_NE(message_of("/nowhere/a.xclbin").find("/nowhere/a.xclbin"), std::string::npos);
-  const std::string wrong = testing::TempDir() + "/not_an.xclbin";
+  const test::ScratchPath file("not_an.xclbin");
+  const std::string wrong = file.string();
   std::ofstream(wrong) << "this is not a kernel image, though it is long enough to be read";
   EXPECT_NE(message_of(wrong).find(wrong), std::string::npos);
   const std::string other = std::string(TANDEM_VECTOR_ADD_XCLBIN);
   EXPECT_NE(message_of(other).find("attention_decode"), std::string::npos);
 }
 
-// A file of these bytes, named after the case.
-std::string image_of(const std::string& bytes, const std::string& name) {
-  const std::string path = testing::TempDir() + "/" + name + ".xclbin";
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
+// A file of these bytes.
+class Image {
+ public:
+  explicit Image(const std::string& bytes) {
+    std::ofstream(file_.path(), std::ios::binary) << bytes;
+  }
+  std::string path() const { return file_.string(); }
+
+ private:
+  test::ScratchPath file_{"image.xclbin"};
+};
 
 std::string bytes_of_kernel_image() {
   std::ifstream in(kernel_image(), std::ios::binary);
@@ -81,9 +88,9 @@ TEST(XrtKernelImage, IsRefusedWhenTruncated) {
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{100}, std::size_t{456}, std::size_t{9000}, whole.size() - 1}) {
     SCOPED_TRACE(size);
-    const std::string path = image_of(whole.substr(0, size), "truncated");
-    const std::string message = message_of(path);
-    EXPECT_NE(message.find(path), std::string::npos) << message;
+    const Image image(whole.substr(0, size));
+    const std::string message = message_of(image.path());
+    EXPECT_NE(message.find(image.path()), std::string::npos) << message;
     EXPECT_NE(message.find(size < 456 ? "the header at byte 0" : "m_length at byte"),
               std::string::npos)
         << message;
@@ -94,7 +101,7 @@ TEST(XrtKernelImage, IsRefusedWhenItsSizesAndOffsetsLie) {
   const std::string whole = bytes_of_kernel_image();
   ASSERT_GT(whole.size(), sizeof(axlf));
   const auto expect_refused = [](const std::string& bytes, const std::string& field) {
-    const std::string message = message_of(image_of(bytes, "hostile"));
+    const std::string message = message_of(Image(bytes).path());
     EXPECT_NE(message.find(field + " at byte"), std::string::npos) << message;
   };
   std::string bytes = whole;
@@ -150,7 +157,7 @@ TEST(XrtKernelImage, IsRefusedWhenItsUnitsShareNoMemory) {
       patch(&bytes, descriptor_at + offsetof(connection, mem_data_index), keys.mem_data_index);
     }
   }
-  const std::string message = message_of(image_of(bytes, "apart"));
+  const std::string message = message_of(Image(bytes).path());
   EXPECT_NE(message.find("different memories"), std::string::npos) << message;
 }
 

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "common/error.h"
@@ -15,6 +14,7 @@
 #include "device/device.h"
 #include "engine/layer_weights.h"
 #include "support/gguf_writer.h"
+#include "support/scratch_path.h"
 
 namespace tandem::engine {
 namespace {
@@ -31,21 +31,17 @@ class WeightLoading : public testing::Test {
                                             .vocab_size = 320};
 
   std::unique_ptr<model::Model> model(bool tied, DType dtype = DType::kF16) {
-    const auto path = std::filesystem::path(testing::TempDir()) /
-                      ("weight_loader_" + std::to_string(++files_) + ".gguf");
+    const test::ScratchPath file("loaded.gguf");  // stays mapped
     test::RandomLlama shape = kShape;
     shape.tied = tied;
-    test::write_random_llama(path, shape, dtype, 3);
-    auto model = model::load_model(path);
-    std::filesystem::remove(path);  // stays mapped
-    return model;
+    test::write_random_llama(file.path(), shape, dtype, 3);
+    return model::load_model(file.path());
   }
 
   static std::size_t bytes(DType dtype, std::size_t rows, std::size_t columns) {
     return rows * dtype_row_bytes(dtype, columns);
   }
 
-  int files_ = 0;
   std::unique_ptr<device::Device> device_ =
       device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
   std::unique_ptr<device::ComputeUnit> compute_ = device_->make_compute_unit();

@@ -15,6 +15,7 @@
 #include "host/model/shared_models.h"
 #include "model/loader/gguf/gguf_conversion.h"
 #include "support/reference/model.h"
+#include "support/scratch_path.h"
 #include "tensor/quantize_matrix.h"
 
 namespace tandem::engine {
@@ -38,21 +39,18 @@ std::vector<model::TokenId> text_ids() {
 // The demonstration model with its matrices in another type; removed when the last user is gone.
 class ConvertedModel {
  public:
-  ConvertedModel(const std::string& name,
-                 const std::function<DType(const model::GgufTensor&)>& type)
-      : path_(std::filesystem::path(testing::TempDir()) / ("weight_type_" + name + ".gguf")) {
+  explicit ConvertedModel(const std::function<DType(const model::GgufTensor&)>& type) {
     const model::GgufFile file(kDemoModel);
     ThreadPool pool(2);
     const auto type_of = [&](const model::GgufTensor& tensor) {
       return model::is_matrix_of_products(tensor) ? type(tensor) : tensor.dtype;
     };
-    model::convert_gguf(file, type_of, pool).save(path_);
+    model::convert_gguf(file, type_of, pool).save(file_.string());
   }
-  ~ConvertedModel() { std::filesystem::remove(path_); }
-  std::string path() const { return path_; }
+  std::string path() const { return file_.string(); }
 
  private:
-  std::filesystem::path path_;
+  test::ScratchPath file_{"converted.gguf"};
 };
 
 std::vector<float> engine_logprobs(EngineRig& rig, const EngineOptions& options) {
@@ -93,7 +91,7 @@ TEST(ReferenceModel, HasTheRecordedPerplexityOfRealModels) {
 class WeightType : public testing::TestWithParam<DType> {};
 
 TEST_P(WeightType, HasThePerplexityOfTheReferenceOnTheSameWeights) {
-  const ConvertedModel file(std::string(dtype_name(GetParam())), [](const auto& tensor) {
+  const ConvertedModel file([](const auto& tensor) {
     return fitting_type(GetParam(), DType::kF32, static_cast<std::int64_t>(tensor.dims[0]));
   });
   EngineRig rig(file.path());
@@ -114,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(EveryType, WeightType,
 
 TEST(QuantiseOnLoad, ComputesWithTheWeightsOfAConvertedFile) {
   for (const DType type : {DType::kQ4_K, DType::kQ5_0}) {
-    const ConvertedModel file("on_load", [&](const auto& tensor) {
+    const ConvertedModel file([&](const auto& tensor) {
       return fitting_type(type, tensor.dtype, static_cast<std::int64_t>(tensor.dims[0]));
     });
     EngineRig converted(file.path());

@@ -16,6 +16,7 @@
 #include "collectives/workload/statistics.h"
 #include "collectives/workload/synthetic.h"
 #include "collectives/workload/tokens.h"
+#include "support/scratch_path.h"
 
 namespace tandem::collectives {
 namespace {
@@ -261,7 +262,8 @@ TEST(Captured, KeepsTheLargestMagnitudesAndTheLowerIndexOfEqualOnes) {
 }
 
 TEST(Captured, ReadsRawFloatsAndRefusesOtherFiles) {
-  const std::string path = ::testing::TempDir() + "workload_captured.bin";
+  const test::ScratchPath file("captured.bin");
+  const std::string path = file.string();
   const std::vector<float> values = {1.5f, -2.0f};
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(values.data()), sizeof(float) * 2);

@@ -2,13 +2,12 @@
 //
 // The Llama family: configuration and tensors taken from files, and files refused.
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 
 #include "model/families/family.h"
 #include "support/gguf_writer.h"
+#include "support/scratch_path.h"
 
 namespace tandem::model {
 namespace {
@@ -20,23 +19,13 @@ using testing::HasSubstr;
 constexpr RandomLlama kSmall{
     .num_layers = 2, .width = 64, .q_heads = 4, .kv_heads = 2, .head_dim = 32, .ffn_width = 96};
 
-std::string path_of(const GgufWriter& writer) {
-  static int count = 0;
-  const auto path =
-      std::filesystem::temp_directory_path() /
-      ("tandem-llama-" + std::to_string(::getpid()) + "-" + std::to_string(count++) + ".gguf");
-  writer.save(path);
-  return path;
-}
-
 class TemporaryModel {
  public:
-  explicit TemporaryModel(const GgufWriter& writer) : path_(path_of(writer)) {}
-  ~TemporaryModel() { std::filesystem::remove(path_); }
-  const std::string& path() const { return path_; }
+  explicit TemporaryModel(const GgufWriter& writer) { writer.save(file_.string()); }
+  std::string path() const { return file_.string(); }
 
  private:
-  std::string path_;
+  test::ScratchPath file_{"llama.gguf"};
 };
 
 std::string error_of(const GgufWriter& writer) {

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "support/gguf_writer.h"
+#include "support/scratch_path.h"
 
 namespace tandem::model {
 namespace {
@@ -319,10 +320,9 @@ TEST(GgufFile, RefusesEveryTruncationOfAWholeFile) {
 TEST(GgufFile, ReportsFilesThatCannotBeMapped) {
   EXPECT_THROW(GgufFile("/nonexistent/model.gguf"), Error);
   EXPECT_THROW(GgufFile("/"), Error);
-  const auto path = std::filesystem::temp_directory_path() / "tandem-empty.gguf";
-  std::ofstream(path).close();
-  EXPECT_THROW(GgufFile(path.string()), Error);
-  std::filesystem::remove(path);
+  const test::ScratchPath empty("empty.gguf");
+  std::ofstream(empty.path()).close();
+  EXPECT_THROW(GgufFile(empty.string()), Error);
 }
 
 }  // namespace
