@@ -24,9 +24,19 @@ import tempfile
 import time
 from pathlib import Path
 
-PROMPTS = ["Once upon a time there was a", "The little dog wanted to", "Tom and his mother went to",
-           "One sunny day a bird", "Lily found a big", "The old man had a", "In the garden there was",
-           "A small cat sat on"]
+ANIMALS = ["dog", "cat", "bird", "bear", "rabbit", "fish", "frog", "duck", "mouse", "horse", "cow", "pig", "fox", "lion",
+           "sheep", "bee"]
+NAMES = ["Tom", "Lily", "Max", "Lucy", "Ben", "Sam", "Mia", "Anna", "Jack", "Spot", "Sue", "Tim", "Amy", "Bob", "Kitty",
+         "Leo", "Daisy", "Sara", "Billy", "Fluffy"]
+PLACES = ["in the park", "in the garden", "near a big tree", "by the lake", "in the forest", "on a farm"]
+
+
+def prompt_of(number, client):
+    """Another beginning for every round and client, from which the demo model tells on."""
+    at = number * 16 + client
+    animal, name = ANIMALS[at % len(ANIMALS)], NAMES[at // len(ANIMALS) % len(NAMES)]
+    return (f"Once upon a time there was a little {animal} named {name}. One day {name} was playing "
+            f"{PLACES[at % len(PLACES)]}")
 
 
 def quantile(values, q):
@@ -130,7 +140,7 @@ def check(server, stream, tokens):
 
 def round_of(server, options, number):
     async def all_clients():
-        prompts = [f"{PROMPTS[i % len(PROMPTS)]} {number} {i}" for i in range(options.clients)]
+        prompts = [prompt_of(number, i) for i in range(options.clients)]
         return await asyncio.gather(*(client(server, prompt, options.tokens) for prompt in prompts))
 
     start = time.perf_counter()
