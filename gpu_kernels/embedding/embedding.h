@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a table by their ids.
+//
+//   embed_rows   out[i] = dequantised(table[ids[i]]) * scale, bit for bit as tensor/dtype.h's
+//                dequantize_row() followed by one product
+//   gather_rows  out[i] = x[rows[i]]
+// Ids stand in device memory, so the caller has checked them where they came from; an id outside
+// the table becomes a row of NaN, which no later kernel can take for data, and nothing outside is
+// read. Graph-safe: one launch, no workspace. Width is a multiple of the type's block. Cost: the
+// rows' bytes once. Errors: cudaErrorInvalidValue for shapes that contradict this.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "common/stored_types.h"
+
+namespace tandem::gpu_kernels {
+
+struct EmbedRows {
+  const void* table = nullptr;  // [table_rows, width], aligned to 16 bytes
+  StoredType type = StoredType::kF32;
+  std::int64_t table_rows = 0;
+  int width = 0;
+  std::int64_t rows = 0;
+  const std::int32_t* ids = nullptr;  // [rows]
+  float scale = 1.0f;
+  float* out = nullptr;  // [rows, width]
+};
+cudaError_t embed_rows(const EmbedRows& job, cudaStream_t stream);
+
+struct GatherRows {
+  std::int64_t x_rows = 0;
+  const float* x = nullptr;  // [x_rows, width]
+  int width = 0;
+  std::int64_t rows = 0;
+  const std::int32_t* picks = nullptr;  // [rows]
+  float* out = nullptr;                 // [rows, width]
+};
+cudaError_t gather_rows(const GatherRows& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an expert feed-forward does around its products: choose, group, and add up.
+//
+//   choose_experts  per row the `used` largest router logits, of equal ones the first, and what
+//                   each counts: its softmax over all experts, scaled to a sum of 1 if `normalise`
+//   group_experts   the rows of every expert together ("slots"), in the order of rows
+//   sum_experts     out[row] += sum over ranks of share * result[slot], the most probable first
+// Every row has exactly `used` slots, so the products' buffers have rows * used rows whatever was
+// chosen, and slot begins stay on the device: grouped products read them there, or the caller
+// copies them to the host to size launches (which ends a graph).
+// Graph-safe: 1, 2 and 1 launches, no workspace. Numerics: f32, no atomics; a row's result does not
+// depend on the others. A row with a NaN among its logits has shares of NaN; NaN is never the
+// largest. Cost: bytes of router and results once; group_experts reads the choices once per expert,
+// from the cache. Errors: cudaErrorInvalidValue for shapes that contradict this.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace tandem::gpu_kernels {
+
+inline constexpr int kMaxExperts = 1024;
+
+struct ExpertChoice {
+  std::int64_t rows = 0;
+  int experts = 0;  // at most kMaxExperts
+  int used = 0;     // 1..experts
+  bool normalise = false;
+  const float* router = nullptr;   // [rows, experts]
+  std::int32_t* chosen = nullptr;  // [rows, used]
+  float* shares = nullptr;         // [rows, used]
+};
+cudaError_t choose_experts(const ExpertChoice& job, cudaStream_t stream);
+
+struct ExpertGroups {
+  std::int64_t rows = 0;  // rows * used below 2^31
+  int experts = 0;
+  int used = 0;
+  const std::int32_t* chosen = nullptr;  // [rows, used]
+  std::int32_t* begins = nullptr;        // [experts + 1] first slot of every expert, then all
+  std::int32_t* slot_rows = nullptr;     // [rows * used] the row in each slot
+  std::int32_t* slots = nullptr;         // [rows, used] the slot of each choice
+};
+cudaError_t group_experts(const ExpertGroups& job, cudaStream_t stream);
+
+struct ExpertSum {
+  std::int64_t rows = 0;
+  int width = 0;
+  int used = 0;
+  const float* results = nullptr;       // [rows * used, width], by slot
+  const std::int32_t* slots = nullptr;  // [rows, used]
+  const float* shares = nullptr;        // [rows, used]
+  float* out = nullptr;                 // [rows, width]
+};
+cudaError_t sum_experts(const ExpertSum& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels

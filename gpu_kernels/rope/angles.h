@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cosines and sines of rotary positions: once per batch, for all layers that share frequencies.
+//
+// angle = position * inverse_frequency as a double; cos and sin are those of the double, times
+// `magnitude`, rounded once to f32: what the CPU unit does, so positions may be as large as an
+// int32 is. They differ from correctly rounded doubles by some 2^-52, hence from the CPU's floats
+// by at most one unit in the last place, and that rarely. Reduction by pi/2 in three parts and
+// polynomials, because the library's reduction of large doubles needs a stack frame.
+// Graph-safe: one launch, no workspace. Cost: about 30 double operations per pair, once per batch.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace tandem::gpu_kernels {
+
+struct RopeAngles {
+  std::int64_t rows = 0;
+  int pairs = 0;                               // rotated values of a head / 2
+  const std::int32_t* positions = nullptr;     // [rows]
+  const float* inverse_frequencies = nullptr;  // [pairs]
+  float magnitude = 1.0f;
+  float* cos_sin = nullptr;  // [rows, 2, pairs]: cosines, then sines
+};
+
+cudaError_t rope_angles(const RopeAngles& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels
