@@ -1,127 +1,168 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The calls of the CUDA runtime that kernels, the cuda backend and their tests make, on host
-// memory.
+// memory: devices and memory (streams, events and graphs: streams.cpp).
 //
-// Everything is done when it is called, but an event says so only when it is asked the second time,
-// so that waits and their deadlines are gone through. Memory is limited, so that it can be full.
-// Threads: one.
+// Everything is done when it is called (but see set_lazy), yet an event says so only when it is
+// asked the second time, so that waits and their deadlines are gone through. Memory is limited, so
+// that it can be full; new memory holds a pattern that is no number. Pinned memory has one address,
+// as with unified addressing. Threads: one.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 
-struct CUstream_st {};
-struct CUevent_st {
-  bool asked = false;
-};
+#include "gpu_kernels/simt/faults.h"
+#include "gpu_kernels/simt/stream.h"
 
 namespace {
 
+using tandem::simt::Call;
+using tandem::simt::enter;
+using tandem::simt::leave;
+
 constexpr std::size_t kMemoryBytes = std::size_t{1} << 30;
-std::size_t free_memory = kMemoryBytes;
-std::map<void*, std::size_t> blocks;  // of device memory
+constexpr std::size_t kMostPattern = std::size_t{1} << 20;  // of large blocks only the beginning
+constexpr int kMaxDevices = 8;
+
+struct Block {
+  std::size_t bytes;
+  int device;
+};
+
+int current_device = 0;
+std::size_t taken[kMaxDevices] = {};
+std::map<void*, Block> blocks;  // of device memory
+
+bool has_driver() { return tandem::simt::faults().driver_version >= CUDART_VERSION; }
+
+// Aligned as the runtime's.
+void* fresh(std::size_t bytes) {
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + 255) / 256 * 256;
+  void* memory = std::aligned_alloc(256, rounded);
+  if (memory != nullptr) std::memset(memory, 0xff, std::min(rounded, kMostPattern));
+  return memory;
+}
 
 }  // namespace
 
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  *count = 0;
+  if (!has_driver()) return leave(cudaErrorInsufficientDriver);
+  *count = tandem::simt::faults().num_devices;
+  return *count > 0 ? cudaSuccess : leave(cudaErrorNoDevice);
+}
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= tandem::simt::faults().num_devices) {
+    return leave(cudaErrorInvalidDevice);
+  }
+  current_device = device;
+  return enter(Call::kOther);
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = CUDART_VERSION;
+  *version = tandem::simt::faults().driver_version;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  *value = 1;
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 8;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = 4;
+      break;
+    case cudaDevAttrClockRate:
+      *value = 1'000'000;
+      break;
+    case cudaDevAttrMemoryClockRate:
+      *value = 1'000'000;
+      break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+      *value = 128;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = 160 << 10;
+      break;
+    default:
+      *value = 1;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::memset(properties, 0, sizeof(*properties));
   std::snprintf(properties->name, sizeof(properties->name), "SIMT interpreter");
   properties->totalGlobalMem = kMemoryBytes;
-  return cudaSuccess;
+  return enter(Call::kOther);
 }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  *can = device != peer;
+  return enter(Call::kOther);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return enter(Call::kOther); }
+cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
+  return enter(Call::kOther);
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
-  *free_bytes = free_memory;
+  *free_bytes = kMemoryBytes - taken[current_device];
   *total_bytes = kMemoryBytes;
-  return cudaSuccess;
+  return enter(Call::kOther);
 }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  *memory = bytes <= free_memory ? std::malloc(bytes) : nullptr;
-  if (*memory == nullptr) return cudaErrorMemoryAllocation;
-  free_memory -= bytes;
-  blocks[*memory] = bytes;
+  *memory = nullptr;
+  if (const cudaError_t error = enter(Call::kAllocate); error != cudaSuccess) return error;
+  if (bytes <= kMemoryBytes - taken[current_device]) *memory = fresh(bytes);
+  if (*memory == nullptr) return leave(cudaErrorMemoryAllocation);
+  taken[current_device] += bytes;
+  blocks[*memory] = {bytes, current_device};
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* memory) {
+  tandem::simt::finish_all();
   if (const auto block = blocks.find(memory); block != blocks.end()) {
-    free_memory += block->second;
+    taken[block->second.device] -= block->second.bytes;
     blocks.erase(block);
   }
   std::free(memory);
-  return cudaSuccess;
+  return enter(Call::kOther);
 }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
-  *memory = std::malloc(bytes);
-  return *memory != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+  *memory = nullptr;
+  if (const cudaError_t error = enter(Call::kAllocate); error != cudaSuccess) return error;
+  *memory = fresh(bytes);
+  return *memory != nullptr ? cudaSuccess : leave(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFreeHost(void* memory) {
+  tandem::simt::finish_all();
   std::free(memory);
-  return cudaSuccess;
+  return enter(Call::kOther);
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
-  std::memset(to, value, bytes);
+  if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
+  if (!tandem::simt::lost()) std::memset(to, value, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
-  return cudaMemset(to, value, bytes);
-}
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
+  if (tandem::simt::lost()) return leave(cudaErrorLaunchFailure);
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t) {
-  return cudaMemcpy(to, from, bytes, kind);
-}
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = new CUstream_st;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete stream;
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new CUevent_st;
-  return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event->asked = false;
-  return cudaSuccess;
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (event->asked) return cudaSuccess;
-  event->asked = true;
-  return cudaErrorNotReady;
-}
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorString(cudaError_t) { return "an error of the interpreter"; }
-const char* cudaGetErrorName(cudaError_t) { return "cudaErrorOfTheInterpreter"; }
 
 }  // extern "C"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults of the interpreted runtime: full memory, a GPU that is lost in mid-stream, a graph that
+// cannot be made, a driver that is missing or too old.
+//
+// Every call of the runtime and every kernel passes through enter(), which counts it and says how
+// it ends; so a test can run something once to count its calls and then fail each of them in turn.
+// A lost device fails every later call, also cudaFree, until clear_faults(); work that was in
+// flight is never done. Threads: one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace tandem::simt {
+
+enum class Call {
+  kAllocate,  // device memory and pinned memory
+  kWork,      // kernels, copies, memsets, launches of graphs
+  kCapture,   // begin, end, instantiate
+  kOther
+};
+
+struct Faults {
+  int out_of_memory_at = 0;  // the n-th allocation from now fails, counted from 1; 0: none
+  int lose_at_work = 0;      // the device is lost at the n-th piece of work from now
+  bool no_graphs = false;    // captures fail, and leave the stream as it was
+  int driver_version = CUDART_VERSION;  // 0: no driver; below the runtime's: too old
+  int num_devices = 1;                  // at most 8
+};
+
+// Counts start again, and a lost device is back.
+void set_faults(const Faults& faults);
+inline void clear_faults() { set_faults({}); }
+
+// Since set_faults().
+int allocations();
+int pieces_of_work();
+
+// For the runtime itself.
+const Faults& faults();
+bool lost();
+cudaError_t enter(Call call);
+cudaError_t leave(cudaError_t error);  // remembers what cudaGetLastError gives next
+cudaError_t take_last_error();
+
+}  // namespace tandem::simt
