@@ -50,6 +50,7 @@ struct Fiber {
 struct Warp {
   Barrier barrier;
   std::uint32_t lanes[32];
+  LaneWords words[2];  // by the parity of the barrier's generation
 };
 
 struct Machine {
@@ -169,6 +170,16 @@ void exchange(std::uint32_t value, std::uint32_t (&lanes)[32]) {
   warp_barrier();
   std::copy(std::begin(warp.lanes), std::end(warp.lanes), lanes);
   warp_barrier();
+}
+
+// Two stores take turns: a lane that is one collective ahead writes the other one, and none is two
+// ahead.
+const LaneWords& exchange_words(const std::uint32_t* values, unsigned count) {
+  Warp& warp = machine().warps[machine().current / 32];
+  LaneWords& store = warp.words[warp.barrier.generation % 2];
+  std::copy_n(values, count, store.words[machine().current % 32]);
+  warp_barrier();
+  return store;
 }
 
 void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) {

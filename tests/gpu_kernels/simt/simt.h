@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -46,6 +47,14 @@ void warp_barrier();
 // Gives every lane the values of its warp's lanes.
 void exchange(std::uint32_t value, std::uint32_t (&lanes)[32]);
 
+// The same of up to 8 words per lane at the cost of one barrier: words[lane][word], valid until the
+// thread's next barrier or collective.
+struct LaneWords {
+  static constexpr unsigned kMax = 8;
+  std::uint32_t words[32][kMax];
+};
+const LaneWords& exchange_words(const std::uint32_t* values, unsigned count);
+
 }  // namespace tandem::simt
 
 extern uint3 threadIdx, blockIdx;
@@ -69,6 +78,30 @@ inline std::uint32_t __shfl_up_sync(unsigned, std::uint32_t value, unsigned dist
   return lane >= distance ? lanes[lane - distance] : value;
 }
 
+namespace tandem::simt {
+
+// The value of lane `source`, of a type of up to 32 bytes.
+template <typename T>
+T from_lane(const T& value, unsigned source) {
+  static_assert(sizeof(T) % 4 == 0 && sizeof(T) / 4 <= LaneWords::kMax);
+  std::uint32_t own[sizeof(T) / 4];
+  std::memcpy(own, &value, sizeof(T));
+  T result;
+  std::memcpy(&result, exchange_words(own, sizeof(T) / 4).words[source], sizeof(T));
+  return result;
+}
+
+}  // namespace tandem::simt
+
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, int mask) {
+  return tandem::simt::from_lane(value, (threadIdx.x & 31u) ^ static_cast<unsigned>(mask));
+}
+template <typename T>
+T __shfl_sync(unsigned, T value, int lane) {
+  return tandem::simt::from_lane(value, static_cast<unsigned>(lane) & 31u);
+}
+
 inline int __popc(unsigned bits) { return std::popcount(bits); }
 inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) + 1; }
 
@@ -84,3 +117,9 @@ inline std::uint32_t atomicOr(std::uint32_t* at, std::uint32_t bits) {
 }
 inline std::uint32_t min(std::uint32_t a, std::uint32_t b) { return std::min(a, b); }
 inline std::uint64_t min(std::uint64_t a, std::uint64_t b) { return std::min(a, b); }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+// One rounding each: never contracted into a fused multiply-add.
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }

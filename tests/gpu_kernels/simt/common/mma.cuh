@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes the place of gpu_kernels/common/mma.cuh in the SIMT build: the same fragments, by exchange
+// between the lanes of a warp.
+//
+// Sums are added in the order of the columns of a, rounded to nearest.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "gpu_kernels/simt/simt.h"
+
+namespace tandem::gpu_kernels {
+
+struct Half {
+  static std::uint16_t narrow(float value) { return __half_as_ushort(__float2half_rn(value)); }
+  static float widen(std::uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+};
+struct Bfloat {
+  static std::uint16_t narrow(float value) {
+    return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+  }
+  static float widen(std::uint16_t bits) { return __bfloat162float(__ushort_as_bfloat16(bits)); }
+};
+
+template <typename T>
+std::uint32_t pack(float low, float high) {
+  return T::narrow(low) | static_cast<std::uint32_t>(T::narrow(high)) << 16;
+}
+
+template <typename T>
+void split(float low, float high, std::uint32_t& high_parts, std::uint32_t& low_parts) {
+  high_parts = pack<T>(low, high);
+  low_parts = pack<T>(low - T::widen(static_cast<std::uint16_t>(high_parts)),
+                      high - T::widen(static_cast<std::uint16_t>(high_parts >> 16)));
+}
+
+// The words of a and b of every lane.
+inline const simt::LaneWords& exchange_operands(const std::uint32_t (&a)[4], std::uint32_t b0,
+                                                std::uint32_t b1) {
+  const std::uint32_t words[6] = {a[0], a[1], a[2], a[3], b0, b1};
+  return simt::exchange_words(words, 6);
+}
+
+// d += a b, where a row of a and a column of b are kDepth words of kPerWord values.
+template <typename Sum, int kPerWord, typename Value>
+void multiply_lanes(Sum (&d)[4], const simt::LaneWords& lanes, const Value& value) {
+  const unsigned lane = threadIdx.x & 31u;
+  for (unsigned at = 0; at < 4; ++at) {
+    const unsigned low_row = lane / 4, column = lane % 4 * 2 + at % 2;
+    Sum sum = d[at];
+    for (unsigned half = 0; half < 2; ++half) {
+      for (unsigned quad = 0; quad < 4; ++quad) {
+        const std::uint32_t a = lanes.words[low_row * 4 + quad][half * 2 + at / 2];
+        const std::uint32_t b = lanes.words[column * 4 + quad][4 + half];
+        for (int i = 0; i < kPerWord; ++i) sum += value(a, i) * value(b, i);
+      }
+    }
+    d[at] = sum;
+  }
+}
+
+template <typename T>
+void multiply_accumulate(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                         std::uint32_t b1) {
+  multiply_lanes<float, 2>(d, exchange_operands(a, b0, b1), [](std::uint32_t word, int i) {
+    return T::widen(static_cast<std::uint16_t>(word >> (16 * i)));
+  });
+}
+
+inline void multiply_accumulate_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4],
+                                      std::uint32_t b0, std::uint32_t b1) {
+  multiply_lanes<std::int32_t, 4>(d, exchange_operands(a, b0, b1), [](std::uint32_t word, int i) {
+    return static_cast<std::int32_t>(static_cast<std::int8_t>(word >> (8 * i)));
+  });
+}
+
+// The rows that the lanes name, read when each lane arrives.
+inline const simt::LaneWords& exchange_rows(const void* row) {
+  std::uint32_t words[4];
+  std::memcpy(words, row, sizeof(words));
+  return simt::exchange_words(words, 4);
+}
+
+inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
+  const simt::LaneWords& rows = exchange_rows(row);
+  const unsigned lane = threadIdx.x & 31u;
+  for (unsigned matrix = 0; matrix < 4; ++matrix) {
+    words[matrix] = rows.words[matrix * 8 + lane / 4][lane % 4];
+  }
+}
+
+inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row) {
+  const simt::LaneWords& rows = exchange_rows(row);
+  const unsigned lane = threadIdx.x & 31u;
+  const unsigned column = lane / 4, first = lane % 4 * 2;
+  const auto at = [&](unsigned matrix_row) {
+    return rows.words[matrix_row][column / 2] >> (16 * (column % 2)) & 0xffffu;
+  };
+  for (unsigned matrix = 0; matrix < 4; ++matrix) {
+    words[matrix] = at(matrix * 8 + first) | at(matrix * 8 + first + 1) << 16;
+  }
+}
+
+}  // namespace tandem::gpu_kernels
