@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared prefixes: sequences whose page lists begin with the same pages attend to those once, as
+// one group of many query rows, and to the rest each by itself; merge.h joins the results.
+//
+// The page lists form a tree; a node that at least two sequences pass through, and whose pages
+// spare at least min_tokens reads (tokens times the sequences but one), becomes a shared group, to
+// a depth of kMaxCascadeLevels. What remains of a sequence is its own group. Rows of shared groups
+// of level l have out_offset l * max_rows (level 0 is the sequences' own), so that every row has at
+// most one result per level. Only whole pages that every sharer sees from their first token on
+// (attend_begin 0, num_attend behind them) are shared.
+// Pure function on the host. Cost: O(n log n) comparisons of page lists. Units: tokens, pages.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attention/decode_plan.h"
+
+namespace tandem::gpu_kernels {
+
+inline constexpr int kMaxCascadeLevels = 4;  // with level 0
+
+struct CascadePlan {
+  std::vector<DecodeGroup> own;     // for a bucket of few rows per group
+  std::vector<DecodeGroup> shared;  // for one of many
+  std::vector<std::int32_t> rows;   // the row list of both
+  // The rows that have a result of each level; empty where a level has none.
+  std::vector<std::int32_t> level_rows[kMaxCascadeLevels];
+};
+
+struct CascadeOptions {
+  int page_tokens = 16;
+  std::int32_t min_tokens = 512;  // reads that a shared group must spare
+  std::int32_t max_rows = 0;      // rows between the results of two levels
+};
+
+// groups: the sequences, their rows in `rows` and their pages in `pages`, as for plan_decode().
+void plan_cascade(const CascadeOptions& options, std::span<const DecodeGroup> groups,
+                  std::span<const std::int32_t> rows, std::span<const std::uint32_t> pages,
+                  CascadePlan& plan);
+
+}  // namespace tandem::gpu_kernels

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a batch of decode attention is dealt out to the blocks of a GPU: a pure function on the host.
+//
+// A group is some rows of q that see the same tokens: the queries of a sequence, or those of
+// several sequences over pages that they share. Its work is cut by KV head and into at most
+// item_rows query heads; what is left is tokens. All tokens of all groups and heads, in units of
+// 64, are laid end to end and divided evenly among num_blocks resident blocks (at least two units
+// each), so that no block waits for another whatever the lengths; a group whose tokens fall into
+// several blocks gives partial results, which a second launch reduces. There are at most two
+// partials per block, so workspace depends on the device, not on lengths.
+// A bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer. So
+// a CUDA graph captured for a bucket stays valid for every batch that plan_decode() accepts: longer
+// sequences, fewer rows. Plans hold for all layers of a step. Units: tokens, rows of q; sizes in
+// bytes. Cost: O(groups * kv_heads + blocks), no allocation. Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kv_cache/kv_pool.h"
+
+namespace tandem::gpu_kernels {
+
+struct DecodeShape {
+  KvType type = KvType::kF16;
+  int q_heads = 0;  // a multiple of kv_heads
+  int kv_heads = 0;
+  int head_dim = 0;        // 1..256
+  int page_tokens = 0;     // as in KvPool
+  int num_processors = 1;  // multiprocessors of the device
+  int shared_bytes = 0;    // of a multiprocessor; 0: 227 KiB
+};
+
+// Tokens [attend_begin, num_attend) of the pages from page_begin on; an empty range gives O = 0,
+// LSE = -inf.
+struct DecodeGroup {
+  std::int32_t row_begin = 0, num_rows = 0;  // into the row list: rows of q
+  std::int32_t page_begin = 0;               // into the page list; page i holds tokens i * T ..
+  std::int32_t attend_begin = 0, num_attend = 0;
+  std::int32_t out_offset = 0;  // the results of row r of q stand at row r + out_offset
+};
+
+struct DecodeBucket {
+  DecodeShape shape;
+  int max_groups = 0, max_rows = 0;  // of a batch; max_rows: of its row list
+  int item_rows = 0;                 // query heads of an item: up to 8, 32 or 64
+  int num_blocks = 0;                // of the launch
+  int max_items = 0;
+  std::size_t shared_bytes = 0;     // of a block
+  std::size_t plan_bytes = 0;       // what plan_decode() writes and the kernels read
+  std::size_t workspace_bytes = 0;  // partial results, f32
+};
+
+// max_group_rows: the most rows of one group. num_blocks is 0 in the result where the shape is none
+// that the kernels take.
+DecodeBucket make_decode_bucket(const DecodeShape& shape, int max_groups, int max_rows,
+                                int max_group_rows);
+
+// Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies
+// to device memory of the same alignment. False when the batch does not fit the bucket.
+bool plan_decode(const DecodeBucket& bucket, std::span<const DecodeGroup> groups,
+                 std::span<const std::int32_t> rows, std::span<std::byte> plan);
+
+// What the kernels read. Query head r of an item is head kv_head * G + (first + r) % G of row
+// rows[row_begin + (first + r) / G], where G = q_heads / kv_heads.
+struct DecodeItem {
+  std::int32_t row_begin = 0, first = 0;
+  std::int16_t num = 0, kv_head = 0;
+  std::int32_t page_begin = 0;
+  std::int32_t token_begin = 0, token_end = 0;
+  std::int32_t partial = -1;  // slot of the partial result; -1: this is all, to o and lse
+  std::int32_t out_offset = 0;
+};
+
+// Partials [first_partial, first_partial + num_partials) to the rows of `item`.
+struct DecodeReduction {
+  DecodeItem item;
+  std::int32_t first_partial = 0, num_partials = 0;
+};
+
+// The parts of a plan, and of the workspace: o [2 * num_blocks, item_rows, row_values], then lse
+// [2 * num_blocks, item_rows].
+struct DecodePlanView {
+  const std::int32_t* block_begin;  // [num_blocks + 1] into items
+  const DecodeItem* items;
+  const std::int32_t* num_reductions;
+  const DecodeReduction* reductions;  // at most num_blocks
+  const std::int32_t* rows;
+};
+DecodePlanView view_decode_plan(const DecodeBucket& bucket, const void* plan);
+
+}  // namespace tandem::gpu_kernels
