@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Four neighbouring values of a row: what a thread of an element-wise kernel takes at a time.
+//
+// Aligned quads are one access of 16 bytes (8 for 16-bit, 4 for 8-bit values) and lie in the row
+// whole; others go value by value, and what lies at or behind `width` reads as 0 and is not
+// written. Threads: pure; neighbouring threads on neighbouring quads make full accesses.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "common/floats.h"
+
+namespace tandem::gpu_kernels {
+
+struct Quad {
+  float v[4];
+};
+
+template <bool kAligned>
+__device__ Quad load_quad(const float* row, int at, int width) {
+  if constexpr (kAligned) {
+    const float4 q = *reinterpret_cast<const float4*>(row + at);
+    return {{q.x, q.y, q.z, q.w}};
+  } else {
+    Quad quad;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) quad.v[i] = at + i < width ? row[at + i] : 0.0f;
+    return quad;
+  }
+}
+
+template <bool kAligned>
+__device__ void store_quad(float* row, int at, int width, const Quad& quad) {
+  if constexpr (kAligned) {
+    *reinterpret_cast<float4*>(row + at) = make_float4(quad.v[0], quad.v[1], quad.v[2], quad.v[3]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (at + i < width) row[at + i] = quad.v[i];
+    }
+  }
+}
+
+// Words hold four values: std::uint32_t of bytes, std::uint64_t of 16-bit values.
+template <bool kAligned, typename Word, typename Value>
+__device__ void store_packed(Value* row, int at, int width, const Value (&values)[4]) {
+  static_assert(sizeof(Word) == sizeof(values));
+  if constexpr (kAligned) {
+    Word word = 0;
+#pragma unroll
+    for (int i = 3; i >= 0; --i) {
+      word = static_cast<Word>(word << (8 * sizeof(Value))) | static_cast<Word>(values[i]);
+    }
+    *reinterpret_cast<Word*>(row + at) = word;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (at + i < width) row[at + i] = values[i];
+    }
+  }
+}
+
+inline bool is_aligned(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0;
+}
+
+}  // namespace tandem::gpu_kernels
