@@ -149,22 +149,19 @@ inline constexpr bool kIsBlock = requires {
 };
 
 template <typename Stored>
-constexpr int values_of() {
-  if constexpr (kIsBlock<Stored>) {
-    return Stored::kValues;
-  } else {
-    return 1;
-  }
-}
+inline constexpr int kValuesOf = 1;
+template <typename Stored>
+requires kIsBlock<Stored>
+inline constexpr int kValuesOf<Stored> = Stored::kValues;
 
 inline int values_per_block(StoredType type) {
-  return with_stored(type, [](auto stored) { return values_of<decltype(stored)>(); });
+  return with_stored(type, [](auto stored) { return kValuesOf<decltype(stored)>; });
 }
 
 // Bytes of a row of `width` values, a multiple of the block.
 inline std::size_t row_bytes(StoredType type, std::size_t width) {
   return with_stored(type, [width](auto stored) {
-    return width / static_cast<std::size_t>(values_of<decltype(stored)>()) * sizeof(stored);
+    return width / static_cast<std::size_t>(kValuesOf<decltype(stored)>) * sizeof(stored);
   });
 }
 
