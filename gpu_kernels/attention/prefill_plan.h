@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How attention of many query rows is dealt out to the blocks of a GPU: pure functions on the host.
+//
+// A sequence's work is cut by KV head and into tiles of 64 query heads: tile row r of a KV head is
+// query head kv_head * G + r % G of the sequence's row r / G, where G = q_heads / kv_heads. So a
+// chunk of 9 rows with G = 8 fills its tiles, and what a tile reads of K and V serves all heads of
+// the group. Tiles are independent; those with the most keys come first, so that the GPU's blocks
+// end together. A tile's cut depends on its own sequence only, and so does its result, bit by bit.
+// A bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer, so
+// that a CUDA graph captured for a bucket serves every batch that fits: fewer or other rows, longer
+// sequences. Plans hold for all layers that have the bucket's window. Few rows over long sequences
+// leave most of a GPU idle, since keys are not split among blocks: up to 8 rows are
+// decode_plan.h's. Units: rows of q, tokens; sizes in bytes. Cost: O(tiles log tiles). Threads:
+// pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kv_cache/append.h"
+
+namespace tandem::gpu_kernels {
+
+struct PrefillShape {
+  KvType type = KvType::kF16;
+  bool unrounded = false;  // causal only: k and v are used as they are, in f32; `type` says nothing
+  int q_heads = 0;         // a multiple of kv_heads
+  int kv_heads = 0;
+  int head_dim = 0;     // 1..256
+  int window = 0;       // causal only: tokens that a row sees, with its own; 0: all before it
+  bool exact = true;    // false: q and probabilities are rounded to f16 or bf16 (16-bit types only)
+  int page_tokens = 0;  // paged only: as in KvPool
+};
+
+// The rows of one sequence; they stand at q_begin.. of q, o and lse.
+struct PrefillSequence {
+  std::int32_t q_begin = 0, num_q = 0;
+  // Paged only: all rows see tokens [attend_begin, num_attend) of the pages from page_begin on; an
+  // empty range gives O = 0, LSE = -inf.
+  std::int32_t page_begin = 0;  // into the page list; page i holds tokens i * page_tokens ..
+  std::int32_t attend_begin = 0, num_attend = 0;
+};
+
+struct PrefillBucket {
+  PrefillShape shape;
+  int max_rows = 0;   // of all sequences of a batch
+  int num_tiles = 0;  // of the launch, per KV head
+  std::size_t plan_bytes = 0;
+  std::size_t workspace_bytes = 0;  // causal only: k and v of max_rows rows as pages store them
+};
+
+// num_tiles is 0 in the result where the shape is none that the kernels take. A bucket is either of
+// causal_attention() (page_tokens 0) or of paged_attention().
+PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows);
+
+// Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies
+// to device memory of the same alignment. False when the batch does not fit the bucket.
+bool plan_prefill(const PrefillBucket& bucket, std::span<const PrefillSequence> sequences,
+                  std::span<std::byte> plan);
+
+// What the kernels read: tiles [num_tiles], then for causal buckets places [max_rows] of the rows
+// of k and v in the workspace.
+struct PrefillTile {
+  std::int32_t q_begin = 0, num_q = 0;    // of its sequence; num_q 0: nothing to do
+  std::int32_t first = 0;                 // first tile row, counted over all of the sequence
+  std::int32_t kv_begin = 0, kv_end = 0;  // tokens that it reads
+  // Paged: as in PrefillSequence. Causal: row of the chunk's first token in the workspace, or of k
+  // and v when unrounded.
+  std::int32_t origin = 0;
+};
+struct PrefillPlanView {
+  const PrefillTile* tiles;
+  const KvPlace* places;
+};
+PrefillPlanView view_prefill_plan(const PrefillBucket& bucket, const void* plan);
+
+// The pool of one layer that a causal bucket's workspace is.
+KvPool workspace_pool(const PrefillBucket& bucket, void* workspace);
+
+}  // namespace tandem::gpu_kernels
