@@ -9,7 +9,7 @@
 // Every row has exactly `used` slots, so the products' buffers have rows * used rows whatever was
 // chosen, and slot begins stay on the device: grouped products read them there, or the caller
 // copies them to the host to size launches (which ends a graph).
-// Graph-safe: 1, 2 and 1 launches, no workspace. Numerics: f32, no atomics; a row's result does not
+// Graph-safe: one launch each, no workspace. Numerics: f32, no atomics; a row's result does not
 // depend on the others. A row with a NaN among its logits has shares of NaN; NaN is never the
 // largest. Cost: bytes of router and results once; group_experts reads the choices once per expert,
 // from the cache. Errors: cudaErrorInvalidValue for shapes that contradict this.
