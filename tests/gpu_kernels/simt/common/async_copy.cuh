@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes the place of gpu_kernels/common/async_copy.cuh in the SIMT build: a copy is done when its
+// thread waits for it, so that reading too early finds what was there before.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "gpu_kernels/simt/simt.h"
+
+namespace tandem::gpu_kernels {
+
+struct PendingCopy {
+  void* to;
+  const void* from;
+  bool valid;
+};
+
+struct ThreadCopies {
+  std::vector<PendingCopy> open;
+  std::deque<std::vector<PendingCopy>> groups;
+};
+
+inline ThreadCopies& copies_of_thread() {
+  static ThreadCopies of_threads[1024];
+  return of_threads[threadIdx.x];
+}
+
+inline void copy_async_16(void* shared, const void* global, bool valid) {
+  const auto aligned = [](const void* at) {
+    return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
+  };
+  if (!aligned(shared) || !aligned(global)) std::abort();
+  copies_of_thread().open.push_back({shared, global, valid});
+}
+
+inline void commit_copies() {
+  ThreadCopies& own = copies_of_thread();
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+
+template <int kPending>
+void wait_copies() {
+  ThreadCopies& own = copies_of_thread();
+  while (own.groups.size() > static_cast<std::size_t>(kPending)) {
+    for (const PendingCopy& copy : own.groups.front()) {
+      if (copy.valid) {
+        std::memcpy(copy.to, copy.from, 16);
+      } else {
+        std::memset(copy.to, 0, 16);
+      }
+    }
+    own.groups.pop_front();
+  }
+}
+
+}  // namespace tandem::gpu_kernels
