@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products: matrix products of a GPU, each by the kernel that its rows, type and shape ask for.
+//
+//   quantised  1..16 rows: gemm/quantised_product.h on int8 rows; more: slices of W to bf16
+//              (gemm/dequantise.h), then cuBLASLt on bf16 rows
+//   bf16, f16  1..8 rows: gemm/narrow_product.h; more: cuBLASLt; rows in the weight's type
+//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: cuBLASLt on e4m3 rows where the
+//              library has it for the GPU (scale per row and per output), else as quantised
+//   f32        1..8 rows: gemm/narrow_product.h; more: cuBLASLt without TF32; rows in f32
+// row_form() says in which form a product reads its rows: prepare_rows() writes it. Rows of
+// in_features that are no multiple of 16 bytes of the weight go to cuBLASLt whatever their number.
+// out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias. Targets of one call share their rows;
+// those of one type go in launches together where few rows do.
+// Numerics: sums in f32; for few rows a row's bits do not depend on the other rows; cuBLASLt's
+// algorithm, and so the order of additions, may change with their number.
+// Graph-safe: run() neither allocates nor waits; how cuBLASLt computes a shape is asked once and
+// kept (prepare() does so ahead; the first run of a shape loads its kernel, so run it once before
+// capturing). Memory: the workspace is the caller's. Ownership: weights and rows are borrowed until
+// the stream has passed. Threads: one; a Products serves one stream at a time.
+// Errors: Error on shapes that do not fit, DeviceError from the device or the library.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/stored_types.h"
+#include "norm/row_preparation.h"
+#include "tensor/dtype.h"
+
+namespace tandem::cuda {
+
+// A weight in device memory as products read it: quantised types packed (store_rows()), floats as
+// in the model file.
+struct Matrix {
+  gpu_kernels::StoredType type = gpu_kernels::StoredType::kF32;
+  std::int64_t out_features = 0, in_features = 0;
+  const std::byte* data = nullptr;  // [stored_bytes()], aligned to 256
+  const float* scales = nullptr;    // [out_features] on the device; e4m3 only, and needed there
+};
+
+// Throws Error on types that are no weights.
+gpu_kernels::StoredType stored_type(DType dtype);
+
+// Device bytes of a matrix as products read it.
+std::size_t stored_bytes(gpu_kernels::StoredType type, std::int64_t out_features,
+                         std::int64_t in_features);
+
+// Enqueues: rows [first_row, first_row + num_rows), which lie in device memory in the order of the
+// file at `rows` (aligned to 16), into their place in `to` (of `matrix`'s shape; its data is not
+// looked at). first_row and, but for the last rows, num_rows are multiples of 16. Floats may as
+// well be copied to to + first_row * row bytes directly.
+void store_rows(const Matrix& matrix, std::int64_t first_row, std::int64_t num_rows,
+                const std::byte* rows, std::byte* to, cudaStream_t stream);
+
+enum class RowForm { kF32, kBF16, kF16, kE4M3, kQ8 };
+
+// The rows of a product in the forms that its targets ask for; others may be null.
+struct ProductRows {
+  std::int64_t rows = 0;
+  std::int64_t in_features = 0;
+  const float* f32 = nullptr;                     // [rows, in_features], all aligned to 16
+  const gpu_kernels::BF16* bf16 = nullptr;        // [rows, in_features]
+  const gpu_kernels::F16* f16 = nullptr;          // [rows, in_features]
+  const gpu_kernels::E4M3* e4m3 = nullptr;        // [rows, in_features]
+  const float* e4m3_scales = nullptr;             // [rows]
+  const std::int8_t* q8 = nullptr;                // [rows, in_features]
+  const gpu_kernels::Q8Note* q8_notes = nullptr;  // [rows, in_features / 32]
+};
+
+struct Target {
+  const Matrix* weight = nullptr;
+  const float* bias = nullptr;  // [out_features] on the device, or none
+  float* out = nullptr;         // [rows, out_features], aligned to 16
+  bool accumulate = false;
+};
+
+class LtMatmul;
+
+class Products {
+ public:
+  // Workspace that suffices for every product, aligned to 256.
+  static std::size_t workspace_bytes();
+
+  // For the current device; zeroes the counters in the workspace, on the stream.
+  Products(void* workspace, cudaStream_t stream);
+  ~Products();
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+
+  RowForm row_form(const Matrix& weight, std::int64_t rows) const;
+
+  // Asks ahead how a product will be computed.
+  void prepare(const Matrix& weight, std::int64_t rows, bool has_bias, bool accumulate);
+
+  // Returns the bytes of weights read.
+  std::uint64_t run(const ProductRows& x, std::span<const Target> targets, cudaStream_t stream);
+
+ private:
+  void run_few(const ProductRows& x, std::span<const Target> targets, cudaStream_t stream);
+  void run_many(const ProductRows& x, const Target& target, cudaStream_t stream);
+  bool takes_few(const Matrix& weight, std::int64_t rows) const;
+
+  std::byte* workspace_;
+  std::unique_ptr<LtMatmul> matmul_;
+  bool multiplies_e4m3_ = false;
+};
+
+}  // namespace tandem::cuda

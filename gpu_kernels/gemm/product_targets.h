@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels for few rows share: products of one input with up to four weights of one type
+// in one launch, and the memory in which blocks that share outputs add up.
+//
+// out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias. Outputs of all targets are cut into
+// panels, and the inputs into as many parts as it takes to occupy the GPU. Parts of one panel are
+// added by the block that finishes last, in the order of the parts, so that the sum does not depend
+// on which block that is. The number of parts depends on the shapes only, never on the rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::gpu_kernels {
+
+inline constexpr int kMaxTargets = 4;
+
+struct ProductTarget {
+  const void* weight = nullptr;   // [out_features, in_features]
+  const float* scales = nullptr;  // [out_features], e4m3 only; none: ones
+  std::int64_t out_features = 0;
+  const float* bias = nullptr;  // [out_features] or none
+  float* out = nullptr;         // [rows, out_features]
+  bool accumulate = false;
+};
+
+// Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. They are
+// zeros before the first call, and what each call leaves serves the next; calls that may run at the
+// same time need a workspace each.
+std::size_t few_rows_workspace_bytes();
+
+}  // namespace tandem::gpu_kernels
