@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace tandem::device::cpu {
 namespace {
@@ -48,6 +49,26 @@ Cut cut_sequence(const AttentionGeometry& g, std::size_t rows, std::size_t token
 }
 
 }  // namespace
+
+void AttentionPlan::sort_by_node(int num_nodes, FunctionRef<int(const AttentionItem&)> home) {
+  if (num_nodes == 1) {
+    bounds = {0, items.size()};
+    return;
+  }
+  unsorted_.swap(items);
+  homes_.clear();
+  bounds.assign(static_cast<std::size_t>(num_nodes) + 1, 0);
+  for (const AttentionItem& item : unsorted_) {
+    homes_.push_back(home(item));
+    bounds[static_cast<std::size_t>(homes_.back()) + 1] += 1;
+  }
+  std::partial_sum(bounds.begin(), bounds.end(), bounds.begin());
+  items.resize(unsorted_.size());
+  std::vector<std::size_t> next(bounds.begin(), bounds.end() - 1);
+  for (std::size_t i = 0; i < unsorted_.size(); ++i) {
+    items[next[static_cast<std::size_t>(homes_[i])]++] = unsorted_[i];
+  }
+}
 
 void plan_attention(const AttentionGeometry& g, const AttentionBatch& batch, int num_threads,
                     AttentionPlan& plan) {

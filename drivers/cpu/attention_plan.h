@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/function_ref.h"
 #include "device/attention_unit.h"
 
 namespace tandem::device::cpu {
@@ -34,8 +35,17 @@ struct AttentionItem {
 };
 
 struct AttentionPlan {
-  std::vector<AttentionItem> items;  // the ranges of the same rows follow each other
+  std::vector<AttentionItem> items;
   std::size_t partial_rows = 0;
+  std::vector<std::size_t> bounds;  // of NUMA nodes, if sorted: [num_nodes + 1], node n has
+                                    // items bounds[n] .. bounds[n + 1]
+
+  // Lists the items node by node, in their order within a node. home: the node of an item.
+  void sort_by_node(int num_nodes, FunctionRef<int(const AttentionItem&)> home);
+
+ private:
+  std::vector<AttentionItem> unsorted_;
+  std::vector<int> homes_;
 };
 
 void plan_attention(const AttentionGeometry& geometry, const AttentionBatch& batch, int num_threads,

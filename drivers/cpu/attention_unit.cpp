@@ -37,12 +37,22 @@ std::uint32_t choose_pages(const AttentionUnitOptions& options) {
       std::min<std::uint64_t>(pages, std::numeric_limits<std::uint32_t>::max()));
 }
 
+// What the threads of each node are bound to.
+std::vector<std::vector<int>> processors_of_nodes(const ThreadPlan& plan) {
+  std::vector<std::vector<int>> nodes(static_cast<std::size_t>(plan.num_nodes));
+  for (const ThreadPlace& thread : plan.threads) {
+    auto& node = nodes[static_cast<std::size_t>(thread.node)];
+    node.insert(node.end(), thread.processors.begin(), thread.processors.end());
+  }
+  return nodes;
+}
+
 }  // namespace
 
 CpuAttentionUnit::CpuAttentionUnit(Team& team, const AttentionUnitOptions& options)
     : geometry_(options.geometry),
       team_(team),
-      pool_(options.geometry, choose_pages(options)),
+      pool_(options.geometry, choose_pages(options), processors_of_nodes(team.plan())),
       workers_(team.size()) {}
 
 AttentionCapacity CpuAttentionUnit::capacity() const {
@@ -60,7 +70,9 @@ Ticket CpuAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial ou
   plan_attention(geometry_, batch, team_.size(), plan_);
   partial_o_.resize(plan_.partial_rows * geometry_.head_dim);
   partial_lse_.resize(plan_.partial_rows);
-  team_.run(plan_.items.size(), [&](std::size_t item, std::size_t worker) {
+  plan_.sort_by_node(team_.num_nodes(),
+                     [&](const AttentionItem& item) { return home_of(batch, item); });
+  team_.run_regions(plan_.bounds, [&](std::size_t item, std::size_t worker) {
     attend(batch, plan_.items[item], out, workers_[worker]);
   });
   if (plan_.partial_rows > 0) {
@@ -132,6 +144,15 @@ std::size_t CpuAttentionUnit::result_row(const AttentionBatch& batch, const Atte
   const std::size_t in_head = item.row_begin + row % item.rows_per_head();
   const std::size_t query = batch.sequences[item.sequence].q_begin + in_head / group;
   return query * geometry_.q_heads + kv_head * group + in_head % group;
+}
+
+// The node that the middle of the item's tokens is on.
+int CpuAttentionUnit::home_of(const AttentionBatch& batch, const AttentionItem& item) const {
+  const AttentionSequence& s = batch.sequences[item.sequence];
+  const std::size_t token = (item.token_begin + item.token_end) / 2;
+  const std::size_t page = token / static_cast<std::size_t>(geometry_.page_tokens);
+  if (page >= static_cast<std::size_t>(s.num_pages)) return 0;  // nothing to read
+  return pool_.home_of(batch.pages[s.page_begin + page]);
 }
 
 void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& item,

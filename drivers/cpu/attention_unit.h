@@ -43,6 +43,7 @@ class CpuAttentionUnit final : public AttentionUnit {
   struct Walk;
 
   void append(const AttentionBatch& batch);
+  int home_of(const AttentionBatch& batch, const AttentionItem& item) const;
   void advance(const AttentionBatch& batch, const AttentionItem& item, Walk& walk) const;
   void attend(const AttentionBatch& batch, const AttentionItem& item, const AttentionPartial& out,
               Worker& worker);

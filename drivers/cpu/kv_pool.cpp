@@ -7,12 +7,17 @@
 #include <array>
 #include <cstring>
 
+#include "common/memory_binding.h"
 #include "cpu/kernels/kv_rows.h"
 
 namespace tandem::device::cpu {
 namespace {
 
 constexpr std::size_t kSlots = kTileTokens;
+
+// A huge page at least; few enough that the system keeps a record of each.
+constexpr std::size_t kStripeBytes = std::size_t{2} << 20;
+constexpr std::size_t kMostStripes = 8192;
 
 std::size_t padded_stride(const AttentionGeometry& g) {
   return (static_cast<std::size_t>(g.head_dim) + 15) / 16 * 16;
@@ -57,7 +62,8 @@ std::size_t KvPool::page_bytes(const AttentionGeometry& g) {
   return static_cast<std::size_t>(g.num_layers) * g.kv_heads * tiles_of_page(g) * bytes_of_tile(g);
 }
 
-KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages)
+KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
+               std::span<const std::vector<int>> processors_of_nodes)
     : geometry_(geometry),
       num_pages_(num_pages),
       stride_(padded_stride(geometry)),
@@ -66,7 +72,24 @@ KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages)
       tiles_per_page_(tiles_of_page(geometry)),
       tile_bytes_(bytes_of_tile(geometry)),
       head_bytes_(tiles_per_page_ * tile_bytes_),
-      memory_(page_bytes(geometry) * num_pages) {}
+      memory_(page_bytes(geometry) * num_pages) {
+  if (processors_of_nodes.size() > 1) bind_stripes(processors_of_nodes);
+}
+
+void KvPool::bind_stripes(std::span<const std::vector<int>> processors_of_nodes) {
+  const std::size_t page_bytes = head_bytes_ * static_cast<std::size_t>(geometry_.kv_heads);
+  const std::size_t stripe = std::max(kStripeBytes, memory_.size_bytes() / kMostStripes);
+  num_nodes_ = static_cast<std::uint32_t>(processors_of_nodes.size());
+  pages_per_stripe_ =
+      static_cast<std::uint32_t>(std::max<std::size_t>(1, (stripe + page_bytes / 2) / page_bytes));
+  for (int layer = 0; layer < geometry_.num_layers; ++layer) {
+    for (PageId page = 0; page < num_pages_; page += pages_per_stripe_) {
+      const std::uint32_t pages = std::min(pages_per_stripe_, num_pages_ - page);
+      bind_memory({tile_at(layer, page, 0, 0), pages * page_bytes},
+                  processors_of_nodes[static_cast<std::size_t>(home_of(page))]);
+    }
+  }
+}
 
 std::byte* KvPool::tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const {
   const std::size_t page_index = static_cast<std::size_t>(layer) * num_pages_ + page;

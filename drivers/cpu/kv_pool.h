@@ -7,13 +7,16 @@
 // them;
 // stride is head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per
 // tile for head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16
-// tokens leave slots empty. Memory is touched when a page is first written. Threads: different
-// (page, head) may be written at the same time; reads and writes of one must not overlap.
+// tokens leave slots empty. Memory is touched when a page is first written. On several NUMA nodes
+// stripes of neighbouring pages, of some MiB a layer, lie on one after the other, so that a long
+// sequence is in all of them and a piece of it in one. Threads: different (page, head) may be
+// written at the same time; reads and writes of one must not overlap.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cpu/host_memory.h"
 #include "cpu/kernels/attention_block.h"
@@ -23,10 +26,14 @@ namespace tandem::device::cpu {
 
 class KvPool {
  public:
-  KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages);
+  // processors_of_nodes: [num_nodes], an entry empty where threads are not bound.
+  KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
+         std::span<const std::vector<int>> processors_of_nodes = {});
 
   static std::size_t page_bytes(const AttentionGeometry& geometry);  // of all layers
   std::uint32_t num_pages() const { return num_pages_; }
+  // The node that the page's memory is on, in [0, num_nodes).
+  int home_of(PageId page) const { return static_cast<int>(page / pages_per_stripe_ % num_nodes_); }
   std::size_t stride() const { return stride_; }
   std::size_t tile_bytes() const { return tile_bytes_; }
   std::size_t tile_tokens() const { return tile_tokens_; }  // used slots per tile: 16 or fewer
@@ -61,6 +68,7 @@ class KvPool {
   struct TileView;
   std::byte* tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const;
   TileView view(std::byte* tile) const;
+  void bind_stripes(std::span<const std::vector<int>> processors_of_nodes);
   template <bool kToImage, typename Bytes>
   void move_page(PageId page, Bytes* image) const;
 
@@ -68,6 +76,7 @@ class KvPool {
   std::uint32_t num_pages_;
   std::size_t stride_, value_bytes_, tile_tokens_, tiles_per_page_, tile_bytes_, head_bytes_;
   Mapping memory_;
+  std::uint32_t num_nodes_ = 1, pages_per_stripe_ = 1;
 };
 
 }  // namespace tandem::device::cpu

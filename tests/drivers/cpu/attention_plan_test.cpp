@@ -123,6 +123,32 @@ TEST(AttentionPlan, CutsNothingForOneThread) {
   EXPECT_EQ(plan({{.num_q = 1, .num_attend = 100000}}, 1).items.size(), 1u);
 }
 
+TEST(AttentionPlan, ListsItemsNodeByNode) {
+  AttentionPlan result = plan({{.num_q = 1, .num_attend = 32768}}, 4);
+  const std::vector<AttentionItem> before = result.items;
+  const auto home = [](const AttentionItem& item) {
+    return static_cast<int>(item.token_begin / 1024 % 3);
+  };
+  result.sort_by_node(3, home);
+  ASSERT_EQ(result.bounds.size(), 4u);
+  EXPECT_EQ(result.bounds.front(), 0u);
+  EXPECT_EQ(result.bounds.back(), before.size());
+  std::vector<bool> seen(before.size());
+  for (std::size_t node = 0; node < 3; ++node) {
+    std::size_t last_token = 0;
+    for (std::size_t i = result.bounds[node]; i < result.bounds[node + 1]; ++i) {
+      const AttentionItem& item = result.items[i];
+      EXPECT_EQ(home(item), static_cast<int>(node));
+      EXPECT_GE(item.token_begin, last_token);  // in the order that they had
+      last_token = item.token_begin;
+      EXPECT_FALSE(seen[item.range]);
+      seen[item.range] = true;
+    }
+  }
+  result.sort_by_node(1, home);
+  EXPECT_EQ(result.bounds, (std::vector<std::size_t>{0, before.size()}));
+}
+
 TEST(AttentionPlan, GivesNothingToDoWithoutQueries) {
   EXPECT_TRUE(plan({{.num_q = 0, .num_attend = 100}}, 2).items.empty());
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine of several NUMA nodes multiplies what a machine of one does, bit for bit: weights lie
-// in regions, workers of one node help the others.
+// A machine of several NUMA nodes multiplies and attends as a machine of one does, bit for bit:
+// weights lie in regions and pages in stripes, workers of one node help the others.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
 #include "tensor/quantize.h"
 
@@ -77,6 +78,65 @@ TEST(Nodes, MultiplyAsOneNodeDoes) {
       }
     }
   }
+}
+
+// One long sequence and some short ones, appended and attended to.
+std::vector<float> attend(const ThreadPlan& plan) {
+  constexpr int kTokens[] = {3000, 40, 700};
+  AttentionUnitOptions options;
+  options.geometry = {2, 8, 2, 64, 16, DType::kF16};
+  options.kv_bytes = std::uint64_t{64} << 20;
+  Team team(plan);
+  CpuAttentionUnit unit(team, options);
+  const std::vector<float> kv = randoms(3000 * 2 * 64), q = randoms(3 * 8 * 64);
+  std::vector<float> o(q.size()), lse(3 * 8);
+  PageId next = 0;
+  std::vector<PageId> pages;
+  std::vector<AttentionSequence> append, ask;
+  for (int i = 0; i < 3; ++i) {
+    AttentionSequence s;
+    s.page_begin = static_cast<std::int32_t>(pages.size());
+    s.num_pages = (kTokens[i] + 15) / 16;
+    for (int page = 0; page < s.num_pages; ++page) pages.push_back(next++);
+    s.num_new = kTokens[i];
+    append.push_back(s);
+    s.num_new = 0;
+    s.q_begin = i;
+    s.num_q = 1;
+    s.num_attend = kTokens[i];
+    ask.push_back(s);
+  }
+  const AttentionBatch all{1, 0.125f, 0, {}, kv, kv, append, pages};
+  unit.wait(unit.submit(all, {o, lse}), Deadline::never());
+  const AttentionBatch batch{1, 0.125f, 0, q, {}, {}, ask, pages};
+  unit.wait(unit.submit(batch, {o, lse}), Deadline::never());
+  o.insert(o.end(), lse.begin(), lse.end());
+  return o;
+}
+
+TEST(Nodes, AttendAsOneNodeDoes) {
+  for (const int threads : {2, 4}) {  // the number of threads decides how sequences are cut
+    const std::vector<float> one = attend(plan_of({threads}));
+    EXPECT_GT(one.back(), 0.0f);
+    const std::vector<float> several = attend(plan_of({1, threads - 1}));
+    EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * sizeof(float)), 0);
+  }
+}
+
+TEST(Nodes, HoldStripesOfPagesInTurn) {
+  const AttentionGeometry geometry{2, 8, 2, 64, 16, DType::kF16};
+  constexpr std::uint32_t kPages = 2000;
+  const std::vector<std::vector<int>> nodes(3);
+  const KvPool pool(geometry, kPages, nodes);
+  std::vector<std::uint32_t> held(3);
+  std::uint32_t changes = 0;
+  for (PageId page = 0; page < kPages; ++page) {
+    held[static_cast<std::size_t>(pool.home_of(page))] += 1;
+    if (page > 0) changes += pool.home_of(page) != pool.home_of(page - 1);
+  }
+  for (const std::uint32_t count : held) EXPECT_GT(count, kPages / 5);
+  EXPECT_LT(changes, kPages / 100);  // neighbours stay together
+  EXPECT_EQ(KvPool(geometry, kPages).home_of(kPages - 1), 0);
 }
 
 }  // namespace
