@@ -71,13 +71,6 @@ inline unsigned __ballot_sync(unsigned, bool predicate) {
   return bits;
 }
 
-inline std::uint32_t __shfl_up_sync(unsigned, std::uint32_t value, unsigned distance) {
-  std::uint32_t lanes[32];
-  tandem::simt::exchange(value, lanes);
-  const unsigned lane = threadIdx.x & 31u;
-  return lane >= distance ? lanes[lane - distance] : value;
-}
-
 namespace tandem::simt {
 
 // The value of lane `source`, of a type of up to 32 bytes.
@@ -98,6 +91,11 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
   return tandem::simt::from_lane(value, (threadIdx.x & 31u) ^ static_cast<unsigned>(mask));
 }
 template <typename T>
+T __shfl_up_sync(unsigned, T value, unsigned distance) {
+  const unsigned lane = threadIdx.x & 31u;
+  return tandem::simt::from_lane(value, lane >= distance ? lane - distance : lane);
+}
+template <typename T>
 T __shfl_sync(unsigned, T value, int lane) {
   return tandem::simt::from_lane(value, static_cast<unsigned>(lane) & 31u);
 }
@@ -107,6 +105,11 @@ inline int __ffs(unsigned bits) { return bits == 0 ? 0 : std::countr_zero(bits) 
 
 inline std::uint32_t atomicAdd(std::uint32_t* at, std::uint32_t value) {
   const std::uint32_t before = *at;
+  *at += value;
+  return before;
+}
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long value) {
+  const unsigned long long before = *at;
   *at += value;
   return before;
 }
