@@ -89,7 +89,7 @@ __device__ std::uint64_t best_key(const Row& row, Shared& shared) {
   return reduce_block(static_cast<Units>(key), Units{0}, shared.sums, Largest());
 }
 
-// Of the tokens above the cut; those equal to it are `cut.ties` more.
+// The weight of all tokens above `bits`.
 __device__ Units sum_above(const Row& row, std::uint32_t bits, Shared& shared) {
   Units sum = 0;
   for_tokens(row, [&](float logit, int) {

@@ -16,8 +16,8 @@
 // is the same. Graph-safe: one launch, no workspace, one block per row; parameters stand in device
 // memory and may change between launches. Nothing is sorted: cuts are found by radix selection over
 // the bits of the logits, 11 at a time. Cost: passes over a row from the cache: 1 when greedy, 3
-// without cuts, at most 6 with top_k, 7 with top_p, 10 with both; one more for log-probabilities.
-// Limits: vocab at most 2^19. One block bounds a row's speed by what one multiprocessor reads.
+// without cuts, 6 with top_k or top_p, 9 with both; one more for log-probabilities. Limits: vocab
+// at most 2^19. One block bounds a row's speed by what one multiprocessor reads.
 #pragma once
 
 #include <cuda_runtime_api.h>
