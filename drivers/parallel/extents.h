@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many bytes the operands of an operation have, checked against overflow and negative counts.
+//
+// Threads: values. Errors: Error("parallel", ...) naming the number.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/error.h"
+#include "device/compute_unit.h"
+
+namespace tandem::device::parallel {
+
+// Bytes of [rows, width] floats.
+inline std::size_t float_bytes(std::int64_t rows, std::int64_t width) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (rows < 0 || width < 0 || (width > 0 && rows > kMost / width)) {
+    throw Error("parallel", "an operand of " + std::to_string(rows) + " rows of " +
+                                std::to_string(width) + " values cannot be");
+  }
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width) * sizeof(float);
+}
+
+inline std::int64_t end_row(std::span<const std::int32_t> rows) {
+  std::int64_t end = 0;
+  for (const std::int32_t row : rows) {
+    if (row < 0) throw Error("parallel", "row " + std::to_string(row) + " is negative");
+    end = std::max<std::int64_t>(end, std::int64_t{row} + 1);
+  }
+  return end;
+}
+
+inline std::int64_t end_row(std::span<const CausalChunk> chunks) {
+  std::int64_t end = 0;
+  for (const CausalChunk& chunk : chunks) {
+    end = std::max<std::int64_t>(end, std::int64_t{chunk.row_begin} + chunk.num_rows);
+  }
+  return end;
+}
+
+}  // namespace tandem::device::parallel

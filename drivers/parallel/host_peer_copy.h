@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostPeerCopy: PeerCopy between units of any kind, through host memory.
+//
+// Every call waits for the units it names, so that a group on it does not overlap; meant for CPU
+// units and for devices that offer nothing better. Device memory passes through a staging buffer on
+// either side, grown on demand. Threads: the units' submitting thread.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/compute_unit.h"
+#include "device/peer_copy.h"
+
+namespace tandem::device::parallel {
+
+// Waits for all that is enqueued on a unit. Throws DeviceError where it failed or hangs.
+void finish(ComputeUnit& unit);
+
+// Host buffers of units, one each, that grow.
+class StagingBuffers {
+ public:
+  explicit StagingBuffers(std::span<ComputeUnit* const> units)
+      : units_(units.begin(), units.end()), buffers_(units.size()) {}
+  // At least `size_bytes`; what it held is lost when it grows, after the unit's work is done.
+  Slice of(int unit, std::size_t size_bytes);
+
+ private:
+  std::vector<ComputeUnit*> units_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+class HostPeerCopy final : public PeerCopy {
+ public:
+  explicit HostPeerCopy(std::span<ComputeUnit* const> units)
+      : units_(units.begin(), units.end()), staging_(units) {}
+
+  void copy(int from_unit, const Slice& from, int to_unit, const Slice& to,
+            std::size_t size_bytes) override;
+  void order(int earlier, int later) override;
+
+ private:
+  std::vector<ComputeUnit*> units_;
+  StagingBuffers staging_;
+};
+
+}  // namespace tandem::device::parallel

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayerSplitUnit: a compute unit over several, each with some of a model's layers (contract:
+// device/compute_unit.h).
+//
+// A weight lies on the unit of its layer; vectors outside the layers (the output norm) on all. An
+// operation runs on the unit that has its weights, one without weights where its input is. Device
+// buffers have a copy on every unit, with a note of which bytes are current where; what an
+// operation reads and is not current there is copied first (PeerCopy): one residual per unit border
+// and step. Results are those of a single unit, bit for bit, where the units are alike. Cost:
+// activations on every unit; the units work one after another, except on two sub-batches. Threads:
+// one submitter; stats() from any. Errors: Error where weights of one operation lie on different
+// units; DeviceError when any unit failed, and then the composite is lost.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "parallel/layer_ranges.h"
+#include "parallel/unit_group.h"
+
+namespace tandem::device::parallel {
+
+class LayerSplitUnit final : public ComputeUnit {
+ public:
+  // peers: null for copies through host memory. book: where attention units find the buffers.
+  LayerSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers,
+                 const LayerRanges& layers, std::shared_ptr<AddressBook> book = nullptr);
+  ~LayerSplitUnit() override;
+
+  std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
+  std::unique_ptr<Weight> load(const WeightSource& source) override;
+
+  void enqueue(const EmbedOp& op) override;
+  void enqueue(const RmsNormOp& op) override;
+  void enqueue(const LinearOp& op) override;
+  void enqueue(const RopeOp& op) override;
+  void enqueue(const SoftcapOp& op) override;
+  void enqueue(const CausalAttentionOp& op) override;
+  void enqueue(const MergeOp& op) override;
+  void enqueue(const GatherRowsOp& op) override;
+  void enqueue(const ExpertsOp& op) override;
+  void enqueue(const GatedAddOp& op) override;
+  void enqueue(const CopyOp& op) override;
+  bool samples() const override;
+  void enqueue(const SampleOp& op) override;
+
+  Ticket record() override { return group_.record(); }
+  WaitResult wait(Ticket ticket, Deadline deadline) override;
+  ComputeStats stats() const override { return group_.stats(); }
+
+  // For attention units that work in the units' queues.
+  ComputeUnit& unit(int index) { return group_.unit(index); }
+  // The same place on a unit: current, to be written without regard to what was there, or both.
+  Slice read(int unit, const Slice& slice, std::size_t size_bytes);
+  Slice write(int unit, const Slice& slice, std::size_t size_bytes);
+  Slice update(int unit, const Slice& slice, std::size_t size_bytes);
+
+ private:
+  class CompositeWeight;
+  class CompositeBuffer;
+  enum class Access { kRead, kWrite, kUpdate };
+
+  Slice use(int unit, const Slice& slice, std::size_t size_bytes, Access access);
+  CompositeBuffer& mine(const Slice& slice, std::size_t size_bytes) const;
+  UnitMask where(const Slice& slice) const;  // the units on which its first byte is current
+  // Which of the units that have all these weights: where x is current, if any of them.
+  int choose(std::span<const Weight* const> weights, const Slice& x);
+  const Weight* on(int unit, const Weight* weight) const;
+
+  UnitGroup group_;
+  const LayerRanges layers_;
+  std::shared_ptr<AddressBook> book_;
+  std::set<CompositeBuffer*> shared_;  // host buffers
+  int last_unit_ = 0;                  // that an operation ran on
+};
+
+}  // namespace tandem::device::parallel

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UnitGroup: the compute units behind a composite one: their queues, tickets and losses, and the
+// host memory that they share.
+//
+// A host buffer is one memory that every unit of the group reads and writes (pinned memory that all
+// GPUs of a process see; the same memory on CPUs), so that attention units and the host find it
+// where a single unit would have it. SharedMemory puts the units' uses of it in order. Failure: a
+// unit that is lost loses the group: every later call throws DeviceError naming the unit. Threads:
+// one submitter; stats() from any.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "device/compute_unit.h"
+#include "device/peer_copy.h"
+#include "parallel/range_map.h"
+
+namespace tandem::device::parallel {
+
+using UnitMask = std::uint32_t;
+constexpr int kMaxUnits = 16;
+inline UnitMask mask_of(int unit) { return UnitMask{1} << unit; }
+
+class UnitGroup {
+ public:
+  // peers: null for copies through host memory. Throws Error unless there are 1 to kMaxUnits.
+  UnitGroup(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers);
+
+  int size() const { return static_cast<int>(units_.size()); }
+  UnitMask all() const { return (UnitMask{1} << units_.size()) - 1; }
+  ComputeUnit& unit(int index) { return *units_[static_cast<std::size_t>(index)]; }
+  const std::vector<ComputeUnit*>& units() const { return borrowed_; }
+  PeerCopy& peers() { return *peers_; }
+
+  // Runs call(unit); a DeviceError of it is reported as this group's loss.
+  template <typename Call>
+  void on(int index, const Call& call) {
+    guard("unit " + std::to_string(index + 1) + " of " + std::to_string(size()),
+          [&] { call(unit(index)); });
+  }
+  template <typename Op>
+  void enqueue(int index, const Op& op) {
+    ++enqueued_;
+    on(index, [&](ComputeUnit& unit) { unit.enqueue(op); });
+  }
+  // As on(), for what concerns several units: peer copies and sums.
+  template <typename Call>
+  void together(const Call& call) {
+    ++enqueued_;
+    guard("a unit", call);
+  }
+
+  Ticket record();
+  WaitResult wait(Ticket ticket, Deadline deadline);
+  ComputeStats stats() const;
+
+  // How many calls were enqueued, and how many of the first of them a wait() has seen done.
+  std::uint64_t enqueued() const { return enqueued_; }
+  std::uint64_t done() const { return done_; }
+
+ private:
+  struct Recorded {
+    Ticket ticket = 0;
+    std::uint64_t enqueued = 0;
+    std::vector<Ticket> tickets;  // [units]
+  };
+
+  template <typename Call>
+  void guard(const std::string& who, const Call& call) {
+    require_alive();
+    try {
+      call();
+    } catch (const DeviceError& error) {
+      lose(who, error.what());
+    }
+  }
+  void require_alive() const;
+  [[noreturn]] void lose(const std::string& who, const std::string& reason);
+
+  std::vector<std::unique_ptr<ComputeUnit>> units_;
+  std::vector<ComputeUnit*> borrowed_;
+  std::unique_ptr<PeerCopy> peers_;
+  std::deque<Recorded> recorded_;  // and not waited for
+  Ticket last_ticket_ = 0;
+  std::uint64_t enqueued_ = 0, done_ = 0;
+  std::string lost_;  // why; empty while all live
+};
+
+// Which units have used which bytes of shared host memory since the last wait.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t size_bytes) : uses_(size_bytes, Uses{}), size_(size_bytes) {}
+
+  void read(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
+  void write(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
+  // After a wait.
+  void settle(const UnitGroup& group);
+
+ private:
+  struct Uses {
+    UnitMask readers = 0, writers = 0;
+    bool operator==(const Uses&) const = default;
+  };
+  void order(UnitGroup& group, UnitMask earlier, int later);
+
+  RangeMap<Uses> uses_;
+  std::size_t size_;
+};
+
+// Finds the buffers of a composite unit by what their address() says, for attention units that get
+// addresses. `owner`: the composite unit, null once it is gone.
+class AddressBook {
+ public:
+  ComputeUnit* owner = nullptr;
+
+  void add(Buffer& buffer) { buffers_[buffer.address()] = &buffer; }
+  void remove(Buffer& buffer) { buffers_.erase(buffer.address()); }
+  // Empty where `at` lies in none of them.
+  Slice find(const void* at) const;
+
+ private:
+  std::map<const std::byte*, Buffer*> buffers_;
+};
+
+}  // namespace tandem::device::parallel
