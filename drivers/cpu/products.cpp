@@ -18,7 +18,7 @@ constexpr std::size_t kSmallValues = std::size_t{1} << 14;  // to prepare on the
 constexpr std::size_t kSmallWork = std::size_t{32} << 10;   // bytes times rows, likewise
 constexpr std::size_t kPartsPerThread = 8;
 constexpr std::size_t kMinPartWork = std::size_t{16} << 10;  // bytes times rows
-constexpr std::size_t kMaxPartBytes = std::size_t{256} << 10;
+constexpr std::size_t kMaxPartBytes = std::size_t{512} << 10;
 constexpr std::size_t kPartRows = 256;   // of packed weights, whose sums fill a second cache
 constexpr std::size_t kOutputsStep = 4;  // what the kernel for few rows takes at a time
 
@@ -176,8 +176,8 @@ void Products::multiply_packed(const Product& product, const Part& part,
   task.num_panels = part.end - part.begin;
   task.outputs = std::min(outputs, part.end * kPanelOutputs) - output;
   task.blocks = width / kBlockInputs;
-  task.q = input.quantized() + part.first_row * width;
-  task.notes = input.notes() + part.first_row * task.blocks;
+  task.x = input.quantized() + part.first_row;
+  task.x_stride = input.rows();
   task.rows = part.last_row - part.first_row;
   task.y = product.out + part.first_row * outputs + output;
   task.y_stride = outputs;

@@ -47,8 +47,8 @@ void PreparedRows::begin(const RowSource& source, const RowForms& forms) {
     grow(panels_, (source.rows + kPanelRows - 1) / kPanelRows * kPanelRows * source.width);
   }
   if (forms.quantized) {
-    grow(q_, values);
-    grow(notes_, values / kBlockInputs);
+    constexpr std::size_t kChunkInputs = kChunkBlocks * kBlockInputs;
+    grow(chunks_, (source.width + kChunkInputs - 1) / kChunkInputs * source.rows);
   }
   if (forms.bf16) grow(bf16_, values);
 }
@@ -65,9 +65,7 @@ void PreparedRows::prepare(std::size_t first, std::size_t last, std::vector<floa
     float* to = keeps ? plain_.data() + i * width : row.data();
     const float* x = changed_row(source_, i, to);
     if (keeps && x != to) std::memcpy(to, x, width * sizeof(float));
-    if (forms_.quantized) {
-      quantize_row(x, width, q_.data() + i * width, notes_.data() + i * width / kBlockInputs);
-    }
+    if (forms_.quantized) quantize_row(x, width, chunks_.data() + i, source_.rows);
     if (forms_.bf16) round_to_bf16(x, width, bf16_.data() + i * width);
   }
   if (!forms_.panels) return;

@@ -44,18 +44,16 @@ class PreparedRows {
   bool needs_work() const;  // else plain() is x
 
   const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
-  const float* panels() const { return panels_.data(); }      // [rows / 32, width, 32]
-  const std::int8_t* quantized() const { return q_.data(); }  // [rows, width]
-  const std::uint16_t* bf16() const { return bf16_.data(); }  // [rows, width]
-  const RowBlock* notes() const { return notes_.data(); }     // [rows, width / 32]
+  const float* panels() const { return panels_.data(); }        // [rows / 32, width, 32]
+  const RowChunk* quantized() const { return chunks_.data(); }  // [chunks][rows]
+  const std::uint16_t* bf16() const { return bf16_.data(); }    // [rows, width]
 
  private:
   RowSource source_;
   RowForms forms_;
   bool changes_ = false;  // a row is not simply x's
   std::vector<float> plain_, panels_;
-  std::vector<std::int8_t> q_;
-  std::vector<RowBlock> notes_;
+  std::vector<RowChunk> chunks_;
   std::vector<std::uint16_t> bf16_;
 };
 

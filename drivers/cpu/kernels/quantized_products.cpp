@@ -27,7 +27,6 @@ namespace {
 // What the registers hold: kLanes * panels * rows sums in int32 and in f32.
 constexpr int kTilePanels = kLanes == 16 ? static_cast<int>(kPanelGroup) : 1;
 constexpr int kTileRows = kLanes == 16 ? 6 : kLanes == 1 ? 1 : 2;
-constexpr std::size_t kChunkBlocks = 16;
 
 struct Chunk {
   std::size_t first_panel = 0;
@@ -48,7 +47,7 @@ const std::byte* codes_at(const QuantizedProduct& p, std::size_t panel, std::siz
 template <PackedFormat F, int kR, int kC>
 void multiply_rows(const QuantizedProduct& p, const Chunk& chunk, const Chunk& next,
                    const TileRows& rows, float* sums) {
-  Tile<kR, kC> tile;
+  Tile<kC> tile;
   tile.first_block = chunk.first_block;
   tile.blocks = chunk.blocks;
   const bool left_to_processor = chunk.blocks > kChunkBlocks;
@@ -62,11 +61,8 @@ void multiply_rows(const QuantizedProduct& p, const Chunk& chunk, const Chunk& n
     tile.scales[c] = codes_at<F>(p, chunk.first_panel + c, p.blocks);
     tile.ahead[c] = codes_at<F>(p, next.first_panel + c, next.first_block) + fetched * kLine;
   }
-  for (int r = 0; r < kR; ++r) {
-    const std::size_t at = (rows.first + r) * p.blocks + chunk.first_block;
-    tile.q[r] = p.q + at * kBlockInputs;
-    tile.notes[r] = p.notes + at;
-  }
+  tile.rows = p.x + chunk.first_block / kChunkBlocks * p.x_stride + rows.first;
+  tile.row_stride = p.x_stride;
   constexpr std::size_t kStride = kTilePanels * kPanelOutputs;
   multiply_tile<F, kR, kC>(tile, sums + rows.first * kStride, kStride);
 }

@@ -24,10 +24,10 @@ struct QuantizedProduct {
   DType dtype = DType::kQ8_0;
   const std::byte* panels = nullptr;  // [num_panels][panel_bytes], aligned to 64 bytes
   std::size_t num_panels = 0;
-  std::size_t outputs = 0;          // of these panels; the last may hold fewer than 16
-  std::size_t blocks = 0;           // in_features / 32
-  const std::int8_t* q = nullptr;   // [rows, blocks * 32]
-  const RowBlock* notes = nullptr;  // [rows, blocks]
+  std::size_t outputs = 0;      // of these panels; the last may hold fewer than 16
+  std::size_t blocks = 0;       // in_features / 32
+  const RowChunk* x = nullptr;  // [chunks][x_stride], of which the first `rows`
+  std::size_t x_stride = 0;
   std::size_t rows = 0;
   float* y = nullptr;           // [rows, y_stride]; the first output of the panels
   std::size_t y_stride = 0;     // outputs of the whole matrix

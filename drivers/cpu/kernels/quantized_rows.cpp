@@ -41,26 +41,33 @@ HWY_INLINE std::int32_t quantize_half(const float* x, float inverse, std::int8_t
   return hn::GetLane(hn::SumOfLanes(kI, sum));
 }
 
+void quantize_block(const float* x, std::size_t block, RowChunk& chunk) {
+  std::int8_t* q = chunk.q + block * kBlock;
+  const std::uint32_t bits = peak_bits(x);
+  std::int32_t first = 0, sum = 0;
+  float scale = 0.0f;
+  if (bits < kNothing || bits >= kInfinity) {
+    if (bits >= kInfinity) scale = std::bit_cast<float>(kInfinity | 0x400000u);
+    std::memset(q, 0, kBlock);
+  } else {
+    const float peak = std::bit_cast<float>(bits), inverse = 127.0f / peak;
+    first = quantize_half(x, inverse, q);
+    sum = first + quantize_half(x + kHalf, inverse, q + kHalf);
+    scale = peak / 127.0f;
+  }
+  chunk.scale[block] = scale;
+  chunk.minus_sum[block] = -128 * sum;
+  chunk.scaled_sum[block] = scale * static_cast<float>(sum);
+  chunk.minus_first[block] = -128 * first;
+}
+
 }  // namespace
 
-void quantize(const float* x, std::size_t count, std::int8_t* q, RowBlock* blocks) {
-  for (std::size_t i = 0; i < count; i += kBlock, ++blocks) {
-    const std::uint32_t bits = peak_bits(x + i);
-    if (bits < kNothing || bits >= kInfinity) {
-      *blocks = {};
-      if (bits >= kInfinity) {
-        blocks->scale = blocks->scaled_sum = std::bit_cast<float>(kInfinity | 0x400000u);
-      }
-      std::memset(q + i, 0, kBlock);
-      continue;
-    }
-    const float peak = std::bit_cast<float>(bits), inverse = 127.0f / peak;
-    const std::int32_t first = quantize_half(x + i, inverse, q + i);
-    const std::int32_t sum = first + quantize_half(x + i + kHalf, inverse, q + i + kHalf);
-    blocks->scale = peak / 127.0f;
-    blocks->scaled_sum = blocks->scale * static_cast<float>(sum);
-    blocks->minus_sum = -sum;
-    blocks->minus_first = -first;
+void quantize(const float* x, std::size_t count, RowChunk* chunks, std::size_t stride) {
+  for (std::size_t i = 0; i < count; i += kBlock) {
+    const std::size_t index = i / kBlock, block = index % kChunkBlocks;
+    RowChunk& chunk = chunks[index / kChunkBlocks * stride];
+    quantize_block(x + i, block, chunk);
   }
 }
 
@@ -72,8 +79,8 @@ HWY_AFTER_NAMESPACE();
 namespace tandem::device::cpu {
 HWY_EXPORT(quantize);
 
-void quantize_row(const float* x, std::size_t count, std::int8_t* q, RowBlock* blocks) {
-  HWY_DYNAMIC_DISPATCH(quantize)(x, count, q, blocks);
+void quantize_row(const float* x, std::size_t count, RowChunk* chunks, std::size_t stride) {
+  HWY_DYNAMIC_DISPATCH(quantize)(x, count, chunks, stride);
 }
 
 }  // namespace tandem::device::cpu

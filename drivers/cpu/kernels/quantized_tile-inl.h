@@ -12,6 +12,7 @@
 #define TANDEM_CPU_QUANTIZED_TILE_INL_H_
 #endif
 
+#include <algorithm>
 #include <bit>
 
 #include "cpu/kernels/dot-inl.h"
@@ -116,16 +117,17 @@ struct BlockScales {
   }
 };
 
-// What a tile multiplies: kC panels from the blocks' first on, kR rows likewise.
-template <int kR, int kC>
+// What a tile multiplies: kC panels from the blocks' first on, which begins a chunk, kR rows
+// likewise.
+template <int kC>
 struct Tile {
   const std::byte* codes[kC];
   const std::byte* scales[kC];
   std::size_t first_block = 0, blocks = 0;  // the scales count from block 0
-  const std::int8_t* q[kR];
-  const RowBlock* notes[kR];
-  const std::byte* ahead[kC];   // what is wanted next, fetched meanwhile:
-  std::size_t ahead_lines = 0;  // of 64 bytes per panel and block
+  const RowChunk* rows = nullptr;           // the first of kR
+  std::size_t row_stride = 0;               // to the next chunk of a row
+  const std::byte* ahead[kC];               // what is wanted next, fetched meanwhile:
+  std::size_t ahead_lines = 0;              // of 64 bytes per panel and block
 };
 
 template <PackedFormat F, int kR, int kC>
@@ -139,48 +141,49 @@ struct TileSums {
 
   // The offset of the codes, as the int32 sums' start.
   template <int kHalf>
-  HWY_INLINE void start(const RowBlock* const (&notes)[kR], std::size_t block) {
+  HWY_INLINE void start(const RowChunk* rows, std::size_t block) {
     for (int r = 0; r < kR; ++r) {
       Ints from = hn::Zero(kI);
       if constexpr (F.offset != 0 && !(kBits == 8 && kEightBitSigned)) {
-        const RowBlock& note = notes[r][block];
-        from = hn::Set(kI, F.halves ? note.minus_first : note.minus_sum);
-        if constexpr (kHalf == 1) from = hn::Sub(hn::Set(kI, note.minus_sum), from);
-        constexpr int kShift = std::countr_zero(static_cast<unsigned>(F.offset));
-        from = hn::ShiftLeft<kShift>(from);
+        const RowChunk& row = rows[r];
+        from = hn::Set(kI, F.halves ? row.minus_first[block] : row.minus_sum[block]);
+        if constexpr (kHalf == 1) from = hn::Sub(hn::Set(kI, row.minus_sum[block]), from);
+        constexpr int kShift = 7 - std::countr_zero(static_cast<unsigned>(F.offset));
+        if constexpr (kShift > 0) from = hn::ShiftRight<kShift>(from);
       }
       for (int v = 0; v < kV; ++v) dots[r][v] = from;
     }
   }
 
   template <int kQuad>
-  HWY_INLINE void add_quad(const std::byte* const (&codes)[kC], const std::int8_t* const (&q)[kR]) {
+  HWY_INLINE void add_quad(const std::byte* const (&codes)[kC], const RowChunk* rows,
+                           std::size_t block) {
     Words words[kV];
     for (int v = 0; v < kV; ++v) {
       words[v] = codes_of_quad<F, kQuad>(codes[v / kPanelVectors] + v % kPanelVectors * kLanes * 4);
     }
     for (int r = 0; r < kR; ++r) {
       std::int32_t four;
-      std::memcpy(&four, q[r] + kQuad * 4, sizeof four);
+      std::memcpy(&four, rows[r].q + block * kBlockInputs + kQuad * 4, sizeof four);
       const Ints x = hn::Set(kI, four);
       for (int v = 0; v < kV; ++v) dots[r][v] = dot<kBits>(dots[r][v], words[v], x);
     }
   }
 
   template <int kFirst>
-  HWY_INLINE void add_quads(const std::byte* const (&codes)[kC],
-                            const std::int8_t* const (&q)[kR]) {
-    add_quad<kFirst>(codes, q);
-    add_quad<kFirst + 1>(codes, q);
-    add_quad<kFirst + 2>(codes, q);
-    add_quad<kFirst + 3>(codes, q);
+  HWY_INLINE void add_quads(const std::byte* const (&codes)[kC], const RowChunk* rows,
+                            std::size_t block) {
+    add_quad<kFirst>(codes, rows, block);
+    add_quad<kFirst + 1>(codes, rows, block);
+    add_quad<kFirst + 2>(codes, rows, block);
+    add_quad<kFirst + 3>(codes, rows, block);
   }
 
   template <int kHalf>
-  HWY_INLINE void finish(const RowBlock* const (&notes)[kR], std::size_t block,
+  HWY_INLINE void finish(const RowChunk* rows, std::size_t block,
                          const BlockScales<F> (&scales)[kV]) {
     for (int r = 0; r < kR; ++r) {
-      const Vec x_scale = broadcast(notes[r][block].scale);
+      const Vec x_scale = broadcast(rows[r].scale[block]);
       for (int v = 0; v < kV; ++v) {
         sums[r][v] = hn::MulAdd(hn::ConvertTo(kF, dots[r][v]),
                                 hn::Mul(scales[v].scale[kHalf], x_scale), sums[r][v]);
@@ -188,48 +191,63 @@ struct TileSums {
     }
   }
 
-  HWY_INLINE void add_min(const RowBlock* const (&notes)[kR], std::size_t block,
+  HWY_INLINE void add_min(const RowChunk* rows, std::size_t block,
                           const BlockScales<F> (&scales)[kV]) {
     for (int r = 0; r < kR; ++r) {
-      const Vec x_sum = broadcast(notes[r][block].scaled_sum);
+      const Vec x_sum = broadcast(rows[r].scaled_sum[block]);
       for (int v = 0; v < kV; ++v) sums[r][v] = hn::MulAdd(scales[v].min, x_sum, sums[r][v]);
     }
   }
 };
 
+// A block of the tile; `index` counts from block 0 of the panels, `block` within the rows' chunk.
+template <PackedFormat F, int kR, int kC>
+HWY_INLINE void add_block(const Tile<kC>& tile, const std::byte* const (&codes)[kC],
+                          const RowChunk* rows, std::size_t index, std::size_t block,
+                          TileSums<F, kR, kC>& at) {
+  BlockScales<F> scales[TileSums<F, kR, kC>::kV];
+  for (int v = 0; v < TileSums<F, kR, kC>::kV; ++v) {
+    scales[v].read(tile.scales[v / kPanelVectors], index, v % kPanelVectors * kLanes);
+  }
+  at.template start<0>(rows, block);
+  at.template add_quads<0>(codes, rows, block);
+  if constexpr (F.halves) {
+    at.template finish<0>(rows, block, scales);
+    at.template start<1>(rows, block);
+  }
+  at.template add_quads<4>(codes, rows, block);
+  at.template finish<F.halves ? 1 : 0>(rows, block, scales);
+  if constexpr (F.has_min) at.add_min(rows, block, scales);
+}
+
 // sums [kR][stride], a panel's outputs behind another's: read, added to, written.
 template <PackedFormat F, int kR, int kC>
-void multiply_tile(const Tile<kR, kC>& tile, float* sums, std::size_t stride) {
+void multiply_tile(const Tile<kC>& tile, float* sums, std::size_t stride) {
   using Sums = TileSums<F, kR, kC>;
   Sums at;
   for (int r = 0; r < kR; ++r) {
     for (int v = 0; v < Sums::kV; ++v) at.sums[r][v] = load(sums + r * stride + v * kLanes);
   }
   const std::byte* codes[kC];
-  const std::int8_t* q[kR];
-  for (int c = 0; c < kC; ++c) codes[c] = tile.codes[c];
-  for (int r = 0; r < kR; ++r) q[r] = tile.q[r];
-  for (std::size_t block = 0; block < tile.blocks; ++block) {
-    for (std::size_t line = 0; line < tile.ahead_lines; ++line) {
-      const std::size_t at = (block * tile.ahead_lines + line) * kLine;
-      for (int c = 0; c < kC; ++c) __builtin_prefetch(tile.ahead[c] + at, 0, 3);
+  const std::byte* ahead[kC];
+  for (int c = 0; c < kC; ++c) {
+    codes[c] = tile.codes[c];
+    ahead[c] = tile.ahead[c];
+  }
+  const RowChunk* rows = tile.rows;
+  for (std::size_t first = 0; first < tile.blocks; first += kChunkBlocks) {
+    const std::size_t blocks = std::min(kChunkBlocks, tile.blocks - first);
+    for (std::size_t block = 0; block < blocks; ++block) {
+      for (std::size_t line = 0; line < tile.ahead_lines; ++line) {
+        for (int c = 0; c < kC; ++c) {
+          __builtin_prefetch(ahead[c], 0, 3);
+          ahead[c] += kLine;
+        }
+      }
+      add_block<F, kR, kC>(tile, codes, rows, tile.first_block + first + block, block, at);
+      for (int c = 0; c < kC; ++c) codes[c] += F.codes_bytes();
     }
-    BlockScales<F> scales[Sums::kV];
-    for (int v = 0; v < Sums::kV; ++v) {
-      scales[v].read(tile.scales[v / kPanelVectors], tile.first_block + block,
-                     v % kPanelVectors * kLanes);
-    }
-    at.template start<0>(tile.notes, block);
-    at.template add_quads<0>(codes, q);
-    if constexpr (F.halves) {
-      at.template finish<0>(tile.notes, block, scales);
-      at.template start<1>(tile.notes, block);
-    }
-    at.template add_quads<4>(codes, q);
-    at.template finish<F.halves ? 1 : 0>(tile.notes, block, scales);
-    if constexpr (F.has_min) at.add_min(tile.notes, block, scales);
-    for (int c = 0; c < kC; ++c) codes[c] += F.codes_bytes();
-    for (int r = 0; r < kR; ++r) q[r] += kBlockInputs;
+    rows += tile.row_stride;
   }
   for (int r = 0; r < kR; ++r) {
     for (int v = 0; v < Sums::kV; ++v) store(at.sums[r][v], sums + r * stride + v * kLanes);

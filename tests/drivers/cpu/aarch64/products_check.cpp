@@ -57,16 +57,17 @@ std::vector<float> multiply(DType dtype, const std::vector<std::byte>& stored,
         {dtype, stored.data() + first * row_bytes, std::min(kPanelOutputs, kOut - first), kIn},
         panels.data() + panel * panel_bytes);
   }
-  std::vector<std::int8_t> q(rows * kIn);
-  std::vector<RowBlock> notes(rows * blocks);
-  quantize_row(x.data(), rows * kIn, q.data(), notes.data());
+  std::vector<RowChunk> chunks((blocks + kChunkBlocks - 1) / kChunkBlocks * rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    quantize_row(x.data() + row * kIn, kIn, chunks.data() + row, rows);
+  }
   std::vector<float> y(rows * kOut), workspace;
   product.dtype = dtype;
   product.panels = panels.data();
   product.outputs = product.y_stride = kOut;
   product.blocks = blocks;
-  product.q = q.data();
-  product.notes = notes.data();
+  product.x = chunks.data();
+  product.x_stride = rows;
   product.rows = rows;
   product.y = y.data();
   multiply_quantized(product, workspace);
