@@ -57,6 +57,7 @@ struct Machine {
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Warp> warps;
   Barrier block;
+  bool any[2] = {false, false};  // by the parity of the block's generation
   jmp_buf scheduler;
   unsigned current = 0;
   const std::function<void()>* thread = nullptr;
@@ -161,6 +162,15 @@ void run_block(Machine& m, unsigned threads) {
 void set_order(Order order) { machine().order = order; }
 
 void block_barrier() { wait_at(machine().block); }
+
+// Two places take turns, as in exchange_words(); the first to arrive clears its own.
+bool block_any(bool value) {
+  Machine& m = machine();
+  bool& any = m.any[m.block.generation % 2];
+  any = (m.block.arrived > 0 && any) || value;
+  wait_at(m.block);
+  return any;
+}
 
 void warp_barrier() { wait_at(machine().warps[machine().current / 32].barrier); }
 

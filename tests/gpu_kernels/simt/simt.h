@@ -44,13 +44,15 @@ void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread);
 
 void block_barrier();
 void warp_barrier();
+// Whether `value` is true of any thread of the block that waits here.
+bool block_any(bool value);
 // Gives every lane the values of its warp's lanes.
 void exchange(std::uint32_t value, std::uint32_t (&lanes)[32]);
 
-// The same of up to 8 words per lane at the cost of one barrier: words[lane][word], valid until the
-// thread's next barrier or collective.
+// The same of up to 12 words per lane at the cost of one barrier: words[lane][word], valid until
+// the thread's next barrier or collective.
 struct LaneWords {
-  static constexpr unsigned kMax = 8;
+  static constexpr unsigned kMax = 12;
   std::uint32_t words[32][kMax];
 };
 const LaneWords& exchange_words(const std::uint32_t* values, unsigned count);
@@ -61,6 +63,7 @@ extern uint3 threadIdx, blockIdx;
 extern dim3 gridDim, blockDim;
 
 inline void __syncthreads() { tandem::simt::block_barrier(); }
+inline int __syncthreads_or(int value) { return tandem::simt::block_any(value != 0) ? 1 : 0; }
 inline void __syncwarp() { tandem::simt::warp_barrier(); }
 
 inline unsigned __ballot_sync(unsigned, bool predicate) {
@@ -73,7 +76,7 @@ inline unsigned __ballot_sync(unsigned, bool predicate) {
 
 namespace tandem::simt {
 
-// The value of lane `source`, of a type of up to 32 bytes.
+// The value of lane `source`, of a type of up to 48 bytes.
 template <typename T>
 T from_lane(const T& value, unsigned source) {
   static_assert(sizeof(T) % 4 == 0 && sizeof(T) / 4 <= LaneWords::kMax);
@@ -120,6 +123,8 @@ inline std::uint32_t atomicOr(std::uint32_t* at, std::uint32_t bits) {
 }
 inline std::uint32_t min(std::uint32_t a, std::uint32_t b) { return std::min(a, b); }
 inline std::uint64_t min(std::uint64_t a, std::uint64_t b) { return std::min(a, b); }
+inline int min(int a, int b) { return std::min(a, b); }
+inline int max(int a, int b) { return std::max(a, b); }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 // One rounding each: never contracted into a fused multiply-add.

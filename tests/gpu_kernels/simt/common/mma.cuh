@@ -39,25 +39,39 @@ void split(float low, float high, std::uint32_t& high_parts, std::uint32_t& low_
                       high - T::widen(static_cast<std::uint16_t>(high_parts >> 16)));
 }
 
-// The words of a and b of every lane.
-inline const simt::LaneWords& exchange_operands(const std::uint32_t (&a)[4], std::uint32_t b0,
-                                                std::uint32_t b1) {
-  const std::uint32_t words[6] = {a[0], a[1], a[2], a[3], b0, b1};
-  return simt::exchange_words(words, 6);
+// The values of a and b of every lane, widened: kPerWord of each of a's four words, then b's two.
+template <typename Value, int kPerWord, typename Widen>
+const simt::LaneWords& exchange_operands(const std::uint32_t (&words)[6], const Widen& widen) {
+  Value values[6 * kPerWord];
+  for (int i = 0; i < 6 * kPerWord; ++i) {
+    values[i] = widen(words[i / kPerWord] >> (32 / kPerWord * (i % kPerWord)));
+  }
+  constexpr unsigned kWords = sizeof(values) / sizeof(std::uint32_t);
+  static_assert(kWords <= simt::LaneWords::kMax);
+  std::uint32_t own[kWords];
+  std::memcpy(own, values, sizeof(values));
+  return simt::exchange_words(own, kWords);
 }
 
-// d += a b, where a row of a and a column of b are kDepth words of kPerWord values.
-template <typename Sum, int kPerWord, typename Value>
-void multiply_lanes(Sum (&d)[4], const simt::LaneWords& lanes, const Value& value) {
+// d += a b, from what the lanes have exchanged.
+template <typename Sum, typename Value, int kPerWord>
+void multiply_lanes(Sum (&d)[4], const simt::LaneWords& lanes) {
   const unsigned lane = threadIdx.x & 31u;
+  const auto value = [&lanes](unsigned of_lane, unsigned at) {
+    Value result;
+    std::memcpy(&result, reinterpret_cast<const char*>(lanes.words[of_lane]) + at * sizeof(Value),
+                sizeof(Value));
+    return static_cast<Sum>(result);
+  };
   for (unsigned at = 0; at < 4; ++at) {
-    const unsigned low_row = lane / 4, column = lane % 4 * 2 + at % 2;
     Sum sum = d[at];
     for (unsigned half = 0; half < 2; ++half) {
       for (unsigned quad = 0; quad < 4; ++quad) {
-        const std::uint32_t a = lanes.words[low_row * 4 + quad][half * 2 + at / 2];
-        const std::uint32_t b = lanes.words[column * 4 + quad][4 + half];
-        for (int i = 0; i < kPerWord; ++i) sum += value(a, i) * value(b, i);
+        const unsigned a_lane = lane / 4 * 4 + quad, b_lane = (lane % 4 * 2 + at % 2) * 4 + quad;
+        for (unsigned i = 0; i < kPerWord; ++i) {
+          sum += value(a_lane, (half * 2 + at / 2) * kPerWord + i) *
+                 value(b_lane, (4 + half) * kPerWord + i);
+        }
       }
     }
     d[at] = sum;
@@ -67,16 +81,19 @@ void multiply_lanes(Sum (&d)[4], const simt::LaneWords& lanes, const Value& valu
 template <typename T>
 void multiply_accumulate(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                          std::uint32_t b1) {
-  multiply_lanes<float, 2>(d, exchange_operands(a, b0, b1), [](std::uint32_t word, int i) {
-    return T::widen(static_cast<std::uint16_t>(word >> (16 * i)));
-  });
+  multiply_lanes<float, float, 2>(
+      d, exchange_operands<float, 2>({a[0], a[1], a[2], a[3], b0, b1}, [](std::uint32_t word) {
+        return T::widen(static_cast<std::uint16_t>(word));
+      }));
 }
 
 inline void multiply_accumulate_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4],
                                       std::uint32_t b0, std::uint32_t b1) {
-  multiply_lanes<std::int32_t, 4>(d, exchange_operands(a, b0, b1), [](std::uint32_t word, int i) {
-    return static_cast<std::int32_t>(static_cast<std::int8_t>(word >> (8 * i)));
-  });
+  multiply_lanes<std::int32_t, std::int8_t, 4>(
+      d,
+      exchange_operands<std::int8_t, 4>({a[0], a[1], a[2], a[3], b0, b1}, [](std::uint32_t word) {
+        return static_cast<std::int8_t>(word);
+      }));
 }
 
 // The rows that the lanes name, read when each lane arrives.

@@ -21,6 +21,7 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 struct alignas(8) float2 {
   float x, y;
 };
@@ -50,7 +51,12 @@ enum cudaError_t {
   cudaErrorLaunchFailure,
   cudaErrorStreamCaptureUnsupported,
 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault,
+};
 enum cudaDeviceAttr {
   cudaDevAttrMemoryClockRate,
   cudaDevAttrGlobalMemoryBusWidth,
