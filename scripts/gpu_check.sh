@@ -11,7 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(libgtest-dev libgmock-dev googletest libhwy-dev libhwy1 libxxhash-dev)
+packages=(libgtest-dev libgmock-dev googletest libhwy-dev libhwy1 libxxhash-dev nlohmann-json3-dev libpcre2-dev
+  prometheus-cpp-dev libprometheus-cpp-core1.0)
 prefix='' build=build/gpu architectures='' keep_going=false
 
 usage() { sed -n '4,10p' "$0"; exit 2; }
@@ -22,7 +23,7 @@ collect() {
   for name in "${packages[@]}"; do
     dpkg -L "$name" | while read -r file; do
       case "$file" in
-        /usr/include/* | /usr/lib/*)
+        /usr/include/* | /usr/lib/* | /usr/share/cmake/*)
           if [ -f "$file" ]; then
             mkdir -p "$to/$(dirname "${file#/usr/}")"
             cp -a "$file" "$to/${file#/usr/}"
