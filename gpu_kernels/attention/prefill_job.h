@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the prefill kernel is called with, for either source of K and V.
+//
+// One grid of (num_tiles, kv_heads) blocks of 128 threads. Pointers are of device memory.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "attention/prefill_plan.h"
+
+namespace tandem::gpu_kernels {
+
+struct PrefillJob {
+  const PrefillTile* tiles = nullptr;  // [num_tiles]
+  const float* q = nullptr;
+  float* o = nullptr;
+  float* lse = nullptr;
+  float scale = 1.0f, softcap = 0.0f;
+  int q_heads = 0, kv_heads = 0, head_dim = 0;
+  int window = 0;
+  bool causal = false;
+  // Rows of a layer's pages as KvPool has them; V's lie v_rows behind K's. Without a page list the
+  // pages are in order, and a tile's origin counts tokens.
+  const void* values = nullptr;
+  const float* scales = nullptr;
+  const std::uint32_t* pages = nullptr;
+  int page_shift = 0;
+  std::uint32_t v_rows = 0;
+  const float *k = nullptr, *v = nullptr;  // f32 rows [rows, kv_heads, head_dim] instead
+};
+
+// One translation unit per stored type: cudaErrorInvalidValue where head_dim is outside 1..256.
+cudaError_t prefill_f16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
+cudaError_t prefill_bf16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
+cudaError_t prefill_i8(const PrefillJob& job, int num_tiles, cudaStream_t stream);
+cudaError_t prefill_e4m3(const PrefillJob& job, int num_tiles, cudaStream_t stream);
+cudaError_t prefill_f32(const PrefillJob& job, int num_tiles, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels
