@@ -8,7 +8,7 @@
 // them (device memory, pinned host memory, a peer).
 // Graph-safe: one launch, no workspace. Cost: every byte read once and written once, 16 at a time
 // where a row of head_dim values has a multiple of that. Errors: cudaErrorInvalidValue for a pool
-// that is none.
+// that is none, or more than 65,535 pages.
 #pragma once
 
 #include <cuda_runtime_api.h>

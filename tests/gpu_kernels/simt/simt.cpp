@@ -197,10 +197,12 @@ void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) 
   m.thread = &thread;
   gridDim = grid;
   blockDim = dim3(threads);
-  for (unsigned y = 0; y < grid.y; ++y) {
-    for (unsigned x = 0; x < grid.x; ++x) {
-      blockIdx = {x, y, 0};
-      run_block(m, threads);
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = {x, y, z};
+        run_block(m, threads);
+      }
     }
   }
 }

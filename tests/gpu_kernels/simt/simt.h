@@ -131,5 +131,6 @@ inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(va
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
 
 #include "gpu_kernels/simt/byte_intrinsics.h"

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles of K and V in shared memory as operand a of m16n8k16 (common/mma.cuh), so that query heads
+// are its eight columns: scores^T = K q^T and O^T = V^T p^T.
+//
+// 16-bit types are read by ldmatrix. 8-bit types are read as words of four values and widened to
+// f16 in registers; the sums over head_dim run in an order that makes a word's values neighbours in
+// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. A stored
+// e4m3 reads as 2^-8 of its value. Layout of tiles: decode_shapes.h. All lanes of a warp together.
+#pragma once
+
+#include "attention/decode_shapes.h"
+#include "common/mma.cuh"
+#include "common/packed_values.cuh"
+
+namespace tandem::gpu_kernels {
+
+template <KvType kType>
+struct KvOperand {
+  using Type = Half;
+};
+template <>
+struct KvOperand<KvType::kBF16> {
+  using Type = Bfloat;
+};
+
+// What a value of a fragment must be multiplied by, beside the row's scale.
+template <KvType kType>
+inline constexpr float kFragmentUnit = kType == KvType::kE4M3 ? 256.0f : 1.0f;
+
+// Bytes 0, 1 and bytes 2, 3 as pairs of f16.
+template <KvType kType>
+__device__ void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
+  if constexpr (kType == KvType::kE4M3) {
+    // the byte above, exponent and mantissa moved behind the sign and one more exponent bit
+    const auto shifted = [](std::uint32_t upper) {
+      return (upper & 0x80008000u) | ((upper >> 1) & 0x3f803f80u);
+    };
+    low = shifted(permute_bytes(bytes, 0, 0x1404));
+    high = shifted(permute_bytes(bytes, 0, 0x3424));
+  } else {
+    // 0x64 above a byte u is 1024 + u
+    const std::uint32_t biased = bytes ^ 0x80808080u;
+    low = subtract_halves(permute_bytes(biased, 0x64u, 0x4140), 0x64806480u);
+    high = subtract_halves(permute_bytes(biased, 0x64u, 0x4342), 0x64806480u);
+  }
+}
+
+// Where values d and d + 1 (d even) of a query stand in operand b: word `word` of lane 4 * row +
+// `quad` of step d / 16.
+struct QueryPlace {
+  int quad, word;
+};
+template <KvType kType>
+__device__ QueryPlace query_place(int d) {
+  const int in_step = d % 16;
+  if constexpr (has_scales(kType)) return {in_step / 4, in_step % 4 / 2};
+  return {in_step % 8 / 2, in_step / 8};
+}
+
+// Values 16 step .. 16 step + 15 of the tile's 16 keys.
+template <KvType kType, int kWidth>
+__device__ void load_keys(const unsigned char* tile, int step, std::uint32_t (&a)[4]) {
+  constexpr int kStride = tile_row_bytes(kType, kWidth);
+  const int lane = static_cast<int>(threadIdx.x & 31u);
+  if constexpr (has_scales(kType)) {
+    const unsigned char* row = tile + lane / 4 * kStride + step * 16 + lane % 4 * 4;
+    widen_bytes<kType>(*reinterpret_cast<const std::uint32_t*>(row), a[0], a[2]);
+    widen_bytes<kType>(*reinterpret_cast<const std::uint32_t*>(row + 8 * kStride), a[1], a[3]);
+  } else {
+    load_matrices(a, tile + lane % 16 * kStride + step * 32 + lane / 16 * 16);
+  }
+}
+
+// V^T of 32 dimensions, two fragments of 16: those of `pair`; the second is left alone where kWidth
+// ends before it.
+template <KvType kType, int kWidth>
+__device__ void load_values(const unsigned char* tile, int pair, std::uint32_t (&a)[2][4]) {
+  constexpr int kStride = tile_row_bytes(kType, kWidth);
+  const int lane = static_cast<int>(threadIdx.x & 31u);
+  const bool whole = pair * 32 + 32 <= kWidth;
+  if constexpr (!has_scales(kType)) {
+    const int token = lane % 8 + lane / 16 * 8;
+    const unsigned char* row = tile + token * kStride + pair * 64 + lane / 8 % 2 * 16;
+    load_matrices_transposed(a[0], row);
+    if (whole) load_matrices_transposed(a[1], row + 32);
+  } else {
+    const int group = lane / 4;
+    const unsigned char* row = tile + lane % 4 * 2 * kStride + pair * 32 + group * (whole ? 4 : 2);
+    std::uint32_t words[4];  // of tokens 2t, 2t + 1, 2t + 8, 2t + 9
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const unsigned char* from = row + (i % 2 + i / 2 * 8) * kStride;
+      words[i] = whole ? *reinterpret_cast<const std::uint32_t*>(from)
+                       : *reinterpret_cast<const std::uint16_t*>(from);
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t first = words[2 * half], second = words[2 * half + 1];
+      widen_bytes<kType>(permute_bytes(first, second, 0x5140), a[0][2 * half], a[0][2 * half + 1]);
+      if (!whole) continue;
+      widen_bytes<kType>(permute_bytes(first, second, 0x7362), a[1][2 * half], a[1][2 * half + 1]);
+    }
+  }
+}
+
+// The dimension of row lane / 4 (or, `lower`, that + 8) of fragment `index`.
+template <KvType kType, int kWidth>
+__device__ int value_dim(int index, bool lower) {
+  const int group = static_cast<int>(threadIdx.x & 31u) / 4;
+  if constexpr (!has_scales(kType)) return index * 16 + group + (lower ? 8 : 0);
+  const int pair = index / 2;
+  if (pair * 32 + 32 > kWidth) return pair * 32 + group * 2 + (lower ? 1 : 0);
+  return pair * 32 + group * 4 + index % 2 * 2 + (lower ? 1 : 0);
+}
+
+}  // namespace tandem::gpu_kernels
