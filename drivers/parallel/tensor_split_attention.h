@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorSplitAttention: an attention unit whose parts each have some of the heads.
+//
+// Part u of N has kv heads [u, u + 1) * kv_heads / N of every layer and token, and the query heads
+// that belong to them. A batch in host memory is cut into columns, and results are put together
+// when its ticket is waited for. Beside a TensorSplitUnit whose units' queues the parts work in,
+// rows and results may lie in its buffers: then nothing is copied that lies in columns already, and
+// nothing waits. Memory: a copy of the rows in flight. Threads, errors: as CompositeAttention;
+// Error naming the numbers where heads do not divide.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "parallel/composite_attention.h"
+
+namespace tandem::device::parallel {
+
+class TensorSplitAttention final : public CompositeAttention {
+ public:
+  // units: each for its heads alone.
+  TensorSplitAttention(const AttentionGeometry& geometry,
+                       std::vector<std::unique_ptr<AttentionUnit>> units,
+                       std::shared_ptr<AddressBook> book = nullptr);
+  ~TensorSplitAttention() override { drop_parts(); }  // they borrow the columns
+
+  Ticket submit(const AttentionBatch& batch, AttentionPartial out) override;
+  bool works_in_queue_of(const ComputeUnit& compute) const override;
+
+ private:
+  struct Columns {  // of one part
+    std::vector<float> q, k, v, o, lse;
+  };
+  struct Staged {
+    std::vector<Columns> parts;
+    bool in_use = false;
+  };
+
+  Staged& free_columns();
+  void submit_columns(Flight& flight, const AttentionBatch& batch, AttentionPartial out);
+  void submit_shards(Flight& flight, const AttentionBatch& batch, AttentionPartial out);
+
+  std::vector<std::unique_ptr<Staged>> staged_;
+};
+
+// The slice of part `part` of `num_parts`. Throws Error where heads do not divide.
+PageSlice head_slice(const AttentionGeometry& geometry, int part, int num_parts);
+
+}  // namespace tandem::device::parallel

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TensorSplitUnit: a compute unit over several that share every layer (contract:
+// device/compute_unit.h).
+//
+// As in Megatron-LM (Shoeybi et al. 2019, section 3): products with weights of kOutputs give every
+// unit its columns of the result, from whole inputs; products with weights of kInputs take those
+// columns and give partial sums, which a Reducer adds up. The residual is an addend of the first
+// unit, so that the sum of a row-parallel product replaces it in place: two sums per layer, no
+// temporary. Heads, rotation, causal attention and merges stay with the columns they are in. All
+// else (norms, routers, the residual) every unit does for itself, alike: the units must be of one
+// kind. Experts are divided like the dense feed-forward. Which ranges of a buffer are whole and
+// which in columns: tensor_buffer.h. Numerics: as one unit, but that a sum over inputs is the sum,
+// in f32, of N sums. Cost: every operation is enqueued N times by one thread. Threads: one
+// submitter; stats() from any. Errors: Error naming the numbers where rows, heads or blocks do not
+// divide; DeviceError when any unit failed, and then the composite is lost.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "device/reducer.h"
+#include "parallel/tensor_buffer.h"
+#include "parallel/tensor_weight.h"
+#include "parallel/unit_group.h"
+
+namespace tandem::device::parallel {
+
+class TensorSplitUnit final : public ComputeUnit {
+ public:
+  // peers, reducer: null for those through host memory. book: where attention units find buffers.
+  TensorSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers,
+                  std::unique_ptr<Reducer> reducer, std::shared_ptr<AddressBook> book = nullptr);
+  ~TensorSplitUnit() override;
+
+  std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
+  std::unique_ptr<Weight> load(const WeightSource& source) override;
+
+  void enqueue(const EmbedOp& op) override;
+  void enqueue(const RmsNormOp& op) override;
+  void enqueue(const LinearOp& op) override;
+  void enqueue(const RopeOp& op) override;
+  void enqueue(const SoftcapOp& op) override;
+  void enqueue(const CausalAttentionOp& op) override;
+  void enqueue(const MergeOp& op) override;
+  void enqueue(const GatherRowsOp& op) override;
+  void enqueue(const ExpertsOp& op) override;
+  void enqueue(const GatedAddOp& op) override;
+  void enqueue(const CopyOp& op) override;
+
+  Ticket record() override { return group_.record(); }
+  WaitResult wait(Ticket ticket, Deadline deadline) override;
+  ComputeStats stats() const override { return group_.stats(); }
+
+  // For attention units that work in the units' queues: [rows, width] of a buffer by columns.
+  ComputeUnit& unit(int index) { return group_.unit(index); }
+  void make_shards(const Slice& slice, std::int64_t rows, std::int64_t width);
+  void mark_shards(const Slice& slice, std::int64_t rows, std::int64_t width);
+  Slice shard(int unit, const Slice& slice) const;
+
+ private:
+  class CompositeBuffer;  // a TensorBuffer that is in the book and the list
+  struct Reduced;         // where a sum is formed
+
+  TensorBuffer& buffer_of(const Slice& slice) const;
+  const TensorWeight& weight_of(const Weight* weight, const char* what) const;
+
+  // Of one operation: first make_whole() of what is read, then mark_whole() of what is written,
+  // then the places on every unit that runs it.
+  void make_whole(const Slice& slice, std::size_t size_bytes) const;
+  void mark_whole(const Slice& slice, std::size_t size_bytes) const;
+  Slice read(int unit, const Slice& slice, std::size_t size_bytes) const;
+  Slice write(int unit, const Slice& slice, std::size_t size_bytes) const;
+  bool in_shards(const Slice& slice, std::int64_t rows, std::int64_t width) const;
+  // Whether unit `unit` is among those that write `slice` whole.
+  bool writes(int unit, const Slice& slice) const;
+
+  void multiply_columns(const LinearOp& op);
+  std::vector<LinearTarget> local_targets(int unit, const LinearOp& op) const;
+  void multiply_rows(const LinearOp& op);
+  // Enqueues by run(unit, the output's place there), and adds up.
+  Reduced begin_sum(const Slice& out, std::size_t size_bytes, bool accumulate,
+                    std::size_t scratch_at);
+  void end_sum(const Reduced& sum);
+  Slice zeros(int unit, std::size_t size_bytes);
+  std::int64_t share_of(std::int64_t heads, const char* what) const;
+
+  UnitGroup group_;
+  std::unique_ptr<Reducer> reducer_;
+  std::shared_ptr<AddressBook> book_;
+  GatherScratch gathered_, summed_;
+  std::vector<std::unique_ptr<Buffer>> zeros_;  // [units]
+  std::set<TensorBuffer*> buffers_;
+};
+
+}  // namespace tandem::device::parallel
