@@ -46,7 +46,9 @@ struct AttentionUnitOptions {
   AttentionGeometry geometry;
   std::uint64_t kv_bytes = 0;   // memory for pages; 0: what the device has free, less a reserve
   std::uint32_t max_pages = 0;  // upper bound on pages; 0: none
-  int max_batch_rows = 512;     // rows of q, k, v in one batch, for staging memory
+  // Of the device's own memory: what its compute unit is still to load and to allocate.
+  std::uint64_t kept_bytes = 0;
+  int max_batch_rows = 512;  // rows of q, k, v in one batch, for staging memory
 };
 
 // What the hardware gives at one moment.
