@@ -25,6 +25,9 @@ class CpuWeight final : public Weight {
   std::int64_t out_features() const override { return source_.out_features; }
   std::int64_t in_features() const override { return source_.in_features; }
   std::size_t size_bytes() const override { return row_bytes_ * source_.out_features; }
+  bool borrows_source() const override {
+    return !copy_ && !(packed_ && source_.role == WeightRole::kProduct);
+  }
 
   DType dtype() const { return source_.dtype; }
   std::size_t row_bytes() const { return row_bytes_; }

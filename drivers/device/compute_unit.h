@@ -60,6 +60,8 @@ class Weight {
   virtual std::int64_t out_features() const = 0;
   virtual std::int64_t in_features() const = 0;
   virtual std::size_t size_bytes() const = 0;
+  // Whether the unit's work reads the data of the WeightSource after load().
+  virtual bool borrows_source() const { return true; }
 };
 
 // out[row] = table[ids[row]] * scale, dequantised.

@@ -9,7 +9,7 @@ namespace tandem::engine {
 
 ModelWeights::ModelWeights(const model::Model& model, device::ComputeUnit& compute,
                            const WeightOptions& options) {
-  WeightLoader loader(compute, options);
+  WeightLoader loader(compute, options, &model);
   for (const model::LayerTensors& tensors : model.layers()) {
     layers_.push_back(load_layer(tensors, static_cast<int>(layers_.size()), loader));
   }

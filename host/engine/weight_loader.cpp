@@ -20,8 +20,9 @@ DType LoadedWeights::main_type() const {
   return most == values.end() ? DType::kF32 : most->first;
 }
 
-WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& options)
-    : compute_(compute), quantize_(options.quantize) {
+WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
+                           const model::Model* model)
+    : compute_(compute), model_(model), quantize_(options.quantize) {
   if (!quantize_) return;
   if (*quantize_ != DType::kF32 && !can_quantize(*quantize_)) {
     throw Error("engine", "weights cannot be quantised to " + std::string(dtype_name(*quantize_)));
@@ -41,7 +42,9 @@ std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
 std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
                                                    device::WeightRole role,
                                                    const WeightPlace& place) {
-  return load_as(tensor, role, place, false);
+  std::unique_ptr<device::Weight> weight = load_as(tensor, role, place, false);
+  if (model_ != nullptr && !weight->borrows_source()) model_->release(tensor);
+  return weight;
 }
 
 DType WeightLoader::type_for(const TensorView& tensor) const {
@@ -72,6 +75,7 @@ std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tens
   } else {
     quantize_matrix(tensor, type, data.data(), *pool_);
   }
+  if (model_ != nullptr) model_->release(tensor);
   loaded_.quantise_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ++loaded_.quantised;

@@ -15,6 +15,7 @@
 
 #include "common/thread_pool.h"
 #include "device/compute_unit.h"
+#include "model/model.h"
 #include "tensor/tensor_view.h"
 
 namespace tandem::engine {
@@ -45,7 +46,9 @@ struct WeightPlace {
 
 class WeightLoader {
  public:
-  WeightLoader(device::ComputeUnit& compute, const WeightOptions& options);
+  // The model, where there is one, gets the memory back of tensors that the unit does not borrow.
+  WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
+               const model::Model* model = nullptr);
 
   // As the file has it: norms, biases, routers, tables.
   std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role,
@@ -63,6 +66,7 @@ class WeightLoader {
                                           const WeightPlace& place, bool transient);
 
   device::ComputeUnit& compute_;
+  const model::Model* model_;
   std::optional<DType> quantize_;
   std::unique_ptr<ThreadPool> pool_;
   LoadedWeights loaded_;

@@ -31,6 +31,10 @@ class LoadedModel : public Model {
   const ChatTemplate* chat_template() const override { return chat_template_.get(); }
   const std::string& chat_template_error() const override { return chat_template_error_; }
 
+  void release(const TensorView& tensor) const override {
+    checkpoint_->release({tensor.data, tensor.size_bytes()});
+  }
+
   void read_ahead(const std::function<void(double)>& progress) const {
     checkpoint_->read_ahead(progress);
   }

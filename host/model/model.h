@@ -106,6 +106,9 @@ class Model {
   // Null when the file has none, or one that cannot be used: chat_template_error() then says why.
   virtual const ChatTemplate* chat_template() const = 0;
   virtual const std::string& chat_template_error() const = 0;  // empty: there is nothing to say
+  // Gives back the memory of a tensor that is not going to be read, where a file is mapped; it can
+  // be read nevertheless.
+  virtual void release(const TensorView&) const {}
 };
 
 // `progress` (may be empty) hears fractions 0..1 while a large file is checked and read ahead.

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,9 @@ class Checkpoint {
 
   // Reads the weights into the page cache, telling `progress` fractions up to 1.
   virtual void read_ahead(const std::function<void(double)>& progress) const = 0;
+  // Gives back the memory of a part of the tensors' data where it is mapped from a file: whoever
+  // reads it again waits for the page cache.
+  virtual void release(std::span<const std::byte> part) const = 0;
 
   // As above; Error when the key is absent.
   std::uint32_t require_u32(std::string_view key) const;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -69,6 +70,16 @@ void MappedFile::read_ahead(const std::function<void(double)>& progress) const {
     if (progress) progress(static_cast<double>(end) / static_cast<double>(bytes_.size()));
   }
   static_cast<void>(sum);
+}
+
+void MappedFile::release(std::span<const std::byte> part) const {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = [](const std::byte* at) { return reinterpret_cast<std::uintptr_t>(at); };
+  const std::uintptr_t begin = std::max(address(part.data()), address(bytes_.data()));
+  const std::uintptr_t end =
+      std::min(address(part.data() + part.size()), address(bytes_.data() + bytes_.size()));
+  const std::uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 }  // namespace tandem::model

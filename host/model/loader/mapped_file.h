@@ -26,6 +26,10 @@ class MappedFile {
   // Reads everything into the page cache, telling `progress` fractions up to 1.
   void read_ahead(const std::function<void(double)>& progress) const;
 
+  // Takes the whole pages of `part` out of this process's memory, as far as they are this file's:
+  // they stay in the page cache, and reading them brings them back.
+  void release(std::span<const std::byte> part) const;
+
  private:
   std::span<const std::byte> bytes_;
 };

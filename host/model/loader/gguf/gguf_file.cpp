@@ -250,4 +250,8 @@ void GgufFile::read_ahead(const std::function<void(double)>& progress) const {
   if (mapping_) mapping_->read_ahead(progress);
 }
 
+void GgufFile::release(std::span<const std::byte> part) const {
+  if (mapping_) mapping_->release(part);
+}
+
 }  // namespace tandem::model

@@ -265,4 +265,8 @@ void SafetensorsCheckpoint::read_ahead(const std::function<void(double)>& progre
   }
 }
 
+void SafetensorsCheckpoint::release(std::span<const std::byte> part) const {
+  for (const SafetensorsFile& shard : parts_.shards) shard.release(part);
+}
+
 }  // namespace tandem::model

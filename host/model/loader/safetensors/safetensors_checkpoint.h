@@ -68,6 +68,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
   Error missing_tensor_error(std::string_view name) const override;
 
   void read_ahead(const std::function<void(double)>& progress) const override;
+  void release(std::span<const std::byte> part) const override;
 
  private:
   struct Entry {

@@ -230,4 +230,8 @@ void SafetensorsFile::read_ahead(const std::function<void(double)>& progress) co
   if (mapping_) mapping_->read_ahead(progress);
 }
 
+void SafetensorsFile::release(std::span<const std::byte> part) const {
+  if (mapping_) mapping_->release(part);
+}
+
 }  // namespace tandem::model

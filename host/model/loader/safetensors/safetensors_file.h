@@ -52,6 +52,7 @@ class SafetensorsFile {
   Error tensor_error(std::string_view name, const std::string& what) const;
 
   void read_ahead(const std::function<void(double)>& progress) const;
+  void release(std::span<const std::byte> part) const;  // as MappedFile's
 
  private:
   std::string_view header() const;
