@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rope() that also appends the finished k and v to the KV pages of one layer, in the same launch.
+//
+// Row i of both goes to places[i] of the pool; where its page is kNoPage the row is rotated only,
+// so that a launch captured for many rows serves fewer, or rows whose KV lies elsewhere. The
+// places' member `row` is not read. x of k and v hold the f32 values as after rope(). What is
+// stored is what append_kv() stores of them, bit for bit (kv_cache/kv_rounding.cuh). Graph-safe:
+// one launch, no workspace. Cost: that of rope() and the pool's bytes; k and v are read back from
+// the cache, not from memory. Errors: those of rope(); cudaErrorInvalidValue for a pool or a layer
+// that is none and for targets whose heads are not the pool's.
+#pragma once
+
+#include "kv_cache/append.h"
+#include "rope/rope.h"
+
+namespace tandem::gpu_kernels {
+
+struct RopeAppend {
+  Rope rope;
+  int k_target = 0, v_target = 0;  // which of its targets; v's `rotates` is false
+  KvPool pool;
+  int layer = 0;
+  const KvPlace* places = nullptr;  // [rows]; places of one launch differ
+};
+
+cudaError_t rope_append(const RopeAppend& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels
