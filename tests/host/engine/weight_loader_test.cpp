@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "engine/layer_weights.h"
 #include "support/gguf_writer.h"
+#include "support/mapped_pages.h"
 #include "support/scratch_path.h"
 
 namespace tandem::engine {
@@ -107,6 +108,35 @@ TEST_F(WeightLoading, WidensQuantisedMatricesToWhatTheyMean) {
   compute_->enqueue(device::EmbedOp{weights.embedding(), {&id, 1}, {out.get(), 0}});
   const auto got = device::host_floats({out.get(), 0}, 256);
   EXPECT_TRUE(std::ranges::equal(got, want));
+}
+
+TEST_F(WeightLoading, GivesBackTheFilePagesOfWhatIsPackedOrQuantised) {
+  const test::ScratchPath file("loaded.gguf");
+  const test::RandomLlama shape{.num_layers = 1, .width = 512, .ffn_width = 2048, .tied = false};
+  const auto present = [](const TensorView& tensor) {
+    const auto pages = test::mapped_pages({tensor.data, tensor.size_bytes()});
+    return pages ? static_cast<double>(pages->present) / static_cast<double>(pages->all) : -1.0;
+  };
+  const auto nothing = [](double) {};
+  for (const DType dtype : {DType::kQ8_0, DType::kF16}) {
+    test::write_random_llama(file.path(), shape, dtype, 3);
+    const auto model = model::load_model(file.path(), nothing);  // reads everything
+    const model::LayerTensors& layer = model->layers().front();
+    if (present(layer.gate) < 0) GTEST_SKIP() << "/proc/self/pagemap cannot be read";
+    EXPECT_EQ(present(layer.gate), 1.0);
+    const ModelWeights weights(*model, *compute_);
+    const bool packs = dtype == DType::kQ8_0;
+    EXPECT_EQ(weights.layers().front().gate->borrows_source(), !packs);
+    EXPECT_TRUE(weights.embedding()->borrows_source());
+    for (const TensorView* tensor : {&layer.gate, &layer.up, &layer.down}) {
+      EXPECT_EQ(present(*tensor) < 0.5, packs);  // neighbours' reading maps a few pages again
+    }
+    EXPECT_EQ(present(model->embedding()), 1.0);
+    const ModelWeights quantised(*model, *compute_, {.quantize = DType::kQ4_0});
+    for (const TensorView* tensor : {&layer.gate, &layer.up, &layer.down}) {
+      EXPECT_LT(present(*tensor), 0.5);
+    }
+  }
 }
 
 TEST_F(WeightLoading, RefusesTypesWithoutAQuantiser) {
