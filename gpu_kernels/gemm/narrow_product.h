@@ -6,7 +6,7 @@
 // is widened to bf16 exactly and its output's scale multiplies the sum. f32: fused multiply-adds in
 // f32. A NaN code of e4m3 counts as 480.
 // Numerics: a row's bits depend on the shapes, not on the other rows.
-// Graph-safe: one launch, workspace: few_rows_workspace_bytes(). Bytes: W once, in loads of 16
+// Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes. Bytes: W once, in loads of 16
 // bytes, 4 to 8 of them in flight per lane; x from the caches, once per panel of 16 outputs (f32:
 // of 4).
 // Errors: cudaErrorInvalidValue for shapes outside the stated ones.

@@ -25,10 +25,10 @@
 #include <cstdint>
 
 #include "common/stored_types.h"
+#include "gemm/product_targets.h"
 
 namespace tandem::gpu_kernels {
 
-inline constexpr int kPanelOutputs = 16;
 inline constexpr int kSlabValues = 32;
 
 bool is_packable(StoredType type);  // quantised; floats stay as they are

@@ -15,6 +15,7 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxTargets = 4;
+inline constexpr int kPanelOutputs = 16;
 
 struct ProductTarget {
   const void* weight = nullptr;   // [out_features, in_features]
@@ -25,9 +26,15 @@ struct ProductTarget {
   bool accumulate = false;
 };
 
+inline constexpr int kSplitPanels = 128;  // fewer panels than these are cut along the inputs
+inline constexpr int kSplitBlocks = 256;  // into at most so many blocks in all
+inline constexpr int kMaxFewRows = 16;    // of any kernel for few rows
+
 // Bytes of workspace that suffice for any call of the kernels for few rows, aligned to 16. They are
 // zeros before the first call, and what each call leaves serves the next; calls that may run at the
 // same time need a workspace each.
-std::size_t few_rows_workspace_bytes();
+inline constexpr std::size_t kFewRowsWorkspaceBytes =
+    kSplitPanels * sizeof(std::uint32_t) +
+    std::size_t{kSplitBlocks} * kPanelOutputs * kMaxFewRows * sizeof(float);
 
 }  // namespace tandem::gpu_kernels

@@ -8,7 +8,7 @@
 // by dp4a, a lane one output; up to kMaxQuantisedRows by mma of bytes, 16 outputs by 8 rows.
 // Numerics: a row's bits depend on the shapes and on which of the two variants runs, not on the
 // other rows. Against products of the dequantised weight: the rounding of x to 8 bits.
-// Graph-safe: one launch, workspace: few_rows_workspace_bytes(). Bytes: W once; x from the caches,
+// Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes. Bytes: W once; x from the caches,
 // once per panel. Instructions per weight and lane, about: 1.1 (1 row) to 2.5 (4), 2.1 (8), 3.5
 // (16), of 3.4 that an H200 issues while it reads 4.5 bits.
 // Errors: cudaErrorInvalidValue for shapes outside the stated ones.

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Narrow floats: a warp takes 16 outputs by 256 bytes of each at a time, as four products of 16
+// bytes per lane; f32: a warp takes four outputs by 128 values.
+//
+// The order of the inputs inside a fragment is free as long as both sides share it: lane t of a
+// quad takes 16 contiguous bytes of outputs g and g + 8 and the same inputs of row g of x, and
+// words 0 and 1, 2 and 3 of them are two fragments (e4m3: four). All loads of a step are issued
+// before the first product. Eight rows cost what one does, but for their loads.
+#include "gemm/narrow_product.h"
+
+#include "common/launch.cuh"
+#include "common/mma.cuh"
+#include "gemm/few_rows.cuh"
+
+namespace tandem::gpu_kernels {
+namespace {
+
+constexpr unsigned kThreads = kMaxFewRowsWarps * 32;
+constexpr int kStepChunks = 4;  // of 16 bytes, per lane and output; a quad's are neighbours
+
+struct NarrowRows {
+  FewRows outputs;
+  std::int64_t in_features = 0;
+  const void* x = nullptr;
+};
+
+__device__ inline std::uint32_t word_of(const uint4& words, int index) {
+  return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
+}
+
+// Bytes 2 * pair and 2 * pair + 1 of a word of e4m3 as bf16: exact.
+__device__ inline std::uint32_t bf16_pair_of_e4m3(std::uint32_t word, int pair) {
+  const std::uint32_t low = pair == 0 ? word : word >> 16, high = low >> 8;
+  // the exponent in place is 120 too small; the product also normalises subnormals
+  const float first =
+      __uint_as_float((low & 0x80u) << 24 | (low & 0x7fu) << 20) * __uint_as_float(0x7b800000u);
+  const float second =
+      __uint_as_float((high & 0x80u) << 24 | (high & 0x7fu) << 20) * __uint_as_float(0x7b800000u);
+  return __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x7632u);
+}
+
+template <typename Value>
+struct NarrowType;
+template <>
+struct NarrowType<BF16> {
+  using Operand = Bfloat;
+  static constexpr int kBytes = 2;
+};
+template <>
+struct NarrowType<F16> {
+  using Operand = Half;
+  static constexpr int kBytes = 2;
+};
+template <>
+struct NarrowType<E4M3> {
+  using Operand = Bfloat;
+  static constexpr int kBytes = 1;
+};
+
+// sums += the products of one chunk of 16 bytes of outputs g (a[0]) and g + 8 (a[1]).
+// x: the same inputs of a row, 8 values per element.
+template <typename Value, int kXChunks>
+__device__ void multiply_chunk(const uint4 (&a)[2], const uint4 (&x)[kXChunks], float (&sums)[4]) {
+  using Operand = typename NarrowType<Value>::Operand;
+  if constexpr (NarrowType<Value>::kBytes == 2) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const std::uint32_t fragment[4] = {word_of(a[0], 2 * i), word_of(a[1], 2 * i),
+                                         word_of(a[0], 2 * i + 1), word_of(a[1], 2 * i + 1)};
+      multiply_accumulate<Operand>(sums, fragment, word_of(x[0], 2 * i), word_of(x[0], 2 * i + 1));
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const std::uint32_t low = word_of(a[0], i), high = word_of(a[1], i);
+      const std::uint32_t fragment[4] = {bf16_pair_of_e4m3(low, 0), bf16_pair_of_e4m3(high, 0),
+                                         bf16_pair_of_e4m3(low, 1), bf16_pair_of_e4m3(high, 1)};
+      multiply_accumulate<Operand>(sums, fragment, word_of(x[i / 2], i % 2 * 2),
+                                   word_of(x[i / 2], i % 2 * 2 + 1));
+    }
+  }
+}
+
+template <typename Value>
+__global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ NarrowRows job) {
+  constexpr int kXChunks = 2 / NarrowType<Value>::kBytes;  // of x, per chunk of W
+  constexpr unsigned kTileChunks = kStepChunks * 4;
+  __shared__ float warp_sums[kMaxFewRowsWarps * kMaxNarrowRows * kPanelOutputs];
+  const PanelPlace place = panel_place(job.outputs);
+  const ProductTarget& target = job.outputs.targets[place.target];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+  const unsigned rows = job.outputs.rows, warps = job.outputs.warps;
+  const auto chunks = static_cast<unsigned>(job.in_features * NarrowType<Value>::kBytes / 16);
+  const std::int64_t first_output = static_cast<std::int64_t>(place.panel) * kPanelOutputs + g;
+  const uint4* weights[2];
+  bool is_output[2];
+#pragma unroll
+  for (int side = 0; side < 2; ++side) {
+    is_output[side] = first_output + 8 * side < target.out_features;
+    weights[side] = static_cast<const uint4*>(target.weight) + (first_output + 8 * side) * chunks;
+  }
+  const auto* x =
+      static_cast<const uint4*>(job.x) + static_cast<std::size_t>(g) * chunks * kXChunks;
+  constexpr uint4 kZeros{0, 0, 0, 0};
+  float sums[2][4] = {};  // of even and odd chunks
+  for (unsigned first = (blockIdx.y * warps + warp) * kTileChunks; first < chunks;
+       first += job.outputs.parts * warps * kTileChunks) {
+    uint4 a[kStepChunks][2], b[kStepChunks][kXChunks];
+#pragma unroll
+    for (int i = 0; i < kStepChunks; ++i) {
+      const unsigned chunk = first + i * 4 + t;
+#pragma unroll
+      for (int side = 0; side < 2; ++side) {
+        a[i][side] = is_output[side] && chunk < chunks ? __ldcs(weights[side] + chunk) : kZeros;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kStepChunks; ++i) {
+      const unsigned chunk = first + i * 4 + t;
+#pragma unroll
+      for (int k = 0; k < kXChunks; ++k) {
+        b[i][k] = g < rows && chunk < chunks ? x[chunk * kXChunks + k] : kZeros;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kStepChunks; ++i) multiply_chunk<Value>(a[i], b[i], sums[i % 2]);
+  }
+#pragma unroll
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = t * 2 + i % 2, output = g + i / 2 * 8;
+    if (row >= rows) continue;
+    warp_sums[(warp * rows + row) * kPanelOutputs + output] = sums[0][i] + sums[1][i];
+  }
+  finish_panel(job.outputs, place, warp_sums, warps);
+}
+
+constexpr int kQuadOutputs = 4;  // of a warp, f32
+constexpr unsigned kQuads = kPanelOutputs / kQuadOutputs;
+
+__device__ inline float dot(const float4& a, const float4& b, float sum) {
+  return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+}
+
+// Warps of a block: kQuads of outputs by warps / kQuads slices of the inputs.
+template <int kRows>
+__global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__ NarrowRows job) {
+  __shared__ float slice_sums[kMaxFewRowsWarps / kQuads * kRows * kPanelOutputs];
+  const PanelPlace place = panel_place(job.outputs);
+  const ProductTarget& target = job.outputs.targets[place.target];
+  const unsigned lane = threadIdx.x % 32, quad = threadIdx.x / 32 % kQuads;
+  const unsigned slice = threadIdx.x / 32 / kQuads, slices = job.outputs.warps;
+  const unsigned rows = job.outputs.rows;
+  const auto chunks = static_cast<unsigned>(job.in_features / 4);
+  const std::int64_t first_output =
+      static_cast<std::int64_t>(place.panel) * kPanelOutputs + quad * kQuadOutputs;
+  const auto* weights = static_cast<const float4*>(target.weight) + first_output * chunks;
+  const auto* x = static_cast<const float4*>(job.x);
+  const float4 zeros = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  float sums[kQuadOutputs][kRows] = {};
+  for (unsigned chunk = (blockIdx.y * slices + slice) * 32 + lane; chunk < chunks;
+       chunk += job.outputs.parts * slices * 32) {
+    float4 a[kQuadOutputs];
+#pragma unroll
+    for (int output = 0; output < kQuadOutputs; ++output) {
+      a[output] = first_output + output < target.out_features
+                      ? __ldcs(weights + static_cast<std::size_t>(output) * chunks + chunk)
+                      : zeros;
+    }
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      if (row >= static_cast<int>(rows)) break;
+      const float4 b = x[static_cast<std::size_t>(row) * chunks + chunk];
+#pragma unroll
+      for (int output = 0; output < kQuadOutputs; ++output) {
+        sums[output][row] = dot(a[output], b, sums[output][row]);
+      }
+    }
+  }
+#pragma unroll
+  for (int output = 0; output < kQuadOutputs; ++output) {
+#pragma unroll
+    for (int row = 0; row < kRows; ++row) {
+      float sum = sums[output][row];
+#pragma unroll
+      for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+      if (lane == 0 && row < static_cast<int>(rows)) {
+        slice_sums[(slice * rows + row) * kPanelOutputs + quad * kQuadOutputs + output] = sum;
+      }
+    }
+  }
+  finish_panel(job.outputs, place, slice_sums, slices);
+}
+
+cudaError_t launch_f32(const NarrowRows& job, cudaStream_t stream) {
+  const dim3 grid(job.outputs.panels, job.outputs.parts);
+  const unsigned threads = job.outputs.warps * kQuads * 32;
+  if (job.outputs.rows == 1) return launch(stream, grid, threads, f32_products<1>, job);
+  if (job.outputs.rows == 2) return launch(stream, grid, threads, f32_products<2>, job);
+  if (job.outputs.rows <= 4) return launch(stream, grid, threads, f32_products<4>, job);
+  return launch(stream, grid, threads, f32_products<8>, job);
+}
+
+template <typename Value>
+cudaError_t launch_narrow(const NarrowRows& job, cudaStream_t stream) {
+  return launch(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
+                products<Value>, job);
+}
+
+}  // namespace
+
+cudaError_t narrow_product(const NarrowProduct& job, cudaStream_t stream) {
+  const bool is_float = job.type == StoredType::kF32 || job.type == StoredType::kF16 ||
+                        job.type == StoredType::kBF16 || job.type == StoredType::kE4M3;
+  if (!is_float || job.in_features < 1 || job.in_features > 0x7fffffff) {
+    return cudaErrorInvalidValue;
+  }
+  const auto width =
+      static_cast<std::int64_t>(row_bytes(job.type, static_cast<std::size_t>(job.in_features)));
+  if (width % 16 != 0) return cudaErrorInvalidValue;
+  NarrowRows rows;
+  const std::int64_t tile_bytes = job.type == StoredType::kF32 ? 32 * 16 : kStepChunks * 64;
+  const FewRowsCall call{job.rows, (width + tile_bytes - 1) / tile_bytes, job.num_targets,
+                         job.targets, job.workspace};
+  if (!plan_few_rows(call, kMaxNarrowRows, rows.outputs)) return cudaErrorInvalidValue;
+  rows.in_features = job.in_features;
+  rows.x = job.x;
+  switch (job.type) {
+    case StoredType::kF16:
+      return launch_narrow<F16>(rows, stream);
+    case StoredType::kBF16:
+      return launch_narrow<BF16>(rows, stream);
+    case StoredType::kE4M3:
+      return launch_narrow<E4M3>(rows, stream);
+    default:
+      // four warps share a slice of the inputs
+      rows.outputs.warps = rows.outputs.warps > kQuads ? kMaxFewRowsWarps / kQuads : 1;
+      return launch_f32(rows, stream);
+  }
+}
+
+}  // namespace tandem::gpu_kernels

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two variants of quantised_product.h, and what they are launched with.
+//
+// Threads: any. Launch only; shapes were checked.
+#pragma once
+
+#include "gemm/few_rows.cuh"
+#include "gemm/packed_layout.cuh"
+#include "gemm/quantised_product.h"
+
+namespace tandem::gpu_kernels {
+
+struct QuantisedRows {
+  FewRows outputs;
+  std::int64_t in_features = 0;
+  const std::int8_t* x = nullptr;  // [rows, in_features]
+  const Q8Note* notes = nullptr;   // [rows, in_features / 32]
+};
+
+cudaError_t quantised_dots(StoredType type, const QuantisedRows& job, cudaStream_t stream);
+cudaError_t quantised_mma(StoredType type, const QuantisedRows& job, cudaStream_t stream);
+
+// Eight halves of a row's group: of slabs 0..7, in the words of 16 bytes.
+__device__ inline std::uint32_t word_of(const uint4& words, int index) {
+  return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
+}
+
+}  // namespace tandem::gpu_kernels
