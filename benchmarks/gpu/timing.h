@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Time of launches on a GPU, and the line that reports it beside the device's copy bandwidth.
+//
+// Launches are captured in a graph, so that what separates them on the host is not in the figure;
+// a sample is one replay between events over the number of launches. Threads: one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device_vector.h"
+
+namespace tandem::bench {
+
+inline constexpr int kWarmReplays = 3, kReplays = 30;
+
+// Milliseconds per launch, ascending. work(i, stream) enqueues the i-th launch and may wait for
+// nothing; it takes inputs in turns, so that none is found in the cache.
+inline std::vector<double> time_launches(int launches,
+                                         const std::function<void(int, cudaStream_t)>& work) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t replay;
+  cudaEvent_t start, stop;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < launches; ++i) work(i, stream);
+  check_cuda(cudaStreamEndCapture(stream, &graph));
+  check_cuda(cudaGraphInstantiate(&replay, graph, 0));
+  check_cuda(cudaEventCreate(&start));
+  check_cuda(cudaEventCreate(&stop));
+  std::vector<double> samples;
+  for (int run = -kWarmReplays; run < kReplays; ++run) {
+    check_cuda(cudaEventRecord(start, stream));
+    check_cuda(cudaGraphLaunch(replay, stream));
+    check_cuda(cudaEventRecord(stop, stream));
+    check_cuda(cudaEventSynchronize(stop));
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, start, stop));
+    if (run >= 0) samples.push_back(static_cast<double>(milliseconds) / launches);
+  }
+  cudaEventDestroy(start);
+  cudaEventDestroy(stop);
+  cudaGraphExecDestroy(replay);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  std::sort(samples.begin(), samples.end());
+  return samples;
+}
+
+inline std::string device_name() {
+  cudaDeviceProp properties;
+  check_cuda(cudaGetDeviceProperties(&properties, 0));
+  return properties.name;
+}
+
+// One JSON line; returns bytes per millisecond. bytes: read plus written at least; copy_bandwidth:
+// of a device copy, counted the same way, or 0 for the copy itself.
+inline double report(const std::string& name, const std::vector<double>& samples, double bytes,
+                     double copy_bandwidth) {
+  const double median = samples[samples.size() / 2], bandwidth = bytes / median;
+  std::printf(
+      "{\"name\": \"%s\", \"median\": %.5f, \"p10\": %.5f, \"p90\": %.5f, \"unit\": \"ms\", "
+      "\"samples\": %zu, \"bytes\": %.0f, \"GB_per_s\": %.1f, \"ratio\": %.3f, "
+      "\"device\": \"%s\"}\n",
+      name.c_str(), median, samples[samples.size() / 10], samples[samples.size() * 9 / 10],
+      samples.size(), bytes, bandwidth / 1e6, copy_bandwidth > 0 ? bandwidth / copy_bandwidth : 1.0,
+      device_name().c_str());
+  std::fflush(stdout);
+  return bandwidth;
+}
+
+}  // namespace tandem::bench
