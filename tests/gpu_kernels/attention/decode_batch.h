@@ -50,8 +50,8 @@ class DecodeBatch {
            std::span<const std::int32_t> rows, int levels);
 
   // Compares every row of every group. Errors of O are relative to the largest value in V.
-  void expect_reference(double bound);
-  void expect_spare_rows_untouched() const;
+  void expect_rows(double bound);
+  void expect_reference(double bound);  // and that the spare rows are untouched
 
   std::vector<float> o, lse;  // of the last run
 
@@ -61,6 +61,7 @@ class DecodeBatch {
     double lse;
   };
   Expected reference(int sequence, int row, int head) const;
+  void expect_spare_rows_untouched() const;
 
   DecodeSetup setup_;
   std::vector<DecodeGroup> groups_;
