@@ -194,7 +194,8 @@ void Products::multiply_bf16_rows(const Product& product, const Part& part,
       reinterpret_cast<const std::uint16_t*>(weight.row(static_cast<std::int64_t>(part.begin)));
   task.outputs = part.end - part.begin;
   task.in_features = weight.in_features();
-  task.x = inputs_[product.input].bf16() + part.first_row * task.in_features;
+  task.x = inputs_[product.input].bf16() + part.first_row * kBf16Chunk;
+  task.x_stride = inputs_[product.input].rows();
   task.rows = part.last_row - part.first_row;
   task.y_stride = weight.out_features();
   task.y = product.out + part.first_row * task.y_stride + part.begin;

@@ -50,7 +50,9 @@ void PreparedRows::begin(const RowSource& source, const RowForms& forms) {
     constexpr std::size_t kChunkInputs = kChunkBlocks * kBlockInputs;
     grow(chunks_, (source.width + kChunkInputs - 1) / kChunkInputs * source.rows);
   }
-  if (forms.bf16) grow(bf16_, values);
+  if (forms.bf16) {
+    grow(bf16_, (source.width + kBf16Chunk - 1) / kBf16Chunk * source.rows * kBf16Chunk);
+  }
 }
 
 bool PreparedRows::needs_work() const {
@@ -66,7 +68,10 @@ void PreparedRows::prepare(std::size_t first, std::size_t last, std::vector<floa
     const float* x = changed_row(source_, i, to);
     if (keeps && x != to) std::memcpy(to, x, width * sizeof(float));
     if (forms_.quantized) quantize_row(x, width, chunks_.data() + i, source_.rows);
-    if (forms_.bf16) round_to_bf16(x, width, bf16_.data() + i * width);
+    for (std::size_t at = 0; forms_.bf16 && at < width; at += kBf16Chunk) {
+      std::uint16_t* chunk = bf16_.data() + at * source_.rows + i * kBf16Chunk;
+      round_to_bf16(x + at, std::min(kBf16Chunk, width - at), chunk);
+    }
   }
   if (!forms_.panels) return;
   for (std::size_t panel = first / kPanelRows; panel * kPanelRows < last; ++panel) {

@@ -46,7 +46,7 @@ class PreparedRows {
   const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
   const float* panels() const { return panels_.data(); }        // [rows / 32, width, 32]
   const RowChunk* quantized() const { return chunks_.data(); }  // [chunks][rows]
-  const std::uint16_t* bf16() const { return bf16_.data(); }    // [rows, width]
+  const std::uint16_t* bf16() const { return bf16_.data(); }    // [chunks][rows][kBf16Chunk]
 
  private:
   RowSource source_;

@@ -2,9 +2,10 @@
 //
 // multiply_bf16() for AVX-512 with and without BF16, AVX2, NEON and scalar, chosen at run time.
 //
-// Loop order: chunk of inputs; tile of rows; group of outputs. A tile's activations stay in the
-// first cache while all outputs of the call pass. The next weight rows are fetched meanwhile. An
-// input that is no multiple of 32 ends in a block copied and padded with zeros.
+// Loop order: chunk of inputs; some tiles of rows; group of outputs; tile. The activations of these
+// tiles stay in the first cache while all outputs of the call pass, a group's weights while the
+// tiles do, the first of which fetches the next group's. An input that is no multiple of 32 ends in
+// a block copied and padded with zeros.
 #include "cpu/kernels/bf16_products.h"
 
 #include <algorithm>
@@ -25,9 +26,10 @@ namespace {
 
 constexpr int kTileOutputs = static_cast<int>(kBf16OutputsStep);
 constexpr int kTileRows = kRegisters == 32 ? 6 : 2;
-constexpr std::size_t kBlock = 32;    // inputs
-constexpr std::size_t kChunk = 1024;  // a multiple of kBlock
-constexpr std::size_t kNear = 512;    // values
+constexpr std::size_t kBlock = 32;  // inputs
+constexpr std::size_t kBandTiles = 3;
+static_assert(kBf16Chunk % kBlock == 0);
+constexpr std::size_t kNear = 512;  // values
 
 // Arithmetics: Block, 32 values in registers, its load(), and add(): a block of an output times one
 // of a row.
@@ -126,20 +128,26 @@ struct Range {  // of inputs
   std::size_t begin = 0, count = 0;
 };
 
-// sums: of the first output and row, [rows, stride].
+struct TileAt {
+  std::size_t output = 0, row = 0, rows = 0;
+  bool fetch = false;  // what the group behind multiplies; other tiles find it in a cache
+};
+
+// sums: of the first output and row, [rows, outputs].
 template <typename Type, int kO, int kR>
-void multiply_tile(const Bf16Product& p, Range range, std::size_t output, std::size_t row,
-                   float* sums) {
+void multiply_tile(const Bf16Product& p, Range range, const TileAt& at, float* sums) {
   Tile<Type, kO, kR> tile;
-  for (int o = 0; o < kO; ++o) tile.w[o] = p.weights + (output + o) * p.in_features + range.begin;
-  for (int r = 0; r < kR; ++r) tile.x[r] = p.x + (row + r) * p.in_features + range.begin;
+  for (int o = 0; o < kO; ++o) {
+    tile.w[o] = p.weights + (at.output + o) * p.in_features + range.begin;
+  }
+  const std::uint16_t* x = p.x + range.begin * p.x_stride + at.row * kBf16Chunk;
+  for (int r = 0; r < kR; ++r) tile.x[r] = x + r * kBf16Chunk;
   for (auto& of_output : tile.sums) {
     for (Vec& sum : of_output) sum = hn::Zero(kF);
   }
   const std::size_t ahead = kO * p.in_features;
-  const bool fetch = row == 0;  // other rows find the weights in a cache
   for (std::size_t block = 0; block < range.count / kBlock; ++block) {
-    for (int o = 0; fetch && o < kO; ++o) {  // twice: requests are dropped while memory is busy
+    for (int o = 0; at.fetch && o < kO; ++o) {  // twice: requests are dropped while memory is busy
       __builtin_prefetch(tile.w[o] + ahead, 0, 3);
       __builtin_prefetch(tile.w[o] + kNear, 0, 3);
     }
@@ -148,7 +156,7 @@ void multiply_tile(const Bf16Product& p, Range range, std::size_t output, std::s
   }
   if (range.count % kBlock != 0) tile.add_tail(range.count % kBlock);
   for (int r = 0; r < kR; ++r) {
-    float* to = sums + (row + r) * p.outputs + output;
+    float* to = sums + (at.row + r) * p.outputs + at.output;
     if constexpr (kO == 4 && kLanes > 1) {
       add_sums(tile.sums[0][r], tile.sums[1][r], tile.sums[2][r], tile.sums[3][r], to);
     } else {
@@ -157,21 +165,24 @@ void multiply_tile(const Bf16Product& p, Range range, std::size_t output, std::s
   }
 }
 
-template <typename Type, int kR>
-void multiply_outputs(const Bf16Product& p, Range range, std::size_t row, float* sums) {
-  std::size_t output = 0;
-  for (; output + kTileOutputs <= p.outputs; output += kTileOutputs) {
-    multiply_tile<Type, kTileOutputs, kR>(p, range, output, row, sums);
+// A tile of 1..kR rows.
+template <typename Type, int kO, int kR>
+void multiply_some(const Bf16Product& p, Range range, const TileAt& at, float* sums) {
+  if constexpr (kR > 0) {
+    if (at.rows == kR) return multiply_tile<Type, kO, kR>(p, range, at, sums);
+    multiply_some<Type, kO, kR - 1>(p, range, at, sums);
   }
-  for (; output < p.outputs; ++output) multiply_tile<Type, 1, kR>(p, range, output, row, sums);
 }
 
-// The rows behind the last whole tile: fewer than kR.
-template <typename Type, int kR>
-void multiply_last_rows(const Bf16Product& p, Range range, std::size_t row, float* sums) {
-  if constexpr (kR > 1) {
-    if (p.rows - row == kR - 1) return multiply_outputs<Type, kR - 1>(p, range, row, sums);
-    multiply_last_rows<Type, kR - 1>(p, range, row, sums);
+// Rows [first, last), in tiles of as equal heights as can be.
+template <typename Type, int kO>
+void multiply_band(const Bf16Product& p, Range range, std::size_t output, std::size_t first,
+                   std::size_t last, float* sums) {
+  std::size_t tiles = (last - first + kTileRows - 1) / kTileRows;
+  for (std::size_t row = first; row < last; --tiles) {
+    const std::size_t rows = (last - row + tiles - 1) / tiles;
+    multiply_some<Type, kO, kTileRows>(p, range, {output, row, rows, row == first}, sums);
+    row += rows;
   }
 }
 
@@ -188,13 +199,19 @@ void write_result(const Bf16Product& p, const float* sums) {
 template <typename Type>
 void multiply_type(const Bf16Product& p, std::vector<float>& workspace) {
   workspace.assign(p.rows * p.outputs, 0.0f);
-  for (std::size_t begin = 0; begin < p.in_features; begin += kChunk) {
-    const Range range{begin, std::min(kChunk, p.in_features - begin)};
-    std::size_t row = 0;
-    for (; row + kTileRows <= p.rows; row += kTileRows) {
-      multiply_outputs<Type, kTileRows>(p, range, row, workspace.data());
+  const std::size_t bands = (p.rows + kBandTiles * kTileRows - 1) / (kBandTiles * kTileRows);
+  for (std::size_t begin = 0; begin < p.in_features; begin += kBf16Chunk) {
+    const Range range{begin, std::min(kBf16Chunk, p.in_features - begin)};
+    for (std::size_t band = 0; band < bands; ++band) {
+      const std::size_t first = p.rows * band / bands, last = p.rows * (band + 1) / bands;
+      std::size_t output = 0;
+      for (; output + kTileOutputs <= p.outputs; output += kTileOutputs) {
+        multiply_band<Type, kTileOutputs>(p, range, output, first, last, workspace.data());
+      }
+      for (; output < p.outputs; ++output) {
+        multiply_band<Type, 1>(p, range, output, first, last, workspace.data());
+      }
     }
-    multiply_last_rows<Type, kTileRows>(p, range, row, workspace.data());
   }
   write_result(p, workspace.data());
 }

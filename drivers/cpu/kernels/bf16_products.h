@@ -20,13 +20,18 @@ namespace tandem::device::cpu {
 struct Bf16Product {
   const std::uint16_t* weights = nullptr;  // [outputs, in_features]
   std::size_t outputs = 0, in_features = 0;
-  const std::uint16_t* x = nullptr;  // [rows, in_features], from round_to_bf16()
+  const std::uint16_t* x = nullptr;  // [chunks][x_stride][kBf16Chunk], of which the first `rows`
+  std::size_t x_stride = 0;
   std::size_t rows = 0;
   float* y = nullptr;           // [rows, y_stride]; the first output of this call
   std::size_t y_stride = 0;     // outputs of the whole matrix
   const float* bias = nullptr;  // [outputs] or null
   bool accumulate = false;      // y += instead of y =
 };
+
+// Inputs that are summed before their sum is added to others'; rows lie chunk by chunk, so that
+// those of a few tiles fill a first cache without gaps.
+inline constexpr std::size_t kBf16Chunk = 1024;
 
 // Outputs that a call should take a multiple of, and at most with many rows: their weights then
 // stay in a second cache.

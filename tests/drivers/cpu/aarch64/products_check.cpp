@@ -25,7 +25,7 @@
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kIn = 512, kOut = 37, kRows = 7;
+constexpr std::size_t kIn = 1280, kOut = 37, kRows = 7;
 
 std::vector<float> randoms(std::size_t count) {
   static std::mt19937 random(3);
@@ -98,17 +98,22 @@ int check_quantized(DType dtype) {
 
 int check_bf16() {
   auto x = randoms(kRows * kIn), values = randoms(kOut * kIn);
-  std::vector<std::uint16_t> x_rounded(x.size()), w(values.size());
-  round_to_bf16(x.data(), x.size(), x_rounded.data());
+  std::vector<std::uint16_t> chunks((kIn / kBf16Chunk + 1) * kRows * kBf16Chunk), w(values.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t row = i / kIn, chunk = i % kIn / kBf16Chunk;
+    std::uint16_t& to = chunks[(chunk * kRows + row) * kBf16Chunk + i % kIn % kBf16Chunk];
+    round_to_bf16(&x[i], 1, &to);
+    x[i] = bf16_to_f32(to);
+  }
   round_to_bf16(values.data(), values.size(), w.data());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = bf16_to_f32(x_rounded[i]);
   for (std::size_t i = 0; i < w.size(); ++i) values[i] = bf16_to_f32(w[i]);
   std::vector<float> y(kRows * kOut), workspace;
   Bf16Product product;
   product.weights = w.data();
   product.outputs = product.y_stride = kOut;
   product.in_features = kIn;
-  product.x = x_rounded.data();
+  product.x = chunks.data();
+  product.x_stride = kRows;
   product.rows = kRows;
   product.y = y.data();
   multiply_bf16(product, workspace);
