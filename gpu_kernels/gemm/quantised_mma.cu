@@ -211,9 +211,10 @@ __device__ void multiply_tile(const FragmentTile<Block>& tile, const StagedRows<
 }
 
 // Whether the next tile's loads come before the current one is multiplied: where two tiles fit in
-// the 128 registers with which two blocks of eight warps share a multiprocessor.
+// the 128 registers with which two blocks of eight warps share a multiprocessor. Other tiles are
+// larger or multiplied for longer, and the loads of other warps fill the pauses.
 template <typename Block, int kSets>
-inline constexpr bool kAhead = kSets == 1 && kPacking<Block>.bits != 6 && !kPacking<Block>.has_mins;
+inline constexpr bool kAhead = kSets == 1 && kPacking<Block>.bits == 4 && !kPacking<Block>.has_mins;
 
 template <typename Block, int kSets>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ QuantisedRows job) {
@@ -231,7 +232,7 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
   FragmentTile<Block> tile;
   if (kAhead<Block, kSets> && group < planes.groups) load_tile(at, planes, group, tile);
   for (; group < planes.groups; group += step) {
-    FragmentTile<Block> next;
+    FragmentTile<Block> next{};
     if constexpr (kAhead<Block, kSets>) {
       if (group + step < planes.groups) load_tile(at, planes, group + step, next);
     } else {

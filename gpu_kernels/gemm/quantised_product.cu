@@ -150,7 +150,7 @@ __global__ __launch_bounds__(kThreads) void dots(const __grid_constant__ Quantis
   LaneTile<Block> tile;
   if (group < planes.groups) load_tile(at, planes, group, tile);
   for (; group < planes.groups; group += step) {
-    LaneTile<Block> next;
+    LaneTile<Block> next{};
     if (group + step < planes.groups) load_tile(at, planes, group + step, next);
     multiply_tile<Block>(job, tile, planes.slabs, group * kGroupSlabs, at.parity, sums);
     tile = next;
