@@ -39,8 +39,12 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   void record(const Stream& stream);
+  cudaError_t try_record(const Stream& stream);
   // False when the deadline passes first. Throws DeviceError when the work before it failed.
   bool wait(Deadline deadline) const;
+  // cudaErrorNotReady when the deadline passes first.
+  cudaError_t poll(Deadline deadline) const;
+  cudaEvent_t get() const { return event_; }
 
  private:
   cudaEvent_t event_ = nullptr;

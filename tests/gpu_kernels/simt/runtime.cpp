@@ -99,6 +99,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = 160 << 10;
       break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = 164 << 10;
+      break;
     default:
       *value = 1;
   }

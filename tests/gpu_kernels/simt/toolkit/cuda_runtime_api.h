@@ -65,6 +65,7 @@ enum cudaDeviceAttr {
   cudaDevAttrMultiProcessorCount,
   cudaDevAttrClockRate,
   cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor,
 };
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal,

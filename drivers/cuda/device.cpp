@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaDevice: what it says of itself, and its units.
+#include "cuda/device.h"
+
+#include <string>
+
+#include "common/error.h"
+#include "cuda/aggregation_unit.h"
+#include "cuda/attention_unit.h"
+#include "cuda/compute_unit.h"
+#include "cuda/speed.h"
+
+namespace tandem::cuda {
+
+device::DeviceInfo describe(int index) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index), "describing a GPU");
+  const GpuTraits traits = gpu_traits(index);
+  device::DeviceInfo info;
+  info.id = "cuda:" + std::to_string(index);
+  info.kind = "cuda";
+  info.name = std::string(properties.name) + " (compute " + std::to_string(traits.capability / 10) +
+              "." + std::to_string(traits.capability % 10) + ", " +
+              std::to_string(traits.num_processors) + " SMs)";
+  info.memory_bytes = properties.totalGlobalMem;
+  info.memory_bandwidth_bytes_per_s = traits.memory_bandwidth_bytes_per_s;
+  info.peak_ops_per_s = peak_ops(traits);
+  // The code that nvcc made is for 8.0 and later.
+  const bool runs_kernels = traits.capability >= kLeastCapability;
+  info.makes_compute = info.makes_attention = runs_kernels;
+  info.attends_windows = info.attends_softcap = runs_kernels;
+  info.makes_aggregation = runs_kernels;
+  return info;
+}
+
+CudaDevice::CudaDevice(int index) : info_(describe(index)), gpu_(index, info_.id) {
+  const LinkSpeed link = measure_link(gpu_);
+  gpu_.health.require();
+  info_.link_bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
+  info_.link_latency_us = link.latency_us;
+}
+
+namespace {
+
+void require_kernels(const device::DeviceInfo& info, bool runs_them) {
+  if (runs_them) return;
+  throw Error("cuda", info.id + " (" + info.name +
+                          ") is older than compute capability 8.0, which kernels are built for; "
+                          "use --compute cpu --attention cpu");
+}
+
+}  // namespace
+
+std::unique_ptr<device::ComputeUnit> CudaDevice::make_compute_unit() {
+  require_kernels(info_, info_.makes_compute);
+  gpu_.activate();
+  return std::make_unique<CudaComputeUnit>(gpu_);
+}
+
+std::unique_ptr<device::AttentionUnit> CudaDevice::make_attention_unit(
+    const device::AttentionUnitOptions& options) {
+  require_kernels(info_, info_.makes_attention);
+  gpu_.activate();
+  return std::make_unique<CudaAttentionUnit>(gpu_, info_, options);
+}
+
+std::unique_ptr<device::AggregationUnit> CudaDevice::make_aggregation_unit() {
+  require_kernels(info_, info_.makes_aggregation);
+  return cuda::make_aggregation_unit(gpu_.index, info_);
+}
+
+device::DeviceSpeed CudaDevice::speed_now() {
+  const double measured = measure_memory_bandwidth(gpu_);
+  return {measured > 0 ? measured : info_.memory_bandwidth_bytes_per_s, info_.peak_ops_per_s};
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaDevice: one GPU as a device of the registry.
+//
+// Its compute and attention units share one queue and one health (gpu.h), so an attention unit
+// works in the queue of a compute unit of the same CudaDevice. The aggregation unit has a stream of
+// its own. Errors: making units throws Error for arguments and memory, DeviceError once the GPU is
+// lost. Threads: as device.h says.
+#pragma once
+
+#include <memory>
+
+#include "cuda/gpu.h"
+#include "device/device.h"
+
+namespace tandem::cuda {
+
+// What the driver says without touching the GPU's memory. Throws DeviceError.
+device::DeviceInfo describe(int index);
+
+class CudaDevice final : public device::Device {
+ public:
+  explicit CudaDevice(int index);
+
+  const device::DeviceInfo& info() const override { return info_; }
+  std::unique_ptr<device::ComputeUnit> make_compute_unit() override;
+  std::unique_ptr<device::AttentionUnit> make_attention_unit(
+      const device::AttentionUnitOptions& options) override;
+  std::unique_ptr<device::AggregationUnit> make_aggregation_unit() override;
+  device::DeviceSpeed speed_now() override;
+
+ private:
+  device::DeviceInfo info_;
+  Gpu gpu_;
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gpu: what the units of one GPU share: its health, its memory and its queue.
+//
+// Making one makes the GPU's context; memory is taken when it is first needed. Ownership: the
+// device's (backend.cpp); units borrow it and must be gone before. Threads: the units' submitting
+// thread, but for health. Errors: DeviceError.
+#pragma once
+
+#include <string>
+
+#include "cuda/health.h"
+#include "cuda/memory_plan.h"
+#include "cuda/memory_pool.h"
+#include "cuda/queue.h"
+
+namespace tandem::cuda {
+
+struct GpuTraits {
+  int capability = 0;  // 90: compute capability 9.0
+  int num_processors = 1;
+  int clock_khz = 0;                        // of the multiprocessors; 0: unknown
+  int shared_bytes = 0;                     // of a multiprocessor; 0: unknown
+  double memory_bandwidth_bytes_per_s = 0;  // of the data sheet; 0: unknown
+};
+
+inline constexpr int kLeastCapability = 80;
+
+GpuTraits gpu_traits(int device_index);
+
+struct Gpu {
+  Gpu(int device_index, const std::string& id)
+      : index(device_index),
+        health(id),
+        traits(gpu_traits(device_index)),
+        device_memory(health, Memory::kDevice),
+        pinned_memory(health, Memory::kPinned),
+        queue(activated(), health, device_memory, pinned_memory) {}
+
+  // Makes it the calling thread's, for calls that name no device.
+  void activate() { health.check(cudaSetDevice(index), "choosing the device"); }
+  int activated() {
+    activate();
+    return index;
+  }
+  MemoryState memory();
+
+  const int index;
+  Health health;
+  const GpuTraits traits;
+  MemoryPool device_memory, pinned_memory;
+  Queue queue;
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first reason stays.
+#include "cuda/health.h"
+
+#include "common/error.h"
+
+namespace tandem::cuda {
+
+void Health::require() const {
+  if (!lost_) return;
+  const std::lock_guard lock(mutex_);
+  throw DeviceError("cuda", device_ + " is lost: " + reason_);
+}
+
+void Health::check(cudaError_t error, const char* what) {
+  if (!note(error, what)) require();
+}
+
+bool Health::note(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return true;
+  std::string reason =
+      std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  if (error == cudaErrorMemoryAllocation) {
+    reason += "; leave the driver more memory: lower --kv-memory";
+  }
+  lose(reason);
+  return false;
+}
+
+void Health::lose(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (lost_) return;
+  reason_ = reason;
+  lost_ = true;
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of a GPU's memory goes where: a pure function of what is free and what is wanted.
+//
+// Weights, activations and workspace come first, since without them nothing runs; a reserve stays
+// free for what the runtime, libraries and other processes take later; KV pages get what was asked
+// for, or all that is left. What does not fit is an Error that names the part, what it needs, what
+// is free, and the option that lowers it: nothing is tried to see whether it fails.
+// Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tandem::cuda {
+
+struct MemoryState {
+  std::uint64_t free_bytes = 0, total_bytes = 0;  // as the driver says now
+};
+
+struct MemoryDemand {
+  std::uint64_t to_come_bytes = 0;    // weights and activations that are still to be taken
+  std::uint64_t workspace_bytes = 0;  // staging and scratch of the device's queue, not yet taken
+  std::uint64_t kv_bytes = 0;         // 0: all that is left
+  std::uint64_t page_bytes = 1;       // of all layers
+  std::uint64_t max_pages = 0;        // 0: no bound
+};
+
+struct MemoryPlan {
+  std::uint64_t reserve_bytes = 0;
+  std::uint32_t kv_pages = 0;
+  std::uint64_t kv_bytes = 0;
+};
+
+// A 32nd of the memory, from 64 MiB to 1 GiB: contexts of libraries, modules of kernels that load
+// late, fragments.
+std::uint64_t memory_reserve(std::uint64_t total_bytes);
+
+// `device` begins the messages: "cuda:0".
+MemoryPlan plan_memory(const MemoryState& state, const MemoryDemand& demand,
+                       const std::string& device);
+
+// What memory is taken for: it says in an error's text what to lower.
+enum class Purpose { kWeights, kActivations, kWorkspace, kPages, kStaging };
+
+// "cuda:0: weights need 12.5 GiB of device memory, 3.1 GiB are free; ..."
+std::string shortage(const std::string& device, Purpose purpose, std::uint64_t needed_bytes,
+                     std::uint64_t free_bytes);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hashing, capturing, forgetting.
+#include "cuda/step_graphs.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tandem::cuda {
+namespace {
+
+constexpr std::size_t kSeen = 512;
+
+// Multiplies and folds 8 bytes at a time.
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  std::uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes.size();
+  std::size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data() + at, 8);
+    hash = (hash ^ word) * 0xd6e8feb86659fd93u;
+    hash ^= hash >> 32;
+  }
+  for (; at < bytes.size(); ++at) {
+    hash = (hash ^ static_cast<std::uint64_t>(bytes[at])) * 0xd6e8feb86659fd93u;
+  }
+  return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+StepGraphs::StepGraphs(Health& health, const StepGraphLimits& limits)
+    : health_(health), limits_(limits), seen_(kSeen) {}
+
+StepGraphs::~StepGraphs() {
+  if (health_.lost()) return;
+  for (const Graph& graph : graphs_) {
+    if (graph.exec != nullptr) cudaGraphExecDestroy(graph.exec);
+  }
+}
+
+StepGraphs::Graph* StepGraphs::known(std::uint64_t hash, std::span<const std::byte> records) {
+  const auto found = std::ranges::find_if(graphs_, [&](const Graph& graph) {
+    return graph.hash == hash && std::ranges::equal(graph.records, records);
+  });
+  return found == graphs_.end() ? nullptr : &*found;
+}
+
+bool StepGraphs::seen_before(std::uint64_t hash) {
+  if (std::ranges::find(seen_, hash) != seen_.end()) return true;
+  seen_[next_seen_++ % kSeen] = hash;
+  return false;
+}
+
+cudaGraphExec_t StepGraphs::find(std::span<const std::byte> records, std::size_t launches,
+                                 std::uint64_t position, cudaStream_t stream, Launch launch) {
+  if (launches < limits_.min_launches || launches > limits_.max_launches) return nullptr;
+  const std::uint64_t hash = hash_of(records);
+  if (Graph* graph = known(hash, records)) {
+    graph->last_position = position;
+    return graph->exec;
+  }
+  if (!seen_before(hash)) return nullptr;
+  make_room(launches);
+  Graph graph{hash, {records.begin(), records.end()}, launches, position, capture(stream, launch)};
+  launches_ += launches;
+  return graphs_.emplace_back(std::move(graph)).exec;
+}
+
+// Null when anything fails; the caller then launches one by one, and hears of what is wrong.
+cudaGraphExec_t StepGraphs::capture(cudaStream_t stream, Launch launch) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess) {
+    const bool launched = launch() == cudaSuccess;
+    const bool ended = cudaStreamEndCapture(stream, &graph) == cudaSuccess;
+    if (!launched || !ended || graph == nullptr ||
+        cudaGraphInstantiateWithFlags(&exec, graph, 0) != cudaSuccess) {
+      exec = nullptr;
+    }
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+  if (exec == nullptr) cudaGetLastError();  // what follows must not find it
+  return exec;
+}
+
+void StepGraphs::make_room(std::size_t launches) {
+  const auto full = [&] {
+    return graphs_.size() >= limits_.max_graphs || launches_ + launches > limits_.max_launches;
+  };
+  while (!graphs_.empty() && full()) {
+    const auto oldest = std::ranges::min_element(graphs_, {}, &Graph::last_position);
+    if (oldest->last_position > passed_) return;  // it may still run; a few too many do no harm
+    if (oldest->exec != nullptr) cudaGraphExecDestroy(oldest->exec);
+    launches_ -= oldest->launches;
+    graphs_.erase(oldest);
+  }
+}
+
+}  // namespace tandem::cuda
