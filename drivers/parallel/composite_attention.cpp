@@ -57,18 +57,9 @@ void CompositeAttention::check(const AttentionBatch& batch, const AttentionParti
   check_batch(geometry_, num_pages_, batch, out);
 }
 
-void CompositeAttention::submit_part(Flight& flight, int index, const AttentionBatch& batch,
-                                     AttentionPartial out) {
-  if (lost_) return;
-  try {
-    flight.parts.emplace_back(index, part(index).submit(batch, out));
-  } catch (const DeviceError&) {
-    lost_ = true;
-  }
-}
-
 Ticket CompositeAttention::launch(Flight flight) {
   flight.ticket = ++last_ticket_;
+  ++launches_;
   flights_.push_back(std::move(flight));
   return last_ticket_;
 }
@@ -136,13 +127,15 @@ WaitResult CompositeAttention::import_page(PageId page, std::span<const std::byt
 
 AttentionStats CompositeAttention::stats() const {
   AttentionStats sum;
+  sum.launches = launches_;
   for (const AttentionPart& part : parts_) {
     const AttentionStats one = part.unit->stats();
-    sum.launches += one.launches;
     sum.bytes_to_unit += one.bytes_to_unit;
     sum.bytes_from_unit += one.bytes_from_unit;
     sum.kv_bytes_read += one.kv_bytes_read;
-    sum.busy_seconds += one.busy_seconds;
+    const bool together = part.slice.num_layers == geometry_.num_layers;
+    sum.busy_seconds = together ? std::max(sum.busy_seconds, one.busy_seconds)
+                                : sum.busy_seconds + one.busy_seconds;
   }
   return sum;
 }

@@ -9,12 +9,15 @@
 // owns the parts. Threads: one submitter; capacity() and stats() from any.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "common/error.h"
 #include "device/attention_unit.h"
 #include "parallel/page_slice.h"
 #include "parallel/unit_group.h"
@@ -51,7 +54,6 @@ class CompositeAttention : public AttentionUnit {
   AttentionUnit& part(int index) { return *parts_[static_cast<std::size_t>(index)].unit; }
   const PageSlice& slice(int index) const { return parts_[static_cast<std::size_t>(index)].slice; }
   AddressBook* book() const { return book_.get(); }
-  bool lost() const { return lost_; }
   void check(const AttentionBatch& batch, const AttentionPartial& out) const;
   // Whether part `index` works in the queue of `unit(index)`, for all; `unit`: of a composite.
   template <typename Composite>
@@ -64,9 +66,19 @@ class CompositeAttention : public AttentionUnit {
     return true;
   }
 
-  // Submits to a part as a piece of `flight`. A DeviceError loses the composite; an Error passes
-  // through when nothing was enqueued yet.
-  void submit_part(Flight& flight, int index, const AttentionBatch& batch, AttentionPartial out);
+  // Submits to a part as a piece of `flight`, unless the composite is lost.
+  void submit_part(Flight& flight, int index, const AttentionBatch& batch, AttentionPartial out) {
+    if (!lost_) flight.parts.emplace_back(index, part(index).submit(batch, out));
+  }
+  // Runs call(); a DeviceError of it loses the composite.
+  template <typename Call>
+  void or_lost(const Call& call) {
+    try {
+      if (!lost_) call();
+    } catch (const DeviceError&) {
+      lost_ = true;
+    }
+  }
   Ticket launch(Flight flight);
   // The parts first, for destructors of those whose memory parts may still use.
   void drop_parts() { parts_.clear(); }
@@ -81,6 +93,7 @@ class CompositeAttention : public AttentionUnit {
   std::deque<Flight> flights_;
   Ticket last_ticket_ = 0;
   Ticket last_done_ = 0;
+  std::atomic<std::uint64_t> launches_{0};
   bool lost_ = false;
 };
 

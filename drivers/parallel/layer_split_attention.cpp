@@ -69,11 +69,13 @@ Ticket LayerSplitAttention::submit(const AttentionBatch& batch, AttentionPartial
   const int unit = layers_.unit_of(batch.layer);
   AttentionBatch local = batch;
   local.layer -= layers_.first(unit);
-  if (book() != nullptr && book()->owner != nullptr && works_in_queue_of(*book()->owner)) {
-    move_to(unit, local, out);
-  }
   Flight flight;
-  submit_part(flight, unit, local, out);
+  or_lost([&] {
+    if (book() != nullptr && book()->owner != nullptr && works_in_queue_of(*book()->owner)) {
+      move_to(unit, local, out);
+    }
+    submit_part(flight, unit, local, out);
+  });
   return launch(std::move(flight));
 }
 

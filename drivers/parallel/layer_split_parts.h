@@ -16,8 +16,11 @@ namespace tandem::device::parallel {
 
 class LayerSplitUnit::CompositeWeight final : public Weight {
  public:
-  CompositeWeight(const WeightSource& source, UnitMask places)
-      : places(places), out_features_(source.out_features), in_features_(source.in_features) {}
+  CompositeWeight(const LayerSplitUnit& owner, const WeightSource& source, UnitMask places)
+      : owner(owner),
+        places(places),
+        out_features_(source.out_features),
+        in_features_(source.in_features) {}
 
   std::int64_t out_features() const override { return out_features_; }
   std::int64_t in_features() const override { return in_features_; }
@@ -27,6 +30,7 @@ class LayerSplitUnit::CompositeWeight final : public Weight {
     return sum;
   }
 
+  const LayerSplitUnit& owner;
   const UnitMask places;
   std::vector<std::unique_ptr<Weight>> parts;  // [units], null where it does not lie
 

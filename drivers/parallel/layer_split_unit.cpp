@@ -94,7 +94,7 @@ std::unique_ptr<Weight> LayerSplitUnit::load(const WeightSource& source) {
   } else if (source.out_features != 1) {
     places = source.role == WeightRole::kProduct ? mask_of(group_.size() - 1) : mask_of(0);
   }
-  auto weight = std::make_unique<CompositeWeight>(source, places);
+  auto weight = std::make_unique<CompositeWeight>(*this, source, places);
   for (int index = 0; index < group_.size(); ++index) {
     weight->parts.emplace_back();
     if ((places & mask_of(index)) == 0) continue;
@@ -151,7 +151,9 @@ int LayerSplitUnit::choose(std::span<const Weight* const> weights, const Slice& 
   for (const Weight* weight : weights) {
     if (weight == nullptr) continue;
     const auto* mine = dynamic_cast<const CompositeWeight*>(weight);
-    if (mine == nullptr) throw Error("parallel", "a weight was loaded by another unit");
+    if (mine == nullptr || &mine->owner != this) {
+      throw Error("parallel", "a weight was loaded by another unit");
+    }
     units &= mine->places;
   }
   if (units == 0) {

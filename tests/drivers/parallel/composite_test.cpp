@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What composites refuse, what becomes of them when a part is lost, and how much they copy.
+#include <gmock/gmock.h>
+
+#include "drivers/parallel/composite_fixture.h"
+#include "drivers/parallel/queued_parts.h"
+#include "parallel/device.h"
+#include "parallel/layer_ranges.h"
+#include "parallel/range_map.h"
+
+namespace tandem::device::parallel {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <typename Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Sums of a product's inputs on a composite, enough times to lose a part on the way.
+void multiply_often(ComputeUnit& unit, int times) {
+  Bench bench(unit);
+  const Slice x = bench.put(4 * 96, MemoryKind::kDevice),
+              y = bench.put(4 * 96, MemoryKind::kDevice);
+  std::vector<const Weight*> weights;
+  for (int layer = 0; layer < 3; ++layer) {
+    weights.push_back(bench.weight(DType::kF32, 96, 96, {layer, WeightSplit::kInputs}));
+  }
+  for (int i = 0; i < times; ++i) {
+    const LinearTarget target{weights[static_cast<std::size_t>(i % 3)], nullptr, i % 2 ? x : y};
+    unit.enqueue(LinearOp{4, i % 2 ? y : x, {&target, 1}});
+    EXPECT_EQ(unit.wait(unit.record(), Deadline::never()), WaitResult::kDone);
+  }
+}
+
+TEST(Composite, IsLostWithAnyOfItsParts) {
+  for (const Split split : {Split::kLayers, Split::kTensor}) {
+    for (const int lost : {0, 1, 2}) {
+      SCOPED_TRACE(lost);
+      ParallelDevice device(queued_devices(3, lost, 5), {split, 3, {}});
+      const auto unit = device.make_compute_unit();
+      EXPECT_THROW(multiply_often(*unit, 30), DeviceError);
+      EXPECT_THAT(error_of([&] { unit->record(); }), HasSubstr("the group with it"));
+      EXPECT_THROW(unit->allocate(16, MemoryKind::kDevice), DeviceError);
+    }
+  }
+}
+
+TEST(Composite, AttentionIsLostWithAnyOfItsParts) {
+  const AttentionGeometry geometry{3, 6, 3, 16, 16, DType::kF16};
+  for (const Split split : {Split::kLayers, Split::kTensor}) {
+    SCOPED_TRACE(split == Split::kTensor);
+    ParallelDevice device(queued_devices(3, 1, 0), {split, 3, {}});
+    const auto compute = device.make_compute_unit();
+    const auto unit = device.make_attention_unit({.geometry = geometry, .kv_bytes = 1 << 20});
+    Bench bench(*compute);
+    const Slice q = bench.put(96, MemoryKind::kDevice), k = bench.put(48, MemoryKind::kDevice),
+                o = bench.room(96, MemoryKind::kDevice), lse = bench.room(6, MemoryKind::kDevice);
+    // The device counts only compute operations: one of those loses it.
+    const Slice big = bench.room(64, MemoryKind::kDevice);
+    const Weight* weight = bench.weight(DType::kF32, 1, 64, {1});
+    const auto lose = [&] {
+      compute->enqueue(RmsNormOp{1, big, big, weight});
+      compute->wait(compute->record(), Deadline::never());
+    };
+    EXPECT_THROW(lose(), DeviceError);
+    const AttentionSequence sequence{0, 1, 0, 1, 0, 0, 1, 0, 1};
+    const PageId page = 0;
+    AttentionBatch batch;
+    batch.layer = 1;
+    batch.q = device_floats(q, 96);
+    batch.k = batch.v = device_floats(k, 48);
+    batch.sequences = {&sequence, 1};
+    batch.pages = {&page, 1};
+    const Ticket ticket = unit->submit(batch, {device_floats(o, 96), device_floats(lse, 6)});
+    EXPECT_EQ(unit->wait(ticket, Deadline::never()), WaitResult::kLost);
+  }
+}
+
+TEST(Composite, RefusesWhatDoesNotDivideAndNamesTheNumbers) {
+  ParallelDevice device(cpu_devices(3), {Split::kTensor, 4, {}});
+  const auto unit = device.make_compute_unit();
+  Bench bench(*unit);
+  EXPECT_THAT(error_of([&] {
+                bench.weight(DType::kF32, 64, 32, {2, WeightSplit::kOutputs});
+              }),
+              AllOf(HasSubstr("[64, 32]"), HasSubstr("in layer 2"), HasSubstr("64 cannot be"),
+                    HasSubstr("3 devices")));
+  EXPECT_NO_THROW(bench.weight(DType::kQ8_0, 32, 192, {2, WeightSplit::kInputs}));
+  ParallelDevice two(cpu_devices(2), {Split::kTensor, 4, {}});
+  const auto pair = two.make_compute_unit();
+  Bench other(*pair);
+  EXPECT_THAT(error_of([&] {
+                other.weight(DType::kQ8_0, 32, 96, {1, WeightSplit::kInputs});
+              }),
+              AllOf(HasSubstr("a share of 48 values"), HasSubstr("cuts blocks of 32")));
+  AttentionUnitOptions options;
+  options.geometry = {4, 8, 4, 16, 16, DType::kF16};
+  EXPECT_THAT(error_of([&] { device.make_attention_unit(options); }),
+              AllOf(HasSubstr("4 key and value heads"), HasSubstr("3 devices")));
+}
+
+TEST(Composite, KeepsWholeWhatStandsBehindTheLayersAndDoesNotDivide) {
+  const OnBench project = [](Bench& b) {
+    const Weight* output = b.weight(DType::kF32, 64, 32, {-1, WeightSplit::kOutputs});
+    const Slice x = b.put(2 * 32, MemoryKind::kDevice), y = b.room(2 * 64, MemoryKind::kHost);
+    const LinearTarget target{output, nullptr, y};
+    b.unit().enqueue(LinearOp{2, x, {&target, 1}});
+    return b.get(y, 2 * 64);
+  };
+  EXPECT_EQ(on_parts(3, {Split::kTensor, 1, {}}, project), on_one_unit(project));
+}
+
+TEST(Composite, RefusesOperandsOfOthers) {
+  for (const Split split : {Split::kLayers, Split::kTensor}) {
+    ParallelDevice device(cpu_devices(2), {split, 2, {}});
+    const auto unit = device.make_compute_unit(), stranger = device.make_compute_unit();
+    Bench mine(*unit), other(*stranger);
+    const Slice x = mine.put(8, MemoryKind::kDevice), foreign = other.put(8, MemoryKind::kDevice);
+    const Weight* weight = mine.weight(DType::kF32, 1, 8, {0});
+    const Weight* second = mine.weight(DType::kF32, 8, 8, {1});
+    EXPECT_THROW(unit->enqueue(RmsNormOp{1, foreign, x, weight}), Error);
+    EXPECT_THROW(unit->enqueue(RmsNormOp{1, x, {}, weight}), Error);
+    EXPECT_THROW(unit->enqueue(RmsNormOp{2, x, x, weight}), Error) << "too short";
+    EXPECT_THROW(unit->enqueue(RmsNormOp{-1, x, x, weight}), Error);
+    EXPECT_THROW(stranger->enqueue(RmsNormOp{1, foreign, foreign, weight}), Error);
+    if (split != Split::kLayers) continue;
+    const LinearTarget target{second, nullptr, x};
+    EXPECT_THAT(error_of([&] {
+                  unit->enqueue(LinearOp{1, x, {&target, 1}, weight});
+                }),
+                HasSubstr("different units"));
+  }
+}
+
+TEST(LayerRanges, DivideByWeightAndLeaveEveryUnitALayer) {
+  const auto counts = [](int layers, std::vector<double> weights) {
+    const auto ranges = LayerRanges::by_weight(layers, weights);
+    std::vector<int> all;
+    for (int unit = 0; unit < ranges.num_units(); ++unit) all.push_back(ranges.count(unit));
+    return all;
+  };
+  EXPECT_THAT(counts(6, {1, 1, 1}), testing::ElementsAre(2, 2, 2));
+  EXPECT_THAT(counts(5, {1, 1}), testing::ElementsAre(3, 2));
+  EXPECT_THAT(counts(4, {100, 1, 1}), testing::ElementsAre(2, 1, 1));
+  EXPECT_THAT(counts(8, {3, 1}), testing::ElementsAre(6, 2));
+  EXPECT_THAT(counts(3, {0, 0, 0}), testing::ElementsAre(1, 1, 1));
+  EXPECT_THAT(error_of([&] { counts(2, {1, 1, 1}); }), HasSubstr("2 layers"));
+  EXPECT_THROW(LayerRanges({{2, 0}}), Error);
+  const int given[] = {1, 3, 1};
+  const LayerRanges ranges(given);
+  EXPECT_EQ(ranges.unit_of(0), 0);
+  EXPECT_EQ(ranges.unit_of(1), 1);
+  EXPECT_EQ(ranges.unit_of(3), 1);
+  EXPECT_EQ(ranges.unit_of(4), 2);
+  EXPECT_THROW(ranges.unit_of(5), Error);
+}
+
+TEST(RangeMap, IsAnArrayOfBytesInFewRanges) {
+  constexpr std::size_t kSize = 40;
+  std::mt19937 random(3);
+  RangeMap<int> map(kSize, 0);
+  std::vector<int> naive(kSize, 0);
+  for (int turn = 0; turn < 3000; ++turn) {
+    const std::size_t begin = random() % kSize, end = begin + random() % (kSize - begin + 1);
+    const int value = static_cast<int>(random() % 3);
+    std::size_t at = begin;
+    map.update(begin, end, [&](std::size_t from, std::size_t to, int& range) {
+      EXPECT_EQ(from, at);
+      for (at = from; at < to; ++at) EXPECT_EQ(naive[at], range);
+      range = value;
+    });
+    EXPECT_EQ(at, end);
+    std::fill(naive.begin() + static_cast<std::ptrdiff_t>(begin),
+              naive.begin() + static_cast<std::ptrdiff_t>(end), value);
+    std::size_t ranges = 0, changes = 1, covered = 0;
+    map.visit(0, kSize, [&](std::size_t from, std::size_t to, int range) {
+      ++ranges;
+      for (std::size_t i = from; i < to; ++i, ++covered) EXPECT_EQ(naive[i], range);
+    });
+    for (std::size_t i = 1; i < kSize; ++i) changes += naive[i] != naive[i - 1] ? 1 : 0;
+    EXPECT_EQ(covered, kSize);
+    EXPECT_EQ(ranges, changes);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::device::parallel
