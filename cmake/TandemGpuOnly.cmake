@@ -40,7 +40,8 @@ foreach(folder host/common host/tensor host/model host/trace drivers/device gpu_
   add_subdirectory(${folder})
 endforeach()
 add_custom_target(tandem_gpu_check DEPENDS gpu_host_functions_test gpu_kernels_test gpu_kernels_simt_test
-                  cuda_backend_test cuda_aggregation_test cuda_aggregation_simt_test bench_gpu_sparse)
+                  cuda_backend_test cuda_aggregation_test cuda_aggregation_simt_test bench_gpu_sparse
+                  gpu_layers_test gpu_layers_simt_test bench_gpu_layers)
 if(TANDEM_HAVE_NCCL)
   add_dependencies(tandem_gpu_check nccl_transport_test nccl_rounds_test)
 endif()
