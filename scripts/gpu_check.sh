@@ -101,8 +101,8 @@ run() {  # run NAME COMMAND...
 }
 
 $has_gpu && export TANDEM_TEST_REQUIRE=cuda
-for test in gpu_host_functions_test gpu_kernels_simt_test gpu_kernels_test gpu_layers_simt_test gpu_layers_test cuda_backend_test cuda_aggregation_simt_test \
-  cuda_aggregation_test nccl_rounds_test nccl_transport_test; do
+for test in gpu_host_functions_test gpu_kernels_simt_test gpu_kernels_test gpu_layers_simt_test gpu_layers_test \
+  cuda_backend_test cuda_aggregation_simt_test cuda_aggregation_test nccl_rounds_test nccl_transport_test; do
   run "$test" "$build/bin/$test"
 done
 if $has_gpu && command -v compute-sanitizer >/dev/null; then
