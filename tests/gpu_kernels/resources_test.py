@@ -5,6 +5,8 @@ resources_test.py NVCC HOST_COMPILER GPU_KERNELS ARCHITECTURE... compiles each k
 folder for each architecture ("90", "80-real") and reads what ptxas says of it.
 """
 
+import concurrent.futures
+import os
 import pathlib
 import re
 import subprocess
@@ -45,8 +47,11 @@ def compile_report(nvcc, host_compiler, root, source, architectures):
 
 def main(nvcc, host_compiler, root, *architectures):
     failures = kernels = 0
-    for source in sorted(pathlib.Path(root).rglob("*.cu")):
-        text = compile_report(nvcc, host_compiler, root, source, architectures)
+    sources = sorted(pathlib.Path(root).rglob("*.cu"))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        texts = list(pool.map(
+            lambda source: compile_report(nvcc, host_compiler, root, source, architectures), sources))
+    for source, text in zip(sources, texts):
         if not reports(text):
             print(f"{source.name}: the compiler reports no kernel")
             failures += 1
