@@ -49,7 +49,7 @@ __device__ void join_warps(const DecodeLaunch& job, const ItemWalk& walk,
     for (int i = 0; i * 32 < kWidth; ++i) {
       const int d = i * 32 + lane;
       float value = values[i] * inverse;
-      if constexpr (has_scales(kType)) value = value * kFragmentUnit<kType> * v_unit;
+      if constexpr (has_scales(kType)) value *= v_unit;
       if (d < result.width) result.o[d] = value;
     }
     if (lane == 0) *result.lse = kLn2 * (zero - kProbabilityShift) + logf(total);
@@ -95,7 +95,7 @@ __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
       const unsigned char* k = shared + owner * kWarpBytes + stage % kStages * 2 * kHalf;
       const unsigned char* v = k + kHalf;
       constexpr int kScalesAt = kTileTokens * tile_row_bytes(kType, kWidth);
-      const TileRange range{item.token_begin - token, item.token_end - token};
+      const TileRange range = tile_range(item, token);
       float scores[kRowTiles][4], factors[kRowTiles][2];
       score_tile<kType, kWidth, kRowTiles>(k, own_queries, scores);
       soften<kType>(job, reinterpret_cast<const float*>(k + kScalesAt), range, state, scores,

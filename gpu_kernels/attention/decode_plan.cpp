@@ -37,10 +37,20 @@ PlanLayout layout_of(const DecodeBucket& bucket) {
 
 int group_heads(const DecodeShape& shape) { return shape.q_heads / shape.kv_heads; }
 
-// Items of the widest kind: what many rows per group gain by sharing reads, few lose by idle lanes.
+// Blocks that a multiprocessor holds.
+int resident(const DecodeShape& shape, int item_rows) {
+  const int width = kv_row_values(shape.head_dim);
+  const int shared = shape.shared_bytes > 0 ? shape.shared_bytes : kMultiprocessorBytes;
+  const int bytes = decode_shared(shape.type, width, item_rows).bytes + kBlockReserve;
+  return std::min(resident_blocks(width, row_tiles_of(item_rows)), shared / bytes);
+}
+
+// The narrowest items that hold `most` query heads, or the widest for which there is room.
 int choose_item_rows(const DecodeShape& shape, int most) {
-  if (most <= 8) return 8;
-  return most <= 32 || kv_row_values(shape.head_dim) > 128 ? 32 : 64;
+  const int widest = kv_row_values(shape.head_dim) > 128 ? 32 : 64;
+  int item_rows = most <= 8 ? 8 : most <= 32 ? 32 : widest;
+  while (item_rows > 8 && resident(shape, item_rows) < 1) item_rows = item_rows == 64 ? 32 : 8;
+  return item_rows;
 }
 
 // Writes a plan along the line of units.
@@ -144,10 +154,7 @@ DecodeBucket make_decode_bucket(const DecodeShape& shape, int max_groups, int ma
   const int width = kv_row_values(shape.head_dim);
   bucket.shared_bytes =
       static_cast<std::size_t>(decode_shared(shape.type, width, bucket.item_rows).bytes);
-  const int shared = shape.shared_bytes > 0 ? shape.shared_bytes : kMultiprocessorBytes;
-  const int resident = std::min(resident_blocks(width, row_tiles_of(bucket.item_rows)),
-                                shared / (static_cast<int>(bucket.shared_bytes) + kBlockReserve));
-  bucket.num_blocks = shape.num_processors * resident;
+  bucket.num_blocks = shape.num_processors * resident(shape, bucket.item_rows);
   const int parts = std::min(max_groups * ((most + bucket.item_rows - 1) / bucket.item_rows),
                              max_groups + max_rows * group_heads(shape) / bucket.item_rows);
   bucket.max_items = parts * shape.kv_heads + bucket.num_blocks;

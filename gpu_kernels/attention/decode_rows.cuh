@@ -85,12 +85,6 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
   }
 }
 
-// Which tokens of a tile the queries see, counted from its first.
-struct TileRange {
-  int begin, end;
-  __device__ bool sees(int token) const { return token >= begin && token < end; }
-};
-
 // Sums to probabilities, in place; factors receive what earlier results shrink by.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange range,

@@ -33,6 +33,16 @@ __device__ inline void sync_ways(int ways) {
   }
 }
 
+// Which tokens of a tile an item sees: `size` of them from `begin` on, counted from its first.
+struct TileRange {
+  int begin;
+  unsigned size;
+  __device__ bool sees(int token) const { return static_cast<unsigned>(token - begin) < size; }
+};
+__device__ inline TileRange tile_range(const DecodeItem& item, int first_token) {
+  return {item.token_begin - first_token, static_cast<unsigned>(item.token_end - item.token_begin)};
+}
+
 // Copies this warp's tile of a stage; closes a group of copies in any case. `pages` holds the pages
 // of 32 stages, one per lane, from stages divisible by 32 on.
 template <KvType kType, int kWidth>
@@ -51,6 +61,7 @@ __device__ void load_stage(const DecodeLaunch& job, const ItemWalk& walk, int st
   }
   const std::uint32_t page = __shfl_sync(kAllLanes, pages, stage % 32);
   if (token < item.token_end) {
+    const TileRange range = tile_range(item, token);
     unsigned char* to = tiles + stage % decode_stages(kType, kWidth) * 2 * kHalf;
 #pragma unroll
     for (int half = 0; half < 2; ++half, to += kHalf) {
@@ -62,9 +73,8 @@ __device__ void load_stage(const DecodeLaunch& job, const ItemWalk& walk, int st
       for (int i = 0; i < (kTotal + 31) / 32; ++i) {
         const int chunk = i * 32 + lane;
         if (kTotal % 32 != 0 && chunk >= kTotal) continue;
-        const int at = token + chunk / kChunks;
         copy_async_16(to + chunk / kChunks * kStride + chunk % kChunks * 16, from + chunk * 16,
-                      at >= item.token_begin && at < item.token_end);
+                      range.sees(chunk / kChunks));
       }
       if constexpr (has_scales(kType)) {
         if (lane < 4) {
@@ -124,7 +134,7 @@ __device__ void prepare_queries(const DecodeLaunch& job, const DecodeItem& item,
     const float up = __uint_as_float(static_cast<unsigned>(127 + shift) << 23);
     const float down = __uint_as_float(static_cast<unsigned>(127 - shift) << 23);
     if (lane == 0) {
-      units[r] = down * kFragmentUnit<kType> * job.scale * (job.softcap > 0.0f ? 1.0f : kLog2E);
+      units[r] = down * job.scale * (job.softcap > 0.0f ? 1.0f : kLog2E);
     }
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) {

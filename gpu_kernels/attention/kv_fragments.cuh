@@ -5,8 +5,8 @@
 //
 // 16-bit types are read by ldmatrix. 8-bit types are read as words of four values and widened to
 // f16 in registers; the sums over head_dim run in an order that makes a word's values neighbours in
-// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. A stored
-// e4m3 reads as 2^-8 of its value. Layout of tiles: decode_shapes.h. All lanes of a warp together.
+// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. Layout of
+// tiles: decode_shapes.h. All lanes of a warp together.
 #pragma once
 
 #include "attention/decode_shapes.h"
@@ -24,25 +24,13 @@ struct KvOperand<KvType::kBF16> {
   using Type = Bfloat;
 };
 
-// What a value of a fragment must be multiplied by, beside the row's scale.
-template <KvType kType>
-inline constexpr float kFragmentUnit = kType == KvType::kE4M3 ? 256.0f : 1.0f;
-
 // Bytes 0, 1 and bytes 2, 3 as pairs of f16.
 template <KvType kType>
 __device__ void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
   if constexpr (kType == KvType::kE4M3) {
-    // the byte above, exponent and mantissa moved behind the sign and one more exponent bit
-    const auto shifted = [](std::uint32_t upper) {
-      return (upper & 0x80008000u) | ((upper >> 1) & 0x3f803f80u);
-    };
-    low = shifted(permute_bytes(bytes, 0, 0x1404));
-    high = shifted(permute_bytes(bytes, 0, 0x3424));
+    widen_e4m3(bytes, low, high);
   } else {
-    // 0x64 above a byte u is 1024 + u
-    const std::uint32_t biased = bytes ^ 0x80808080u;
-    low = subtract_halves(permute_bytes(biased, 0x64u, 0x4140), 0x64806480u);
-    high = subtract_halves(permute_bytes(biased, 0x64u, 0x4342), 0x64806480u);
+    widen_i8(bytes, low, high);
   }
 }
 

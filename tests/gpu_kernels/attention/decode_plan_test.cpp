@@ -153,6 +153,29 @@ TEST(DecodePlan, ABucketsShapeDependsOnNoLength) {
   check_plan(bucket, none);
 }
 
+TEST(DecodePlan, TakesNarrowerItemsWhereSharedMemoryIsShort) {
+  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kE4M3, KvType::kI8}) {
+    for (const int head_dim : {64, 80, 96, 128, 256}) {
+      DecodeShape shape = usual_shape();
+      shape.type = type;
+      shape.head_dim = head_dim;
+      for (const int kibibytes : {228, 164, 100}) {
+        shape.shared_bytes = kibibytes * 1024;
+        const DecodeBucket bucket = make_decode_bucket(shape, 8, 64, 16);
+        if (kibibytes == 100 && head_dim == 256 && !has_scales(type)) {
+          EXPECT_EQ(bucket.num_blocks, 0);
+          continue;
+        }
+        EXPECT_GT(bucket.num_blocks, 0);
+        EXPECT_LE(bucket.shared_bytes + 1024, static_cast<std::size_t>(shape.shared_bytes));
+        if (kibibytes == 228) EXPECT_EQ(bucket.item_rows, head_dim == 256 ? 32 : 64);
+        EXPECT_LE(make_decode_bucket(shape, 8, 64, 1).shared_bytes,
+                  static_cast<std::size_t>(head_dim == 256 && !has_scales(type) ? 146 : 79) * 1024);
+      }
+    }
+  }
+}
+
 TEST(DecodePlan, RefusesBatchesThatDoNotFit) {
   const DecodeBucket bucket = make_decode_bucket(usual_shape(), 2, 3, 2);
   std::vector<std::byte> plan(bucket.plan_bytes);

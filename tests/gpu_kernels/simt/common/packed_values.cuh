@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include "gpu_kernels/simt/simt.h"
+#include "tensor/dtype.h"
 
 namespace tandem::gpu_kernels {
 
@@ -19,16 +20,25 @@ inline std::uint32_t permute_bytes(std::uint32_t low, std::uint32_t high, std::u
   return result;
 }
 
-inline std::uint32_t subtract_halves(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t result = 0;
-  for (unsigned shift = 0; shift < 32; shift += 16) {
-    const auto half = [shift](std::uint32_t pair) {
-      return __half2float(__ushort_as_half(static_cast<std::uint16_t>(pair >> shift)));
-    };
-    result |= static_cast<std::uint32_t>(__half_as_ushort(__float2half_rn(half(a) - half(b))))
-              << shift;
-  }
-  return result;
+// value(byte): f32.
+template <typename Value>
+void widen_bytes_by(const Value& value, std::uint32_t bytes, std::uint32_t& low,
+                    std::uint32_t& high) {
+  const auto half = [&](unsigned i) -> std::uint32_t {
+    return __half_as_ushort(__float2half_rn(value(static_cast<std::uint8_t>(bytes >> (8 * i)))));
+  };
+  low = half(0) | half(1) << 16;
+  high = half(2) | half(3) << 16;
+}
+
+inline void widen_i8(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
+  widen_bytes_by(
+      [](std::uint8_t byte) { return static_cast<float>(static_cast<std::int8_t>(byte)); }, bytes,
+      low, high);
+}
+
+inline void widen_e4m3(std::uint32_t bytes, std::uint32_t& low, std::uint32_t& high) {
+  widen_bytes_by([](std::uint8_t byte) { return f8_to_f32(byte); }, bytes, low, high);
 }
 
 inline std::uint32_t transpose_matrix(std::uint32_t row) {
