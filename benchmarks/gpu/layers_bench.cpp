@@ -203,7 +203,8 @@ class Bench {
     });
   }
 
-  void rotation(std::int64_t rows) {
+  // Writes the table of rotation().
+  void angles(std::int64_t rows, const DeviceVector<float>& cos_sin) {
     const auto count = static_cast<std::size_t>(rows);
     std::vector<std::int32_t> positions(count);
     std::vector<float> inverse(kHeadDim / 2);
@@ -212,15 +213,20 @@ class Bench {
       inverse[i] = static_cast<float>(std::pow(5e5, -static_cast<double>(i) / 64));
     }
     DeviceVector<std::int32_t> device_positions(positions);
-    DeviceVector<float> device_inverse(inverse), cos_sin(count * kHeadDim);
-    const RopeAngles angles{rows, kHeadDim / 2,  device_positions.data(), device_inverse.data(),
-                            1.0f, cos_sin.data()};
-    check_cuda(rope_angles(angles, nullptr));
+    DeviceVector<float> device_inverse(inverse);
+    const RopeAngles job{rows, kHeadDim / 2,  device_positions.data(), device_inverse.data(),
+                         1.0f, cos_sin.data()};
+    check_cuda(rope_angles(job, nullptr));
     const float sine = read_value(cos_sin.data() + (count - 1) * kHeadDim + kHeadDim / 2);
     expect(is_near(sine, std::sin(static_cast<double>(positions.back())), 1e-7), "sine");
     figure("rope_angles", rows, static_cast<double>(count) * kHeadDim * 4,
-           [&](int, cudaStream_t stream) { check_cuda(rope_angles(angles, stream)); });
+           [&](int, cudaStream_t stream) { check_cuda(rope_angles(job, stream)); });
+  }
 
+  void rotation(std::int64_t rows) {
+    const auto count = static_cast<std::size_t>(rows);
+    const DeviceVector<float> cos_sin(count * kHeadDim);
+    angles(rows, cos_sin);
     RopeAppend job;
     job.rope.rows = rows;
     job.rope.head_dim = kHeadDim;

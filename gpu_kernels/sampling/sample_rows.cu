@@ -204,25 +204,33 @@ __device__ void sum_segment(const Row& row, const Cut& cut, int begin, int end, 
   }
 }
 
-// The token of tokens [begin, end) in which the weight `target` lies; before and equal_before: the
-// kept weight and the equals of the cut in front of them.
-__device__ void draw_in_segment(const Row& row, const Cut& cut, int begin, int end, Units before,
-                                std::uint32_t equal_before, Units target, Shared& shared) {
-  for (int base = begin; base < end && before <= target; base += kThreads) {
+// Tokens [begin, end), behind so much kept weight and so many equals of the cut.
+struct Segment {
+  int begin, end;
+  Units before;
+  std::uint32_t equal_before;
+};
+
+// Finds the token of the segment in which the weight `target` lies.
+__device__ void draw_in_segment(const Row& row, const Cut& cut, Segment segment, Units target,
+                                Shared& shared) {
+  for (int base = segment.begin; base < segment.end && segment.before <= target; base += kThreads) {
     const int id = base + static_cast<int>(threadIdx.x);
-    const float logit = id < end ? cleaned(row.logits[id]) : -INFINITY;
+    const bool exists = id < segment.end;
+    const float logit = exists ? cleaned(row.logits[id]) : -INFINITY;
     const std::uint32_t bits = ordered_bits(logit);
-    const bool equals = id < end && bits == cut.bits;
+    const bool equals = exists && bits == cut.bits;
     std::uint32_t all_equal;
-    const std::uint32_t rank = equal_before + block_exclusive_scan<kThreads>(
-                                                  equals ? 1u : 0u, shared.tie_scan, &all_equal);
-    const bool kept = id < end && (bits > cut.bits || (equals && rank < cut.ties));
+    const std::uint32_t rank =
+        segment.equal_before +
+        block_exclusive_scan<kThreads>(equals ? 1u : 0u, shared.tie_scan, &all_equal);
+    const bool kept = exists && (bits > cut.bits || (equals && rank < cut.ties));
     const Units weight = kept ? row.weight(logit) : 0;
     Units all;
-    const Units start = before + block_exclusive_scan<kThreads>(weight, shared.scan, &all);
+    const Units start = segment.before + block_exclusive_scan<kThreads>(weight, shared.scan, &all);
     if (start <= target && target < start + weight) shared.token = id;
-    before += all;
-    equal_before += all_equal;
+    segment.before += all;
+    segment.equal_before += all_equal;
   }
   __syncthreads();
 }
@@ -246,18 +254,20 @@ __device__ void draw(const Row& row, const Cut& cut, Units target, Shared& share
   }
   __syncthreads();
   const Units each = cut.ties > 0 ? row.weight(from_ordered_bits(cut.bits)) : 0;
-  Units before = 0;
-  std::uint32_t equal_before = 0;
+  Segment segment{0, 0, 0, 0};
   int found = 0;
   for (; found < kWarps - 1; ++found) {
+    const std::uint32_t equal_before = segment.equal_before;
     const std::uint32_t left = cut.ties > equal_before ? cut.ties - equal_before : 0;
     const std::uint32_t kept = shared.ties[found] < left ? shared.ties[found] : left;
     const Units here = shared.sums[found] + kept * each;
-    if (target < before + here) break;
-    before += here;
-    equal_before += shared.ties[found];
+    if (target < segment.before + here) break;
+    segment.before += here;
+    segment.equal_before += shared.ties[found];
   }
-  draw_in_segment(row, cut, found * part, end_of(found), before, equal_before, target, shared);
+  segment.begin = found * part;
+  segment.end = end_of(found);
+  draw_in_segment(row, cut, segment, target, shared);
 }
 
 // Log-softmax of the row at `token`. All threads call it; the first one's answer counts.

@@ -68,77 +68,113 @@ void expect_same_e4m3(const std::vector<float>& f, std::size_t width, const std:
   }
 }
 
-// All forms at once; `rows` of x are twice those prepared when they are picked.
+// A case's inputs and what it is prepared into, all forms at once; `rows` of x are twice those
+// prepared when they are picked.
+class Preparation {
+ public:
+  explicit Preparation(const Case& c)
+      : case_(c),
+        x_rows_(c.picks ? 2 * c.rows : c.rows),
+        x_(random_floats(x_rows_ * c.width, 1, 2.0f)),
+        up_(random_floats(x_.size(), 2)),
+        addend_(random_floats(x_.size(), 3)),
+        weight_(random_floats(c.width, 4)),
+        picks_(c.rows),
+        sum_(c.rows * c.width),
+        f32_(c.rows * c.width),
+        e4m3_scales_(c.rows),
+        bf16_(c.rows * c.width),
+        f16_(c.rows * c.width),
+        e4m3_(c.rows * c.width),
+        q8_(has_q8() ? c.rows * c.width : 0),
+        notes_(has_q8() ? c.rows * c.width / 32 : 0) {
+    for (std::size_t i = 0; i < c.rows; ++i) {
+      picks_[i] = static_cast<std::int32_t>(c.picks ? (i * 7 + 1) % x_rows_ : i);
+    }
+  }
+
+  void run() {
+    DeviceArray<float> x(x_), up(up_), addend(addend_), weight(weight_);
+    DeviceArray<std::int32_t> picks(picks_);
+    const bool norm = case_.function == RowFunction::kRmsNorm;
+    RowPreparation job;
+    job.rows = static_cast<std::int64_t>(case_.rows);
+    job.width = static_cast<int>(case_.width);
+    job.x = x.data();
+    if (case_.picks) job.picks = picks.data();
+    job.function = case_.function;
+    if (norm) job.weight = weight.data();
+    if (!norm && case_.function != RowFunction::kNone) job.up = up.data();
+    if (case_.addend) {
+      job.addend = addend.data();
+      job.sum = sum_.data();
+    }
+    job.to = {f32_.data(), bf16_.data(), f16_.data(), e4m3_.data(), e4m3_scales_.data()};
+    if (has_q8()) {
+      job.to.q8 = q8_.data();
+      job.to.q8_notes = notes_.data();
+    }
+    ASSERT_EQ(prepare_rows(job, nullptr), cudaSuccess);
+  }
+
+  void expect_values() {
+    const auto got = f32_.download(), sum = sum_.download();
+    for (std::size_t row = 0; row < case_.rows; ++row) {
+      const std::size_t from = static_cast<std::size_t>(picks_[row]) * case_.width;
+      std::vector<double> input(case_.width);
+      double squares = 0;
+      for (std::size_t i = 0; i < case_.width; ++i) {
+        const float value = case_.addend ? x_[from + i] + addend_[from + i] : x_[from + i];
+        if (case_.addend) {
+          ASSERT_EQ(sum[row * case_.width + i], value);
+        }
+        input[i] = value;
+        squares += input[i] * input[i];
+      }
+      const double factor = 1 / std::sqrt(squares / static_cast<double>(case_.width) + 1e-5);
+      for (std::size_t i = 0; i < case_.width; ++i) {
+        const double expected = value_of(case_, input[i], factor, weight_[i], up_[from + i]);
+        ASSERT_NEAR(got[row * case_.width + i], expected, 3e-6 * std::fabs(expected) + 1e-7)
+            << row << ", " << i;
+      }
+    }
+  }
+
+  void expect_forms() {
+    const auto f32 = f32_.download();
+    const auto bf16 = bf16_.download();
+    const auto f16 = f16_.download();
+    for (std::size_t i = 0; i < f32.size(); ++i) {
+      ASSERT_EQ(bf16[i].bits, f32_to_bf16(f32[i]));
+      ASSERT_EQ(f16[i].bits, f32_to_f16(f32[i]));
+    }
+    expect_same_e4m3(f32, case_.width, e4m3_.download(), e4m3_scales_.download());
+    if (has_q8()) expect_same_q8(f32, q8_.download(), notes_.download());
+  }
+
+ private:
+  bool has_q8() const { return case_.width % 32 == 0; }
+
+  Case case_;
+  std::size_t x_rows_;
+  std::vector<float> x_, up_, addend_, weight_;
+  std::vector<std::int32_t> picks_;
+  DeviceArray<float> sum_, f32_, e4m3_scales_;
+  DeviceArray<BF16> bf16_;
+  DeviceArray<F16> f16_;
+  DeviceArray<E4M3> e4m3_;
+  DeviceArray<std::int8_t> q8_;
+  DeviceArray<Q8Note> notes_;
+};
+
 void expect_prepared(const Case& c) {
   SCOPED_TRACE(testing::Message() << c.rows << " x " << c.width << ", function "
                                   << static_cast<int>(c.function) << (c.picks ? ", picked" : "")
                                   << (c.addend ? ", addend" : ""));
-  const std::size_t x_rows = c.picks ? 2 * c.rows : c.rows, count = c.rows * c.width;
-  const bool norm = c.function == RowFunction::kRmsNorm;
-  const bool gates = !norm && c.function != RowFunction::kNone;
-  const auto x = random_floats(x_rows * c.width, 1, 2.0f), up = random_floats(x.size(), 2);
-  const auto addend = random_floats(x.size(), 3), weight = random_floats(c.width, 4);
-  std::vector<std::int32_t> picks;
-  for (std::size_t i = 0; i < c.rows; ++i) {
-    picks.push_back(static_cast<std::int32_t>((i * 7 + 1) % x_rows));
-  }
-  DeviceArray<float> device_x(x), device_up(up), device_addend(addend), device_weight(weight);
-  DeviceArray<std::int32_t> device_picks(picks);
-  DeviceArray<float> sum(count), f32(count), e4m3_scales(c.rows);
-  DeviceArray<BF16> bf16(count);
-  DeviceArray<F16> f16(count);
-  DeviceArray<E4M3> e4m3(count);
-  const std::size_t q8_count = c.width % 32 == 0 ? count : 0;
-  DeviceArray<std::int8_t> q8(q8_count);
-  DeviceArray<Q8Note> notes(q8_count / 32);
-  RowPreparation job;
-  job.rows = static_cast<std::int64_t>(c.rows);
-  job.width = static_cast<int>(c.width);
-  job.x = device_x.data();
-  if (c.picks) job.picks = device_picks.data();
-  job.function = c.function;
-  if (norm) job.weight = device_weight.data();
-  if (gates) job.up = device_up.data();
-  if (c.addend) {
-    job.addend = device_addend.data();
-    job.sum = sum.data();
-  }
-  job.to.f32 = f32.data();
-  job.to.bf16 = bf16.data();
-  job.to.f16 = f16.data();
-  job.to.e4m3 = e4m3.data();
-  job.to.e4m3_scales = e4m3_scales.data();
-  if (q8_count > 0) {
-    job.to.q8 = q8.data();
-    job.to.q8_notes = notes.data();
-  }
-  ASSERT_EQ(prepare_rows(job, nullptr), cudaSuccess);
-
-  const auto got = f32.download(), got_sum = sum.download();
-  const auto got_bf16 = bf16.download();
-  const auto got_f16 = f16.download();
-  for (std::size_t row = 0; row < c.rows; ++row) {
-    const std::size_t from = (c.picks ? static_cast<std::size_t>(picks[row]) : row) * c.width;
-    std::vector<double> input(c.width);
-    double squares = 0;
-    for (std::size_t i = 0; i < c.width; ++i) {
-      input[i] = c.addend ? x[from + i] + addend[from + i] : x[from + i];
-      squares += input[i] * input[i];
-    }
-    const double factor = 1 / std::sqrt(squares / static_cast<double>(c.width) + 1e-5);
-    for (std::size_t i = 0; i < c.width; ++i) {
-      const std::size_t at = row * c.width + i;
-      const double expected = value_of(c, input[i], factor, weight[i], up[from + i]);
-      ASSERT_NEAR(got[at], expected, 3e-6 * std::fabs(expected) + 1e-7) << row << ", " << i;
-      if (c.addend) {
-        ASSERT_EQ(got_sum[at], x[from + i] + addend[from + i]);
-      }
-      ASSERT_EQ(got_bf16[at].bits, f32_to_bf16(got[at]));
-      ASSERT_EQ(got_f16[at].bits, f32_to_f16(got[at]));
-    }
-  }
-  expect_same_e4m3(got, c.width, e4m3.download(), e4m3_scales.download());
-  if (q8_count > 0) expect_same_q8(got, q8.download(), notes.download());
+  Preparation preparation(c);
+  preparation.run();
+  preparation.expect_values();
+  preparation.expect_forms();
 }
 
 TEST_P(KernelTest, PreparesRowsOfEveryFunctionInEveryForm) {

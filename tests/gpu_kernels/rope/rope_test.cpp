@@ -91,56 +91,73 @@ struct Shape {
   bool interleaved;
 };
 
+// The rows of one target, on the device and as they were.
+struct TargetRows {
+  TargetRows(const Target& target, std::size_t dim, unsigned seed)
+      : target(target),
+        stride(static_cast<std::size_t>(target.heads) * dim + static_cast<std::size_t>(target.gap)),
+        before(random_floats(kRows * stride, seed, 2.0f)),
+        bias(random_floats(static_cast<std::size_t>(target.heads) * dim, seed + 10)),
+        x(before),
+        device_bias(bias) {}
+
+  RopeTarget on_device(const float* norm) {
+    return {x.data(),
+            target.heads,
+            static_cast<std::int64_t>(stride),
+            target.bias ? device_bias.data() : nullptr,
+            target.norm ? norm : nullptr,
+            target.rotates};
+  }
+
+  void expect_rotated(const Rope& job, const std::vector<float>& norm,
+                      const std::vector<float>& cos_sin) {
+    const auto dim = static_cast<std::size_t>(job.head_dim);
+    std::vector<double> expected(before.begin(), before.end());
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t h = 0; h < static_cast<std::size_t>(target.heads); ++h) {
+        const auto from = expected.begin() + static_cast<std::ptrdiff_t>(row * stride + h * dim);
+        std::vector<double> head(from, from + static_cast<std::ptrdiff_t>(dim));
+        rotate_naively(job, head, target.bias ? bias.data() + h * dim : nullptr,
+                       target.norm ? norm.data() : nullptr,
+                       cos_sin.data() + row * 2 * static_cast<std::size_t>(job.pairs),
+                       target.rotates);
+        std::copy(head.begin(), head.end(), from);
+      }
+    }
+    const auto got = x.download();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 4e-6) << i;
+  }
+
+  static constexpr std::size_t kRows = 3;
+  Target target;
+  std::size_t stride;
+  std::vector<float> before, bias;
+  DeviceArray<float> x, device_bias;
+};
+
 void expect_rotated(const Shape& shape, const std::vector<Target>& targets) {
   SCOPED_TRACE(testing::Message() << "head_dim " << shape.head_dim << ", pairs " << shape.pairs
                                   << (shape.interleaved ? ", interleaved" : ", halves"));
-  const std::vector<std::int32_t> positions = {5, 0, 100'000};
   const auto dim = static_cast<std::size_t>(shape.head_dim);
-  const auto pairs = static_cast<std::size_t>(shape.pairs);
-  const auto cos_sin = angles_on_device(positions, frequencies(pairs), 1.0f);
+  const auto cos_sin =
+      angles_on_device({5, 0, 100'000}, frequencies(static_cast<std::size_t>(shape.pairs)), 1.0f);
   const auto norm = random_floats(dim, 20);
   DeviceArray<float> device_cos_sin(cos_sin), device_norm(norm);
   Rope job;
-  job.rows = 3;
+  job.rows = TargetRows::kRows;
   job.head_dim = shape.head_dim;
   job.pairs = shape.pairs;
   job.interleaved = shape.interleaved;
   job.cos_sin = device_cos_sin.data();
-  std::vector<std::vector<float>> inputs, biases;
-  std::vector<std::unique_ptr<DeviceArray<float>>> arrays, bias_arrays;
+  std::vector<std::unique_ptr<TargetRows>> rows;
   for (const Target& target : targets) {
-    const std::size_t width = static_cast<std::size_t>(target.heads) * dim;
-    const std::size_t stride = width + static_cast<std::size_t>(target.gap);
-    inputs.push_back(random_floats(3 * stride, 21 + static_cast<unsigned>(job.num_targets), 2.0f));
-    biases.push_back(random_floats(width, 31 + static_cast<unsigned>(job.num_targets)));
-    arrays.push_back(std::make_unique<DeviceArray<float>>(inputs.back()));
-    bias_arrays.push_back(std::make_unique<DeviceArray<float>>(biases.back()));
-    job.targets[job.num_targets++] = {arrays.back()->data(),
-                                      target.heads,
-                                      static_cast<std::int64_t>(stride),
-                                      target.bias ? bias_arrays.back()->data() : nullptr,
-                                      target.norm ? device_norm.data() : nullptr,
-                                      target.rotates};
+    rows.push_back(
+        std::make_unique<TargetRows>(target, dim, 21 + static_cast<unsigned>(job.num_targets)));
+    job.targets[job.num_targets++] = rows.back()->on_device(device_norm.data());
   }
   ASSERT_EQ(rope(job, nullptr), cudaSuccess);
-  for (std::size_t t = 0; t < targets.size(); ++t) {
-    const auto got = arrays[t]->download();
-    std::vector<double> expected(inputs[t].begin(), inputs[t].end());
-    const auto stride = static_cast<std::size_t>(job.targets[t].row_stride);
-    for (std::size_t row = 0; row < 3; ++row) {
-      for (std::size_t h = 0; h < static_cast<std::size_t>(targets[t].heads); ++h) {
-        const auto from = expected.begin() + static_cast<std::ptrdiff_t>(row * stride + h * dim);
-        std::vector<double> head(from, from + static_cast<std::ptrdiff_t>(dim));
-        rotate_naively(job, head, targets[t].bias ? biases[t].data() + h * dim : nullptr,
-                       targets[t].norm ? norm.data() : nullptr, cos_sin.data() + row * 2 * pairs,
-                       targets[t].rotates);
-        std::copy(head.begin(), head.end(), from);
-      }
-    }
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_NEAR(got[i], expected[i], 4e-6) << "target " << t << ", " << i;
-    }
-  }
+  for (const auto& target : rows) target->expect_rotated(job, norm, cos_sin);
 }
 
 TEST_P(KernelTest, RotatesHeadsOfEverySizeAndOrder) {

@@ -54,6 +54,25 @@ TEST(WireValuesTest, WidensEveryHalfAsTheHostDoes) {
   }
 }
 
+TEST(FloatsTest, WidensEveryE4M3AsTheHostDoes) {
+  for (std::uint32_t bits = 0; bits < 256; ++bits) {
+    const auto code = static_cast<std::uint8_t>(bits);
+    ASSERT_EQ(bits_of(widen(E4M3{code})), bits_of(f8_to_f32(code))) << bits;
+  }
+}
+
+TEST(FloatsTest, NarrowsToE4M3AsTheHostDoes) {
+  std::mt19937 random(3);
+  for (int draw = 0; draw < 2'000'000; ++draw) {
+    // three of four near e4m3's range, of them one between its least values and zero
+    std::uint32_t bits = static_cast<std::uint32_t>(random());
+    if (draw % 4 != 0) bits = (bits & 0x87ffffffu) | (draw % 4 == 1 ? 0x38000000u : 0x40000000u);
+    E4M3 narrowed;
+    narrow(float_of(bits), narrowed);
+    ASSERT_EQ(narrowed.bits, f32_to_f8(float_of(bits))) << std::hex << bits;
+  }
+}
+
 TEST(WireValuesTest, NarrowsAsTheHostDoes) {
   std::mt19937 random(2);
   for (int draw = 0; draw < 2'000'000; ++draw) {
