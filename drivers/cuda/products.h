@@ -5,8 +5,9 @@
 //   quantised  1..16 rows: gemm/quantised_product.h on int8 rows; more: slices of W to bf16
 //              (gemm/dequantise.h), then cuBLASLt on bf16 rows
 //   bf16, f16  1..8 rows: gemm/narrow_product.h; more: cuBLASLt; rows in the weight's type
-//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: cuBLASLt on e4m3 rows where the
-//              library has it for the GPU (scale per row and per output), else as quantised
+//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: as quantised, or, where rows
+//   may
+//              be rounded so and the library has it for the GPU, cuBLASLt on e4m3 rows
 //   f32        1..8 rows: gemm/narrow_product.h; more: cuBLASLt without TF32; rows in f32
 // row_form() says in which form a product reads its rows: prepare_rows() writes it. Rows of
 // in_features that are no multiple of 16 bytes of the weight go to cuBLASLt whatever their number.
@@ -40,7 +41,7 @@ struct Matrix {
   gpu_kernels::StoredType type = gpu_kernels::StoredType::kF32;
   std::int64_t out_features = 0, in_features = 0;
   const std::byte* data = nullptr;  // [stored_bytes()], aligned to 256
-  const float* scales = nullptr;    // [out_features] on the device; e4m3 only, and needed there
+  const float* scales = nullptr;    // [out_features] on the device, e4m3 only; none: ones
 };
 
 // Throws Error on types that are no weights.
@@ -79,15 +80,22 @@ struct Target {
   bool accumulate = false;
 };
 
+struct ProductOptions {
+  std::size_t slice_bytes = std::size_t{64} << 20;  // of a weight as bf16, a multiple of 256
+  // Whether rows for e4m3 weights that have scales may be rounded to e4m3, with a scale per row: a
+  // ComputeUnit's may not.
+  bool e4m3_rows = false;
+};
+
 class LtMatmul;
 
 class Products {
  public:
   // Workspace that suffices for every product, aligned to 256.
-  static std::size_t workspace_bytes();
+  static std::size_t workspace_bytes(const ProductOptions& options = {});
 
-  // For the current device; zeroes the counters in the workspace, on the stream.
-  Products(void* workspace, cudaStream_t stream);
+  // For the current device; zeroes what the kernels count in, on the stream.
+  Products(void* workspace, cudaStream_t stream, const ProductOptions& options = {});
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -104,10 +112,11 @@ class Products {
   void run_few(const ProductRows& x, std::span<const Target> targets, cudaStream_t stream);
   void run_many(const ProductRows& x, const Target& target, cudaStream_t stream);
   bool takes_few(const Matrix& weight, std::int64_t rows) const;
+  bool multiplies_e4m3(const Matrix& weight, std::int64_t rows) const;
 
+  const ProductOptions options_;
   std::byte* workspace_;
   std::unique_ptr<LtMatmul> matmul_;
-  bool multiplies_e4m3_ = false;
 };
 
 }  // namespace tandem::cuda

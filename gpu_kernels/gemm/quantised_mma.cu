@@ -118,6 +118,12 @@ __device__ void stage_rows(const QuantisedRows& job, unsigned slabs, unsigned gr
   }
 }
 
+// A slab of 16 outputs, scales of g and g + 8.
+struct Fragment {
+  std::uint32_t a[4];
+  SlabScale scales[2];
+};
+
 // Word t of slab i of outputs g and g + 8 as a fragment.
 template <typename Block>
 __device__ void decode_fragment(const FragmentTile<Block>& tile, int i, std::uint32_t (&a)[4]) {
@@ -160,8 +166,7 @@ __device__ inline void multiply(const std::uint32_t (&a)[4], std::uint32_t b0, s
 // sums[side * 2 + column] += slab i by the eight rows that begin at `first`.
 template <typename Block, int kSets>
 __device__ void multiply_slab(const StagedRows<kSets>& staged, int i, unsigned first, unsigned lane,
-                              const std::uint32_t (&a)[4], const SlabScale (&scales)[2],
-                              float (&sums)[4]) {
+                              const Fragment& fragment, float (&sums)[4]) {
   constexpr Packing kType = kPacking<Block>;
   const unsigned g = lane / 4, t = lane % 4;
   const unsigned char* row = staged.codes[first + g] + i * kSlabValues + 4 * t;
@@ -174,15 +179,15 @@ __device__ void multiply_slab(const StagedRows<kSets>& staged, int i, unsigned f
                                          -kType.offset * notes[1].first_sum};
     const std::int32_t minus_second[2] = {-kType.offset * (notes[0].sum - notes[0].first_sum),
                                           -kType.offset * (notes[1].sum - notes[1].first_sum)};
-    multiply(a, b0, 0, minus_first, products);
-    multiply(a, 0, b1, minus_second, second);
+    multiply(fragment.a, b0, 0, minus_first, products);
+    multiply(fragment.a, 0, b1, minus_second, second);
   } else {
     const std::int32_t minus[2] = {-kType.offset * notes[0].sum, -kType.offset * notes[1].sum};
-    multiply(a, b0, b1, minus, products);
+    multiply(fragment.a, b0, b1, minus, products);
   }
 #pragma unroll
   for (int at = 0; at < 4; ++at) {
-    const SlabScale& scale = scales[at / 2];
+    const SlabScale& scale = fragment.scales[at / 2];
     const Q8Note& note = notes[at % 2];
     if constexpr (kType.halves) {
       const float weighed = fmaf(scale.a[0], products[at], scale.a[1] * second[at]);
@@ -200,12 +205,13 @@ __device__ void multiply_tile(const FragmentTile<Block>& tile, const StagedRows<
 #pragma unroll
   for (int i = 0; i < kGroupSlabs; ++i) {
     if (i >= static_cast<int>(slabs)) break;
-    std::uint32_t a[4];
-    decode_fragment(tile, i, a);
-    const SlabScale scales[2] = {scale_of(tile, i, 0), scale_of(tile, i, 1)};
+    Fragment fragment;
+    decode_fragment(tile, i, fragment.a);
+    fragment.scales[0] = scale_of(tile, i, 0);
+    fragment.scales[1] = scale_of(tile, i, 1);
 #pragma unroll
     for (int set = 0; set < kSets; ++set) {
-      multiply_slab<Block>(staged, i, set * 8u, lane, a, scales, sums[set]);
+      multiply_slab<Block>(staged, i, set * 8u, lane, fragment, sums[set]);
     }
   }
 }
