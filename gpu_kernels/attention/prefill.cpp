@@ -21,6 +21,7 @@ PrefillJob make_job(const PrefillBucket& bucket, const PrefillAttention& attenti
   job.softcap = attention.softcap;
   job.q_heads = bucket.shape.q_heads;
   job.kv_heads = bucket.shape.kv_heads;
+  job.group = bucket.shape.q_heads / bucket.shape.kv_heads;
   job.head_dim = bucket.shape.head_dim;
   job.window = bucket.shape.window;
   job.causal = bucket.shape.page_tokens == 0;

@@ -5,9 +5,11 @@
 //   causal_attention(): each chunk's rows among themselves, row i seeing rows 0..i of its chunk or
 //     the last `window` of them; k and v are first rounded into the workspace as pages store them;
 //   paged_attention(): rows of sequences over their pages, without a mask.
-// One kernel for both: a block of 4 warps holds 64 query heads, walks K and V in tiles of 64 tokens
-// (32 from head_dim 129 on) that are copied ahead of use, and keeps scores, softmax and O in
+// One kernel for both: a block of 4 warps holds 64 query heads (128 where not exact), walks K and V
+// in tiles of 64 or 32 tokens that are copied ahead of use, and keeps scores, softmax and O in
 // registers, so that no score reaches memory; keys that no row of a warp sees are passed over.
+// Shared memory of a block: 62 KiB for 64 values per head, some 107 KiB for 128, 140 KiB for 256:
+// GPUs that give a block less than that (sm_86, sm_89) refuse the launch.
 // FLOPs: 4 head_dim per query head and key seen, twice that when exact; bytes: K and V once per
 // 64 query heads, from the L2 cache for all but the first.
 // Numerics: stored values are exact 16-bit operands (f16; bf16 for all other types, scales multiply

@@ -17,7 +17,7 @@ struct PrefillJob {
   float* o = nullptr;
   float* lse = nullptr;
   float scale = 1.0f, softcap = 0.0f;
-  int q_heads = 0, kv_heads = 0, head_dim = 0;
+  int q_heads = 0, kv_heads = 0, group = 0, head_dim = 0;  // group: q_heads / kv_heads
   int window = 0;
   bool causal = false;
   // Rows of a layer's pages as KvPool has them; V's lie v_rows behind K's. Without a page list the

@@ -2,12 +2,12 @@
 //
 // The prefill kernel: one tile of query heads against its tokens, tile by tile.
 //
-// Warp w holds query heads 16 w .. 16 w + 15 of the tile; with g = lane / 4 and t = lane % 4 a
-// thread has heads g and g + 8 of them (index `half` 0 and 1 below), and of every eight tokens (or
-// columns of O) 2t and 2t + 1. Scores are in units of ln 2, so that weights are powers of two; f16
-// weights are 2^15 times what they say, which cancels in O and keeps small ones exact.
-// One barrier per tile, behind which everybody has done with the tile before and this tile's copies
-// are visible; then the next tile's copies start.
+// Warp w holds 16 (or 32) query heads of the tile from 16 w (32 w) on; with g = lane / 4 and
+// t = lane % 4 a thread has heads g and g + 8 of each 16 (index `half` 0 and 1 below), and of every
+// eight tokens (or columns of O) 2t and 2t + 1. Scores are in units of ln 2, so that weights are
+// powers of two; f16 weights are 2^15 times what they say, which cancels in O and keeps small ones
+// exact. One barrier per tile, behind which everybody has done with the tile before and this tile's
+// copies are visible; then the next tile's copies start.
 #pragma once
 
 #include "attention/prefill_tiles.cuh"
@@ -19,21 +19,35 @@ namespace tandem::gpu_kernels {
 inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.693147181f;
 
-// A thread's part of its two query heads.
+// A thread's part of two query heads.
 template <typename Traits>
-struct PrefillState {
+struct PrefillRowTile {
   float o[Traits::kDim / 8][4] = {};
   float peak[2] = {-INFINITY, -INFINITY};
   float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
 };
 
-// Row of the tile that the thread's query head `half` is.
-__device__ inline int tile_row(int half) {
-  return static_cast<int>(threadIdx.x / 32u * 16u + threadIdx.x % 32u / 4u) + half * 8;
+// Of its warp's query heads.
+template <typename Traits>
+struct PrefillState {
+  PrefillRowTile<Traits> rows[Traits::kRowTiles];
+};
+template <typename Traits>
+using PrefillScores = float[Traits::kRowTiles][Traits::kKeys / 8][4];
+
+// A tile of K and V: which it is, its first token, the buffer that it is in.
+struct KeyTile {
+  int index, at, buffer;
+};
+
+// Row of the tile that the thread's query head `half` of a row tile is.
+template <typename Traits>
+__device__ int tile_row(int row_tile, int half) {
+  return static_cast<int>(threadIdx.x / 32u) * Traits::kWarpRows + row_tile * 16 +
+         static_cast<int>(threadIdx.x % 32u / 4u) + half * 8;
 }
 
-// What some and what all of the 16 query heads of a warp, or of several rows, see: both ends grow
-// with the row.
+// What some and what all of several rows see: both ends grow with the row.
 __device__ inline SeenTokens seen_by_some(const SeenTokens* first, const SeenTokens* last) {
   return {first->begin, last->end};
 }
@@ -52,12 +66,12 @@ __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
                              PrefillShared<Traits>& shared) {
   constexpr int kPairs = (Traits::kDim + 63) / 64;
   const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);
-  const int group = job.q_heads / job.kv_heads;
 #pragma unroll 2
-  for (int row = warp * 16; row < warp * 16 + 16; ++row) {
-    const int token = (tile.first + row) / group, head = (tile.first + row) % group;
+  for (int at = 0; at < Traits::kWarpRows; ++at) {
+    const int row = warp * Traits::kWarpRows + at;
+    const int token = (tile.first + row) / job.group, head = (tile.first + row) % job.group;
     const float* from = job.q + ((static_cast<std::size_t>(tile.q_begin) + token) * job.q_heads +
-                                 blockIdx.y * group + head) *
+                                 blockIdx.y * job.group + head) *
                                     static_cast<std::size_t>(job.head_dim);
     float values[kPairs][2];
     float peak = 0.0f;
@@ -97,33 +111,35 @@ __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
 template <typename Traits>
 __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
                           PrefillShared<Traits>& shared) {
-  if (threadIdx.x >= kPrefillRows) return;
+  if (threadIdx.x >= Traits::kRows) return;
   const int place = tile.first + static_cast<int>(threadIdx.x);
-  const int token = min(place / (job.q_heads / job.kv_heads), tile.num_q - 1);
+  const int token = min(place / job.group, tile.num_q - 1);
   SeenTokens seen{tile.kv_begin, tile.kv_end};
   if (job.causal) seen = {job.window > 0 ? max(0, token + 1 - job.window) : 0, token + 1};
   shared.seen[threadIdx.x] = seen;
+  for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
 }
 
-// scores = q k^T of the warp's 16 heads and the tile's tokens.
+// scores = q k^T of the warp's heads and the tile's tokens.
 template <typename Traits>
 __device__ void multiply_keys(const PrefillShared<Traits>& shared, int buffer,
-                              float (&scores)[Traits::kKeys / 8][4]) {
+                              PrefillScores<Traits>& scores) {
   using Operand = typename Traits::Operand;
+  constexpr int kParts = Traits::kQueryParts;
   const unsigned lane = threadIdx.x & 31u;
-  const unsigned q_row = threadIdx.x / 32u * 16 + lane % 16, q_column = lane / 16 * 8;
+  const unsigned q_row = threadIdx.x / 32u * Traits::kWarpRows + lane % 16;
   const unsigned k_row = lane / 16 * 8 + lane % 8, k_column = lane / 8 % 2 * 8;
 #pragma unroll
-  for (int n = 0; n < Traits::kKeys / 8; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) scores[n][i] = 0.0f;
+  for (int i = 0; i < Traits::kRowTiles * Traits::kKeys / 2; ++i) {
+    scores[i / 4 / (Traits::kKeys / 8)][i / 4 % (Traits::kKeys / 8)][i % 4] = 0.0f;
   }
 #pragma unroll
   for (int d = 0; d < Traits::kDim; d += 16) {
-    std::uint32_t q[Traits::kQueryParts][4];
+    std::uint32_t q[Traits::kRowTiles][kParts][4];
 #pragma unroll
-    for (int part = 0; part < Traits::kQueryParts; ++part) {
-      load_matrices(q[part], &shared.q[part][q_row][d + q_column]);
+    for (int i = 0; i < Traits::kRowTiles * kParts; ++i) {
+      const int row_tile = i / kParts, part = i % kParts;
+      load_matrices(q[row_tile][part], &shared.q[part][q_row + row_tile * 16][d + lane / 16 * 8]);
     }
 #pragma unroll
     for (int n = 0; n < Traits::kKeys / 8; n += 2) {
@@ -132,50 +148,64 @@ __device__ void multiply_keys(const PrefillShared<Traits>& shared, int buffer,
         std::uint32_t k[4];
         load_matrices(k, &shared.k[buffer][key_part][n * 8 + k_row][d + k_column]);
 #pragma unroll
-        for (int part = Traits::kQueryParts - 1 - key_part; part >= 0; --part) {
-          multiply_accumulate<Operand>(scores[n], q[part], k[0], k[1]);
-          multiply_accumulate<Operand>(scores[n + 1], q[part], k[2], k[3]);
+        for (int i = Traits::kRowTiles * (kParts - key_part) - 1; i >= 0; --i) {
+          const int row_tile = i % Traits::kRowTiles, part = i / Traits::kRowTiles;
+          multiply_accumulate<Operand>(scores[row_tile][n], q[row_tile][part], k[0], k[1]);
+          multiply_accumulate<Operand>(scores[row_tile][n + 1], q[row_tile][part], k[2], k[3]);
         }
       }
     }
   }
 }
 
-// Products become weights, O and the sums what they are beside the new peak.
+// Products become scores: scaled, capped, -inf where a head does not see the token. Returns their
+// largest, of each of the thread's two heads.
 template <typename Traits>
-__device__ void weigh(const PrefillJob& job, const PrefillShared<Traits>& shared, int tile_index,
-                      int tile_at, PrefillState<Traits>& state,
-                      float (&scores)[Traits::kKeys / 8][4]) {
+__device__ float2 scale_scores(const PrefillJob& job, const PrefillShared<Traits>& shared,
+                               const KeyTile& keys, int row_tile,
+                               float (&scores)[Traits::kKeys / 8][4]) {
   const int quad = static_cast<int>(threadIdx.x & 3u);
   const float cap = job.softcap * kLog2E;
-  const SeenTokens* warp = shared.seen + threadIdx.x / 32u * 16u;
-  const bool is_border = !holds_tile<Traits>(seen_by_all(warp, warp + 15), tile_at);
-  float peak[2] = {state.peak[0], state.peak[1]};
-  const float factor[2] = {shared.factors[tile_row(0)], shared.factors[tile_row(1)]};
+  const SeenTokens* warp = shared.seen + threadIdx.x / 32u * Traits::kWarpRows;
+  const bool is_border =
+      !holds_tile<Traits>(seen_by_all(warp, warp + Traits::kWarpRows - 1), keys.at);
+  const int rows[2] = {tile_row<Traits>(row_tile, 0), tile_row<Traits>(row_tile, 1)};
+  const float factor[2] = {shared.factors[rows[0]], shared.factors[rows[1]]};
+  float peak[2] = {-INFINITY, -INFINITY};
 #pragma unroll
   for (int n = 0; n < Traits::kKeys / 8; ++n) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int key = n * 8 + quad * 2 + i % 2, half = i / 2;
       float score = scores[n][i] * factor[half];
-      if constexpr (Traits::kIsByte) score *= shared.k_scales[tile_index % kPlaceSlots][key];
+      if constexpr (Traits::kIsByte) score *= shared.k_scales[keys.index % kPlaceSlots][key];
       if (cap > 0.0f) score = cap * tanhf(score);
       if (is_border) {
-        const int token = tile_at + key;
-        const SeenTokens seen = shared.seen[tile_row(half)];
+        const SeenTokens seen = shared.seen[rows[half]];
+        const int token = keys.at + key;
         score = token >= seen.begin && token < seen.end ? score : -INFINITY;
       }
       peak[half] = fmaxf(peak[half], score);
       scores[n][i] = score;
     }
   }
+  return make_float2(peak[0], peak[1]);
+}
+
+// Scores become weights, O and the sums what they are beside the new peak.
+template <typename Traits>
+__device__ void weigh(const PrefillJob& job, const PrefillShared<Traits>& shared,
+                      const KeyTile& keys, int row_tile, PrefillRowTile<Traits>& state,
+                      float (&scores)[Traits::kKeys / 8][4]) {
+  const int quad = static_cast<int>(threadIdx.x & 3u);
+  const float2 peaks = scale_scores(job, shared, keys, row_tile, scores);
   float base[2], rescale[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    peak[half] = warp_max<1, 2>(peak[half]);
-    base[half] = peak[half] == -INFINITY ? 0.0f : peak[half];
+    const float peak = warp_max<1, 2>(fmaxf(state.peak[half], half == 0 ? peaks.x : peaks.y));
+    base[half] = peak == -INFINITY ? 0.0f : peak;
     rescale[half] = exp2f(state.peak[half] - base[half]);
-    state.peak[half] = peak[half];
+    state.peak[half] = peak;
     state.sum[half] *= rescale[half];
     if constexpr (Traits::kIsHalf) base[half] -= 15.0f;
   }
@@ -191,7 +221,7 @@ __device__ void weigh(const PrefillJob& job, const PrefillShared<Traits>& shared
       float weight = exp2f(scores[n][i] - base[i / 2]);
       state.sum[i / 2] += weight;
       if constexpr (Traits::kIsByte) {
-        const float v_scale = shared.v_scales[tile_index % kPlaceSlots][n * 8 + quad * 2 + i % 2];
+        const float v_scale = shared.v_scales[keys.index % kPlaceSlots][n * 8 + quad * 2 + i % 2];
         weight = weight == 0.0f ? 0.0f : weight * v_scale;  // 0 also where the scale is NaN
       }
       scores[n][i] = weight;
@@ -202,18 +232,17 @@ __device__ void weigh(const PrefillJob& job, const PrefillShared<Traits>& shared
 // O += weights v.
 template <typename Traits>
 __device__ void multiply_values(const PrefillShared<Traits>& shared, int buffer,
-                                const float (&weights)[Traits::kKeys / 8][4],
-                                PrefillState<Traits>& state) {
+                                const PrefillScores<Traits>& weights, PrefillState<Traits>& state) {
   using Operand = typename Traits::Operand;
   const unsigned lane = threadIdx.x & 31u;
   const unsigned v_row = lane / 8 % 2 * 8 + lane % 8, v_column = lane / 16 * 8;
 #pragma unroll
   for (int key = 0; key < Traits::kKeys; key += 16) {
-    std::uint32_t p[2][4];
+    std::uint32_t p[Traits::kRowTiles][2][4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float(&pair)[4] = weights[key / 8 + i / 2];
-      split<Operand>(pair[i % 2 * 2], pair[i % 2 * 2 + 1], p[0][i], p[1][i]);
+    for (int i = 0; i < Traits::kRowTiles * 4; ++i) {
+      const float(&pair)[4] = weights[i / 4][key / 8 + i % 4 / 2];
+      split<Operand>(pair[i % 2 * 2], pair[i % 2 * 2 + 1], p[i / 4][0][i % 4], p[i / 4][1][i % 4]);
     }
 #pragma unroll
     for (int n = 0; n < Traits::kDim / 8; n += 2) {
@@ -222,76 +251,30 @@ __device__ void multiply_values(const PrefillShared<Traits>& shared, int buffer,
         std::uint32_t v[4];
         load_matrices_transposed(v, &shared.v[buffer][key_part][key + v_row][n * 8 + v_column]);
 #pragma unroll
-        for (int part = Traits::kQueryParts - 1 - key_part; part >= 0; --part) {
-          multiply_accumulate<Operand>(state.o[n], p[part], v[0], v[1]);
-          multiply_accumulate<Operand>(state.o[n + 1], p[part], v[2], v[3]);
+        for (int i = Traits::kRowTiles * (Traits::kQueryParts - key_part) - 1; i >= 0; --i) {
+          const int row_tile = i % Traits::kRowTiles, part = i / Traits::kRowTiles;
+          auto& o = state.rows[row_tile].o;
+          multiply_accumulate<Operand>(o[n], p[row_tile][part], v[0], v[1]);
+          multiply_accumulate<Operand>(o[n + 1], p[row_tile][part], v[2], v[3]);
         }
       }
     }
   }
 }
 
-// The tokens of a tile, as bits, that a query head sees.
-__device__ inline std::uint64_t seen_bits(int tile_at, SeenTokens seen) {
-  const auto below = [tile_at](int token) {
-    const int count = token - tile_at;
-    return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << max(count, 0)) - 1;
-  };
-  return below(seen.end) & ~below(seen.begin);
-}
-
-// A weight of 0 hides a token from a query head, but not what is not finite in its v. Where a tile
-// that only some heads see holds such values, the heads that see them become NaN and the values 0.
 template <typename Traits>
-__device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int tile_at,
-                                PrefillState<Traits>& state) {
-  constexpr std::uint32_t kExponent = Traits::kIsHalf ? 0x7c00 : 0x7f80;
-  constexpr int kPairs = Traits::kDim / 2;
-  auto& v = shared.v[buffer][0];
-  const auto is_finite = [](std::uint32_t bits) { return (bits & kExponent) != kExponent; };
-  bool found = false;
-  for (int at = static_cast<int>(threadIdx.x); at < Traits::kKeys * kPairs; at += kPrefillThreads) {
-    const std::uint32_t pair =
-        *reinterpret_cast<const std::uint32_t*>(&v[at / kPairs][at % kPairs * 2]);
-    found = found || !is_finite(pair) || !is_finite(pair >> 16);
-  }
-  if (!__syncthreads_or(found)) return;
-  for (int column = static_cast<int>(threadIdx.x); column < Traits::kDim;
-       column += kPrefillThreads) {
-    std::uint64_t bad = 0;
-    for (int key = 0; key < Traits::kKeys; ++key) {
-      if (is_finite(v[key][column])) continue;
-      bad |= std::uint64_t{1} << key;
-      for (int part = 0; part < Traits::kKeyParts; ++part) shared.v[buffer][part][key][column] = 0;
-    }
-    shared.bad[column] = bad;
-  }
-  __syncthreads();
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const std::uint64_t seen = seen_bits(tile_at, shared.seen[tile_row(half)]);
-#pragma unroll
-    for (int n = 0; n < Traits::kDim / 8; ++n) {
-      const int column = n * 8 + static_cast<int>(threadIdx.x & 3u) * 2;
-      if (shared.bad[column] & seen) state.o[n][half * 2] = NAN;
-      if (shared.bad[column + 1] & seen) state.o[n][half * 2 + 1] = NAN;
-    }
-  }
-}
-
-template <typename Traits>
-__device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
-                             const PrefillState<Traits>& state) {
-  const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);
-  const int group = job.q_heads / job.kv_heads;
+__device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>& shared,
+                             int row_tile, const PrefillRowTile<Traits>& state) {
+  const int lane = static_cast<int>(threadIdx.x & 31u);
+  const PrefillTile& tile = shared.tile;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = warp_sum<1, 2>(state.sum[half]);
-    const int place = tile.first + warp * 16 + lane / 4 + half * 8;
-    if (place / group >= tile.num_q) continue;
+    const int row = tile_row<Traits>(row_tile, half), place = tile.first + row;
+    if (place / job.group >= tile.num_q) continue;
     const std::size_t head =
-        (static_cast<std::size_t>(tile.q_begin) + place / group) * job.q_heads +
-        blockIdx.y * group + place % group;
+        (static_cast<std::size_t>(tile.q_begin) + place / job.group) * job.q_heads +
+        blockIdx.y * job.group + place % job.group;
     const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
     const float shift = Traits::kIsHalf ? 15.0f : 0.0f;
     if (lane % 4 == 0) {
@@ -301,7 +284,9 @@ __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
 #pragma unroll
     for (int n = 0; n < Traits::kDim / 8; ++n) {
       const int column = n * 8 + lane % 4 * 2;
-      const float low = state.o[n][half * 2] * inverse, high = state.o[n][half * 2 + 1] * inverse;
+      const std::uint32_t poisoned = shared.poisoned[row][column / 32] >> (column % 32);
+      const float low = poisoned & 1u ? NAN : state.o[n][half * 2] * inverse;
+      const float high = poisoned & 2u ? NAN : state.o[n][half * 2 + 1] * inverse;
       if (job.head_dim % 2 == 0) {
         if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
       } else {
@@ -315,42 +300,52 @@ __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
 template <typename Traits>
 __global__ __launch_bounds__(kPrefillThreads, 2) void prefill_tile(const PrefillJob job) {
   auto& shared = *reinterpret_cast<PrefillShared<Traits>*>(dynamic_shared());
-  const PrefillTile tile = job.tiles[blockIdx.x];
-  if (tile.num_q == 0) return;
-  const int num_tiles = (tile.kv_end - tile.kv_begin + Traits::kKeys - 1) / Traits::kKeys;
-  keep_key(shared, 0, find_key<Traits>(job, tile, tile.kv_begin));
-  keep_key(shared, 1, find_key<Traits>(job, tile, tile.kv_begin + Traits::kKeys));
-  load_queries(job, tile, shared);
-  find_seen(job, tile, shared);
+  // Held in shared memory, since the widest rows leave no register for it.
+  const PrefillTile& tile = shared.tile;
+  {
+    const PrefillTile read = job.tiles[blockIdx.x];
+    if (read.num_q == 0) return;
+    if (threadIdx.x == 0) shared.tile = read;
+    keep_key(shared, 0, find_key<Traits>(job, read, read.kv_begin));
+    keep_key(shared, 1, find_key<Traits>(job, read, read.kv_begin + Traits::kKeys));
+    load_queries(job, read, shared);
+    find_seen(job, read, shared);
+  }
   __syncthreads();
   PrefillState<Traits> state;
-  const int warp_row = static_cast<int>(threadIdx.x / 32u) * 16;
-  const bool is_idle = tile.first + warp_row >= tile.num_q * (job.q_heads / job.kv_heads);
-  if (num_tiles > 0) copy_tile(job, shared, 0);
-  for (int index = 0; index < num_tiles; ++index) {
-    const int tile_at = tile.kv_begin + index * Traits::kKeys;
-    const int buffer = index % Traits::kBuffers;
+  const int warp_row = static_cast<int>(threadIdx.x / 32u) * Traits::kWarpRows;
+  if (tile.kv_begin < tile.kv_end) copy_tile(job, shared, 0);
+  int tile_at = tile.kv_begin;
+  for (int index = 0; tile_at < tile.kv_end; ++index, tile_at += Traits::kKeys) {
+    const KeyTile keys{index, tile_at, index % Traits::kBuffers};
     wait_copies<0>();
     __syncthreads();
     const KeyPlace ahead = find_key<Traits>(job, tile, tile_at + 2 * Traits::kKeys);
-    if (index + 1 < num_tiles) copy_tile(job, shared, index + 1);
+    if (tile_at + Traits::kKeys < tile.kv_end) copy_tile(job, shared, index + 1);
     if constexpr (Traits::kIsByte) widen_tile(shared, index);
     if constexpr (Traits::kIsFloat) split_tile(job, shared, index);
     if constexpr (Traits::kBuffers == 1) __syncthreads();
-    const SeenTokens in_block = seen_by_all(shared.seen, shared.seen + kPrefillRows - 1);
+    const SeenTokens in_block = seen_by_all(shared.seen, shared.seen + Traits::kRows - 1);
     if (job.causal && !holds_tile<Traits>(in_block, tile_at)) {
-      hide_non_finite(shared, buffer, tile_at, state);
+      hide_non_finite(shared, keys.buffer, tile_at);
     }
-    const SeenTokens in_warp = seen_by_some(shared.seen + warp_row, shared.seen + warp_row + 15);
-    if (!is_idle && tile_at < in_warp.end && tile_at + Traits::kKeys > in_warp.begin) {
-      float scores[Traits::kKeys / 8][4];
-      multiply_keys(shared, buffer, scores);
-      weigh(job, shared, index, tile_at, state, scores);
-      multiply_values(shared, buffer, scores, state);
+    const SeenTokens in_warp =
+        seen_by_some(shared.seen + warp_row, shared.seen + warp_row + Traits::kWarpRows - 1);
+    const bool has_rows = tile.first + warp_row < tile.num_q * job.group;
+    if (has_rows && tile_at < in_warp.end && tile_at + Traits::kKeys > in_warp.begin) {
+      PrefillScores<Traits> scores;
+      multiply_keys(shared, keys.buffer, scores);
+#pragma unroll
+      for (int i = 0; i < Traits::kRowTiles; ++i) {
+        weigh(job, shared, keys, i, state.rows[i], scores[i]);
+      }
+      multiply_values(shared, keys.buffer, scores, state);
     }
     keep_key(shared, index + 2, ahead);
   }
-  write_result(job, tile, state);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < Traits::kRowTiles; ++i) write_result(job, shared, i, state.rows[i]);
 }
 
 // One instantiation per width; `kIsExact` as in PrefillShape.
@@ -359,6 +354,7 @@ cudaError_t launch_prefill(const PrefillJob& job, int num_tiles, cudaStream_t st
   const dim3 grid(static_cast<unsigned>(num_tiles), static_cast<unsigned>(job.kv_heads));
   const auto with = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
     using Traits = PrefillTraits<Stored, kWidth, kIsExact>;
+    static_assert(sizeof(PrefillShared<Traits>) <= 163 * 1024, "a block of sm_80 has no more");
     return launch_shared(stream, grid, kPrefillThreads, sizeof(PrefillShared<Traits>),
                          prefill_tile<Traits>, job);
   };

@@ -8,7 +8,6 @@
 namespace tandem::gpu_kernels {
 namespace {
 
-constexpr int kTileRows = 64;
 constexpr int kWorkspacePageTokens = 256;
 
 std::size_t align(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
@@ -22,6 +21,10 @@ bool is_shape(const PrefillShape& shape) {
   const bool paged = pages && shape.window == 0 && !shape.unrounded;
   return heads && kv_row_values(shape.head_dim) > 0 && shape.window >= 0 &&
          (shape.exact || sixteen_bits) && (shape.page_tokens == 0 || paged);
+}
+
+int tile_rows_of(const PrefillShape& shape) {
+  return prefill_tile_rows(kv_row_values(shape.head_dim), shape.exact);
 }
 
 std::size_t places_at(const PrefillBucket& bucket) {
@@ -40,15 +43,16 @@ void set_causal_range(int window, std::int32_t first, std::int32_t past, Prefill
 bool add_tiles(const PrefillShape& shape, const PrefillSequence& sequence, std::int32_t origin,
                std::span<PrefillTile> tiles, std::size_t& num_tiles) {
   const std::int32_t group = shape.q_heads / shape.kv_heads;
+  const std::int32_t tile_rows = tile_rows_of(shape);
   const std::int64_t all = std::int64_t{sequence.num_q} * group;
-  if (all > INT32_MAX - kTileRows) return false;
-  for (std::int32_t first = 0; first < all; first += kTileRows) {
+  if (all > INT32_MAX - tile_rows) return false;
+  for (std::int32_t first = 0; first < all; first += tile_rows) {
     if (num_tiles == tiles.size()) return false;
     PrefillTile& tile = tiles[num_tiles++];
     tile = {sequence.q_begin, sequence.num_q, first, 0, 0, origin};
     if (shape.page_tokens == 0) {
       const auto last =
-          static_cast<std::int32_t>(std::min<std::int64_t>(first + kTileRows, all)) - 1;
+          static_cast<std::int32_t>(std::min<std::int64_t>(first + tile_rows, all)) - 1;
       set_causal_range(shape.window, first / group, last / group + 1, tile);
     } else {
       tile.kv_begin = sequence.attend_begin;
@@ -64,7 +68,7 @@ PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, 
   PrefillBucket bucket{.shape = shape, .max_rows = max_rows};
   if (!is_shape(shape) || max_sequences < 1 || max_rows < 1) return bucket;
   const std::int64_t group = shape.q_heads / shape.kv_heads;
-  const std::int64_t tiles = max_rows * group / kTileRows + max_sequences;
+  const std::int64_t tiles = max_rows * group / tile_rows_of(shape) + max_sequences;
   if (tiles > INT32_MAX) return bucket;
   bucket.num_tiles = static_cast<int>(tiles);
   bucket.plan_bytes = places_at(bucket);

@@ -2,17 +2,17 @@
 //
 // How attention of many query rows is dealt out to the blocks of a GPU: pure functions on the host.
 //
-// A sequence's work is cut by KV head and into tiles of 64 query heads: tile row r of a KV head is
-// query head kv_head * G + r % G of the sequence's row r / G, where G = q_heads / kv_heads. So a
-// chunk of 9 rows with G = 8 fills its tiles, and what a tile reads of K and V serves all heads of
-// the group. Tiles are independent; those with the most keys come first, so that the GPU's blocks
-// end together. A tile's cut depends on its own sequence only, and so does its result, bit by bit.
-// A bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer, so
-// that a CUDA graph captured for a bucket serves every batch that fits: fewer or other rows, longer
-// sequences. Plans hold for all layers that have the bucket's window. Few rows over long sequences
-// leave most of a GPU idle, since keys are not split among blocks: up to 8 rows are
-// decode_plan.h's. Units: rows of q, tokens; sizes in bytes. Cost: O(tiles log tiles). Threads:
-// pure functions.
+// A sequence's work is cut by KV head and into tiles of 64 query heads, 128 where it is not exact
+// and head_dim is at most 128: tile row r of a KV head is query head kv_head * G + r % G of the
+// sequence's row r / G, where G = q_heads / kv_heads. So a chunk of 9 rows with G = 8 fills its
+// tiles, and what a tile reads of K and V serves all heads of the group. Tiles are independent;
+// those with the most keys come first, so that the GPU's blocks end together. A tile's cut depends
+// on its own sequence only, and so does its result, bit by bit. A bucket fixes everything that a
+// launch's shape depends on; a plan is data behind a pointer, so that a CUDA graph captured for a
+// bucket serves every batch that fits: fewer or other rows, longer sequences. Plans hold for all
+// layers that have the bucket's window. Few rows over long sequences leave most of a GPU idle,
+// since keys are not split among blocks: up to 8 rows are decode_plan.h's. Units: rows of q,
+// tokens; sizes in bytes. Cost: O(tiles log tiles). Threads: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +33,11 @@ struct PrefillShape {
   bool exact = true;    // false: q and probabilities are rounded to f16 or bf16 (16-bit types only)
   int page_tokens = 0;  // paged only: as in KvPool
 };
+
+// Query heads of a tile; row_values as of kv_row_values().
+constexpr int prefill_tile_rows(int row_values, bool exact) {
+  return exact || row_values > 128 ? 64 : 128;
+}
 
 // The rows of one sequence; they stand at q_begin.. of q, o and lse.
 struct PrefillSequence {

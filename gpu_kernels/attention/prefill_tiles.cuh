@@ -21,7 +21,6 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kPrefillThreads = 128;
-inline constexpr int kPrefillRows = 64;  // query heads of a block, 16 per warp
 
 // Stored: F16, BF16, std::int8_t, E4M3 or float; head_dim <= kWidth.
 template <typename StoredType, int kWidth, bool kIsExact>
@@ -33,9 +32,12 @@ struct PrefillTraits {
   static constexpr bool kIsByte = sizeof(Stored) == 1;
   static constexpr int kDim = kWidth;
   static constexpr int kStride = kDim + 8;
+  static constexpr int kRowTiles = prefill_tile_rows(kDim, kIsExact) / 64;
+  static constexpr int kWarpRows = 16 * kRowTiles;  // query heads of a warp
+  static constexpr int kRows = 4 * kWarpRows;       // and of a block
   static constexpr int kQueryParts = kIsExact ? 2 : 1;
   static constexpr int kKeyParts = kIsFloat ? 2 : 1;
-  static constexpr int kKeys = (kDim <= 128 ? 64 : 32) / kKeyParts;  // tokens of a tile
+  static constexpr int kKeys = (kDim * kRowTiles <= 128 ? 64 : 32) / kKeyParts;  // of a tile
   static constexpr int kBuffers = sizeof(Stored) == 2 ? 2 : 1;
   static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // of K or of V
 };
@@ -50,16 +52,18 @@ struct SeenTokens {
 
 template <typename Traits>
 struct PrefillShared {
-  std::uint16_t q[Traits::kQueryParts][kPrefillRows][Traits::kStride];
+  std::uint16_t q[Traits::kQueryParts][Traits::kRows][Traits::kStride];
   std::uint16_t k[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   std::uint16_t v[Traits::kBuffers][Traits::kKeyParts][Traits::kKeys][Traits::kStride];
   alignas(16) unsigned char raw[Traits::kIsByte ? 4 * Traits::kRawBytes : 16];  // [2][k, v]
-  float factors[kPrefillRows];  // of a query head: what leads from products to scores
-  SeenTokens seen[kPrefillRows];
+  float factors[Traits::kRows];  // of a query head: what leads from products to scores
+  SeenTokens seen[Traits::kRows];
+  PrefillTile tile;
   std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's lies v_rows behind
   float k_scales[kPlaceSlots][Traits::kKeys];
   float v_scales[kPlaceSlots][Traits::kKeys];
   std::uint64_t bad[Traits::kDim];  // of a column of V: tokens of the tile that are not finite
+  std::uint32_t poisoned[Traits::kRows][(Traits::kDim + 31) / 32];  // columns of O that are NaN
 };
 
 // The row of a token in the pool and its scales, of the thread's token of a tile.
@@ -105,14 +109,15 @@ __device__ void keep_key(PrefillShared<Traits>& shared, int tile_index, const Ke
   }
 }
 
-// Starts the copies of a tile whose places are kept.
+// Starts the copies of a tile whose places are kept. Unrolled, its addresses would take registers
+// that the widest rows do not have.
 template <typename Traits>
 __device__ void copy_tile(const PrefillJob& job, PrefillShared<Traits>& shared, int tile_index) {
   if constexpr (!Traits::kIsFloat) {
     constexpr int kRowBytes = Traits::kDim * static_cast<int>(sizeof(typename Traits::Stored));
     constexpr int kChunks = kRowBytes / 16;
     const std::uint32_t* rows = shared.rows[tile_index % kPlaceSlots];
-#pragma unroll
+#pragma unroll 1
     for (int at = static_cast<int>(threadIdx.x); at < Traits::kKeys * kChunks;
          at += kPrefillThreads) {
       const int key = at / kChunks, chunk = at % kChunks;
@@ -197,6 +202,51 @@ __device__ void split_tile(const PrefillJob& job, PrefillShared<Traits>& shared,
     auto* to = is_v ? shared.v[0] : shared.k[0];
     *reinterpret_cast<std::uint32_t*>(&to[0][key][column]) = high;
     *reinterpret_cast<std::uint32_t*>(&to[Traits::kKeyParts - 1][key][column]) = low;
+  }
+}
+
+// The tokens of a tile, as bits, that a query head sees.
+__device__ inline std::uint64_t seen_bits(int tile_at, SeenTokens seen) {
+  const auto below = [tile_at](int token) {
+    const int count = token - tile_at;
+    return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << max(count, 0)) - 1;
+  };
+  return below(seen.end) & ~below(seen.begin);
+}
+
+// A weight of 0 hides a token from a query head, but not what is not finite in its v. Where a tile
+// that only some heads see holds such values, the heads that see them are marked, to become NaN in
+// the end, and the values become 0.
+template <typename Traits>
+__device__ void hide_non_finite(PrefillShared<Traits>& shared, int buffer, int tile_at) {
+  constexpr std::uint32_t kExponent = Traits::kIsHalf ? 0x7c00 : 0x7f80;
+  constexpr int kPairs = Traits::kDim / 2;
+  auto& v = shared.v[buffer][0];
+  const auto is_finite = [](std::uint32_t bits) { return (bits & kExponent) != kExponent; };
+  bool found = false;
+  for (int at = static_cast<int>(threadIdx.x); at < Traits::kKeys * kPairs; at += kPrefillThreads) {
+    const std::uint32_t pair =
+        *reinterpret_cast<const std::uint32_t*>(&v[at / kPairs][at % kPairs * 2]);
+    found = found || !is_finite(pair) || !is_finite(pair >> 16);
+  }
+  if (!__syncthreads_or(found)) return;
+  for (int column = static_cast<int>(threadIdx.x); column < Traits::kDim;
+       column += kPrefillThreads) {
+    std::uint64_t bad = 0;
+    for (int key = 0; key < Traits::kKeys; ++key) {
+      if (is_finite(v[key][column])) continue;
+      bad |= std::uint64_t{1} << key;
+      for (int part = 0; part < Traits::kKeyParts; ++part) shared.v[buffer][part][key][column] = 0;
+    }
+    shared.bad[column] = bad;
+  }
+  __syncthreads();
+  const auto row = static_cast<int>(threadIdx.x);
+  if (row < Traits::kRows) {
+    const std::uint64_t seen = seen_bits(tile_at, shared.seen[row]);
+    for (int column = 0; column < Traits::kDim; ++column) {
+      if (shared.bad[column] & seen) shared.poisoned[row][column / 32] |= 1u << (column % 32);
+    }
   }
 }
 

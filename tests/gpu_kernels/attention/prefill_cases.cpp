@@ -225,48 +225,65 @@ std::vector<double> stored_row(const KvPool& pool, const unsigned char* values, 
   return widened;
 }
 
-void expect_causal(const PrefillCase& of, const PrefillRows& rows, const PrefillAnswer& answer,
-                   double bound) {
-  const PrefillBucket bucket = bucket_of(of);
-  const std::vector<std::byte> plan = plan_of(of, bucket);
-  const KvPlace* places = view_prefill_plan(bucket, plan.data()).places;
-  const KvPool pool = workspace_pool(bucket, nullptr);
-  const auto* scales = reinterpret_cast<const float*>(
-      answer.workspace.data() + (of.shape.unrounded ? 0 : kv_values_bytes(pool)));
-  const auto dim = static_cast<std::size_t>(of.shape.head_dim);
-  // Row of k or v of a token: as given, or as it stands in the workspace.
-  const auto row_of = [&](std::size_t place, int token_row, int kv_head, bool is_v) {
-    if (of.shape.unrounded) {
-      const float* from = (is_v ? rows.v : rows.k).data() +
-                          static_cast<std::size_t>(token_row * of.shape.kv_heads + kv_head) * dim;
+// K and V of the chunks of a causal call: as given, or as they stand in the workspace.
+class ChunkTokens {
+ public:
+  ChunkTokens(const PrefillCase& of, const PrefillRows& rows, const PrefillAnswer& answer)
+      : of_(of), rows_(rows), answer_(answer), bucket_(bucket_of(of)), plan_(plan_of(of, bucket_)) {
+    for (const PrefillSequence& sequence : of.sequences) {
+      first_place_.push_back(num_places_);
+      num_places_ += static_cast<std::size_t>(sequence.num_q);
+    }
+  }
+
+  const Tokens& of_head(std::size_t index, int kv_head) {
+    const std::size_t key =
+        index * static_cast<std::size_t>(of_.shape.kv_heads) + static_cast<std::size_t>(kv_head);
+    if (key == held_) return all_;
+    held_ = key;
+    all_ = {};
+    const PrefillSequence& sequence = of_.sequences[index];
+    for (int token = 0; token < sequence.num_q; ++token) {
+      const std::size_t place = first_place_[index] + static_cast<std::size_t>(token);
+      all_.k.push_back(row(place, sequence.q_begin + token, kv_head, false));
+      all_.v.push_back(row(place, sequence.q_begin + token, kv_head, true));
+    }
+    return all_;
+  }
+
+ private:
+  std::vector<double> row(std::size_t at, int token_row, int kv_head, bool is_v) const {
+    if (of_.shape.unrounded) {
+      const auto dim = static_cast<std::size_t>(of_.shape.head_dim);
+      const float* from = (is_v ? rows_.v : rows_.k).data() +
+                          static_cast<std::size_t>(token_row * of_.shape.kv_heads + kv_head) * dim;
       return std::vector<double>(from, from + dim);
     }
-    EXPECT_EQ(places[place].row, token_row);
-    return stored_row(pool, answer.workspace.data(), scales,
-                      kv_row(pool, 0, places[place].page, is_v, kv_head, places[place].token));
-  };
-  std::vector<std::size_t> first_place;
-  std::size_t count = 0;
-  for (const PrefillSequence& sequence : of.sequences) {
-    first_place.push_back(count);
-    count += static_cast<std::size_t>(sequence.num_q);
+    const KvPool pool = workspace_pool(bucket_, nullptr);
+    const KvPlace& place = view_prefill_plan(bucket_, plan_.data()).places[at];
+    EXPECT_EQ(place.row, token_row);
+    const unsigned char* values = answer_.workspace.data();
+    return stored_row(pool, values, reinterpret_cast<const float*>(values + kv_values_bytes(pool)),
+                      kv_row(pool, 0, place.page, is_v, kv_head, place.token));
   }
-  // All rows of a chunk and head once: [sequence, head] of the last call.
-  Tokens all;
-  std::size_t held = ~std::size_t{0};
+
+  const PrefillCase& of_;
+  const PrefillRows& rows_;
+  const PrefillAnswer& answer_;
+  PrefillBucket bucket_;
+  std::vector<std::byte> plan_;
+  std::vector<std::size_t> first_place_;
+  std::size_t num_places_ = 0;
+  Tokens all_;
+  std::size_t held_ = ~std::size_t{0};
+};
+
+void expect_causal(const PrefillCase& of, const PrefillRows& rows, const PrefillAnswer& answer,
+                   double bound) {
+  ChunkTokens tokens(of, rows, answer);
   expect_heads(of, rows, answer, bound,
-               [&](const PrefillSequence& sequence, std::size_t index, int row, int kv_head) {
-                 const std::size_t key = index * static_cast<std::size_t>(of.shape.kv_heads) +
-                                         static_cast<std::size_t>(kv_head);
-                 if (key != held) {
-                   all = {};
-                   for (int token = 0; token < sequence.num_q; ++token) {
-                     const std::size_t place = first_place[index] + static_cast<std::size_t>(token);
-                     all.k.push_back(row_of(place, sequence.q_begin + token, kv_head, false));
-                     all.v.push_back(row_of(place, sequence.q_begin + token, kv_head, true));
-                   }
-                   held = key;
-                 }
+               [&](const PrefillSequence&, std::size_t index, int row, int kv_head) {
+                 const Tokens& all = tokens.of_head(index, kv_head);
                  const int begin = of.shape.window > 0 ? std::max(0, row + 1 - of.shape.window) : 0;
                  return Tokens{{all.k.begin() + begin, all.k.begin() + row + 1},
                                {all.v.begin() + begin, all.v.begin() + row + 1}};
