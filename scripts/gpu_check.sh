@@ -102,16 +102,17 @@ run() {  # run NAME COMMAND...
 
 $has_gpu && export TANDEM_TEST_REQUIRE=cuda
 for test in gpu_host_functions_test gpu_kernels_simt_test gpu_kernels_test gpu_layers_simt_test gpu_layers_test \
+  gpu_mma_simt_test gpu_mma_test gpu_prefill_simt_test gpu_prefill_test \
   cuda_backend_test cuda_aggregation_simt_test cuda_aggregation_test nccl_rounds_test nccl_transport_test; do
   run "$test" "$build/bin/$test"
 done
 if $has_gpu && command -v compute-sanitizer >/dev/null; then
-  for test in gpu_kernels_test gpu_layers_test; do
+  for test in gpu_kernels_test gpu_layers_test gpu_mma_test gpu_prefill_test; do
     run "memcheck_$test" compute-sanitizer --error-exitcode 1 "$build/bin/$test"
     run "racecheck_$test" compute-sanitizer --tool racecheck --error-exitcode 1 "$build/bin/$test"
   done
 fi
-for bench in bench_gpu_sparse bench_gpu_layers; do run "$bench" "$build/bin/$bench"; done
+for bench in bench_gpu_sparse bench_gpu_layers bench_gpu_prefill; do run "$bench" "$build/bin/$bench"; done
 
 echo
 printf '%-28s %-8s %s\n' what result detail
@@ -121,8 +122,8 @@ for row in "${rows[@]}"; do
 done
 if grep -qs '^{' "$build"/bench_gpu_*.log; then
   echo
-  printf '%-44s %10s %10s %10s %8s\n' figure ms p90 GB/s ratio
-  sed -n 's/^{"name": "\([^"]*\)", "median": \([^,]*\), .*"p90": \([^,]*\), .*"GB_per_s": \([^,]*\), "ratio": \([^,]*\),.*/\1 \2 \3 \4 \5/p' \
+  printf '%-44s %10s %10s %10s %8s\n' figure ms p90 GB-TFLOP/s ratio
+  sed -n 's/^{"name": "\([^"]*\)", "median": \([^,]*\), .*"p90": \([^,]*\), .*"[A-Z]*_per_s": \([^,]*\), "ratio": \([^,]*\),.*/\1 \2 \3 \4 \5/p' \
     "$build"/bench_gpu_*.log | while read -r name median p90 speed ratio; do
     printf '%-44s %10s %10s %10s %8s\n' "$name" "$median" "$p90" "$speed" "$ratio"
   done

@@ -8,17 +8,16 @@
 // One kernel for both: a block of 4 warps holds 64 query heads (128 where not exact), walks K and V
 // in tiles of 64 or 32 tokens that are copied ahead of use, and keeps scores, softmax and O in
 // registers, so that no score reaches memory; keys that no row of a warp sees are passed over.
-// Shared memory of a block: 62 KiB for 64 values per head, some 107 KiB for 128, 140 KiB for 256:
-// GPUs that give a block less than that (sm_86, sm_89) refuse the launch.
-// FLOPs: 4 head_dim per query head and key seen, twice that when exact; bytes: K and V once per
-// 64 query heads, from the L2 cache for all but the first.
-// Numerics: stored values are exact 16-bit operands (f16; bf16 for all other types, scales multiply
-// scores and probabilities); scores, softmax and O are f32. Exact: q and probabilities are sums of
-// two such operands, q after scaling by a power of two, so that a score is off by 2^-17 of
-// sum |q k| and O by 2^-17 of sum p |v| (2^-22 for f16; 2^-16 when unrounded, where k and v are
-// split too). Not exact: by 2^-8 and 2^-11, as kernels are whose q is bf16 or f16. Infinite values
-// in K or V give NaN; NaN in q stays with its query head, in k and v with the KV head's rows that
-// see it. Results of a sequence do not depend on what shares the call.
+// Shared memory of a block: at most 61 KiB for 64 values per head, 108 KiB for 128, 139 KiB for
+// 256: GPUs that give a block less than that (sm_86, sm_89) refuse the launch. FLOPs: 4 head_dim
+// per query head and key seen, twice that when exact; bytes: K and V once per 64 query heads, from
+// the L2 cache for all but the first. Numerics: stored values are exact 16-bit operands (f16; bf16
+// for all other types, scales multiply scores and probabilities); scores, softmax and O are f32.
+// Exact: q and probabilities are sums of two such operands, q after scaling by a power of two, so
+// that a score is off by 2^-17 of sum |q k| and O by 2^-17 of sum p |v| (2^-22 for f16; 2^-16 when
+// unrounded, where k and v are split too). Not exact: by 2^-8 and 2^-11, as kernels are whose q is
+// bf16 or f16. Infinite values in K or V give NaN; NaN in q stays with its query head, in k and v
+// with the KV head's rows that see it. Results of a sequence do not depend on what shares the call.
 // Why an own kernel and not cuDNN's: pages of every size with scales, windows, soft caps and an LSE
 // in f32 at once, and no dependency. Which is faster has not been measured. There is no path for
 // wgmma and bulk copies of sm_90 yet: mma.sync reaches a part of that chip's matrix rate only.
