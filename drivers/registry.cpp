@@ -3,13 +3,17 @@
 // The list of backends of this build: the only place that names them all.
 #include "device/registry.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "common/error.h"
+#include "common/thread_plan.h"
+#include "common/topology.h"
 #include "cpu/backend.h"
 #include "cuda/backend.h"
 #include "opencl/backend.h"
+#include "parallel/backend.h"
 #include "xrt/backend.h"
 
 namespace tandem::device {
@@ -37,6 +41,35 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
     known += (known.empty() ? "" : ", ") + std::string(backend->kind());
   }
   throw Error("device", "no such kind of device: '" + std::string(id) + "' (known: " + known + ")");
+}
+
+std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
+                                   const DeviceOptions& options) {
+  const auto kind_of = [](const std::string& id) { return id.substr(0, id.find(':')); };
+  const auto name_of = [](const std::string& id) {
+    return id.find(':') == std::string::npos ? id + ":0" : id;
+  };
+  DeviceOptions part = options;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::string> names;
+  for (const std::string& id : ids) {
+    if (kind_of(id) != kind_of(ids.front())) {
+      throw Error("device", "'" + ids.front() + "' and '" + id +
+                                "' cannot share a model: they are of different kinds");
+    }
+    if (kind_of(id) != "cpu" && std::ranges::find(names, name_of(id)) != names.end()) {
+      throw Error("device", "'" + id + "' is named twice");
+    }
+    names.push_back(name_of(id));
+  }
+  if (!ids.empty() && kind_of(ids.front()) == "cpu") {
+    const std::size_t threads =
+        plan_threads(this_machine(), options.num_threads, options.pin).threads.size();
+    part.num_threads = static_cast<int>(std::max<std::size_t>(1, threads / ids.size()));
+    part.pin = Pin::kOff;  // two of them would take the same processors
+  }
+  for (const std::string& id : ids) devices.push_back(open_device(id, part));
+  return group_devices(std::move(devices), group);
 }
 
 std::vector<DeviceInfo> enumerate_devices(const DeviceOptions& options) {

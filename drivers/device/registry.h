@@ -46,6 +46,21 @@ std::span<const Backend* const> backends();
 // known ids.
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
+// How devices of a group share a model's work: each has some layers (pipeline), or columns of every
+// layer (tensor parallel).
+enum class GroupSplit { kLayers, kTensor };
+
+struct GroupOptions {
+  GroupSplit split = GroupSplit::kLayers;
+  int num_layers = 0;                  // of the model
+  std::vector<int> layers_per_device;  // kLayers; empty: equal shares, as near as may be
+};
+
+// Several devices of one kind as one, whose id joins theirs: "cuda:0+cuda:1". "cpu" may be named
+// more than once: the threads are divided. Throws Error naming the ids or numbers that do not fit.
+std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
+                                   const DeviceOptions& options);
+
 // Every device of every available backend.
 std::vector<DeviceInfo> enumerate_devices(const DeviceOptions& options);
 

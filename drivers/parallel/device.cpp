@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "parallel/backend.h"
 #include "parallel/layer_split_attention.h"
 #include "parallel/layer_split_unit.h"
 #include "parallel/tensor_split_attention.h"
@@ -15,6 +16,10 @@
 
 namespace tandem::device::parallel {
 namespace {
+
+// Of what a compute unit takes, the part that every device may have to itself whatever the split:
+// embedding, output projection, activations.
+constexpr double kUndivided = 0.25;
 
 LayerRanges ranges_for(std::size_t num_devices, const ParallelOptions& options) {
   if (options.split == Split::kTensor) {
@@ -40,7 +45,7 @@ DeviceInfo info_of(std::span<const std::unique_ptr<Device>> devices, Split split
   sum.name = std::to_string(devices.size()) + " x " + sum.name;
   for (const auto& device : devices.subspan(1)) {
     const DeviceInfo& info = device->info();
-    sum.id += "," + info.id;
+    sum.id += "+" + info.id;
     sum.memory_bytes += info.memory_bytes;
     sum.attends_windows &= info.attends_windows;
     sum.attends_softcap &= info.attends_softcap;
@@ -103,6 +108,8 @@ std::unique_ptr<AttentionUnit> ParallelDevice::make_part(std::size_t index,
   const double share = static_cast<double>(page_image_bytes(local.geometry)) /
                        static_cast<double>(page_image_bytes(options.geometry));
   local.kv_bytes = static_cast<std::uint64_t>(static_cast<double>(options.kv_bytes) * share);
+  local.kept_bytes = static_cast<std::uint64_t>(static_cast<double>(options.kept_bytes) *
+                                                std::min(1.0, share + kUndivided));
   return devices_[index]->make_attention_unit(local);
 }
 
@@ -133,3 +140,12 @@ std::unique_ptr<AttentionUnit> ParallelDevice::make_attention_unit(
 }
 
 }  // namespace tandem::device::parallel
+
+namespace tandem::device {
+
+std::unique_ptr<Device> group_devices(std::vector<std::unique_ptr<Device>> devices,
+                                      const GroupOptions& options) {
+  return std::make_unique<parallel::ParallelDevice>(std::move(devices), options);
+}
+
+}  // namespace tandem::device

@@ -3,28 +3,24 @@
 // ParallelDevice: several devices of one kind as one (contract: device/device.h).
 //
 // Its compute unit divides every model that is loaded into it, by layers or by columns; its
-// attention unit keeps KV where the layers or heads are. `kv_bytes` of an attention unit are for
-// all parts together; every part holds as many pages as the smallest. Ownership: borrows or owns
-// the parts as given. Threads: making units from one thread. Errors: Error naming the numbers where
+// attention unit keeps KV where the layers or heads are. `kv_bytes` and `kept_bytes` of an
+// attention unit are for all parts together: each gets its share, of the latter and a quarter more,
+// for what is not divided. Every part holds as many pages as the smallest. Ownership: owns the
+// parts. Threads: making units from one thread. Errors: Error naming the numbers where
 // layers, heads or kinds do not fit.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "device/device.h"
+#include "device/registry.h"
 #include "parallel/layer_ranges.h"
 #include "parallel/unit_group.h"
 
 namespace tandem::device::parallel {
 
-enum class Split { kLayers, kTensor };
-
-struct ParallelOptions {
-  Split split = Split::kLayers;
-  int num_layers = 0;                  // of the model
-  std::vector<int> layers_per_device;  // kLayers; empty: equal shares, as near as may be
-};
+using Split = GroupSplit;
+using ParallelOptions = GroupOptions;
 
 class ParallelDevice final : public Device {
  public:

@@ -4,7 +4,9 @@
 #include "parallel/unit_group.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "parallel/host_peer_copy.h"
@@ -26,8 +28,9 @@ void UnitGroup::require_alive() const {
   if (!lost_.empty()) throw DeviceError("parallel", lost_);
 }
 
-void UnitGroup::lose(const std::string& who, const std::string& reason) {
-  lost_ = who + " was lost, and the group with it: " + reason;
+void UnitGroup::lose(int index, const std::string& reason) {
+  lost_ = (index < 0 ? "a unit" : "unit " + std::to_string(index + 1)) + " of " +
+          std::to_string(size()) + " was lost, and the group with it: " + reason;
   throw DeviceError("parallel", lost_);
 }
 
@@ -40,6 +43,17 @@ Ticket UnitGroup::record() {
   return ++last_ticket_;
 }
 
+bool UnitGroup::is_done(int index, Ticket ticket, Deadline deadline) {
+  constexpr auto kTurn = std::chrono::milliseconds(20);
+  WaitResult result = WaitResult::kLost;
+  on(index, [&](ComputeUnit& unit) {
+    const bool short_turn = deadline.remaining() > kTurn;
+    result = unit.wait(ticket, short_turn ? Deadline::after(kTurn) : deadline);
+    if (result == WaitResult::kLost) throw DeviceError("parallel", "its ticket is lost");
+  });
+  return result == WaitResult::kDone;
+}
+
 WaitResult UnitGroup::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
     throw Error("parallel", "no ticket " + std::to_string(ticket) + " was given out");
@@ -47,13 +61,15 @@ WaitResult UnitGroup::wait(Ticket ticket, Deadline deadline) {
   require_alive();
   const auto entry = std::ranges::find(recorded_, ticket, &Recorded::ticket);
   if (entry == recorded_.end()) return WaitResult::kDone;  // waited for before
-  for (int index = 0; index < size(); ++index) {
-    WaitResult result = WaitResult::kLost;
-    on(index, [&](ComputeUnit& unit) {
-      result = unit.wait(entry->tickets[static_cast<std::size_t>(index)], deadline);
-      if (result == WaitResult::kLost) throw DeviceError("parallel", "its ticket is lost");
+  // In turns: where one is lost, others may wait for it in a sum for ever.
+  std::vector<int> pending(units_.size());
+  std::iota(pending.begin(), pending.end(), 0);
+  while (!pending.empty()) {
+    const bool last_turn = deadline.expired();
+    std::erase_if(pending, [&](int index) {
+      return is_done(index, entry->tickets[static_cast<std::size_t>(index)], deadline);
     });
-    if (result == WaitResult::kTimeout) return result;
+    if (last_turn && !pending.empty()) return WaitResult::kTimeout;
   }
   done_ = std::max(done_, entry->enqueued);
   recorded_.erase(recorded_.begin(), std::next(entry));

@@ -42,8 +42,7 @@ class UnitGroup {
   // Runs call(unit); a DeviceError of it is reported as this group's loss.
   template <typename Call>
   void on(int index, const Call& call) {
-    guard("unit " + std::to_string(index + 1) + " of " + std::to_string(size()),
-          [&] { call(unit(index)); });
+    guard(index, [&] { call(unit(index)); });
   }
   template <typename Op>
   void enqueue(int index, const Op& op) {
@@ -54,7 +53,7 @@ class UnitGroup {
   template <typename Call>
   void together(const Call& call) {
     ++enqueued_;
-    guard("a unit", call);
+    guard(-1, call);
   }
 
   Ticket record();
@@ -72,17 +71,19 @@ class UnitGroup {
     std::vector<Ticket> tickets;  // [units]
   };
 
+  // index: of the unit that is lost when the call fails; -1: not known.
   template <typename Call>
-  void guard(const std::string& who, const Call& call) {
+  void guard(int index, const Call& call) {
     require_alive();
     try {
       call();
     } catch (const DeviceError& error) {
-      lose(who, error.what());
+      lose(index, error.what());
     }
   }
   void require_alive() const;
-  [[noreturn]] void lose(const std::string& who, const std::string& reason);
+  bool is_done(int index, Ticket ticket, Deadline deadline);  // after a short wait
+  [[noreturn]] void lose(int index, const std::string& reason);
 
   std::vector<std::unique_ptr<ComputeUnit>> units_;
   std::vector<ComputeUnit*> borrowed_;

@@ -119,17 +119,8 @@ std::vector<float> attention(Bench& b, MemoryKind kind, bool look) {
   rotate(b, q, k, nullptr);
   if (look) b.get(q, kRows * kQ);
   const CausalChunk chunks[] = {{0, 2}, {3, 2}};  // row 2 is another's
-  CausalAttentionOp op;
-  op.chunks = chunks;
-  op.q_heads = kQHeads;
-  op.kv_heads = kKvHeads;
-  op.head_dim = kDim;
-  op.q = q;
-  op.k = k;
-  op.v = v;
-  op.o = o;
-  op.lse = lse;
-  b.unit().enqueue(op);
+  b.unit().enqueue(
+      CausalAttentionOp{chunks, kQHeads, kKvHeads, kDim, 1.0f, DType::kF16, q, k, v, o, lse});
   if (look) b.get(lse, kRows * kQHeads);
   const std::int32_t near_rows[] = {0, 1, 3, 4}, far_rows[] = {1, 2, 4};
   const MergePartial partials[] = {{o, lse, near_rows}, {far_o, far_lse, far_rows}};

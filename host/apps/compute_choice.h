@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which devices compute: --compute as device ids, and several of them as one device.
+//
+// Errors: Error("compute", ...) naming the ids, or the numbers of the model that do not divide, and
+// what would. Threads: pure functions, but for opening devices.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/registry.h"
+#include "model/model.h"
+
+namespace tandem::apps {
+
+// The ids in a list such as "cuda:0,cuda:1".
+std::vector<std::string> compute_ids(const std::string& list);
+
+// The name of the device that these are together.
+std::string group_id(const std::vector<std::string>& ids);
+
+// Throws where a model cannot be shared so; `split`: "layers" or "tensor".
+void check_group(const std::vector<std::string>& ids, const std::string& split,
+                 const model::ModelConfig& config);
+
+std::unique_ptr<device::Device> open_compute_group(const std::vector<std::string>& ids,
+                                                   const std::string& split,
+                                                   const model::ModelConfig& config,
+                                                   const device::DeviceOptions& options);
+
+}  // namespace tandem::apps
