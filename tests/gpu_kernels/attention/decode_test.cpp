@@ -98,6 +98,21 @@ TEST_P(KernelTest, DecodeGivesTheSameHoweverItIsSplit) {
   }
 }
 
+TEST_P(KernelTest, DecodeWalksLongRangesInOneBlock) {
+  DecodeSetup setup;
+  setup.num_processors = 1;
+  setup.kv_heads = 1;
+  setup.type = KvType::kI8;
+  DecodeBatch batch(setup, {{1, 0, 9500}});  // some 2,400 tokens per block: 37 stages
+  batch.run();
+  batch.expect_reference(bound_of(setup.type));
+  // three of four warps have rows and share what all four copy, over more stages than are held
+  setup.group = 24;
+  DecodeBatch sharing(setup, {{1, 0, 1300}});
+  sharing.run();
+  sharing.expect_reference(bound_of(setup.type));
+}
+
 TEST_P(KernelTest, DecodeSeesWindowsOnly) {
   for (const KvType type : kTypes) {
     DecodeSetup setup;

@@ -160,6 +160,7 @@ void run_block(Machine& m, unsigned threads) {
 }  // namespace
 
 void set_order(Order order) { machine().order = order; }
+Order order() { return machine().order; }
 
 void block_barrier() { wait_at(machine().block); }
 

@@ -38,6 +38,7 @@ namespace tandem::simt {
 
 enum class Order { kAscending, kDescending, kShuffled };
 void set_order(Order order);
+Order order();
 
 // Runs `thread` once for every thread of every block.
 void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread);

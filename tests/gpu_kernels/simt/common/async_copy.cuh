@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/async_copy.cuh in the SIMT build: a copy is done when its
-// thread waits for it, so that reading too early finds what was there before.
+// Takes the place of gpu_kernels/common/async_copy.cuh in the SIMT build. A copy is done when its
+// thread waits for it, so that reading too early finds what was there before; but in shuffled order
+// it is done at once, so that copying too early overwrites what others still read.
 #pragma once
 
 #include <cstdlib>
@@ -29,12 +30,25 @@ inline ThreadCopies& copies_of_thread() {
   return of_threads[threadIdx.x];
 }
 
+inline void do_copy(const PendingCopy& copy) {
+  if (copy.valid) {
+    std::memcpy(copy.to, copy.from, 16);
+  } else {
+    std::memset(copy.to, 0, 16);
+  }
+}
+
 inline void copy_async_16(void* shared, const void* global, bool valid) {
   const auto aligned = [](const void* at) {
     return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
   };
   if (!aligned(shared) || !aligned(global)) std::abort();
-  copies_of_thread().open.push_back({shared, global, valid});
+  const PendingCopy copy{shared, global, valid};
+  if (simt::order() == simt::Order::kShuffled) {
+    do_copy(copy);
+  } else {
+    copies_of_thread().open.push_back(copy);
+  }
 }
 
 inline void commit_copies() {
@@ -47,13 +61,7 @@ template <int kPending>
 void wait_copies() {
   ThreadCopies& own = copies_of_thread();
   while (own.groups.size() > static_cast<std::size_t>(kPending)) {
-    for (const PendingCopy& copy : own.groups.front()) {
-      if (copy.valid) {
-        std::memcpy(copy.to, copy.from, 16);
-      } else {
-        std::memset(copy.to, 0, 16);
-      }
-    }
+    for (const PendingCopy& copy : own.groups.front()) do_copy(copy);
     own.groups.pop_front();
   }
 }
