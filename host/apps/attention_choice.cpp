@@ -4,6 +4,8 @@
 #include "apps/attention_choice.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "common/error.h"
@@ -38,30 +40,71 @@ void require_needs(const device::DeviceInfo& info, const AttentionNeeds& needs,
                                (others.empty() ? "another device" : others));
 }
 
-std::vector<std::string> listed_ids(const std::string& list) {
-  std::vector<std::string> ids;
-  std::istringstream words(list);
-  for (std::string word; std::getline(words, word, ',');) {
-    if (word.empty()) throw Error("attention", "'" + list + "' has an empty device id");
-    if (std::find(ids.begin(), ids.end(), word) != ids.end()) {
-      throw Error("attention", "device '" + word + "' is named twice");
-    }
-    ids.push_back(word);
+namespace {
+
+double share_of(const std::string& id, const std::string& word) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), share);
+  const std::string what = "the share of " + id + ", '" + word + "', ";
+  if (error != std::errc() || end != word.data() + word.size()) {
+    throw Error("attention", what + "is not a number such as 0.5");
   }
-  if (ids.empty()) {
-    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
+  if (!(share > 0 && share <= 1)) {  // so that a NaN fails
+    throw Error("attention",
+                what + "must be above 0 and at most 1; leave out a device without work");
   }
-  return ids;
+  return share;
 }
 
-std::vector<std::string> automatic_ids(const AttentionNeeds& needs,
-                                       std::span<const device::DeviceInfo> all) {
-  std::vector<std::string> ids;
-  for (const device::DeviceInfo& info : all) {
-    if (info.makes_attention && info.kind == "xrt" && meets(info, needs)) ids.push_back(info.id);
+void check_shares(const std::vector<ListedDevice>& devices) {
+  const auto has_share = [](const ListedDevice& device) { return device.share > 0; };
+  if (std::ranges::none_of(devices, has_share)) return;
+  double sum = 0;
+  for (const ListedDevice& device : devices) {
+    if (!has_share(device)) {
+      throw Error("attention", device.id + " has no share; give every device one, or none");
+    }
+    sum += device.share;
   }
-  if (ids.empty()) ids.emplace_back("cpu");
-  return ids;
+  constexpr double kRounding = 1e-3;  // thirds as 0.333
+  if (std::abs(sum - 1) <= kRounding * static_cast<double>(devices.size())) return;
+  std::ostringstream text;
+  text << "the shares sum to " << sum << ", not to 1";
+  throw Error("attention", text.str());
+}
+
+}  // namespace
+
+std::vector<ListedDevice> listed_devices(const std::string& list) {
+  std::vector<ListedDevice> devices;
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, ',');) {
+    const std::size_t sign = word.find('=');
+    ListedDevice device{word.substr(0, sign), 0};
+    if (device.id.empty()) throw Error("attention", "'" + list + "' has an empty device id");
+    if (sign != std::string::npos) device.share = share_of(device.id, word.substr(sign + 1));
+    if (std::ranges::find(devices, device.id, &ListedDevice::id) != devices.end()) {
+      throw Error("attention", "device '" + device.id + "' is named twice");
+    }
+    devices.push_back(device);
+  }
+  if (devices.empty()) {
+    throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
+  }
+  check_shares(devices);
+  return devices;
+}
+
+std::vector<ListedDevice> automatic_devices(const AttentionNeeds& needs,
+                                            std::span<const device::DeviceInfo> all) {
+  std::vector<ListedDevice> devices;
+  for (const device::DeviceInfo& info : all) {
+    if (info.makes_attention && info.kind == "xrt" && meets(info, needs)) {
+      devices.push_back({info.id, 0});
+    }
+  }
+  if (devices.empty()) devices.push_back({"cpu", 0});
+  return devices;
 }
 
 }  // namespace tandem::apps

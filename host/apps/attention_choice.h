@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices attend for a model: what it needs of them, and --attention as device ids.
+// Which devices attend for a model: what it needs of them, and --attention as devices and shares.
 //
 // Pure functions of a model's configuration and of what devices say of themselves. Errors:
 // Error("attention", ...) naming the model's need and the devices that meet it.
@@ -29,11 +29,19 @@ bool meets(const device::DeviceInfo& info, const AttentionNeeds& needs);
 void require_needs(const device::DeviceInfo& info, const AttentionNeeds& needs,
                    std::span<const device::DeviceInfo> all);
 
-// The ids in a list such as "cpu,xrt:0".
-std::vector<std::string> listed_ids(const std::string& list);
+// A device of --attention; share 0: by bandwidth.
+struct ListedDevice {
+  std::string id;
+  double share = 0;
+  friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
+};
+
+// The devices of a list such as "cpu,xrt:0" or "cuda=0.5,xrt:0=0.3,cpu=0.2": shares for all or for
+// none, each above 0, with a sum of 1.
+std::vector<ListedDevice> listed_devices(const std::string& list);
 
 // Every card that meets the needs, else the CPU.
-std::vector<std::string> automatic_ids(const AttentionNeeds& needs,
-                                       std::span<const device::DeviceInfo> all);
+std::vector<ListedDevice> automatic_devices(const AttentionNeeds& needs,
+                                            std::span<const device::DeviceInfo> all);
 
 }  // namespace tandem::apps

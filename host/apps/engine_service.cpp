@@ -84,19 +84,20 @@ std::string EngineService::metrics_text() const { return metrics_.text(); }
 
 std::string EngineService::status_json() const {
   const engine::EngineStatus status = runtime_.engine().status();
-  const nlohmann::json result = {
-      {"model", card_.id},
-      {"broken", status.broken},
-      {"draining", status.draining},
-      {"running", status.running},
-      {"waiting", status.waiting},
-      {"steps", status.steps},
-      {"prompt_tokens", status.prompt_tokens},
-      {"cached_tokens", status.cached_tokens},
-      {"generated_tokens", status.generated_tokens},
-      {"preemptions", status.preemptions},
-      {"rebuilt_sequences", status.rebuilt_sequences},
-      {"devices", ran_where_json(status, runtime_.compute_id(), runtime_.model().config())}};
+  const nlohmann::json result = {{"model", card_.id},
+                                 {"broken", status.broken},
+                                 {"draining", status.draining},
+                                 {"running", status.running},
+                                 {"waiting", status.waiting},
+                                 {"steps", status.steps},
+                                 {"prompt_tokens", status.prompt_tokens},
+                                 {"cached_tokens", status.cached_tokens},
+                                 {"generated_tokens", status.generated_tokens},
+                                 {"preemptions", status.preemptions},
+                                 {"rebuilt_sequences", status.rebuilt_sequences},
+                                 {"moved_pages", status.moved_pages},
+                                 {"lost_compute", status.lost_compute_id},
+                                 {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();
 }
 

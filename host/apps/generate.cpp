@@ -96,7 +96,7 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
             {"prefill", last.times.prefill},
             {"decode", last.times.decode},
             {"time_to_first_token", last.times.time_to_first_token}}},
-          {"devices", ran_where_json(status, runtime.compute_id(), runtime.model().config())}};
+          {"devices", ran_where_json(status, runtime.model().config())}};
 }
 
 void run(const GenerateOptions& options) {
@@ -135,7 +135,7 @@ void run(const GenerateOptions& options) {
   fmt::print(stderr, "{} tokens, first after {:.1f} ms, then {:.1f} tokens/s ({})\n{}",
              answer.tokens.size(), times.time_to_first_token * 1e3,
              times.decode > 0 ? decoded / times.decode : 0.0, finish_name(*answer.last.finish),
-             ran_where_table(status, runtime.compute_id(), model.config()));
+             ran_where_table(status, model.config()));
 }
 
 }  // namespace

@@ -99,8 +99,7 @@ void run(const PerplexityOptions& options) {
       {"tokens_scored", nll.size()},
       {"ids", ids},
       {"nll", nll},
-      {"devices",
-       ran_where_json(runtime.engine().status(), runtime.compute_id(), runtime.model().config())}};
+      {"devices", ran_where_json(runtime.engine().status(), runtime.model().config())}};
   fmt::print("{}\n", result.dump(2));
 }
 

@@ -20,10 +20,10 @@ std::string human_bytes(std::uint64_t bytes) {
 
 }  // namespace
 
-nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::string& compute_id,
+nlohmann::json ran_where_json(const engine::EngineStatus& status,
                               const model::ModelConfig& config) {
   nlohmann::json devices = nlohmann::json::array();
-  devices.push_back({{"device", compute_id},
+  devices.push_back({{"device", status.compute_id},
                      {"role", "compute"},
                      {"layers", config.num_layers},
                      {"launches", status.compute.ops},
@@ -46,14 +46,14 @@ nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::str
   return devices;
 }
 
-std::string ran_where_table(const engine::EngineStatus& status, const std::string& compute_id,
-                            const model::ModelConfig& config) {
+std::string ran_where_table(const engine::EngineStatus& status, const model::ModelConfig& config) {
   std::string table =
       fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>9}\n", "device", "role",
                   "layers", "launches", "sent", "received", "read there", "time");
-  table += fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", compute_id,
-                       "compute", config.num_layers, status.compute.ops, "-", "-",
-                       human_bytes(status.compute.weight_bytes_read), status.compute.busy_seconds);
+  table +=
+      fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", status.compute_id,
+                  "compute", config.num_layers, status.compute.ops, "-", "-",
+                  human_bytes(status.compute.weight_bytes_read), status.compute.busy_seconds);
   for (const engine::UnitStatus& unit : status.units) {
     table +=
         fmt::format("{:<12} {:<10} {:>6} {:>9} {:>11} {:>11} {:>11} {:>7.3f} s\n", unit.id,

@@ -13,11 +13,9 @@
 namespace tandem::apps {
 
 // An array with one object per device: {"device", "role", "layers", "launches", ...}.
-nlohmann::json ran_where_json(const engine::EngineStatus& status, const std::string& compute_id,
-                              const model::ModelConfig& config);
+nlohmann::json ran_where_json(const engine::EngineStatus& status, const model::ModelConfig& config);
 
 // The same as a table for people.
-std::string ran_where_table(const engine::EngineStatus& status, const std::string& compute_id,
-                            const model::ModelConfig& config);
+std::string ran_where_table(const engine::EngineStatus& status, const model::ModelConfig& config);
 
 }  // namespace tandem::apps

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "apps/attention_choice.h"
+#include "apps/compute_choice.h"
 #include "common/error.h"
 #include "tensor/quantize.h"
 
@@ -57,8 +58,10 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.num_sub_batches = options.sub_batches;
   result.placement = placement_of(options.placement);
   result.prefix_cache = !options.no_prefix_cache;
+  result.kv_moves = options.kv_moves;
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
   result.weights = weight_options(options);
+  result.early_query = early_query_of(options.early_query);
   return result;
 }
 
@@ -120,6 +123,11 @@ engine::Placement placement_of(const std::string& name) {
   return engine::Placement::kSequences;
 }
 
+engine::EarlyQuery early_query_of(const std::string& name) {
+  if (name == "on") return engine::EarlyQuery::kOn;
+  return name == "off" ? engine::EarlyQuery::kOff : engine::EarlyQuery::kAuto;
+}
+
 namespace {
 
 void add_model_options(CLI::App& command, RuntimeOptions& o) {
@@ -144,12 +152,23 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
 }
 
 void add_device_options(CLI::App& command, RuntimeOptions& o) {
-  command.add_option("--compute", o.compute, "device of the dense layers (see `tandem devices`)")
+  command
+      .add_option("--compute", o.compute,
+                  "device of the dense layers (see `tandem devices`), or several that share them: "
+                  "cuda:0,cuda:1; cuda:0+cuda:1 then names them in --attention")
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--split", o.split,
+                  "how several compute devices share a model: each has some layers, or a part of "
+                  "every layer")
+      ->check(CLI::IsMember({"layers", "tensor"}))
       ->capture_default_str()
       ->group("Devices");
   command
       .add_option("--attention", o.attention,
-                  "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1")
+                  "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1; with "
+                  "shares of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
       ->capture_default_str()
       ->group("Devices");
   command
@@ -196,6 +215,10 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
       .add_flag("--no-prefix-cache", o.no_prefix_cache,
                 "do not reuse KV of equal prompt beginnings")
       ->group("KV cache");
+  command
+      .add_flag("--kv-moves", o.kv_moves,
+                "between steps move KV from devices that are full or slow to others with room")
+      ->group("KV cache");
 }
 
 void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
@@ -215,6 +238,18 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
   command.add_option("--sub-batches", o.sub_batches, "2 overlaps attention with dense layers")
       ->check(CLI::Range(1, 2))
       ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--early-query", o.early_query,
+                  "devices behind a link attend to the past while k and v are projected; auto: "
+                  "where projecting takes longer than submitting once more")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--trace", o.trace_file,
+                  "write a timeline of steps, operations, copies, device runs and waits, for "
+                  "ui.perfetto.dev")
       ->group("Scheduling");
 }
 
@@ -241,6 +276,9 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
       config.name, config.architecture, config.num_layers, config.width, config.q_heads,
       config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
       static_cast<double>(config.weight_bytes) / (1 << 20));
+  if (!options.trace_file.empty()) {
+    timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
+  }
   device_options_.num_threads = options.threads;
   device_options_.pin = pin_of(options.pin);
   device_options_.kernel_image =
@@ -267,13 +305,28 @@ int Assembly::context_length() const {
   return options_.context_length > 0 ? std::min(options_.context_length, most) : most;
 }
 
-std::vector<std::string> Assembly::attention_ids() const {
-  if (options_.attention != "auto") return listed_ids(options_.attention);
-  return automatic_ids(attention_needs(model_->config(), context_length()),
-                       device::enumerate_devices(device_options_));
+std::vector<ListedDevice> Assembly::attention_devices() const {
+  if (options_.attention == "auto") {
+    return automatic_devices(attention_needs(model_->config(), context_length()),
+                             device::enumerate_devices(device_options_));
+  }
+  std::vector<ListedDevice> devices = listed_devices(options_.attention);
+  if (devices.front().share > 0 && options_.placement == "interleave") {
+    throw Error("attention",
+                "--placement interleave deals equal shares; with shares of your own use pages or "
+                "sequences");
+  }
+  return devices;
 }
 
 device::Device& Assembly::device(const std::string& id) {
+  const std::vector<std::string> group = compute_ids(options_.compute);
+  if (group.size() > 1 && (id == options_.compute || id == group_id(group))) {
+    if (!group_) {
+      group_ = open_compute_group(group, options_.split, model_->config(), device_options_);
+    }
+    return *group_;
+  }
   for (const auto& open : devices_) {
     if (open->info().id == id || open->info().id == id + ":0") return *open;
   }
@@ -281,8 +334,8 @@ device::Device& Assembly::device(const std::string& id) {
   return *devices_.back();
 }
 
-engine::NamedUnit Assembly::make_unit(const std::string& id) {
-  device::Device& owner = device(id);
+engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {
+  device::Device& owner = device(choice.id);
   const device::DeviceInfo& info = owner.info();
   const AttentionNeeds needs = attention_needs(model_->config(), context_length());
   if (!meets(info, needs)) require_needs(info, needs, device::enumerate_devices(device_options_));
@@ -292,11 +345,12 @@ engine::NamedUnit Assembly::make_unit(const std::string& id) {
   unit.kv_bytes = options_.kv_bytes;
   if (unit.kv_bytes == 0 && host_memory) unit.kv_bytes = host_memory_bytes() / 4;
   unit.max_batch_rows = options_.max_step_tokens;
+  if (&owner == &compute_device()) unit.kept_bytes = compute_bytes();
   const auto pages_per_request =
       static_cast<std::uint64_t>((context_length() + kPageTokens - 1) / kPageTokens);
   unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       pages_per_request * static_cast<std::uint64_t>(options_.max_running), UINT32_MAX));
-  engine::NamedUnit named{info.id, owner.make_attention_unit(unit)};
+  engine::NamedUnit named{info.id, owner.make_attention_unit(unit), choice.share};
   const device::AttentionCapacity capacity = named.unit->capacity();
   spdlog::info("attention {} ({}): {} KV pages of {:.1f} KiB", info.id, info.name,
                capacity.num_pages, static_cast<double>(capacity.page_bytes) / 1024);
@@ -304,17 +358,35 @@ engine::NamedUnit Assembly::make_unit(const std::string& id) {
 }
 
 Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts_(options) {
-  compute_id_ = parts_.compute_device().info().id;
+  const device::DeviceInfo& compute = parts_.compute_device().info();
   compute_ = parts_.compute_device().make_compute_unit();
   std::vector<engine::NamedUnit> units;
-  for (const std::string& id : parts_.attention_ids()) units.push_back(parts_.make_unit(id));
-  const auto fallback = [this] {
-    spdlog::warn("every attention device is lost: host memory takes over");
-    return parts_.make_unit("cpu");
-  };
+  for (const ListedDevice& choice : parts_.attention_devices()) {
+    units.push_back(parts_.make_unit(choice));
+  }
+  engine::EngineOptions engine_options = apps::engine_options(options);
+  engine_options.compute_id = compute.id;
+  engine_options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
+  engine_options.timeline = parts_.timeline();
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
-                                             engine_options(options), fallback, metrics);
+                                             engine_options, fallbacks(), metrics);
   log_weights(engine_->weights());
+}
+
+engine::Fallbacks Runtime::fallbacks() {
+  engine::Fallbacks fallbacks;
+  fallbacks.attention = [this] {
+    spdlog::warn("every attention device is lost: host memory takes over");
+    return parts_.make_unit({"cpu", 0});
+  };
+  if (parts_.compute_device().info().kind == "cpu") return fallbacks;
+  fallbacks.compute = [this] {
+    spdlog::warn("the compute device is lost: the CPU loads the weights and takes over");
+    device::Device& cpu = parts_.device("cpu");
+    return engine::NamedCompute{cpu.info().id, cpu.make_compute_unit(),
+                                cpu.info().memory_bandwidth_bytes_per_s};
+  };
+  return fallbacks;
 }
 
 }  // namespace tandem::apps

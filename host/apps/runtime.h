@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "apps/attention_choice.h"
 #include "device/registry.h"
 #include "engine/engine.h"
 #include "model/model.h"
 #include "trace/metrics.h"
+#include "trace/timeline.h"
 
 namespace CLI {
 class App;
@@ -26,8 +28,9 @@ namespace tandem::apps {
 
 struct RuntimeOptions {
   std::string model_path;          // empty: the demo model
-  std::string attention = "auto";  // "auto", or device ids separated by commas
-  std::string compute = "cpu";
+  std::string attention = "auto";  // "auto", or device ids separated by commas, with shares or not
+  std::string compute = "cpu";     // an id, or ids separated by commas that share the model
+  std::string split = "layers";    // how they share it
   std::string kv_dtype = "f16";
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
@@ -42,6 +45,9 @@ struct RuntimeOptions {
   int sub_batches = 1;
   int device_timeout_ms = 10000;
   bool no_prefix_cache = false;
+  bool kv_moves = false;
+  std::string early_query = "auto";
+  std::string trace_file;  // empty: no timeline
 };
 
 // Adds the options to a subcommand, in groups, with their help.
@@ -61,18 +67,24 @@ class Assembly {
   device::Device& device(const std::string& id);  // opened once, whatever it is used for
 
   device::AttentionGeometry geometry() const;
-  std::vector<std::string> attention_ids() const;
+  std::vector<ListedDevice> attention_devices() const;
   // Error where the device cannot attend as the model needs.
-  engine::NamedUnit make_unit(const std::string& id);
+  engine::NamedUnit make_unit(const ListedDevice& choice);
+  // Of --trace; none without it.
+  trace::Timeline* timeline() const { return timeline_.get(); }
 
  private:
   int context_length() const;  // of the longest sequence
+  // What the compute unit is going to take of its device: weights, activations, logits.
+  std::uint64_t compute_bytes() const;
 
   RuntimeOptions options_;
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
   std::vector<std::unique_ptr<device::Device>> devices_;
+  std::unique_ptr<device::Device> group_;  // of several compute devices
+  std::unique_ptr<trace::Timeline> timeline_;
 };
 
 class Runtime {
@@ -81,12 +93,12 @@ class Runtime {
 
   const model::Model& model() const { return parts_.model(); }
   engine::Engine& engine() { return *engine_; }
-  const std::string& compute_id() const { return compute_id_; }
   const std::string& model_path() const { return parts_.model_path(); }
 
  private:
+  engine::Fallbacks fallbacks();
+
   Assembly parts_;
-  std::string compute_id_;
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Engine> engine_;
 };
@@ -97,6 +109,8 @@ std::string refuse_negative(const std::string& text);
 // Of a --pin and a --placement value.
 Pin pin_of(const std::string& name);
 engine::Placement placement_of(const std::string& name);
+// Of an --early-query value.
+engine::EarlyQuery early_query_of(const std::string& name);
 
 // Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
 // if not there.

@@ -10,6 +10,7 @@
 #include "engine/attention_layout.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tandem::engine {
 namespace {
@@ -70,12 +71,6 @@ Held walk(const RowGroup& group, int page_tokens, int unit, int from,
   return held;
 }
 
-void cover(UnitShare& share, int begin, int count) {
-  if (share.row_begin == share.row_end) share.row_begin = begin, share.row_end = begin + count;
-  share.row_begin = std::min(share.row_begin, begin);
-  share.row_end = std::max(share.row_end, begin + count);
-}
-
 // Rows [first, first + count) of the sub-batch see the tokens [begin, end) held.
 struct Sight {
   int first = 0, count = 0, begin = 0, end = 0;
@@ -86,7 +81,6 @@ void answer(UnitShare& share, device::AttentionSequence& entry, const Sight& sig
   entry.num_q = sight.count;
   entry.attend_begin = sight.begin;
   entry.num_attend = sight.end;
-  cover(share, sight.first, sight.count);
   for (int i = 0; i < sight.count; ++i) share.rows.push_back(sight.first + i);
 }
 
@@ -106,7 +100,6 @@ void add_ragged(const RowGroup& group, int page_tokens, int window, const Held& 
     device::AttentionSequence* last = share.sequences.empty() ? nullptr : &share.sequences.back();
     if (i > 0 && last->attend_begin == begin) {
       share.rows.push_back(group.row_begin + i);
-      cover(share, group.row_begin + i, 1);
       ++last->num_q;
       continue;
     }
@@ -125,16 +118,17 @@ void add_group(const RowGroup& group, int page_tokens, int window, UnitShare& sh
         entry.new_begin = group.row_begin + segment.new_row;
         entry.num_new = segment.num_new;
         entry.append_at = segment.append_at;
-        cover(share, entry.new_begin, entry.num_new);
         share.sequences.push_back(entry);
       });
-  const bool appends = share.sequences.size() > first_entry;
+  // An entry that appends may also ask, and then sees what it appends, unless queries go first.
+  const bool appends = share.sequences.size() > first_entry && share.part != SharePart::kQueries;
   const int end = held.past + (group.num_rows == 1 && appends ? 1 : 0);
   const int begin =
       std::min(held.before(window_begin(group, group.num_rows - 1, window), page_tokens), end);
   if (begin < end) {
     if (!appends) share.sequences.emplace_back();
-    answer(share, share.sequences[first_entry], {group.row_begin, group.num_rows, begin, end});
+    answer(share, appends ? share.sequences[first_entry] : share.sequences.back(),
+           {group.row_begin, group.num_rows, begin, end});
   }
   give_pages(share, first_entry, page_begin);
   add_ragged(group, page_tokens, window, held, begin, ragged);
@@ -147,12 +141,19 @@ void add_group(const RowGroup& group, int page_tokens, int window, UnitShare& sh
 
 }  // namespace
 
+void RowSpan::cover(int first, int count) {
+  if (count == 0) return;
+  if (empty()) begin = first, end = first + count;
+  begin = std::min(begin, first);
+  end = std::max(end, first + count);
+}
+
 int home_unit(const RowGroup& group, int page_tokens) {
   return group.blocks[(group.past + group.num_rows - 1) / page_tokens].unit;
 }
 
-void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens, int num_units,
-                            int window) {
+void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens,
+                            const std::vector<bool>& early, int window) {
   for (UnitShare& share : shares) spare_.push_back(std::move(share));
   shares.clear();
   chunks.clear();
@@ -160,20 +161,23 @@ void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens, i
   int num_rows = 0;
   for (const RowGroup& group : groups) {
     num_rows += group.num_rows;
-    if (group.num_rows == 1) continue;
+    const auto home = static_cast<std::size_t>(home_unit(group, page_tokens));
+    if (group.num_rows == 1 && !early[home]) continue;
     chunks.push_back({group.row_begin, group.num_rows});
     for (int i = 0; i < group.num_rows; ++i) chunk_rows.push_back(group.row_begin + i);
   }
-  for (int unit = 0; unit < num_units; ++unit) {
-    UnitShare share = take_spare(unit, false), ragged = take_spare(unit, true);
+  for (int unit = 0; unit < static_cast<int>(early.size()); ++unit) {
+    const SharePart part =
+        early[static_cast<std::size_t>(unit)] ? SharePart::kQueries : SharePart::kAll;
+    UnitShare share = take_spare(unit, false, part), ragged = take_spare(unit, true, part);
     for (const RowGroup& group : groups) add_group(group, page_tokens, window, share, ragged);
-    keep(std::move(share));
+    keep_parts(std::move(share));
     keep(std::move(ragged));
   }
   find_whole_answer(num_rows);
 }
 
-UnitShare AttentionLayout::take_spare(int unit, bool ragged) {
+UnitShare AttentionLayout::take_spare(int unit, bool ragged, SharePart part) {
   UnitShare share;
   if (!spare_.empty()) {
     share = std::move(spare_.back());
@@ -181,18 +185,39 @@ UnitShare AttentionLayout::take_spare(int unit, bool ragged) {
   }
   share.unit = unit;
   share.ragged = ragged;
-  share.row_begin = share.row_end = 0;
+  share.part = part;
+  share.rows_read = share.q_rows = share.new_rows = {};
   share.sequences.clear();
   share.pages.clear();
   share.rows.clear();
   return share;
 }
 
+// The appends of a unit that is sent queries early become a share of their own.
+void AttentionLayout::keep_parts(UnitShare share) {
+  const auto appends = [](const device::AttentionSequence& entry) { return entry.num_new > 0; };
+  if (share.part == SharePart::kAll || std::ranges::none_of(share.sequences, appends)) {
+    return keep(std::move(share));
+  }
+  UnitShare later = take_spare(share.unit, false, SharePart::kAppends);
+  later.pages = share.pages;
+  std::ranges::copy_if(share.sequences, std::back_inserter(later.sequences), appends);
+  std::erase_if(share.sequences, appends);
+  keep(std::move(share));
+  keep(std::move(later));
+}
+
 // Rows relative to the share's first; a share without work is spare.
 void AttentionLayout::keep(UnitShare share) {
+  for (const device::AttentionSequence& sequence : share.sequences) {
+    share.q_rows.cover(sequence.q_begin, sequence.num_q);
+    share.new_rows.cover(sequence.new_begin, sequence.num_new);
+  }
+  share.rows_read = share.q_rows;
+  share.rows_read.cover(share.new_rows.begin, share.new_rows.end - share.new_rows.begin);
   for (device::AttentionSequence& sequence : share.sequences) {
-    sequence.q_begin -= sequence.num_q > 0 ? share.row_begin : 0;
-    sequence.new_begin -= sequence.num_new > 0 ? share.row_begin : 0;
+    sequence.q_begin -= sequence.num_q > 0 ? share.rows_read.begin : 0;
+    sequence.new_begin -= sequence.num_new > 0 ? share.rows_read.begin : 0;
   }
   (share.sequences.empty() ? spare_ : shares).push_back(std::move(share));
 }

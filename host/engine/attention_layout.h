@@ -10,8 +10,11 @@
 // partial, computed by the compute unit. With a window, pages wholly before the first row's are
 // left out. The past that all rows of a chunk see is one sequence; what the first rows see besides
 // is a ragged beginning, a sequence per row, in a share of its own, since it gives those rows a
-// second partial of the same unit. Rows are numbered from the sub-batch's first row; each unit gets
-// the smallest range of rows that covers its work, so that rows should be ordered by home_unit.
+// second partial of the same unit. A unit that is sent queries early, before k and v exist, has its
+// appends in a share of their own behind its queries, which see the past only; the newest token of
+// a decode row whose block it holds is then a chunk of one row, the compute unit's. Rows are
+// numbered from the sub-batch's first row; each unit gets the smallest range of rows that covers
+// its work, so that rows should be ordered by home_unit.
 // Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have grown.
 #pragma once
 
@@ -35,11 +38,23 @@ struct RowGroup {
 // The unit that appends the group's last row.
 int home_unit(const RowGroup& group, int page_tokens);
 
+// Rows [begin, end) of a sub-batch; empty where begin == end.
+struct RowSpan {
+  int begin = 0, end = 0;
+  bool empty() const { return begin == end; }
+  void cover(int first, int count);
+};
+
+// What of a unit's work a share holds.
+enum class SharePart { kAll, kQueries, kAppends };
+
 struct UnitShare {
   int unit = 0;
-  bool ragged = false;  // the beginnings of windows; the unit's other share stands before it
-  int row_begin = 0, row_end = 0;  // the rows of q, k, v it reads, in the sub-batch
-  std::vector<device::AttentionSequence> sequences;  // rows relative to row_begin
+  bool ragged = false;  // the beginnings of windows; the unit's other shares stand before it
+  SharePart part = SharePart::kAll;
+  RowSpan rows_read;         // the rows of q, k, v that the batch spans
+  RowSpan q_rows, new_rows;  // of these the rows of q, and of k and v, that it reads
+  std::vector<device::AttentionSequence> sequences;  // rows relative to rows_read.begin
   std::vector<device::PageId> pages;
   std::vector<std::int32_t> rows;  // answered, in the sub-batch
 };
@@ -53,11 +68,14 @@ struct AttentionLayout {
   int only_share = -1;
   bool only_causal = false;
 
-  // window: how many tokens a row sees, itself included; 0: all.
-  void build(std::span<const RowGroup> groups, int page_tokens, int num_units, int window = 0);
+  // `early`: of each unit, whether it is sent queries early. window: how many tokens a row sees,
+  // itself included; 0: all.
+  void build(std::span<const RowGroup> groups, int page_tokens, const std::vector<bool>& early,
+             int window = 0);
 
  private:
-  UnitShare take_spare(int unit, bool ragged);
+  UnitShare take_spare(int unit, bool ragged, SharePart part);
+  void keep_parts(UnitShare share);
   void keep(UnitShare share);
   void find_whole_answer(int num_rows);
   std::vector<UnitShare> spare_;  // keeps the vectors' memory from step to step

@@ -52,12 +52,12 @@ void observe_end(trace::Metrics& metrics, const Sequence& sequence) {
   if (sequence.num_generated() > 0) metrics.observe_decode_seconds(sequence.times().decode);
 }
 
-void set_totals(trace::Metrics& metrics, const EngineStatus& status, const std::string& compute) {
+void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_requests(status.running, status.waiting);
   metrics.set_tokens_total(status.prompt_tokens, status.cached_tokens, status.generated_tokens);
   metrics.set_preemptions_total(status.preemptions);
-  metrics.set_compute_totals(compute, status.compute.ops, status.compute.weight_bytes_read,
-                             status.compute.busy_seconds);
+  metrics.set_compute_totals(status.compute_id, status.compute.ops,
+                             status.compute.weight_bytes_read, status.compute.busy_seconds);
   for (const UnitStatus& unit : status.units) {
     metrics.set_unit_pages(unit.id, unit.pages_used, unit.pages_total);
     metrics.set_unit_alive(unit.id, unit.alive);
@@ -70,12 +70,11 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status, const std::
 
 struct Engine::State {
   State(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
-        const EngineOptions& options, std::function<NamedUnit()> make_fallback,
-        trace::Metrics* metrics)
+        const EngineOptions& options, Fallbacks fallbacks, trace::Metrics* metrics)
       : model(model),
         options(options),
         metrics(metrics),
-        loop(model, compute, std::move(units), options, std::move(make_fallback)) {
+        loop(model, compute, std::move(units), options, std::move(fallbacks)) {
     if (metrics != nullptr) {
       loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
       loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
@@ -145,7 +144,7 @@ void Engine::State::publish() {
   const auto time = std::chrono::steady_clock::now();
   if (metrics != nullptr && (loop.idle() || time - metrics_set_at >= kMetricsInterval)) {
     metrics_set_at = time;
-    set_totals(*metrics, now, options.compute_id);
+    set_totals(*metrics, now);
   }
   const std::lock_guard lock(mutex);
   num_waiting = now.waiting;
@@ -169,10 +168,10 @@ void Engine::State::deliver() {
 }
 
 Engine::Engine(const model::Model& model, device::ComputeUnit& compute,
-               std::vector<NamedUnit> units, const EngineOptions& options,
-               std::function<NamedUnit()> make_fallback, trace::Metrics* metrics)
+               std::vector<NamedUnit> units, const EngineOptions& options, Fallbacks fallbacks,
+               trace::Metrics* metrics)
     : state_(std::make_unique<State>(model, compute, std::move(units), options,
-                                     std::move(make_fallback), metrics)) {
+                                     std::move(fallbacks), metrics)) {
   state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 

@@ -7,8 +7,10 @@
 // request never fails for lack of pages unless it could never fit: it waits, or is preempted and
 // later recomputed. A unit that is lost costs its pages, not its requests: they are rebuilt from
 // prompt + generated tokens on the units that live, at last on the fallback unit; no token is lost,
-// repeated or changed. Threads: submit, cancel and stats from any thread. Ownership: borrows model
-// and compute, owns the attention units.
+// repeated or changed. The same holds for the compute unit: its fallback loads the weights again,
+// and the units that work in the lost one's queue are lost with it. Threads: submit, cancel and
+// stats from any thread. Ownership: borrows model, compute and timeline, owns the attention units
+// and what the fallbacks make.
 #pragma once
 
 #include <chrono>
@@ -20,6 +22,7 @@
 #include "common/deadline.h"
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
+#include "engine/executor_options.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
 #include "engine/weight_loader.h"
@@ -36,15 +39,37 @@ struct EngineOptions {
   int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
+  // Pages move from full and slow units to others between steps.
+  bool kv_moves = false;
   // A unit that does not answer for so long is lost.
   std::chrono::milliseconds device_timeout{10000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
+  // Of the memory that the compute unit reads weights from; 0: unknown.
+  double compute_bandwidth_bytes_per_s = 0;
+  EarlyQuery early_query = EarlyQuery::kAuto;
   WeightOptions weights;
+  trace::Timeline* timeline = nullptr;  // none: nothing is traced
 };
 
 struct NamedUnit {
   std::string id;  // "xrt:0"
   std::unique_ptr<device::AttentionUnit> unit;
+  double share = 0;  // of sequences or pages, as KvCache::add_unit()
+};
+
+struct NamedCompute {
+  std::string id;  // "cpu"
+  std::unique_ptr<device::ComputeUnit> unit;
+  double bandwidth_bytes_per_s = 0;  // as EngineOptions::compute_bandwidth_bytes_per_s
+};
+
+// What is made when something was lost, each at most once; each may be empty: then requests fail,
+// or end where the pages do.
+struct Fallbacks {
+  // When the last unit has been lost, or those that live are too small for an accepted request.
+  std::function<NamedUnit()> attention;
+  // When the compute unit has failed.
+  std::function<NamedCompute()> compute;
 };
 
 struct UnitStatus {
@@ -59,24 +84,24 @@ struct EngineStatus {
   int running = 0, waiting = 0;
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
+  std::uint64_t moved_pages = 0;
   bool broken = false;    // nothing is left to compute or attend on: every request ends with kError
   bool draining = false;  // drain() was called: submit() answers kStopping
+  std::string compute_id;       // of the compute unit that works now
+  std::string lost_compute_id;  // of the one that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
 };
 
 class Engine {
  public:
-  // `make_fallback` is called at most once: when the last unit has been lost, or those that live
-  // are too small for an accepted request; may be empty (then requests fail, or end where the pages
-  // do). A ":fallback" is added to its unit's id where another has the same. `metrics` may be null.
-  // Throws Error when the options and the units do not fit the model.
+  // A ":fallback" is added to the id of a fallback's unit where another has the same. `metrics` may
+  // be null. Throws Error when the options and the units do not fit the model.
   Engine(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
-         const EngineOptions& options, std::function<NamedUnit()> make_fallback,
-         trace::Metrics* metrics);
+         const EngineOptions& options, Fallbacks fallbacks, trace::Metrics* metrics);
   ~Engine();  // cancels what is left
 
-  // The model's weights as the compute unit was given them.
+  // The model's weights as the first compute unit was given them.
   const LoadedWeights& weights() const;
 
   // The longest prompt + output one request may have: the context, or what all pages hold. Less

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineLoop: one iteration, and what happens when a unit is lost in it.
+// EngineLoop: one iteration.
 #include "engine/engine_loop.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/error.h"
 
 namespace tandem::engine {
 namespace {
-
-constexpr int kMaxLogitRows = 64;
 
 const NamedUnit& first_of(const std::vector<NamedUnit>& units) {
   if (units.empty()) throw Error("engine", "at least one attention unit is needed");
@@ -34,30 +33,22 @@ EngineOptions checked(EngineOptions options, const model::ModelConfig& config) {
   return options;
 }
 
-ExecutorOptions executor_options(const EngineOptions& options,
-                                 const device::AttentionGeometry& geometry) {
-  ExecutorOptions result;
-  result.max_rows = options.max_step_tokens;
-  result.max_logit_rows = std::min(options.max_step_tokens, kMaxLogitRows);
-  result.page_tokens = geometry.page_tokens;
-  result.kv_dtype = geometry.kv_dtype;
-  result.device_timeout = options.device_timeout;
-  result.weights = options.weights;
-  return result;
-}
-
 }  // namespace
 
 EngineLoop::EngineLoop(const model::Model& model, device::ComputeUnit& compute,
                        std::vector<NamedUnit> units, const EngineOptions& options,
-                       std::function<NamedUnit()> make_fallback)
-    : config_(model.config()),
-      compute_(compute),
+                       Fallbacks fallbacks)
+    : model_(model),
+      config_(model.config()),
+      compute_(&compute),
       options_(checked(options, config_)),
-      make_fallback_(std::move(make_fallback)),
+      fallbacks_(std::move(fallbacks)),
       geometry_(first_of(units).unit->geometry()),
       kv_(geometry_.page_tokens, options_.placement, options_.prefix_cache),
-      executor_(model, compute, executor_options(options_, geometry_)) {
+      mover_(kv_, geometry_, options_.device_timeout),
+      executor_(make_executor(compute)),
+      loaded_weights_(executor_->weights()) {
+  if (options_.timeline != nullptr) track_ = options_.timeline->track("engine", "steps");
   for (const NamedUnit& unit : units) check_unit(unit);
   for (NamedUnit& unit : units) add_unit(std::move(unit));
   update_limit();
@@ -76,12 +67,13 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
     fail("its page size or KV type differs from that of the first unit");
   }
   if (unit.unit->capacity().num_pages == 0) fail("it has no pages");
+  if (!(unit.share >= 0) || !std::isfinite(unit.share)) fail("its share is no positive number");
 }
 
 void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
-  kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s);
-  executor_.add_unit(*unit.unit);
+  kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
+  executor_->add_unit(*unit.unit, unit.id);
   units_.push_back(std::move(unit));
 }
 
@@ -118,6 +110,8 @@ void EngineLoop::cancel_all() {
 
 void EngineLoop::step() {
   if (idle()) return;
+  const trace::Span span = traced("step");
+  move_pages();
   refuse_what_cannot_fit();
   const StepPlan plan = make_plan();
   apply(plan);
@@ -125,13 +119,45 @@ void EngineLoop::step() {
   try {
     if (execute(plan)) advance(plan);
   } catch (const DeviceError& error) {
-    break_down(error.what());
+    if (!replace_compute(error.what())) break_down(error.what());
   } catch (const std::exception& error) {
     fail_all(error.what());
   }
 }
 
+// One bounded slice: between steps no unit has anything in flight.
+void EngineLoop::move_pages() {
+  if (!options_.kv_moves || units_.size() < 2 || running_.empty()) return;
+  std::vector<MoveUnit> units;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    const UnitPages pages = kv_.unit_pages(static_cast<int>(i));
+    units.push_back(
+        {pages.alive, pages.total, pages.used, pages.idle, kv_.weight(static_cast<int>(i))});
+  }
+  std::vector<MoveSequence> sequences;
+  std::vector<PageTable*> tables;
+  for (const auto& sequence : running_) {
+    PageTable& table = sequence->table;
+    sequences.push_back({table.held, table.blocks.empty() ? -1 : table.blocks.back().unit});
+    tables.push_back(&table);
+  }
+  MoveOptions options;
+  options.pressed = std::exchange(preemptions_seen_, totals_.preemptions) != totals_.preemptions;
+  options.whole_sequences = options_.placement == Placement::kSequences;
+  const auto move = plan_move(units, sequences, options);
+  if (!move) return;
+  const trace::Span span = traced("move pages");
+  const auto unit = [&](int index) -> device::AttentionUnit& {
+    return *units_[static_cast<std::size_t>(index)].unit;
+  };
+  const MoveResult result =
+      mover_.move(*move, unit(move->from), unit(move->to), *tables[move->sequence], tables);
+  totals_.moved_pages += result.num_pages;
+  if (result.lost_unit >= 0) handle_lost({result.lost_unit});
+}
+
 StepPlan EngineLoop::make_plan() {
+  const trace::Span span = traced("plan");
   view_running(running_views_);
   view_waiting(waiting_views_);
   SchedulerOptions options;
@@ -215,35 +241,58 @@ void EngineLoop::apply(const StepPlan& plan) {
   }
 }
 
-bool EngineLoop::execute(const StepPlan& plan) {
+void EngineLoop::list_items(const StepPlan& plan) {
   executor_items_.clear();
   for (const StepItem& item : plan.items) {
-    const Sequence& sequence = running(item.id);
+    Sequence& sequence = running(item.id);
     const auto begin = static_cast<std::size_t>(item.begin);
     const auto num_rows = static_cast<std::size_t>(item.num_rows);
+    const int last = item.begin + item.num_rows - 1;
     LogitRows logits = LogitRows::kNone;
-    if (sequence.needs_logits(item.begin + item.num_rows - 1)) logits = LogitRows::kLast;
+    if (sequence.needs_logits(last)) logits = LogitRows::kLast;
     if (sequence.needs_logits(item.begin) && item.num_rows > 1) logits = LogitRows::kAll;
-    executor_items_.push_back({sequence.tokens().subspan(begin, num_rows), sequence.table.blocks,
-                               item.begin, logits, item.sub_batch});
-  }
-  const auto sink = [&](std::size_t index, int row, std::span<const float> logits) {
-    const StepItem& item = plan.items[index];
-    Sequence& sequence = running(item.id);
-    const int before = sequence.num_generated();
-    try {
-      sequence.on_logits(item.begin + row, logits);
-    } catch (const Error& error) {
-      sequence.finish(FinishReason::kError, error.what());  // its own affair: the others go on
-      return;
+    ExecutorItem& added = executor_items_.emplace_back();
+    added.tokens = sequence.tokens().subspan(begin, num_rows);
+    added.blocks = sequence.table.blocks;
+    added.past = item.begin;
+    added.logits = logits;
+    added.sub_batch = item.sub_batch;
+    if (logits == LogitRows::kLast && executor_->samples()) {
+      added.sample = sequence.device_draw(last);
     }
-    totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
-    if (on_token) on_token(sequence);
+  }
+}
+
+bool EngineLoop::execute(const StepPlan& plan) {
+  const trace::Span span = traced("run");
+  list_items(plan);
+  const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
+    const StepItem& item = plan.items[index];
+    take(item, [&](Sequence& sequence) { sequence.on_logits(item.begin + row, logits); });
   };
-  const std::vector<int> lost = executor_.run(executor_items_, sink);
+  const auto on_token = [&](std::size_t index, TokenId token) {
+    const StepItem& item = plan.items[index];
+    take(item,
+         [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
+  };
+  const std::vector<int> lost = executor_->run(executor_items_, on_logits, on_token);
   ++totals_.steps;
   if (!lost.empty()) handle_lost(lost);
   return lost.empty();
+}
+
+// Gives a sequence what the step has brought it.
+void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>& result) {
+  Sequence& sequence = running(item.id);
+  const int before = sequence.num_generated();
+  try {
+    result(sequence);
+  } catch (const Error& error) {
+    sequence.finish(FinishReason::kError, error.what());  // its own affair: the others go on
+    return;
+  }
+  totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
+  if (on_token) on_token(sequence);
 }
 
 void EngineLoop::advance(const StepPlan& plan) {
@@ -274,88 +323,13 @@ void EngineLoop::deliver(Sequence& sequence) {
   deliveries_.push_back({sequence.sink(), sequence.take_event()});
 }
 
-void EngineLoop::handle_lost(const std::vector<int>& units) {
-  for (const int unit : units) kv_.lose_unit(unit);
-  for (std::size_t i = running_.size(); i > 0; --i) {
-    const PageTable& table = running_[i - 1]->table;
-    if (std::ranges::none_of(units, [&](int unit) { return KvCache::touches(table, unit); })) {
-      continue;
-    }
-    requeue(i - 1);
-    ++totals_.rebuilt_sequences;
-  }
-  keep_promises();
-}
-
-// What was accepted is to fit as it did then: on the fallback too, where the units that live are
-// too small. Only when there is none are limits lowered.
-void EngineLoop::keep_promises() {
-  int most = 0;
-  for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
-  for (const auto& sequence : waiting_) most = std::max(most, sequence->most_tokens());
-  const std::uint32_t left = kv_.num_pages();
-  if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
-    const std::string error = add_fallback();
-    if (kv_.num_pages() == 0) {
-      return break_down("[engine] the last attention unit was lost" + error);
-    }
-  }
-  update_limit();
-}
-
-// Nothing, or why there is none.
-std::string EngineLoop::add_fallback() {
-  const auto make = std::exchange(make_fallback_, {});
-  if (!make) return " and there is no other";
-  try {
-    NamedUnit unit = make();
-    if (!unit.unit) throw Error("engine", "no fallback unit");
-    check_unit(unit);
-    // Metrics and listings tell units by their id, and a lost unit keeps its own.
-    while (std::ranges::find(units_, unit.id, &NamedUnit::id) != units_.end()) {
-      unit.id += ":fallback";
-    }
-    add_unit(std::move(unit));
-  } catch (const std::exception& error) {
-    return std::string(": ") + error.what();
-  }
-  return {};
-}
-
-// Only a lost unit makes this possible: submit() has refused what never fitted.
-void EngineLoop::refuse_what_cannot_fit() {
-  const int most = max_request_tokens_;
-  std::erase_if(waiting_, [&](const auto& sequence) {
-    if (sequence->num_tokens() <= most) return false;
-    sequence->finish(FinishReason::kError,
-                     "[engine] after the loss of an attention unit only " + std::to_string(most) +
-                         " tokens fit, the request has " + std::to_string(sequence->num_tokens()));
-    deliver(*sequence);
-    return true;
-  });
-}
-
-void EngineLoop::fail_all(const std::string& message) {
-  for (const auto& sequence : running_) sequence->finish(FinishReason::kError, message);
-  remove_finished();
-  for (const auto& sequence : waiting_) {
-    sequence->finish(FinishReason::kError, message);
-    deliver(*sequence);
-  }
-  waiting_.clear();
-}
-
-void EngineLoop::break_down(const std::string& message) {
-  broken_ = message;
-  fail_all(message);
-}
-
 EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
   status.running = static_cast<int>(running_.size());
   status.waiting = static_cast<int>(waiting_.size());
   status.broken = !broken_.empty();
-  status.compute = compute_.stats();
+  status.compute_id = options_.compute_id;
+  status.compute = compute_->stats();
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const UnitPages pages = kv_.unit_pages(static_cast<int>(i));
     UnitStatus unit;

@@ -5,24 +5,26 @@
 //
 // It decides nothing: which rows, whose pages and which sub-batch are given. With two sub-batches,
 // one's attention is in flight while the compute unit works on the other's dense layers. Results
-// appear only through the sink, after every layer of every row is done; when a unit is lost on the
-// way, run() says which and nothing has reached the sink. Appends of an interrupted step may have
+// appear only through the sinks, after every layer of every row is done; when a unit is lost on the
+// way, run() says which and nothing has reached a sink. Appends of an interrupted step may have
 // happened in part; running the same rows again overwrites them. A unit that timed out may still
 // read or write what it was lent: those buffers are set aside for the executor's life.
 // Threads: the engine's. Ownership: borrows all; units must be destroyed before the executor.
-// Errors: DeviceError from the compute unit passes through: the executor must then be discarded.
+// Errors: DeviceError from the compute unit passes through: the executor must then be discarded,
+// or kept unused where holds_lent().
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
-#include "engine/attention_layout.h"
+#include "engine/executor_options.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/layer_weights.h"
 #include "model/model.h"
@@ -37,15 +39,8 @@ struct ExecutorItem {
   int past = 0;                        // tokens whose KV is in the pages
   LogitRows logits = LogitRows::kNone;
   int sub_batch = 0;
-};
-
-struct ExecutorOptions {
-  int max_rows = 256;       // of a step
-  int max_logit_rows = 64;  // of one output projection; more rows run in several
-  int page_tokens = 16;
-  DType kv_dtype = DType::kF16;
-  std::chrono::milliseconds device_timeout{10000};
-  WeightOptions weights;
+  // With kLast, where the executor samples(): the token comes instead of its logits.
+  std::optional<device::SampleRow> sample = {};
 };
 
 class Executor {
@@ -55,14 +50,26 @@ class Executor {
 
   const LoadedWeights& weights() const;
 
-  // Unit numbers follow the calls: 0, 1, ... as in KvCache.
-  void add_unit(device::AttentionUnit& unit);
+  // Unit numbers follow the calls: 0, 1, ... as in KvCache. `id`: on the timeline.
+  void add_unit(device::AttentionUnit& unit, const std::string& id = {});
+
+  // Whether ExecutorItem::sample may be set.
+  bool samples() const;
 
   // `row`: of the item. `logits` [vocab] is valid during the call.
   using LogitsSink = std::function<void(std::size_t item, int row, std::span<const float> logits)>;
 
+  using TokenSink = std::function<void(std::size_t item, TokenId token)>;
+
   // Returns the units that were lost; empty when the step is complete.
-  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& sink);
+  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& logits,
+                       const TokenSink& tokens = {});
+
+  // After a DeviceError: the units that were lost besides.
+  std::vector<int> take_lost();
+
+  // Whether a unit that timed out may still use the executor's buffers.
+  bool holds_lent() const;
 
  private:
   struct State;

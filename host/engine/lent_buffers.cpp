@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LentBuffers: host memory of the compute unit, sized once for the largest step.
+// LentBuffers: memory of the compute unit, sized once for the largest step.
 #include "engine/lent_buffers.h"
 
 #include <algorithm>
@@ -15,24 +15,36 @@ std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, st
 }
 
 LentBuffers::LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config,
-                         std::size_t rows) {
-  const auto dim = static_cast<std::size_t>(config.head_dim);
-  const auto q_heads = static_cast<std::size_t>(config.q_heads);
-  const auto kv_heads = static_cast<std::size_t>(config.kv_heads);
-  q = allocate_floats(compute, rows, q_heads * dim, MemoryKind::kHost);
-  k = allocate_floats(compute, rows, kv_heads * dim, MemoryKind::kHost);
-  v = allocate_floats(compute, rows, kv_heads * dim, MemoryKind::kHost);
+                         std::size_t max_rows)
+    : config_(config), max_rows_(max_rows) {
+  rows = make_rows(compute, MemoryKind::kDevice);
 }
 
-void LentBuffers::add_partial(device::ComputeUnit& compute, const model::ModelConfig& config,
-                              std::size_t rows) {
-  const auto q_heads = static_cast<std::size_t>(config.q_heads);
-  const auto dim = static_cast<std::size_t>(config.head_dim);
-  for (auto* list : {&partials, &ragged}) {
-    if (list == &ragged && config.windows.empty()) continue;
-    list->push_back({allocate_floats(compute, rows, q_heads * dim, MemoryKind::kHost),
-                     allocate_floats(compute, rows, q_heads, MemoryKind::kHost)});
-  }
+RowBuffers LentBuffers::make_rows(device::ComputeUnit& compute, MemoryKind kind) const {
+  const auto dim = static_cast<std::size_t>(config_.head_dim);
+  const auto q_width = static_cast<std::size_t>(config_.q_heads) * dim;
+  const auto kv_width = static_cast<std::size_t>(config_.kv_heads) * dim;
+  return {allocate_floats(compute, max_rows_, q_width, kind),
+          allocate_floats(compute, max_rows_, kv_width, kind),
+          allocate_floats(compute, max_rows_, kv_width, kind)};
+}
+
+PartialBuffers LentBuffers::make_partial(device::ComputeUnit& compute, MemoryKind kind) const {
+  const auto q_heads = static_cast<std::size_t>(config_.q_heads);
+  const auto dim = static_cast<std::size_t>(config_.head_dim);
+  return {allocate_floats(compute, max_rows_, q_heads * dim, kind),
+          allocate_floats(compute, max_rows_, q_heads, kind)};
+}
+
+void LentBuffers::add_unit(device::ComputeUnit& compute, bool is_staged) {
+  if (is_staged && !staged_rows.q) staged_rows = make_rows(compute, MemoryKind::kHost);
+  const auto add = [&](std::vector<PartialBuffers>& list, std::vector<PartialBuffers>& staged) {
+    list.push_back(make_partial(compute, MemoryKind::kDevice));
+    staged.emplace_back();
+    if (is_staged) staged.back() = make_partial(compute, MemoryKind::kHost);
+  };
+  add(partials, staged_partials);
+  if (!config_.windows.empty()) add(ragged, staged_ragged);
 }
 
 }  // namespace tandem::engine

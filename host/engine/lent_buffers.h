@@ -3,9 +3,10 @@
 // LentBuffers: all that attention units borrow while a step runs: q, k, v, their results, and the
 // lists of the layouts.
 //
-// One object, so that it can be set aside whole when a unit times out and may still use it.
-// Ownership: owns its buffers, which must not outlive the compute unit. Errors: those of
-// allocate().
+// q, k, v and results lie where the compute unit works. Where that is not host memory, units that
+// do not work in its queue use staged twins of them in host memory. One object, so that it can be
+// set aside whole when a unit times out and may still use it. Ownership: owns its buffers, which
+// must not outlive the compute unit. Errors: those of allocate().
 #pragma once
 
 #include <array>
@@ -34,20 +35,35 @@ struct PartialBuffers {
   std::unique_ptr<device::Buffer> lse;  // [rows, q_heads]
 };
 
+// [rows, q_heads | kv_heads | kv_heads, head_dim]
+struct RowBuffers {
+  std::unique_ptr<device::Buffer> q, k, v;
+};
+
 struct LentBuffers {
-  LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t rows);
-  void add_partial(device::ComputeUnit& compute, const model::ModelConfig& config,
-                   std::size_t rows);
+  LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
+  // `is_staged`: the unit uses twins in host memory.
+  void add_unit(device::ComputeUnit& compute, bool is_staged);
 
   // Of a share: a unit's ragged beginnings of windows have buffers of their own.
   const PartialBuffers& partial_of(const UnitShare& share) const {
     return (share.ragged ? ragged : partials)[static_cast<std::size_t>(share.unit)];
   }
+  const PartialBuffers& staged_partial_of(const UnitShare& share) const {
+    return (share.ragged ? staged_ragged : staged_partials)[static_cast<std::size_t>(share.unit)];
+  }
 
-  std::unique_ptr<device::Buffer> q, k, v;  // [rows, q_heads | kv_heads | kv_heads, head_dim]
-  std::vector<PartialBuffers> partials;     // [units]
-  std::vector<PartialBuffers> ragged;       // [units], empty where no layer has a window
+  RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
+  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is not
+  std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
   std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
+
+ private:
+  RowBuffers make_rows(device::ComputeUnit& compute, device::MemoryKind kind) const;
+  PartialBuffers make_partial(device::ComputeUnit& compute, device::MemoryKind kind) const;
+
+  const model::ModelConfig& config_;
+  const std::size_t max_rows_;
 };
 
 }  // namespace tandem::engine

@@ -56,6 +56,7 @@ Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::M
       sampler_(request_.sampling, model.config().vocab_size),
       detokenizer_(tokenizer_, !request_.continues_text),
       stop_matcher_(request_.stop),
+      vocab_size_(model.config().vocab_size),
       tokens_(request_.prompt),
       num_prompt_tokens_(static_cast<int>(tokens_.size())),
       limit_(max_tokens_in_all),
@@ -82,6 +83,23 @@ void Sequence::on_logits(int position, std::span<const float> logits) {
   if (next == num_tokens() && request_.max_tokens > 0) {
     accept(sampler_.sample(logits, request_.top_logprobs));
   }
+}
+
+std::optional<device::SampleRow> Sequence::device_draw(int position) {
+  if (position + 1 != num_tokens() || request_.max_tokens == 0) return {};
+  if (request_.top_logprobs || !prompt_logprobs_.empty()) return {};
+  const auto draw = sampler_.plain_draw();
+  if (!draw) return {};
+  return device::SampleRow{draw->temperature, draw->top_k, draw->top_p, draw->uniform};
+}
+
+void Sequence::on_token(int position, TokenId token) {
+  if (finished() || position + 1 != num_tokens()) return;
+  if (token < 0 || token >= vocab_size_) {
+    throw Error("sampler", "the device drew no token: the model's output holds no finite logit");
+  }
+  sampler_.accept_draw();
+  accept({token, 0, {}});
 }
 
 bool Sequence::ends_generation(TokenId id) const {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "device/compute_unit.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
 #include "model/model.h"
@@ -54,6 +55,11 @@ class Sequence {
   // Error when they cannot be sampled; the sequence is then fit only to be finished.
   void on_logits(int position, std::span<const float> logits);
 
+  // How a device may draw the token behind tokens[position]; nothing where its logits are needed.
+  std::optional<device::SampleRow> device_draw(int position);
+  // What it drew. Errors as on_logits().
+  void on_token(int position, TokenId token);
+
   // Every time it is admitted; true the first time, the one that counts.
   bool on_scheduled(int num_cached_tokens);
   void lower_limit(int max_tokens_in_all);
@@ -88,6 +94,7 @@ class Sequence {
   model::Sampler sampler_;
   model::Detokenizer detokenizer_;
   model::StopMatcher stop_matcher_;
+  const int vocab_size_;
   std::vector<TokenId> tokens_;
   int num_prompt_tokens_;
   int limit_;

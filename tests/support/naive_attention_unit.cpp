@@ -4,6 +4,7 @@
 #include "support/naive_attention_unit.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "common/error.h"
 #include "support/reference/attention.h"
@@ -62,12 +63,46 @@ WaitResult NaiveAttentionUnit::wait(device::Ticket ticket, Deadline deadline) {
   return ended ? WaitResult::kDone : WaitResult::kTimeout;
 }
 
-WaitResult NaiveAttentionUnit::export_page(device::PageId, std::span<std::byte>, Deadline) {
-  throw Error("attention", "the naive unit does not move pages");
+template <typename Visit>
+WaitResult NaiveAttentionUnit::move_page(device::PageId page, std::size_t image_bytes,
+                                         const Visit& visit) {
+  const device::AttentionGeometry& g = geometry_;
+  if (g.kv_dtype != DType::kF16) throw Error("attention", "the naive unit moves f16 pages only");
+  if (page >= options_.num_pages || image_bytes != device::page_image_bytes(g)) {
+    throw Error("attention", "no such page, or an image of another size");
+  }
+  std::unique_lock lock(mutex_);
+  if (num_moves_++ >= options_.lose_at_move) lost_ = true;
+  changed_.wait(lock, [&] { return jobs_.empty(); });
+  if (lost_) return WaitResult::kLost;
+  std::size_t index = 0;
+  for (int layer = 0; layer < g.num_layers; ++layer) {
+    for (std::vector<float>* store : {&k_, &v_}) {
+      for (int head = 0; head < g.kv_heads; ++head) {
+        for (int slot = 0; slot < g.page_tokens; ++slot) {
+          float* values = token_row(*store, layer, page, slot) + head * g.head_dim;
+          for (int i = 0; i < g.head_dim; ++i) visit(values[i], index++);
+        }
+      }
+    }
+  }
+  return WaitResult::kDone;
 }
 
-WaitResult NaiveAttentionUnit::import_page(device::PageId, std::span<const std::byte>, Deadline) {
-  throw Error("attention", "the naive unit does not move pages");
+WaitResult NaiveAttentionUnit::export_page(device::PageId page, std::span<std::byte> to, Deadline) {
+  return move_page(page, to.size(), [&](float& value, std::size_t index) {
+    const std::uint16_t half = f32_to_f16(value);
+    std::memcpy(to.data() + index * sizeof half, &half, sizeof half);
+  });
+}
+
+WaitResult NaiveAttentionUnit::import_page(device::PageId page, std::span<const std::byte> from,
+                                           Deadline) {
+  return move_page(page, from.size(), [&](float& value, std::size_t index) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, from.data() + index * sizeof half, sizeof half);
+    value = f16_to_f32(half);
+  });
 }
 
 device::AttentionStats NaiveAttentionUnit::stats() const {

@@ -5,8 +5,9 @@
 // A thread of its own answers the batches in order, so that a caller which touches what it has lent
 // is seen by the thread sanitizer. Pages start as NaN: reading what was never appended shows. After
 // `lose_after` batches the unit is lost; the `slow_batch`-th batch takes `slow_for` longer, during
-// which wait() times out, and only then reads and writes what it was lent.
-// Threads: as the contract says. export_page and import_page are not offered (Error).
+// which wait() times out, and only then reads and writes what it was lent. The `lose_at_move`-th
+// page that is exported or imported loses the unit too. Threads: as the contract says. Only f16
+// pages can be moved.
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,8 @@ struct NaiveUnitOptions {
   std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t slow_batch = std::numeric_limits<std::uint64_t>::max();
   std::chrono::milliseconds slow_for{0};
-  std::chrono::microseconds delay{0};  // of every batch
+  std::chrono::microseconds delay{0};                                      // of every batch
+  std::uint64_t lose_at_move = std::numeric_limits<std::uint64_t>::max();  // the first is 0
 };
 
 class NaiveAttentionUnit final : public device::AttentionUnit {
@@ -57,6 +59,9 @@ class NaiveAttentionUnit final : public device::AttentionUnit {
   void answer(const Job& job);
   void append(const device::AttentionBatch& batch, const device::AttentionSequence& sequence);
   void attend(const Job& job, const device::AttentionSequence& sequence);
+  // Calls visit(value, image index) for every value of a page; the result of the move.
+  template <typename Visit>
+  device::WaitResult move_page(device::PageId page, std::size_t image_bytes, const Visit& visit);
   // The row of K (or V) of all heads for a token held in a page.
   float* token_row(std::vector<float>& store, int layer, device::PageId page, int slot);
 
@@ -69,6 +74,7 @@ class NaiveAttentionUnit final : public device::AttentionUnit {
   std::deque<Job> jobs_;
   device::Ticket last_ticket_ = 0, done_ticket_ = 0;
   bool lost_ = false, stopping_ = false;
+  std::uint64_t num_moves_ = 0;
   device::AttentionStats stats_;
   std::thread thread_;
 };

@@ -81,8 +81,9 @@ bench::RunFacts facts_of(const BenchOptions& options, Assembly& parts, const ben
   facts.weights = dtype_name(rig.weights().main_type());
   facts.weight_bytes = rig.weights().bytes;
   facts.compute = parts.compute_device().info().id;
-  for (const std::string& id : parts.attention_ids()) {
-    facts.attention += (facts.attention.empty() ? "" : ",") + id;
+  for (const ListedDevice& choice : parts.attention_devices()) {
+    facts.attention += (facts.attention.empty() ? "" : ",") + choice.id;
+    if (choice.share > 0) facts.attention += fmt::format("={}", choice.share);
   }
   facts.kv_dtype = options.runtime.kv_dtype;
   facts.command = command_line();
@@ -140,7 +141,8 @@ void add_bench(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
   add_runtime_options(*command, o->runtime);
   // What the rows decide.
-  for (const char* name : {"--context", "--max-running", "--max-waiting", "--no-prefix-cache"}) {
+  for (const char* name :
+       {"--context", "--max-running", "--max-waiting", "--no-prefix-cache", "--kv-moves"}) {
     command->remove_option(command->get_option(name));
   }
   add_row_options(*command, *o);

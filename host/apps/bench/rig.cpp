@@ -50,15 +50,17 @@ std::string parting(const Tokens& one, const Tokens& other) {
 Rig::Rig(Assembly& parts) : parts_(parts), geometry_(parts.geometry()) {
   const RuntimeOptions& options = parts.options();
   compute_ = parts.compute_device().make_compute_unit();
-  executor_ = std::make_unique<engine::Executor>(parts.model(), *compute_, executor_options());
+  engine::ExecutorOptions traced = executor_options();
+  traced.timeline = parts.timeline();
+  executor_ = std::make_unique<engine::Executor>(parts.model(), *compute_, traced);
   cache_ = std::make_unique<engine::KvCache>(geometry_.page_tokens, placement_of(options.placement),
                                              false);
-  for (const std::string& id : parts.attention_ids()) {
-    units_.push_back(parts.make_unit(id));
+  for (const ListedDevice& choice : parts.attention_devices()) {
+    units_.push_back(parts.make_unit(choice));
     device::AttentionUnit& unit = *units_.back().unit;
-    executor_->add_unit(unit);
+    executor_->add_unit(unit, units_.back().id);
     const device::AttentionCapacity capacity = unit.capacity();
-    cache_->add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s);
+    cache_->add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, choice.share);
   }
 }
 
@@ -70,6 +72,10 @@ engine::ExecutorOptions Rig::executor_options() const {
   options.kv_dtype = geometry_.kv_dtype;
   options.device_timeout = std::chrono::milliseconds(parts_.options().device_timeout_ms);
   options.weights = weight_options(parts_.options());
+  options.early_query = early_query_of(parts_.options().early_query);
+  const device::DeviceInfo& compute = parts_.compute_device().info();
+  options.compute_id = compute.id;
+  options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
   return options;
 }
 

@@ -3,9 +3,10 @@
 // KvCache: page tables over the units' pools, and the two placements.
 //
 // kPages deals the next block to the unit with the least (blocks held + 1) / (bandwidth x free
-// fraction), so that all units finish attending at the same time and a nearly full one is spared.
-// kSequences chooses, for a sequence without a home, the unit with the least (pages in use + pages
-// wanted) / bandwidth among those where it fits whole; a sequence that attached to a prefix joins
+// fraction), so that all units finish attending at the same time and a nearly full one is spared;
+// where shares are given, by (blocks held + 1) / share alone. kSequences chooses, for a sequence
+// without a home, the unit with the least (pages in use + pages wanted) / bandwidth (or share)
+// among those where it fits whole; a sequence that attached to a prefix joins
 // that prefix's unit unless its load is more than twice the least.
 #include "engine/kv_cache/kv_cache.h"
 
@@ -27,8 +28,9 @@ KvCache::KvCache(int page_tokens, Placement placement, bool prefix_cache, Prefix
       prefix_cache_(prefix_cache),
       index_(hash) {}
 
-int KvCache::add_unit(std::uint32_t num_pages, double bandwidth) {
-  units_.push_back({PagePool(num_pages), bandwidth, true});
+int KvCache::add_unit(std::uint32_t num_pages, double bandwidth, double share) {
+  units_.push_back({PagePool(num_pages), bandwidth, share, true});
+  has_shares_ |= share > 0;
   return static_cast<int>(units_.size()) - 1;
 }
 
@@ -94,12 +96,16 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens) {
     const int unit = placement_ != Placement::kSequences
                          ? choose_by_share(table)
                          : choose_home(table, wanted - table.blocks.size());
-    const auto taken = units_[unit].pool.take();
-    TANDEM_CHECK(taken.has_value());
-    if (taken->evicted != 0) index_.erase(taken->evicted);
-    add_block(table, {unit, taken->page});
+    add_block(table, take_page(unit));
   }
   return true;
+}
+
+BlockPlace KvCache::take_page(int unit) {
+  const auto taken = units_[unit].pool.take();
+  TANDEM_CHECK(taken.has_value());
+  if (taken->evicted != 0) index_.erase(taken->evicted);
+  return {unit, taken->page};
 }
 
 void KvCache::add_block(PageTable& table, const BlockPlace& place) {
@@ -108,13 +114,14 @@ void KvCache::add_block(PageTable& table, const BlockPlace& place) {
   table.blocks.push_back(place);
 }
 
-double KvCache::bandwidth(int unit) const {
+double KvCache::weight(int unit) const {
   if (placement_ == Placement::kInterleave) return 1.0;
-  if (units_[unit].bandwidth > 0) return units_[unit].bandwidth;
+  const auto of = [&](const Unit& u) { return has_shares_ ? u.share : u.bandwidth; };
+  if (of(units_[unit]) > 0) return of(units_[unit]);
   double sum = 0;
   int known = 0;
   for (const Unit& u : units_) {
-    if (u.bandwidth > 0) sum += u.bandwidth, ++known;
+    if (of(u) > 0) sum += of(u), ++known;
   }
   return known > 0 ? sum / known : 1.0;
 }
@@ -127,8 +134,9 @@ int KvCache::choose_by_share(const PageTable& table) const {
     if (pool.num_available() == 0) continue;
     const auto index = static_cast<std::size_t>(unit);
     const double held = index < table.held.size() ? table.held[index] : 0;
-    const double free_fraction = static_cast<double>(pool.num_available()) / pool.num_pages();
-    const double cost = (held + 1) / (bandwidth(unit) * free_fraction);
+    const double free_fraction =
+        has_shares_ ? 1.0 : static_cast<double>(pool.num_available()) / pool.num_pages();
+    const double cost = (held + 1) / (weight(unit) * free_fraction);
     if (best < 0 || cost < best_cost) best = unit, best_cost = cost;
   }
   return best;
@@ -139,7 +147,7 @@ int KvCache::choose_home(const PageTable& table, std::size_t missing) const {
   const bool from_prefix = table.blocks.size() == table.num_attached;
   if (last >= 0 && !from_prefix && units_[last].pool.num_available() > 0) return last;
   const auto load = [&](int unit) {
-    return static_cast<double>(units_[unit].pool.num_used() + missing) / bandwidth(unit);
+    return static_cast<double>(units_[unit].pool.num_used() + missing) / weight(unit);
   };
   int best = -1, roomiest = -1;
   for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
@@ -183,6 +191,39 @@ void KvCache::release(PageTable& table) {
     if (units_[place->unit].alive) units_[place->unit].pool.release(place->page);
   }
   table = PageTable();
+}
+
+std::optional<BlockPlace> KvCache::reserve(int unit) {
+  if (!units_[unit].alive || units_[unit].pool.num_available() == 0) return std::nullopt;
+  return take_page(unit);
+}
+
+void KvCache::give_back(const BlockPlace& place) {
+  if (units_[place.unit].alive) units_[place.unit].pool.release(place.page);
+}
+
+void KvCache::relocate(const BlockPlace& from, const BlockPlace& to,
+                       std::span<PageTable* const> tables) {
+  PagePool& old_pool = units_[from.unit].pool;
+  PagePool& new_pool = units_[to.unit].pool;
+  std::uint32_t found = 0;
+  for (PageTable* table : tables) {
+    for (BlockPlace& place : table->blocks) {
+      if (place != from) continue;
+      place = to;
+      table->held.resize(units_.size());
+      --table->held[from.unit];
+      ++table->held[to.unit];
+      if (found++ > 0) new_pool.retain(to.page);  // the first reference is the reservation
+    }
+  }
+  TANDEM_CHECK_OP(found, ==, old_pool.references(from.page));
+  if (const PrefixKey key = old_pool.key(from.page); key != 0) {
+    index_.relocate(key, to);
+    old_pool.forget_key(from.page);
+    new_pool.set_key(to.page, key);
+  }
+  for (; found > 0; --found) old_pool.release(from.page);
 }
 
 bool KvCache::touches(const PageTable& table, int unit) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,8 +52,10 @@ class KvCache {
   KvCache(int page_tokens, Placement placement, bool prefix_cache,
           PrefixIndex::Hash hash = hash_block);
 
-  // Bandwidth: bytes per second, any positive scale; 0 counts as the mean of the others.
-  int add_unit(std::uint32_t num_pages, double bandwidth);
+  // Bandwidth: bytes per second, any positive scale. Share: of the sequences or pages, as the
+  // placement deals them, instead of by bandwidth; any positive scale, for all units or none. Of
+  // either, 0 counts as the mean of the others.
+  int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
   // Its pages are gone: tables that touch it must be released. Prefixes in it are forgotten.
   void lose_unit(int unit);
 
@@ -76,6 +79,15 @@ class KvCache {
   // The pages come back, last block first; the table is empty afterwards.
   void release(PageTable& table);
 
+  // Moving a page: a page of `unit` is taken, with nothing in it; nothing where none is left.
+  std::optional<BlockPlace> reserve(int unit);
+  void give_back(const BlockPlace& place);
+  // What was in `from` is in `to`, a reserved page: `tables`, which hold all references to `from`,
+  // and the prefix index find it there.
+  void relocate(const BlockPlace& from, const BlockPlace& to, std::span<PageTable* const> tables);
+  // What a unit is to take of the whole, by share or by bandwidth; above 0.
+  double weight(int unit) const;
+
   static bool touches(const PageTable& table, int unit);
   // Pages that release() would make available.
   std::uint32_t num_sole(const PageTable& table) const;
@@ -83,7 +95,7 @@ class KvCache {
  private:
   struct Unit {
     PagePool pool;
-    double bandwidth = 0;
+    double bandwidth = 0, share = 0;
     bool alive = true;
   };
 
@@ -91,9 +103,9 @@ class KvCache {
     return tokens.subspan(block * page_tokens_, page_tokens_);
   }
   std::size_t matchable_blocks(std::span<const TokenId> tokens) const;
-  double bandwidth(int unit) const;
   int choose_by_share(const PageTable& table) const;
   int choose_home(const PageTable& table, std::size_t missing) const;
+  BlockPlace take_page(int unit);
   void add_block(PageTable& table, const BlockPlace& place);
 
   std::size_t page_tokens_;
@@ -101,6 +113,7 @@ class KvCache {
   bool prefix_cache_;
   PrefixIndex index_;
   std::vector<Unit> units_;
+  bool has_shares_ = false;
 };
 
 }  // namespace tandem::engine

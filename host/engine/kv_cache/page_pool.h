@@ -37,6 +37,7 @@ class PagePool {
   // Its prefix cannot be found any more; an idle page becomes free.
   void forget_key(PageId page);
 
+  PrefixKey key(PageId page) const { return pages_[page].key; }
   std::uint32_t references(PageId page) const { return pages_[page].references; }
   std::uint32_t num_pages() const { return static_cast<std::uint32_t>(pages_.size()); }
   std::uint32_t num_used() const { return num_pages() - num_available(); }

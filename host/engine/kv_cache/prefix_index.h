@@ -63,6 +63,9 @@ class PrefixIndex {
   // Whether every entry from here to the root is still there.
   bool reachable(PrefixLink link) const;
 
+  // The block under `key`, which must be known, lives elsewhere now.
+  void relocate(PrefixKey key, const BlockPlace& place) { entries_.at(key).place = place; }
+
   void erase(PrefixKey key) { entries_.erase(key); }
   void erase_unit(int unit);
   std::size_t size() const { return entries_.size(); }

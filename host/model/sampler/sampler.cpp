@@ -103,10 +103,12 @@ struct Sampler::State {
   SamplingParams params;
   int vocab_size = 0;
   std::mt19937_64 random;
+  std::optional<std::uint64_t> next_bits;  // drawn ahead
   std::unordered_map<TokenId, Seen> seen;
   std::vector<float> scratch;  // [vocab]
 
   bool penalises() const;
+  std::uint64_t peek_bits();
   std::span<const float> biased(std::span<const float> logits);
   TokenId draw(std::span<const float> logits, float best);
   TokenId draw_from_all(std::span<const float> logits, float best, double share);
@@ -115,6 +117,11 @@ struct Sampler::State {
 bool Sampler::State::penalises() const {
   return params.repetition_penalty != 1.0f || params.presence_penalty != 0.0f ||
          params.frequency_penalty != 0.0f;
+}
+
+std::uint64_t Sampler::State::peek_bits() {
+  if (!next_bits) next_bits = random();
+  return *next_bits;
 }
 
 // The logits after bias and penalties; they themselves where there is nothing to apply.
@@ -139,7 +146,8 @@ std::span<const float> Sampler::State::biased(std::span<const float> logits) {
 
 TokenId Sampler::State::draw(std::span<const float> logits, float best) {
   if (params.temperature == 0.0f) return static_cast<TokenId>(first_equal(logits, best));
-  const double share = static_cast<double>(random() >> 11) * 0x1p-53;
+  const double share = static_cast<double>(peek_bits() >> 11) * 0x1p-53;
+  next_bits.reset();
   if (params.top_k == 0 && params.top_p >= 1.0f && params.min_p <= 0.0f) {
     return draw_from_all(logits, best, share);
   }
@@ -194,6 +202,19 @@ SampledToken Sampler::sample(std::span<const float> logits, std::optional<int> n
   if (*num_top > 0) token.top = most_likely(logits, *num_top, norm);
   return token;
 }
+
+std::optional<PlainDraw> Sampler::plain_draw() {
+  State& state = *state_;
+  const SamplingParams& params = state.params;
+  if (!params.logit_bias.empty() || state.penalises() || params.min_p > 0.0f) return {};
+  PlainDraw draw{params.temperature, params.top_k, params.top_p, 0.0f};
+  // The leading bits of the share that sample() takes: 24 of them, so that 1 is never reached.
+  if (params.temperature > 0.0f)
+    draw.uniform = static_cast<float>(state.peek_bits() >> 40) * 0x1p-24f;
+  return draw;
+}
+
+void Sampler::accept_draw() { state_->next_bits.reset(); }
 
 float log_probability(std::span<const float> logits, TokenId id) {
   TANDEM_CHECK_OP(static_cast<std::size_t>(id), <, logits.size());

@@ -46,6 +46,14 @@ struct SampledToken {
   std::vector<TokenLogprob> top;  // the most likely, best first; as many as asked for
 };
 
+// A draw that needs nothing but a row of logits: the parameters, and the number that decides.
+struct PlainDraw {
+  float temperature = 0;
+  int top_k = 0;
+  float top_p = 1.0f;
+  float uniform = 0;  // in [0, 1); of no meaning at temperature 0
+};
+
 class Sampler {
  public:
   // Throws Error("sampler", ...) naming the field when a parameter is out of range (NaN included)
@@ -60,6 +68,12 @@ class Sampler {
   // Draws, and counts the drawn token as seen; its log-probability and those of the `num_top` most
   // likely only when asked for. `logits` [vocab] is not changed.
   SampledToken sample(std::span<const float> logits, std::optional<int> num_top);
+
+  // The next draw, for whoever holds the logits to make it; nothing where bias, penalties or min-p
+  // ask for more. The same until accept_draw() or sample(), so that it may be made again.
+  std::optional<PlainDraw> plain_draw();
+  // A token was drawn by plain_draw().
+  void accept_draw();
 
  private:
   struct State;

@@ -27,6 +27,8 @@ const std::vector<device::DeviceInfo> kDevices = {
     device_of("cpu", true, true), device_of("opencl:0", false, false),
     device_of("xrt:0", false, false), device_of("xrt:1", true, false)};
 
+ListedDevice listed(const std::string& id) { return {id, 0}; }
+
 std::string refusal(const device::DeviceInfo& info, const AttentionNeeds& needs) {
   try {
     require_needs(info, needs, kDevices);
@@ -48,9 +50,9 @@ TEST(AttentionChoice, NeedsWindowsOnlyWhereSomethingFallsOutOfThem) {
 }
 
 TEST(AttentionChoice, TakesCardsThatCanAndElseTheCpu) {
-  EXPECT_THAT(automatic_ids({}, kDevices), ElementsAre("xrt:0", "xrt:1"));
-  EXPECT_THAT(automatic_ids({"m", true, false}, kDevices), ElementsAre("xrt:1"));
-  EXPECT_THAT(automatic_ids({"m", true, true}, kDevices), ElementsAre("cpu"));
+  EXPECT_THAT(automatic_devices({}, kDevices), ElementsAre(listed("xrt:0"), listed("xrt:1")));
+  EXPECT_THAT(automatic_devices({"m", true, false}, kDevices), ElementsAre(listed("xrt:1")));
+  EXPECT_THAT(automatic_devices({"m", true, true}, kDevices), ElementsAre(listed("cpu")));
 }
 
 TEST(AttentionChoice, TellsTheNeedAndWhoMeetsIt) {
@@ -64,10 +66,40 @@ TEST(AttentionChoice, TellsTheNeedAndWhoMeetsIt) {
 }
 
 TEST(AttentionChoice, ReadsListsOfDevices) {
-  EXPECT_THAT(listed_ids("cpu,xrt:1"), ElementsAre("cpu", "xrt:1"));
-  EXPECT_THROW(listed_ids("cpu,,xrt:1"), Error);
-  EXPECT_THROW(listed_ids("cpu,cpu"), Error);
-  EXPECT_THROW(listed_ids(""), Error);
+  EXPECT_THAT(listed_devices("cpu,xrt:1"), ElementsAre(listed("cpu"), listed("xrt:1")));
+  EXPECT_THROW(listed_devices("cpu,,xrt:1"), Error);
+  EXPECT_THROW(listed_devices("cpu,cpu"), Error);
+  EXPECT_THROW(listed_devices(""), Error);
+}
+
+TEST(AttentionChoice, ReadsSharesForAllDevicesOrNone) {
+  EXPECT_THAT(
+      listed_devices("cuda=0.5,xrt:0=0.3,cpu=0.2"),
+      ElementsAre(ListedDevice{"cuda", 0.5}, ListedDevice{"xrt:0", 0.3}, ListedDevice{"cpu", 0.2}));
+  EXPECT_THAT(listed_devices("a=0.333,b=.333,c=0.333"), testing::SizeIs(3)) << "thirds";
+  EXPECT_THAT(listed_devices("cpu=1"), ElementsAre(ListedDevice{"cpu", 1}));
+}
+
+TEST(AttentionChoice, NamesWhatIsWrongWithShares) {
+  const auto error = [](const std::string& list) -> std::string {
+    try {
+      listed_devices(list);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(error("cuda=0.5,cpu=0.3"), HasSubstr("the shares sum to 0.8, not to 1"));
+  EXPECT_THAT(error("cuda=1.5,cpu=-0.5"), HasSubstr("the share of cuda, '1.5'"));
+  EXPECT_THAT(error("cuda=-0.5,cpu=1"), HasSubstr("the share of cuda, '-0.5', must be above 0"));
+  EXPECT_THAT(error("cuda=0,cpu=1"), HasSubstr("must be above 0"));
+  EXPECT_THAT(error("cuda=nan,cpu=1"), HasSubstr("must be above 0"));
+  EXPECT_THAT(error("cuda=half,cpu=0.5"), HasSubstr("'half', is not a number"));
+  EXPECT_THAT(error("cuda=0.5x,cpu=0.5"), HasSubstr("is not a number"));
+  EXPECT_THAT(error("cuda=,cpu=1"), HasSubstr("is not a number"));
+  EXPECT_THAT(error("cuda=0.5,cpu"), HasSubstr("cpu has no share"));
+  EXPECT_THAT(error("=0.5,cpu=0.5"), HasSubstr("empty device id"));
+  EXPECT_THAT(error("cpu=0.5,cpu=0.5"), HasSubstr("named twice"));
 }
 
 }  // namespace

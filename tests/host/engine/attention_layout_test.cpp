@@ -34,7 +34,7 @@ class Replay {
       for (const auto& entry : share.sequences) append(share, entry);
       for (const auto& entry : share.sequences) attend(share, entry);
       std::multiset<int> answered(share.rows.begin(), share.rows.end());
-      EXPECT_EQ(answered, (rows_answered_[{share.unit, share.ragged}]));
+      EXPECT_EQ(answered, (rows_answered_[{share.unit, share.ragged, share.part}]));
       EXPECT_EQ(std::set<int>(answered.begin(), answered.end()).size(), answered.size())
           << "a share answers a row once";
     }
@@ -90,17 +90,23 @@ class Replay {
   }
   void append(const UnitShare& share, const device::AttentionSequence& entry) {
     for (int i = 0; i < entry.num_new; ++i) {
-      const int row = share.row_begin + entry.new_begin + i;
-      EXPECT_LT(row, share.row_end);
+      const int row = share.rows_read.begin + entry.new_begin + i;
+      EXPECT_GE(row, share.new_rows.begin);
+      EXPECT_LT(row, share.new_rows.end);
+      EXPECT_LE(share.new_rows.end, share.rows_read.end);
+      EXPECT_NE(share.part, SharePart::kQueries);
       pages_[slot(share, entry, entry.append_at + i)] = token_of(row);
       ++appended_;
     }
   }
   void attend(const UnitShare& share, const device::AttentionSequence& entry) {
     for (int i = 0; i < entry.num_q; ++i) {
-      const int row = share.row_begin + entry.q_begin + i;
-      EXPECT_LT(row, share.row_end);
-      rows_answered_[{share.unit, share.ragged}].insert(row);
+      const int row = share.rows_read.begin + entry.q_begin + i;
+      EXPECT_GE(row, share.q_rows.begin);
+      EXPECT_LT(row, share.q_rows.end);
+      EXPECT_LE(share.q_rows.end, share.rows_read.end);
+      EXPECT_NE(share.part, SharePart::kAppends);
+      rows_answered_[{share.unit, share.ragged, share.part}].insert(row);
       for (int held = entry.attend_begin; held < entry.num_attend; ++held) {
         seen_[row].insert(pages_.at(slot(share, entry, held)));
       }
@@ -112,7 +118,7 @@ class Replay {
   const int window_;
   std::map<Slot, Token> pages_;
   std::map<int, std::multiset<Token>> seen_;
-  std::map<std::pair<int, bool>, std::multiset<int>> rows_answered_;
+  std::map<std::tuple<int, bool, SharePart>, std::multiset<int>> rows_answered_;
   int appended_ = 0;
 };
 
@@ -143,9 +149,11 @@ TEST(AttentionLayout, LetsEveryQueryMeetEveryTokenOnce) {
       row += num_rows;
     }
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i].blocks = tables[i];
+    std::vector<bool> early;
+    for (int unit = 0; unit < num_units; ++unit) early.push_back(random() % 3 == 0);
     for (const int window : {0, 1, 2, kPageTokens, 7, 11, 100}) {
       SCOPED_TRACE(window);
-      layout.build(groups, kPageTokens, num_units, window);
+      layout.build(groups, kPageTokens, early, window);
       Replay(groups, layout, window).run();
     }
   }
@@ -155,16 +163,16 @@ TEST(AttentionLayout, NeedsNoMergeWhenOnePartialIsTheWholeAnswer) {
   const std::vector<BlockPlace> left = {{0, 0}, {0, 1}}, right = {{1, 0}, {1, 1}};
   AttentionLayout layout;
   const RowGroup decodes[] = {{left, 4, 1, 0}, {left, 5, 1, 1}};
-  layout.build(decodes, kPageTokens, 2);
+  layout.build(decodes, kPageTokens, {false, false});
   EXPECT_EQ(layout.only_share, 0);
   const RowGroup apart[] = {{left, 4, 1, 0}, {right, 5, 1, 1}};
-  layout.build(apart, kPageTokens, 2);
+  layout.build(apart, kPageTokens, {false, false});
   EXPECT_EQ(layout.only_share, -1);
   const RowGroup fresh[] = {{left, 0, 6, 0}};
-  layout.build(fresh, kPageTokens, 2);
+  layout.build(fresh, kPageTokens, {false, false});
   EXPECT_TRUE(layout.only_causal);
   const RowGroup later[] = {{left, 4, 3, 0}};
-  layout.build(later, kPageTokens, 2);
+  layout.build(later, kPageTokens, {false, false});
   EXPECT_FALSE(layout.only_causal);
   EXPECT_EQ(layout.only_share, -1);
 }
@@ -173,7 +181,7 @@ TEST(AttentionLayout, LeavesOutPagesBeforeTheWindow) {
   const std::vector<BlockPlace> blocks = {{0, 5}, {0, 6}, {0, 7}, {0, 8}};
   AttentionLayout layout;
   const RowGroup decode[] = {{blocks, 13, 1, 0}};  // sees 9..13
-  layout.build(decode, kPageTokens, 1, 5);
+  layout.build(decode, kPageTokens, {false}, 5);
   ASSERT_EQ(layout.shares.size(), 1u);
   EXPECT_EQ(layout.shares[0].pages, (std::vector<PageId>{7, 8}));
   EXPECT_EQ(layout.shares[0].sequences[0].append_at, 5);
@@ -185,7 +193,7 @@ TEST(AttentionLayout, ReadsWhatAllRowsOfAChunkSeeOnce) {
   const std::vector<BlockPlace> blocks = {{0, 0}, {0, 1}, {0, 2}, {0, 3}};
   AttentionLayout layout;
   const RowGroup chunk[] = {{blocks, 12, 3, 0}};  // 5..12, 6..13, 7..14
-  layout.build(chunk, kPageTokens, 1, 8);
+  layout.build(chunk, kPageTokens, {false}, 8);
   ASSERT_EQ(layout.shares.size(), 2u);
   ASSERT_EQ(layout.shares[0].sequences.size(), 1u);
   EXPECT_EQ(layout.shares[0].sequences[0].num_q, 3);
@@ -199,13 +207,30 @@ TEST(AttentionLayout, GivesAUnitOnlyTheRowsItNeeds) {
   const std::vector<BlockPlace> left = {{0, 0}, {0, 1}}, right = {{1, 0}, {1, 1}};
   const RowGroup groups[] = {{left, 4, 1, 0}, {left, 2, 1, 1}, {right, 5, 1, 2}};
   AttentionLayout layout;
-  layout.build(groups, kPageTokens, 2);
+  layout.build(groups, kPageTokens, {false, false});
   ASSERT_EQ(layout.shares.size(), 2u);
-  EXPECT_EQ(layout.shares[0].row_begin, 0);
-  EXPECT_EQ(layout.shares[0].row_end, 2);
-  EXPECT_EQ(layout.shares[1].row_begin, 2);
-  EXPECT_EQ(layout.shares[1].row_end, 3);
+  EXPECT_EQ(layout.shares[0].rows_read.begin, 0);
+  EXPECT_EQ(layout.shares[0].rows_read.end, 2);
+  EXPECT_EQ(layout.shares[1].rows_read.begin, 2);
+  EXPECT_EQ(layout.shares[1].rows_read.end, 3);
   EXPECT_EQ(layout.shares[1].sequences[0].q_begin, 0);
+}
+
+TEST(AttentionLayout, AsksAUnitForThePastBeforeItAppends) {
+  const std::vector<BlockPlace> card = {{0, 0}, {0, 1}}, host = {{1, 0}, {1, 1}};
+  const RowGroup groups[] = {{card, 5, 1, 0}, {host, 5, 1, 1}};
+  AttentionLayout layout;
+  layout.build(groups, kPageTokens, {true, false});
+  ASSERT_EQ(layout.shares.size(), 3u);
+  EXPECT_EQ(layout.shares[0].part, SharePart::kQueries);
+  EXPECT_EQ(layout.shares[0].sequences[0].num_attend, 5);
+  EXPECT_TRUE(layout.shares[0].new_rows.empty());
+  EXPECT_EQ(layout.shares[1].part, SharePart::kAppends);
+  EXPECT_EQ(layout.shares[1].sequences[0].append_at, 5);
+  EXPECT_TRUE(layout.shares[1].rows.empty());
+  EXPECT_EQ(layout.shares[2].part, SharePart::kAll);
+  EXPECT_EQ(layout.shares[2].sequences[0].num_attend, 6);
+  EXPECT_EQ(layout.chunk_rows, (std::vector<std::int32_t>{0})) << "its newest token by itself";
 }
 
 }  // namespace

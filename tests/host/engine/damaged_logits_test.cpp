@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "host/engine/engine_rig.h"
+#include "support/queued_compute_unit.h"
 
 namespace tandem::engine {
 namespace {
@@ -62,8 +63,11 @@ class DamagedLogits : public testing::Test {
     return request;
   }
   std::unique_ptr<Engine> engine(const EngineOptions& options) {
-    return std::make_unique<Engine>(model_, rig_.compute(), rig_.cpu_units({32}), options,
-                                    std::function<NamedUnit()>(), nullptr);
+    return engine_on(rig_.compute(), options);
+  }
+  std::unique_ptr<Engine> engine_on(device::ComputeUnit& compute, const EngineOptions& options) {
+    return std::make_unique<Engine>(model_, compute, rig_.cpu_units({32}), options, Fallbacks{},
+                                    nullptr);
   }
 
   EngineRig rig_;
@@ -104,6 +108,20 @@ TEST_F(DamagedLogits, LeaveNoPrefixBehind) {
   std::swap(request.prompt[0], request.prompt[32]);
   EXPECT_EQ(run_all(*shared, {request}).front().finish, FinishReason::kError);
   EXPECT_EQ(shared->status().units[0].pages_cached, 0u);
+}
+
+TEST_F(DamagedLogits, FailOnlyTheirOwnRequestWhereTheDeviceSamples) {
+  std::vector<Request> requests = {sound(20, 1), damaged(33, 2), sound(40, 3)};
+  for (Request& request : requests) request.top_logprobs.reset();
+  const auto expected = run_all(*engine({}), {requests[0], requests[2]});
+  test::QueuedComputeUnit compute(rig_.compute(), {.samples = true});
+  auto sampling = engine_on(compute, {});
+  const auto answers = run_all(*sampling, requests);
+  EXPECT_GT(compute.counts().sampled_rows, 0u);
+  EXPECT_EQ(answers[1].finish, FinishReason::kError);
+  EXPECT_THAT(answers[1].last.error, HasSubstr("no finite logit"));
+  EXPECT_EQ(answers[0].tokens, expected[0].tokens);
+  EXPECT_EQ(answers[2].tokens, expected[1].tokens);
 }
 
 }  // namespace

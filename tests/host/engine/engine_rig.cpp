@@ -117,7 +117,14 @@ std::unique_ptr<Engine> EngineRig::engine(std::vector<NamedUnit> units,
                                           std::function<NamedUnit()> make_fallback,
                                           trace::Metrics* metrics) {
   return std::make_unique<Engine>(*model_, *compute_, std::move(units), options,
-                                  std::move(make_fallback), metrics);
+                                  Fallbacks{std::move(make_fallback), {}}, metrics);
+}
+
+std::unique_ptr<Engine> EngineRig::engine_on(device::ComputeUnit& compute,
+                                             std::vector<NamedUnit> units,
+                                             const EngineOptions& options, Fallbacks fallbacks) {
+  return std::make_unique<Engine>(*model_, compute, std::move(units), options, std::move(fallbacks),
+                                  nullptr);
 }
 
 std::vector<model::TokenId> EngineRig::prompt(std::size_t length, std::uint32_t seed) const {

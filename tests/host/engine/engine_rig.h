@@ -65,6 +65,9 @@ class EngineRig {
   std::unique_ptr<Engine> engine(std::vector<NamedUnit> units, const EngineOptions& options,
                                  std::function<NamedUnit()> make_fallback = {},
                                  trace::Metrics* metrics = nullptr);
+  // The same on another compute unit.
+  std::unique_ptr<Engine> engine_on(device::ComputeUnit& compute, std::vector<NamedUnit> units,
+                                    const EngineOptions& options, Fallbacks fallbacks = {});
 
   // A prompt of `length` tokens; the same for the same seed.
   std::vector<model::TokenId> prompt(std::size_t length, std::uint32_t seed) const;

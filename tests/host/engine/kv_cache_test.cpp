@@ -173,6 +173,30 @@ TEST(KvCache, InterleavesInEqualSharesWhateverTheBandwidth) {
   cache.release(table);
 }
 
+TEST(KvCache, MovesASharedPageForAllWhoHoldIt) {
+  KvCache cache = cache_of({8, 8});
+  const auto tokens = count_up(10);
+  PageTable first = computed(cache, tokens), second;
+  ASSERT_EQ(cache.attach(second, tokens), 8u);
+  const BlockPlace from = first.blocks[1];
+  const auto to = cache.reserve(1 - from.unit);
+  ASSERT_TRUE(to);
+  PageTable* tables[] = {&first, &second};
+  cache.relocate(from, *to, tables);
+  EXPECT_EQ(first.blocks[1], *to);
+  EXPECT_EQ(second.blocks[1], *to);
+  EXPECT_TRUE(KvCache::touches(first, to->unit));
+  EXPECT_EQ(cache.unit_pages(from.unit).used, 2u);
+  EXPECT_EQ(cache.unit_pages(to->unit).used, 1u);
+  cache.release(first);
+  cache.release(second);
+  EXPECT_EQ(cache.unit_pages(to->unit).idle, 1u);
+  PageTable third;
+  EXPECT_EQ(cache.attach(third, tokens), 8u) << "the prefix is found where it is";
+  EXPECT_EQ(third.blocks[1], *to);
+  cache.release(third);
+}
+
 TEST(KvCache, ForgetsWhatALostUnitHeld) {
   KvCache cache = cache_of({4, 4}, Placement::kPages);
   const auto tokens = count_up(16);
@@ -267,7 +291,7 @@ class RandomUse {
   }
 
   void step() {
-    const std::size_t action = pick(4);
+    const std::size_t action = pick(5);
     if (num_lost_ + 1 < num_units_ && pick(80) == 0) {
       lose(num_lost_++);
     } else if (action == 0 || live_.empty()) {
@@ -285,6 +309,8 @@ class RandomUse {
     } else if (action == 2) {
       auto& [table, tokens] = live_[pick(live_.size())];
       if (cache_.extend(table, tokens.size() + 1)) tokens.push_back(static_cast<TokenId>(pick(2)));
+    } else if (action == 3) {
+      move(live_[pick(live_.size())].first);
     } else {
       end(pick(live_.size()));
     }
@@ -324,6 +350,25 @@ class RandomUse {
       cache_.release(live_[i - 1].first);
       live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     }
+  }
+
+  // Any page to any unit; now and then the unit that it comes from or goes to dies on the way.
+  void move(const PageTable& table) {
+    const BlockPlace from = table.blocks[pick(table.blocks.size())];
+    const int unit = static_cast<int>(pick(static_cast<std::size_t>(num_units_)));
+    const bool can =
+        unit >= num_lost_ && cache_.unit_pages(unit).used < cache_.unit_pages(unit).total;
+    const auto to = cache_.reserve(unit);
+    ASSERT_EQ(to.has_value(), can);
+    if (!to) return;
+    if (num_lost_ + 1 < num_units_ && pick(20) == 0) {
+      lose(num_lost_++);
+      cache_.give_back(*to);
+      return;
+    }
+    std::vector<PageTable*> tables;
+    for (auto& [other, tokens] : live_) tables.push_back(&other);
+    cache_.relocate(from, *to, tables);
   }
 
   void end(std::size_t index) {

@@ -270,5 +270,39 @@ TEST(Sampler, NamesTheParameterOutOfRange) {
   EXPECT_THAT(field_of({.logit_bias = {{1, 101}}}), testing::HasSubstr("logit_bias"));
 }
 
+TEST(Sampler, HandsOutThePlainDrawThatItWouldMake) {
+  const SamplingParams params = {.temperature = 0.8f, .top_k = 3, .top_p = 0.9f, .seed = 5};
+  const std::vector<float> logits = {1.0f, 2.5f, 0.5f, 2.0f, 1.5f};
+  Sampler here(params, 5), there(params, 5);
+  for (int i = 0; i < 200; ++i) {
+    const auto draw = there.plain_draw();
+    ASSERT_TRUE(draw);
+    EXPECT_EQ(there.plain_draw()->uniform, draw->uniform) << "until it has been made";
+    EXPECT_LT(draw->uniform, 1.0f);
+    Candidates candidates(logits, draw->temperature, draw->top_k);
+    candidates.keep_top_p(draw->top_p);
+    const TokenId expected = candidates.at_share(draw->uniform);
+    if (i % 2 == 0) {
+      there.accept_draw();
+    } else {
+      EXPECT_EQ(there.sample(logits, std::nullopt).id, expected) << "the same number after all";
+    }
+    EXPECT_EQ(here.sample(logits, std::nullopt).id, expected);
+  }
+}
+
+TEST(Sampler, MakesNoPlainDrawOfWhatNeedsMoreThanARow) {
+  const auto plain = [](const SamplingParams& params) {
+    return Sampler(params, 10).plain_draw().has_value();
+  };
+  EXPECT_TRUE(plain({}));
+  EXPECT_TRUE(plain({.temperature = 0}));
+  EXPECT_FALSE(plain({.min_p = 0.1f}));
+  EXPECT_FALSE(plain({.repetition_penalty = 1.1f}));
+  EXPECT_FALSE(plain({.presence_penalty = 0.5f}));
+  EXPECT_FALSE(plain({.frequency_penalty = 0.5f}));
+  EXPECT_FALSE(plain({.logit_bias = {{1, 2.0f}}}));
+}
+
 }  // namespace
 }  // namespace tandem::model

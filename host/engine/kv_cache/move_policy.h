@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The move policy: which pages of which sequence go from one attention unit to another next; a pure
+// function of what the units hold.
+//
+// A unit's load is its pages in use over its weight (bandwidth or share): the time it takes to
+// attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),
+// or whose load is `imbalance` times another's. They go to the unit with the least load that stays
+// below the low-water mark and has pages that are free, not just idle; and only if that lowers the
+// sum of used^2 / weight. Where sequences live whole, a sequence that has begun to move, or whose
+// end lives elsewhere, goes on to where its end is; a new one is moved for the sake of load only if
+// all of it may go. Since the sum falls by every page moved, no page moves back while nothing else
+// changes, and moves come to an end. Cost: O(units^2 + units * sequences). Threads: any. Errors:
+// none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace tandem::engine {
+
+struct MoveUnit {
+  bool alive = true;
+  std::uint32_t total = 0, used = 0, idle = 0;  // pages
+  double weight = 1;                            // above 0
+};
+
+struct MoveSequence {
+  std::span<const std::uint32_t> held;  // [at most units] pages on each
+  int last_unit = -1;                   // of its last page; -1: it has none
+};
+
+struct MoveOptions {
+  double high_water = 0.9, low_water = 0.75;  // of a unit's pages
+  double imbalance = 2;
+  std::uint32_t max_pages = 8;  // of one slice
+  bool pressed = false;         // somebody was preempted for lack of pages
+  bool whole_sequences = true;  // each is to live on one unit
+};
+
+struct KvMove {
+  std::size_t sequence = 0;
+  int from = 0, to = 0;
+  std::uint32_t num_pages = 0;  // its last ones on `from`
+  friend bool operator==(const KvMove&, const KvMove&) = default;
+};
+
+std::optional<KvMove> plan_move(std::span<const MoveUnit> units,
+                                std::span<const MoveSequence> sequences,
+                                const MoveOptions& options);
+
+}  // namespace tandem::engine

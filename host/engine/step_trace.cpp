@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepTrace: names and tracks.
+#include "engine/step_trace.h"
+
+#include <algorithm>
+
+namespace tandem::engine {
+
+StepTrace::StepTrace(trace::Timeline* timeline, const std::string& compute_id)
+    : timeline_(timeline), wait_compute_("wait " + compute_id) {
+  if (timeline_ == nullptr) return;
+  engine_ = timeline_->track("engine", "steps");
+  ops_ = timeline_->track(compute_id, "ops");
+}
+
+void StepTrace::add_unit(const std::string& id) {
+  Unit& unit = units_.emplace_back();
+  unit.wait = "wait " + id;
+  if (timeline_ == nullptr) return;
+  for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
+    unit.tracks[i] = timeline_->track(id, "attention of sub-batch " + std::to_string(i));
+  }
+}
+
+trace::Span StepTrace::wait_for_unit(int unit) const {
+  return engine(units_[static_cast<std::size_t>(unit)].wait);
+}
+
+void StepTrace::run(int unit, Clock::time_point submitted, Clock::time_point ended,
+                    const trace::SpanDetails& details) {
+  Unit& u = units_[static_cast<std::size_t>(unit)];
+  const auto lane = static_cast<std::size_t>(details.sub_batch);
+  const Clock::time_point begin = std::max(submitted, u.ended[lane]);
+  u.ended[lane] = std::max(begin, ended);
+  timeline_->span(u.tracks[lane], "attention", begin, u.ended[lane], details);
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Timeline: what ran when, written to a file that Perfetto and chrome://tracing open.
+//
+// The format is Chrome's trace events: a process per device, a thread per track, complete events
+// ("X") in microseconds since the timeline was made. Spans are written as they end, through one
+// buffer of fixed size, so memory does not grow with the run; a file that ends early still opens.
+// A Span on a timeline that is null costs one branch. Spans of a track must nest or lie apart:
+// callers see to it. Threads: any. Errors: Error("trace", ...) when the file cannot be made; when
+// it can no longer be written, later spans are dropped and failed() says so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tandem::trace {
+
+struct TrackId {
+  int device = 0, track = 0;
+};
+
+// Shown beside a span; what is negative is left out.
+struct SpanDetails {
+  int layer = -1;
+  int sub_batch = -1;
+  std::int64_t rows = -1;
+  std::int64_t bytes = -1;
+};
+
+class Timeline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Timeline(const std::string& path);
+  ~Timeline();
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  // The track of this name of this device; made when it is new.
+  TrackId track(const std::string& device, const std::string& name);
+
+  void span(TrackId track, std::string_view name, Clock::time_point begin, Clock::time_point end,
+            const SpanDetails& details = {});
+
+  bool failed() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  void name_track(const char* what, TrackId id, const std::string& name);
+  void write(const std::string& event);
+
+  const std::string path_;
+  const Clock::time_point start_ = Clock::now();
+  mutable std::mutex mutex_;
+  std::ofstream file_;
+  bool first_ = true;
+  std::map<std::string, std::map<std::string, TrackId>> tracks_;  // by device, then by name
+};
+
+// From its construction to its destruction.
+class Span {
+ public:
+  Span(Timeline* timeline, TrackId track, std::string_view name, const SpanDetails& details = {})
+      : timeline_(timeline) {
+    if (timeline_ == nullptr) return;
+    track_ = track;
+    name_ = name;
+    details_ = details;
+    begin_ = Timeline::Clock::now();
+  }
+  ~Span() {
+    if (timeline_ != nullptr) {
+      timeline_->span(track_, name_, begin_, Timeline::Clock::now(), details_);
+    }
+  }
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+ private:
+  Timeline* const timeline_;
+  TrackId track_;
+  std::string_view name_;  // outlives the span
+  SpanDetails details_;
+  Timeline::Clock::time_point begin_;
+};
+
+}  // namespace tandem::trace

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QueuedComputeUnit: a compute unit as a GPU is one, around the CPU's: device buffers that the host
+// cannot see, a queue whose work is done when it is waited for and no earlier, and a device that
+// can be lost in mid-stream.
+//
+// enqueue() copies what the contract says it copies and nothing else; the work is done by wait(),
+// up to the ticket that is waited for. address() of a device buffer lies in memory without any
+// access, so that whoever touches it but the units of this device crashes. Memory starts as NaN.
+// The n-th op after `lose_after` loses the device: its memory becomes NaN, wait() throws
+// DeviceError. With `samples`, SampleOp follows model/sampler. Threads: as the contract says.
+// Ownership: borrows the inner unit, which must live longer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "device/compute_unit.h"
+
+namespace tandem::test {
+
+struct QueuedUnitOptions {
+  std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();  // ops done
+  bool samples = false;
+};
+
+// What was asked of the unit.
+struct QueuedCounts {
+  std::uint64_t waits = 0;  // that found work to do
+  std::uint64_t copies = 0, copied_bytes = 0;
+  std::uint64_t sampled_rows = 0;
+  std::uint64_t ops_done = 0;
+};
+
+class QueuedComputeUnit final : public device::ComputeUnit {
+ public:
+  explicit QueuedComputeUnit(device::ComputeUnit& inner, const QueuedUnitOptions& options = {})
+      : inner_(inner), options_(options) {}
+  ~QueuedComputeUnit() override;
+
+  std::unique_ptr<device::Buffer> allocate(std::size_t size_bytes,
+                                           device::MemoryKind kind) override;
+  std::unique_ptr<device::Weight> load(const device::WeightSource& source) override;
+
+  void enqueue(const device::EmbedOp& op) override;
+  void enqueue(const device::RmsNormOp& op) override;
+  void enqueue(const device::LinearOp& op) override;
+  void enqueue(const device::RopeOp& op) override;
+  void enqueue(const device::SoftcapOp& op) override;
+  void enqueue(const device::CausalAttentionOp& op) override;
+  void enqueue(const device::MergeOp& op) override;
+  void enqueue(const device::GatherRowsOp& op) override;
+  void enqueue(const device::ExpertsOp& op) override;
+  void enqueue(const device::GatedAddOp& op) override;
+  void enqueue(const device::CopyOp& op) override;
+  bool samples() const override { return options_.samples; }
+  void enqueue(const device::SampleOp& op) override;
+
+  device::Ticket record() override;
+  device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
+  device::ComputeStats stats() const override { return inner_.stats(); }
+
+  // For attention units of the same device: work in the queue, and the memory behind an address.
+  void push(std::function<void()> work);
+  std::byte* memory_at(const void* address, std::size_t size_bytes) const;
+  // Does everything up to the ticket; false when the device is lost.
+  bool drive(device::Ticket ticket);
+  bool lost() const { return lost_; }
+  device::Ticket last_ticket() const { return last_ticket_; }
+
+  const QueuedCounts& counts() const { return counts_; }
+
+ private:
+  class Memory;
+  struct Work {
+    device::Ticket ticket = 0;  // that it comes before
+    std::function<void()> run;
+  };
+
+  device::Slice inner(const device::Slice& slice) const;
+  void lose();
+
+  device::ComputeUnit& inner_;
+  const QueuedUnitOptions options_;
+  std::vector<Memory*> memories_;
+  std::deque<Work> queue_;
+  device::Ticket last_ticket_ = 0;
+  bool lost_ = false;
+  QueuedCounts counts_;
+};
+
+}  // namespace tandem::test
