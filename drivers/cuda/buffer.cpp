@@ -13,9 +13,10 @@ namespace tandem::cuda {
 std::byte* bytes_of(const Gpu& gpu, const device::Slice& slice, std::size_t bytes,
                     const char* what) {
   if (!slice) throw Error("cuda", std::string(what) + " is missing");
-  // Of a final class; cheaper than a dynamic_cast.
+  // Of a final class; cheaper than a dynamic_cast. Pinned memory is every GPU's.
   if (typeid(*slice.buffer) != typeid(CudaBuffer) ||
-      &static_cast<CudaBuffer*>(slice.buffer)->gpu() != &gpu) {
+      (&static_cast<CudaBuffer*>(slice.buffer)->gpu() != &gpu &&
+       !static_cast<CudaBuffer*>(slice.buffer)->is_host())) {
     throw Error("cuda", std::string(what) + " is not in a buffer of this unit");
   }
   const std::size_t size = slice.buffer->size_bytes();

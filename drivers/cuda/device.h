@@ -28,6 +28,11 @@ class CudaDevice final : public device::Device {
       const device::AttentionUnitOptions& options) override;
   std::unique_ptr<device::AggregationUnit> make_aggregation_unit() override;
   device::DeviceSpeed speed_now() override;
+  // Null where a unit is no GPU's or two are of one; sums: null without NCCL, too.
+  std::unique_ptr<device::PeerCopy> make_peer_copy(
+      std::span<device::ComputeUnit* const> units) override;
+  std::unique_ptr<device::Reducer> make_reducer(
+      std::span<device::ComputeUnit* const> units) override;
 
  private:
   device::DeviceInfo info_;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NcclCalls: what the reducer asks of libnccl.so.2, without NCCL's header.
+//
+// The library is loaded when it is first asked for, so that programs start without it, and stays
+// loaded. Threads: any. Errors: results other than 0 are NCCL's, error_string() says what they
+// mean.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <string>
+
+namespace tandem::cuda {
+
+struct NcclCalls {
+  using Comm = void*;
+  // One communicator per device, of this process alone. comms, devices: [count].
+  int (*make_comms)(Comm* comms, int count, const int* devices) = nullptr;
+  int (*destroy_comm)(Comm comm) = nullptr;
+  int (*abort_comm)(Comm comm) = nullptr;  // ends kernels that wait for a lost peer
+  int (*async_error)(Comm comm) = nullptr;
+  int (*begin_group)() = nullptr;
+  int (*end_group)() = nullptr;
+  // values[i] = the sum over all communicators, f32, in place.
+  int (*add_up)(float* values, std::size_t count, Comm comm, cudaStream_t stream) = nullptr;
+  const char* (*error_string)(int result) = nullptr;
+};
+
+// Null where the library cannot be used, or this build lacks its header; nccl_reason() then says
+// why.
+const NcclCalls* nccl_calls();
+const std::string& nccl_reason();
+
+}  // namespace tandem::cuda
