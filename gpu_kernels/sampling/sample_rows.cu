@@ -148,7 +148,6 @@ __device__ std::uint32_t select_bits(const Row& row, Shared& shared, const Amoun
     found |= static_cast<std::uint32_t>(shared.digit) << shift;
     known |= static_cast<std::uint32_t>(digits - 1) << shift;
     before = shared.before;
-    __syncthreads();
   }
   return found;
 }

@@ -194,6 +194,17 @@ TEST_P(KernelTest, TopPCutsInsideEqualLogits) {
   ASSERT_EQ(expect_sampled(std::vector<float>(600, 0.25f), 100, parameters), 6u);
 }
 
+TEST_P(KernelTest, TiesBehindACutLeaveLaterTokensWhereTheyWere) {
+  // 60 equal logits of which 10 are kept, then 20 better ones
+  std::vector<float> row(80, 0.0f);
+  std::fill(row.begin() + 60, row.end(), 1.1f);
+  std::vector<SampleParameters> parameters;
+  for (int i = 0; i < 12; ++i) {
+    parameters.push_back({1.0f, 30, 1.0f, 0.137f + 0.07f * static_cast<float>(i)});
+  }
+  ASSERT_EQ(expect_sampled(repeated(row, parameters.size()), 80, parameters), parameters.size());
+}
+
 TEST_P(KernelTest, LogitsThatAreNoNumbersCountAsTheHostCountsThem) {
   std::vector<float> row(40, -3.0f);
   row[3] = kNaN;
