@@ -195,12 +195,12 @@ TEST_P(KernelTest, TopPCutsInsideEqualLogits) {
 }
 
 TEST_P(KernelTest, TiesBehindACutLeaveLaterTokensWhereTheyWere) {
-  // 60 equal logits of which 10 are kept, then 20 better ones
+  // every third logit is a better one; of the others the first 11 are kept, the 12th beside id 17
   std::vector<float> row(80, 0.0f);
-  std::fill(row.begin() + 60, row.end(), 1.1f);
+  for (std::size_t id = 2; id < row.size(); id += 3) row[id] = 1.1f;
   std::vector<SampleParameters> parameters;
   for (int i = 0; i < 12; ++i) {
-    parameters.push_back({1.0f, 30, 1.0f, 0.137f + 0.07f * static_cast<float>(i)});
+    parameters.push_back({1.0f, 37, 1.0f, 0.27f + 0.005f * static_cast<float>(i)});
   }
   ASSERT_EQ(expect_sampled(repeated(row, parameters.size()), 80, parameters), parameters.size());
 }
