@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "common/error.h"
+#include "cuda/cublas_lt_library.h"
 #include "cuda/runtime.h"
 #include "gemm/bias_rows.h"
 
@@ -152,6 +153,9 @@ const LtMatmul::State::Plan& LtMatmul::State::plan_of(const MatmulShape& shape) 
 }
 
 LtMatmul::LtMatmul(void* workspace) : state_(std::make_unique<State>()) {
+  if (const std::string& reason = reason_without_cublas_lt(); !reason.empty()) {
+    throw Error("cuda", reason + "; install it (libcublas of the CUDA toolkit), or compute on cpu");
+  }
   cublasLtHandle_t handle = nullptr;
   check_lt(cublasLtCreate(&handle), "starting cuBLASLt");
   state_->library.reset(handle);

@@ -10,7 +10,7 @@
 // run() neither allocates nor waits on the device; plan() asks the library's heuristics, some tens
 // of microseconds on the host, and keeps what it says. Threads: one. Ownership: the workspace is
 // the caller's, and so is the order of calls that share it. Errors: DeviceError with the library's
-// status; without the library in the build, Error that says how to get it.
+// status; without the library, in the build or on the machine, Error that says how to get it.
 #pragma once
 
 #include <cuda_runtime_api.h>

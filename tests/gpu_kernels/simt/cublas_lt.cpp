@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cuda/cublas_lt_library.h"
 #include "gpu_kernels/simt/stream.h"
 #include "tensor/dtype.h"
 
@@ -34,6 +35,11 @@ struct cublasLtMatmulPreferenceOpaque_t {
   std::size_t workspace_bytes = 0;
   std::uint32_t alignment = 256;
 };
+
+const std::string& tandem::cuda::reason_without_cublas_lt() {
+  static const std::string none;
+  return none;
+}
 
 namespace {
 
