@@ -4,11 +4,15 @@
 #include "cuda/device.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/error.h"
 #include "cuda/aggregation_unit.h"
 #include "cuda/attention_unit.h"
 #include "cuda/compute_unit.h"
+#include "cuda/nccl_reducer.h"
+#include "cuda/peer_copy.h"
 #include "cuda/speed.h"
 
 namespace tandem::cuda {
@@ -68,6 +72,20 @@ std::unique_ptr<device::AttentionUnit> CudaDevice::make_attention_unit(
 std::unique_ptr<device::AggregationUnit> CudaDevice::make_aggregation_unit() {
   require_kernels(info_, info_.makes_aggregation);
   return cuda::make_aggregation_unit(gpu_.index, info_);
+}
+
+std::unique_ptr<device::PeerCopy> CudaDevice::make_peer_copy(
+    std::span<device::ComputeUnit* const> units) {
+  std::vector<Gpu*> gpus = gpus_of(units);
+  if (gpus.empty()) return nullptr;
+  return std::make_unique<CudaPeerCopy>(std::move(gpus));
+}
+
+std::unique_ptr<device::Reducer> CudaDevice::make_reducer(
+    std::span<device::ComputeUnit* const> units) {
+  std::vector<Gpu*> gpus = gpus_of(units);
+  if (gpus.size() < 2 || nccl_calls() == nullptr) return nullptr;
+  return std::make_unique<NcclReducer>(std::move(gpus), *nccl_calls());
 }
 
 device::DeviceSpeed CudaDevice::speed_now() {
