@@ -39,7 +39,8 @@ TEST_P(GpusTogether, AnswerAsOneCpu) {
     Bench bench(*unit);
     actual = op.run(bench);
   }
-  EXPECT_LT(reference::nmse<float>(actual, on_one_unit(op.run)), 1e-8);
+  const double bound = op.name == "Tied" ? 1e-6 : 1e-8;  // f16 weights: GPUs round activations
+  EXPECT_LT(reference::nmse<float>(actual, on_one_unit(op.run)), bound);
 }
 
 std::vector<OpCase> cases() {

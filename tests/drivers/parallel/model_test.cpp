@@ -62,6 +62,7 @@ std::vector<engine::Request> requests(const EngineRig& rig) {
   std::vector<engine::Request> all;
   for (const std::size_t length : {1, 17, 40, 70}) {
     all.push_back(engine::greedy(rig.prompt(length, static_cast<std::uint32_t>(length)), kOutput));
+    all.back().prompt_logprobs = true;
   }
   return all;
 }
