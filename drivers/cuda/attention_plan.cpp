@@ -290,19 +290,22 @@ void AttentionPlanner::launch(const PlannedBatch& planned, const AttentionBatch&
     merge.out = rows.o;
     merge.lse = rows.lse;
   }
-  if (planned.prefill != nullptr) {
-    auto& prefill = queue_.add<launch_paged_attention>("attending of chunks");
-    prefill.bucket = planned.prefill;
-    prefill.job.attention.plan = planned.prefill_plan;
-    prefill.job.attention.scale = batch.scale;
-    prefill.job.attention.softcap = batch.softcap;
-    prefill.job.attention.q = rows.q;
-    prefill.job.attention.o = rows.o;
-    prefill.job.attention.lse = rows.lse;
-    prefill.job.pool = pool_;
-    prefill.job.layer = batch.layer;
-    prefill.job.pages = planned.page_list;
-  }
+  if (planned.prefill != nullptr) launch_prefill(planned, batch, rows);
+}
+
+void AttentionPlanner::launch_prefill(const PlannedBatch& planned, const AttentionBatch& batch,
+                                      const AttentionRows& rows) {
+  auto& prefill = queue_.add<launch_paged_attention>("attending of chunks");
+  prefill.bucket = planned.prefill;
+  prefill.job.attention.plan = planned.prefill_plan;
+  prefill.job.attention.scale = batch.scale;
+  prefill.job.attention.softcap = batch.softcap;
+  prefill.job.attention.q = rows.q;
+  prefill.job.attention.o = rows.o;
+  prefill.job.attention.lse = rows.lse;
+  prefill.job.pool = pool_;
+  prefill.job.layer = batch.layer;
+  prefill.job.pages = planned.page_list;
 }
 
 void AttentionPlanner::launch_decode(const PlannedDecode& pass, const PlannedBatch& planned,

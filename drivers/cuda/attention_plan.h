@@ -99,6 +99,8 @@ class AttentionPlanner {
   const std::byte* stage_decode(const gpu_kernels::DecodeBucket& bucket,
                                 std::span<const gpu_kernels::DecodeGroup> groups);
   void stage_coverage(PlannedBatch& planned);
+  void launch_prefill(const PlannedBatch& planned, const device::AttentionBatch& batch,
+                      const AttentionRows& rows);
   void launch_decode(const PlannedDecode& pass, const PlannedBatch& planned,
                      const device::AttentionBatch& batch, const AttentionRows& rows);
 

@@ -80,6 +80,7 @@ CudaAttentionUnit::~CudaAttentionUnit() {
   if (queue_.wait(queue_.open_position(), Deadline::after(kFarewell)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
+  queue_.forget_graphs();
 }
 
 bool CudaAttentionUnit::works_in_queue_of(const device::ComputeUnit& compute) const {

@@ -26,6 +26,7 @@ CudaComputeUnit::~CudaComputeUnit() {
   if (queue_.wait(queue_.open_position(), Deadline::after(kFarewell)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
+  queue_.forget_graphs();
 }
 
 std::unique_ptr<device::Buffer> CudaComputeUnit::allocate(std::size_t size_bytes,

@@ -61,6 +61,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
  private:
   // cos and sin of positions and frequencies: [rows, 2, pairs] in device memory.
   struct Angles {
+    const std::int32_t* source = nullptr;  // where the positions were
     std::vector<std::int32_t> positions;
     std::vector<float> inverse_frequencies;
     float magnitude = 0;
@@ -78,7 +79,9 @@ class CudaComputeUnit final : public device::ComputeUnit {
   float* floats(const device::Slice& slice, std::size_t count, const char* what) const {
     return floats_of(gpu_, slice, count, what);
   }
+  Angles& place_of_angles(const device::RopeOp& op);
   const Angles& angles_of(const device::RopeOp& op);
+  void collect_rope_targets(const device::RopeOp& op);
   const gpu_kernels::PrefillBucket& causal_bucket(const device::CausalAttentionOp& op,
                                                   std::size_t num_rows);
 

@@ -30,6 +30,7 @@ device::DeviceInfo describe(int index) {
   info.memory_bytes = properties.totalGlobalMem;
   info.memory_bandwidth_bytes_per_s = traits.memory_bandwidth_bytes_per_s;
   info.peak_ops_per_s = peak_ops(traits);
+  info.link_bandwidth_bytes_per_s = nominal_link(traits).bandwidth_bytes_per_s;
   // The code that nvcc made is for 8.0 and later.
   const bool runs_kernels = traits.capability >= kLeastCapability;
   info.makes_compute = info.makes_attention = runs_kernels;
@@ -41,7 +42,9 @@ device::DeviceInfo describe(int index) {
 CudaDevice::CudaDevice(int index) : info_(describe(index)), gpu_(index, info_.id) {
   const LinkSpeed link = measure_link(gpu_);
   gpu_.health.require();
-  info_.link_bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
+  if (link.bandwidth_bytes_per_s > 0) {
+    info_.link_bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
+  }
   info_.link_latency_us = link.latency_us;
 }
 

@@ -71,14 +71,23 @@ void CudaComputeUnit::enqueue(const RmsNormOp& op) {
   ops_ += 1;
 }
 
-const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
-  const auto is_of = [&](const Angles& angles) {
-    return angles.magnitude == op.magnitude && std::ranges::equal(angles.positions, op.positions) &&
+// The place of new angles: that of what they follow, so that a step's launches repeat.
+CudaComputeUnit::Angles& CudaComputeUnit::place_of_angles(const RopeOp& op) {
+  const auto is_before = [&](const Angles& angles) {
+    return angles.source == op.positions.data() &&
            std::ranges::equal(angles.inverse_frequencies, op.inverse_frequencies);
   };
-  const auto found = std::ranges::find_if(angles_, is_of);
-  Angles& angles =
-      found != angles_.end() ? *found : *std::ranges::min_element(angles_, {}, &Angles::last_used);
+  const auto before = std::ranges::find_if(angles_, is_before);
+  return before != angles_.end() ? *before
+                                 : *std::ranges::min_element(angles_, {}, &Angles::last_used);
+}
+
+const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
+  const auto found = std::ranges::find_if(angles_, [&](const Angles& angles) {
+    return angles.magnitude == op.magnitude && std::ranges::equal(angles.positions, op.positions) &&
+           std::ranges::equal(angles.inverse_frequencies, op.inverse_frequencies);
+  });
+  Angles& angles = found != angles_.end() ? *found : place_of_angles(op);
   angles.last_used = ops_ + 1;
   if (found != angles_.end()) return angles;
   const std::size_t pairs = op.inverse_frequencies.size();
@@ -96,10 +105,25 @@ const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
   job.inverse_frequencies = inverse_frequencies;
   job.magnitude = op.magnitude;
   job.cos_sin = angles.table.as<float>();
+  angles.source = op.positions.data();
   angles.positions.assign(op.positions.begin(), op.positions.end());
   angles.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
   angles.magnitude = op.magnitude;
   return angles;
+}
+
+void CudaComputeUnit::collect_rope_targets(const RopeOp& op) {
+  rope_targets_.clear();
+  for (const device::RopeTarget& target : op.targets) {
+    if (target.heads <= 0) throw Error("cuda", "rope: heads is not positive");
+    const std::size_t width = static_cast<std::size_t>(target.heads) * op.head_dim;
+    gpu_kernels::RopeTarget& to = rope_targets_.emplace_back();
+    to.x = floats(target.x, op.positions.size() * width, "rope: x");
+    to.heads = target.heads;
+    if (target.norm != nullptr) {
+      to.norm = cuda_weight(gpu_, target.norm, 1, op.head_dim, "rope: norm").vector();
+    }
+  }
 }
 
 void CudaComputeUnit::enqueue(const RopeOp& op) {
@@ -110,17 +134,7 @@ void CudaComputeUnit::enqueue(const RopeOp& op) {
                             std::to_string(op.head_dim));
   }
   if (op.positions.size() != rows) throw Error("cuda", "rope: one position per row is needed");
-  rope_targets_.clear();
-  for (const device::RopeTarget& target : op.targets) {
-    if (target.heads <= 0) throw Error("cuda", "rope: heads is not positive");
-    const std::size_t width = static_cast<std::size_t>(target.heads) * op.head_dim;
-    gpu_kernels::RopeTarget& to = rope_targets_.emplace_back();
-    to.x = floats(target.x, rows * width, "rope: x");
-    to.heads = target.heads;
-    if (target.norm != nullptr) {
-      to.norm = cuda_weight(gpu_, target.norm, 1, op.head_dim, "rope: norm").vector();
-    }
-  }
+  collect_rope_targets(op);
   if (rows == 0) return;
   const float* cos_sin = pairs > 0 ? angles_of(op).table.as<float>() : nullptr;
   const std::span<const gpu_kernels::RopeTarget> targets = rope_targets_;

@@ -18,11 +18,6 @@ std::size_t round_up(std::size_t bytes) {
   return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-std::uint64_t free_device_bytes() {
-  std::size_t free_bytes = 0, total_bytes = 0;
-  return cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? free_bytes : 0;
-}
-
 }  // namespace
 
 std::size_t MemoryPool::usual_block() const {
@@ -60,7 +55,10 @@ MemoryPool::Blocks::iterator MemoryPool::new_block(std::size_t bytes, Purpose pu
   std::size_t size = bytes > usual / 2 ? bytes : usual;
   const bool is_device = kind_ == Memory::kDevice;
   // Not tried where it cannot be: a driver that is asked for too much may take other memory away.
-  const std::uint64_t free_bytes = is_device ? free_device_bytes() : bytes;
+  std::size_t free_bytes = bytes, total_bytes = 0;
+  if (is_device) {
+    health_.check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+  }
   if (size > free_bytes) size = bytes;
   std::byte* data = size <= free_bytes ? allocate(size) : nullptr;
   if (data == nullptr && size > bytes) data = allocate(size = bytes);

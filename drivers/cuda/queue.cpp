@@ -172,8 +172,13 @@ void Queue::launch() {
     health_.check(cudaGraphLaunch(graph, stream_.get()), "launching a graph");
     ++stats_.graph_launches;
   } else {
-    const cudaError_t error = each();
-    health_.check(error, failed);
+    try {
+      const cudaError_t error = each();
+      health_.check(error, failed);
+    } catch (const DeviceError& error) {  // of a library, which knows no health
+      health_.lose(error.what());
+      throw;
+    }
   }
   ++stats_.flushes;
   stats_.launches += num_records_;

@@ -15,6 +15,8 @@
 //     an array that was staged in the same sequence from the same address, unchanged, has one place
 //   - scratch() is the same memory for every operation, which the stream's order allows
 //   - records are zeroed first, so that padding between members compares equal
+//   - what records name by a host address (weights, plans' shapes) has graphs forgotten when it
+//   goes
 // Batches of other sizes are other sequences: each gets its graph when it comes a second time.
 // Device memory of staged arrays is one range; the pinned side has kSlots, so the host fills the
 // next while the GPU works. Both, and the scratch, grow between sequences only: an operation says
@@ -107,6 +109,9 @@ class Queue {
 
   // The next flush launches one by one: something in the sequence changes from call to call.
   void no_graph() { graphable_ = false; }
+
+  // Before something goes that records name by its host address.
+  void forget_graphs() { graphs_.forget(); }
 
   // Launches what is open and ends it; the position that was open. Without anything open, too, a
   // position ends.

@@ -10,6 +10,11 @@
 #include "common/error.h"
 
 namespace tandem::cuda {
+namespace {
+
+constexpr int kTurnsWithoutPause = 200;
+
+}  // namespace
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -29,19 +34,26 @@ Event::Event() {
 
 Event::~Event() { cudaEventDestroy(event_); }
 
-void Event::record(const Stream& stream) {
-  check(cudaEventRecord(event_, stream.get()), "recording an event");
+void Event::record(const Stream& stream) { check(try_record(stream), "recording an event"); }
+
+cudaError_t Event::try_record(const Stream& stream) {
+  return cudaEventRecord(event_, stream.get());
 }
 
 bool Event::wait(Deadline deadline) const {
+  const cudaError_t state = poll(deadline);
+  if (state == cudaErrorNotReady) return false;
+  check(state, "waiting for the device");
+  return true;
+}
+
+cudaError_t Event::poll(Deadline deadline) const {
   // Short work is caught at once; longer work does not burn a core.
   auto pause = std::chrono::microseconds(0);
   for (int turn = 0;; ++turn) {
     const cudaError_t state = cudaEventQuery(event_);
-    if (state == cudaSuccess) return true;
-    if (state != cudaErrorNotReady) check(state, "waiting for the device");
-    if (deadline.expired()) return false;
-    if (turn < 200) continue;
+    if (state != cudaErrorNotReady || deadline.expired()) return state;
+    if (turn < kTurnsWithoutPause) continue;
     std::this_thread::sleep_for(pause);
     pause = std::min(pause + std::chrono::microseconds(5), std::chrono::microseconds(200));
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/error.h"
+
 namespace tandem::cuda {
 namespace {
 
@@ -37,6 +39,23 @@ StepGraphs::~StepGraphs() {
   for (const Graph& graph : graphs_) {
     if (graph.exec != nullptr) cudaGraphExecDestroy(graph.exec);
   }
+  for (const Retired& graph : retired_) cudaGraphExecDestroy(graph.exec);
+}
+
+void StepGraphs::retire(const Graph& graph) {
+  if (graph.exec == nullptr || health_.lost()) return;
+  if (graph.last_position > passed_) {
+    retired_.push_back({graph.exec, graph.last_position});
+  } else {
+    cudaGraphExecDestroy(graph.exec);
+  }
+}
+
+void StepGraphs::forget() {
+  for (const Graph& graph : graphs_) retire(graph);
+  graphs_.clear();
+  launches_ = 0;
+  seen_.assign(kSeen, 0);
 }
 
 StepGraphs::Graph* StepGraphs::known(std::uint64_t hash, std::span<const std::byte> records) {
@@ -72,7 +91,11 @@ cudaGraphExec_t StepGraphs::capture(cudaStream_t stream, Launch launch) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess) {
-    const bool launched = launch() == cudaSuccess;
+    bool launched = false;
+    try {
+      launched = launch() == cudaSuccess;
+    } catch (const Error&) {  // of a library
+    }
     const bool ended = cudaStreamEndCapture(stream, &graph) == cudaSuccess;
     if (!launched || !ended || graph == nullptr ||
         cudaGraphInstantiateWithFlags(&exec, graph, 0) != cudaSuccess) {
@@ -88,10 +111,14 @@ void StepGraphs::make_room(std::size_t launches) {
   const auto full = [&] {
     return graphs_.size() >= limits_.max_graphs || launches_ + launches > limits_.max_launches;
   };
+  std::erase_if(retired_, [&](const Retired& graph) {
+    if (graph.last_position > passed_) return false;
+    cudaGraphExecDestroy(graph.exec);
+    return true;
+  });
   while (!graphs_.empty() && full()) {
     const auto oldest = std::ranges::min_element(graphs_, {}, &Graph::last_position);
-    if (oldest->last_position > passed_) return;  // it may still run; a few too many do no harm
-    if (oldest->exec != nullptr) cudaGraphExecDestroy(oldest->exec);
+    retire(*oldest);
     launches_ -= oldest->launches;
     graphs_.erase(oldest);
   }

@@ -47,6 +47,10 @@ class StepGraphs {
   // Positions up to this one are done: graphs launched there may be destroyed.
   void passed(std::uint64_t position) { passed_ = position; }
 
+  // Before something goes that records name by a host address (a weight, a unit): what comes to
+  // stand there would make equal records of unequal launches.
+  void forget();
+
   std::size_t size() const { return graphs_.size(); }
 
  private:
@@ -62,10 +66,17 @@ class StepGraphs {
   bool seen_before(std::uint64_t hash);
   cudaGraphExec_t capture(cudaStream_t stream, Launch launch);
   void make_room(std::size_t launches);
+  void retire(const Graph& graph);
 
   Health& health_;
   const StepGraphLimits limits_;
   std::vector<Graph> graphs_;
+  // Forgotten while they may have been running.
+  struct Retired {
+    cudaGraphExec_t exec;
+    std::uint64_t last_position;
+  };
+  std::vector<Retired> retired_;
   std::size_t launches_ = 0;         // of all graphs
   std::vector<std::uint64_t> seen_;  // hashes of sequences seen once, the oldest overwritten
   std::size_t next_seen_ = 0;

@@ -46,6 +46,7 @@ class Upload {
 class CudaWeight final : public device::Weight {
  public:
   CudaWeight(Gpu& gpu, Upload& upload, const device::WeightSource& source);
+  ~CudaWeight() override { gpu_.queue.forget_graphs(); }
 
   std::int64_t out_features() const override { return matrix_.out_features; }
   std::int64_t in_features() const override { return matrix_.in_features; }

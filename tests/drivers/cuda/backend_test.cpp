@@ -18,8 +18,8 @@ TEST(CudaBackendTest, EnumeratesWithoutThrowingWhateverTheMachineHas) {
   }
   for (std::size_t index = 0; index < infos.size(); ++index) {
     EXPECT_EQ(infos[index].id, "cuda:" + std::to_string(index));
-    EXPECT_TRUE(infos[index].makes_aggregation);
-    EXPECT_FALSE(infos[index].makes_compute);
+    EXPECT_EQ(infos[index].makes_compute, infos[index].makes_attention);
+    EXPECT_GT(infos[index].link_bandwidth_bytes_per_s, 0);  // its memory is not the host's
     EXPECT_GT(infos[index].memory_bytes, 0u);
   }
 }

@@ -33,7 +33,7 @@ void ScenarioBatch::add(SequenceModel& sequence, const Request& request) {
   const auto q_row = static_cast<std::size_t>(geometry_.q_heads) * geometry_.head_dim;
   const auto kv_row = static_cast<std::size_t>(geometry_.kv_heads) * geometry_.head_dim;
   const std::int32_t before = sequence.num_tokens(geometry_, layer_);
-  q_.insert(q_.end(), q_row, kNan);  // a row of no sequence
+  if (request.has_gap) q_.insert(q_.end(), q_row, kNan);
 
   device::AttentionSequence s;
   s.q_begin = static_cast<std::int32_t>(q_.size() / q_row);
@@ -86,9 +86,13 @@ std::vector<reference::AttentionAnswer> ScenarioBatch::answers(DType rounding) c
   return all;
 }
 
-device::Ticket ScenarioBatch::submit(device::AttentionUnit& unit) {
+void ScenarioBatch::take_answers() {
   rounded_ = answers(geometry_.kv_dtype);
   unrounded_ = answers(DType::kF32);
+}
+
+device::Ticket ScenarioBatch::submit(device::AttentionUnit& unit) {
+  take_answers();
   return unit.submit(batch(), out());
 }
 

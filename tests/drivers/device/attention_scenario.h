@@ -40,6 +40,7 @@ struct Request {
   std::int32_t num_new = 0;
   std::optional<std::int32_t> append_at;   // default: behind its last token
   std::optional<std::int32_t> num_attend;  // default: all tokens, the new ones too
+  bool has_gap = true;                     // a row of no sequence stands before its queries
 };
 
 class ScenarioBatch {
@@ -60,7 +61,9 @@ class ScenarioBatch {
   std::vector<device::AttentionSequence>& sequences() { return sequences_; }
   std::vector<PageId>& pages() { return pages_; }
 
-  // Takes the answers from the sequences as they are now, and enqueues.
+  // Takes the answers from the sequences as they are now.
+  void take_answers();
+  // The same, and enqueues.
   device::Ticket submit(device::AttentionUnit& unit);
 
   // After wait(): every answered row within `bound` (NMSE of O; LSE to 1e-4 of its size), every

@@ -12,13 +12,14 @@
 #include "device/registry.h"
 
 namespace tandem::device_test {
-namespace {
 
 device::DeviceOptions options_from_environment() {
   device::DeviceOptions options;
   if (const char* image = std::getenv("TANDEM_TEST_XCLBIN")) options.kernel_image = image;
   return options;
 }
+
+namespace {
 
 bool is_required(const std::string& kind) {
   const char* required = std::getenv("TANDEM_TEST_REQUIRE");
@@ -29,21 +30,7 @@ bool is_required(const std::string& kind) {
   return false;
 }
 
-}  // namespace
-
-std::vector<std::string> device_ids() {
-  std::vector<std::string> ids;
-  for (const device::Backend* backend : device::backends()) {
-    ids.push_back(std::string(backend->kind()) + ":0");
-  }
-  for (const device::DeviceInfo& info : device::enumerate_devices(options_from_environment())) {
-    const bool is_first = info.id.find(':') == std::string::npos || info.id.ends_with(":0");
-    if (!is_first) ids.push_back(info.id);
-  }
-  return ids;
-}
-
-OpenedDevice open_attention_device(const std::string& id) {
+OpenedDevice open(const std::string& id) {
   const std::string kind = id.substr(0, id.find(':'));
   OpenedDevice opened;
   opened.required = is_required(kind);
@@ -65,11 +52,28 @@ OpenedDevice open_attention_device(const std::string& id) {
     opened.why_absent = error.what();
     return opened;
   }
-  if (!opened.device->info().makes_attention) {
-    opened.device.reset();
-    opened.why_absent = id + " makes no attention units";
-  }
   return opened;
+}
+
+OpenedDevice unless(bool makes, OpenedDevice opened, const std::string& what) {
+  if (!opened.device || makes) return opened;
+  opened.why_absent = opened.device->info().id + " makes no " + what + " units";
+  opened.device.reset();
+  return opened;
+}
+
+}  // namespace
+
+OpenedDevice open_attention_device(const std::string& id) {
+  OpenedDevice opened = open(id);
+  const bool makes = opened.device && opened.device->info().makes_attention;
+  return unless(makes, std::move(opened), "attention");
+}
+
+OpenedDevice open_compute_device(const std::string& id) {
+  OpenedDevice opened = open(id);
+  const bool makes = opened.device && opened.device->info().makes_compute;
+  return unless(makes, std::move(opened), "compute");
 }
 
 std::string case_name(const std::string& id) {

@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/registry.h"
 
 namespace tandem::device_test {
 
 std::vector<std::string> device_ids();
+device::DeviceOptions options_from_environment();
 
 struct OpenedDevice {
   std::unique_ptr<device::Device> device;  // empty: not here
@@ -24,8 +26,9 @@ struct OpenedDevice {
   bool required = false;  // by TANDEM_TEST_REQUIRE
 };
 
-// Absent, too, where the device makes no attention units.
+// Absent, too, where the device makes no such units.
 OpenedDevice open_attention_device(const std::string& id);
+OpenedDevice open_compute_device(const std::string& id);
 
 // "opencl:0" as part of a test's name.
 std::string case_name(const std::string& id);

@@ -21,8 +21,12 @@ State& state() {
 cudaError_t count(Call call) {
   State& s = state();
   if (s.lost) return cudaErrorLaunchFailure;
-  if (call == Call::kAllocate && ++s.allocations == s.faults.out_of_memory_at) {
-    return cudaErrorMemoryAllocation;
+  if (call == Call::kAllocate) {
+    const int number = ++s.allocations;
+    if (number == s.faults.out_of_memory_at) return cudaErrorMemoryAllocation;
+    if (s.faults.out_of_memory_from > 0 && number >= s.faults.out_of_memory_from) {
+      return cudaErrorMemoryAllocation;
+    }
   }
   if (call == Call::kCapture && s.faults.no_graphs) return cudaErrorStreamCaptureUnsupported;
   // As on a GPU, the call succeeds and what comes after it tells.
@@ -32,7 +36,10 @@ cudaError_t count(Call call) {
 
 }  // namespace
 
-void set_faults(const Faults& faults) { state() = State{.faults = faults}; }
+void set_faults(const Faults& faults) {
+  if (lost()) empty_device_memory();
+  state() = State{.faults = faults};
+}
 int allocations() { return state().allocations; }
 int pieces_of_work() { return state().work; }
 bool lost() { return state().lost; }

@@ -21,14 +21,15 @@ enum class Call {
 };
 
 struct Faults {
-  int out_of_memory_at = 0;  // the n-th allocation from now fails, counted from 1; 0: none
-  int lose_at_work = 0;      // the device is lost at the n-th piece of work from now
-  bool no_graphs = false;    // captures fail, and leave the stream as it was
+  int out_of_memory_at = 0;    // the n-th allocation from now fails, counted from 1; 0: none
+  int out_of_memory_from = 0;  // the n-th and all behind it
+  int lose_at_work = 0;        // the device is lost at the n-th piece of work from now
+  bool no_graphs = false;      // captures fail, and leave the stream as it was
   int driver_version = CUDART_VERSION;  // 0: no driver; below the runtime's: too old
   int num_devices = 1;                  // at most 8
 };
 
-// Counts start again, and a lost device is back.
+// Counts start again, and a lost device is back, with empty memory: what stood there is leaked.
 void set_faults(const Faults& faults);
 inline void clear_faults() { set_faults({}); }
 
@@ -42,5 +43,6 @@ bool lost();
 cudaError_t enter(Call call);
 cudaError_t leave(cudaError_t error);  // remembers what cudaGetLastError gives next
 cudaError_t take_last_error();
+void empty_device_memory();
 
 }  // namespace tandem::simt

@@ -49,6 +49,11 @@ void* fresh(std::size_t bytes) {
 
 }  // namespace
 
+void tandem::simt::empty_device_memory() {
+  std::fill(std::begin(taken), std::end(taken), 0);
+  blocks.clear();
+}
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -145,6 +150,19 @@ cudaError_t cudaFree(void* memory) {
   std::free(memory);
   return enter(Call::kOther);
 }
+// A handle is the address; processes that share are one.
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  if (!blocks.contains(memory)) return leave(cudaErrorInvalidValue);
+  std::memset(handle, 0, sizeof(*handle));
+  std::memcpy(handle->reserved, &memory, sizeof(memory));
+  return enter(Call::kOther);
+}
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned) {
+  std::memcpy(memory, handle.reserved, sizeof(*memory));
+  if (!blocks.contains(*memory)) return leave(cudaErrorInvalidValue);
+  return enter(Call::kOther);
+}
+cudaError_t cudaIpcCloseMemHandle(void*) { return enter(Call::kOther); }
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   *memory = nullptr;
   if (const cudaError_t error = enter(Call::kAllocate); error != cudaSuccess) return error;
