@@ -39,13 +39,3 @@ foreach(folder host/common host/tensor host/model host/trace drivers/device gpu_
         tests/host/collectives/nccl benchmarks/gpu)
   add_subdirectory(${folder})
 endforeach()
-add_custom_target(tandem_gpu_check DEPENDS gpu_host_functions_test gpu_kernels_test gpu_kernels_simt_test
-                  cuda_backend_test cuda_aggregation_test cuda_aggregation_simt_test bench_gpu_sparse
-                  gpu_layers_test gpu_layers_simt_test bench_gpu_layers gpu_mma_test gpu_mma_simt_test
-                  gpu_prefill_test gpu_prefill_simt_test)
-if(TARGET bench_gpu_prefill)
-  add_dependencies(tandem_gpu_check bench_gpu_prefill)
-endif()
-if(TANDEM_HAVE_NCCL)
-  add_dependencies(tandem_gpu_check nccl_transport_test nccl_rounds_test)
-endif()

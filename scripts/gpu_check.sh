@@ -74,7 +74,7 @@ configure=(cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -
 mkdir -p "$build"
 echo "gpu_check: configuring and building in $build"
 "${configure[@]}" >"$build/configure.log" 2>&1 || { tail -20 "$build/configure.log"; exit 1; }
-cmake --build "$build" --target tandem_gpu_check -j "$(nproc)" >"$build/build.log" 2>&1 ||
+cmake --build "$build" -j "$(nproc)" >"$build/build.log" 2>&1 ||
   { grep -n -i 'error' "$build/build.log" | head -20; exit 1; }
 
 failed=0
@@ -82,10 +82,6 @@ rows=()
 run() {  # run NAME COMMAND...
   local name=$1 log="$build/$1.log" code=0
   shift
-  if ! [ -x "${!#}" ]; then  # the program is the last word
-    rows+=("$name|skipped|not built: $build/configure.log says what is missing")
-    return
-  fi
   "$@" >"$log" 2>&1 || code=$?
   local passed skipped
   passed=$(grep -c '^\[       OK \]' "$log" || true)
@@ -101,18 +97,20 @@ run() {  # run NAME COMMAND...
 }
 
 $has_gpu && export TANDEM_TEST_REQUIRE=cuda
-for test in gpu_host_functions_test gpu_kernels_simt_test gpu_kernels_test gpu_layers_simt_test gpu_layers_test \
-  gpu_mma_simt_test gpu_mma_test gpu_prefill_simt_test gpu_prefill_test \
-  cuda_backend_test cuda_aggregation_simt_test cuda_aggregation_test nccl_rounds_test nccl_transport_test; do
-  run "$test" "$build/bin/$test"
-done
+for test in "$build"/bin/*_test; do run "$(basename "$test")" "$test"; done
+python=${TANDEM_TORCH_PYTHON:-python3}
+if $has_gpu && [ -x "$build/bin/attention_case" ]; then
+  run torch_attention "$python" -B tests/drivers/device/torch_attention_test.py "$build/bin/attention_case" cuda:0
+fi
 if $has_gpu && command -v compute-sanitizer >/dev/null; then
-  for test in gpu_kernels_test gpu_layers_test gpu_mma_test gpu_prefill_test; do
-    run "memcheck_$test" compute-sanitizer --error-exitcode 1 "$build/bin/$test"
-    run "racecheck_$test" compute-sanitizer --tool racecheck --error-exitcode 1 "$build/bin/$test"
+  for test in "$build"/bin/gpu_*_test "$build"/bin/cuda_*_test; do
+    case "$test" in *_simt_test | *host_functions_test) continue ;; esac
+    run "memcheck_$(basename "$test")" compute-sanitizer --error-exitcode 1 "$test"
+    run "racecheck_$(basename "$test")" compute-sanitizer --tool racecheck --error-exitcode 1 "$test"
   done
 fi
-for bench in bench_gpu_sparse bench_gpu_layers bench_gpu_prefill; do run "$bench" "$build/bin/$bench"; done
+for bench in "$build"/bin/bench_gpu_*; do run "$(basename "$bench")" "$bench"; done
+$has_gpu && run bench_torch "$python" -B benchmarks/gpu/torch_peer.py
 
 echo
 printf '%-28s %-8s %s\n' what result detail
@@ -120,13 +118,6 @@ for row in "${rows[@]}"; do
   IFS='|' read -r name result detail <<<"$row"
   printf '%-28s %-8s %s\n' "$name" "$result" "$detail"
 done
-if grep -qs '^{' "$build"/bench_gpu_*.log; then
-  echo
-  printf '%-44s %10s %10s %10s %8s\n' figure ms p90 GB-TFLOP/s ratio
-  sed -n 's/^{"name": "\([^"]*\)", "median": \([^,]*\), .*"p90": \([^,]*\), .*"[A-Z]*_per_s": \([^,]*\), "ratio": \([^,]*\),.*/\1 \2 \3 \4 \5/p' \
-    "$build"/bench_gpu_*.log | while read -r name median p90 speed ratio; do
-    printf '%-44s %10s %10s %10s %8s\n' "$name" "$median" "$p90" "$speed" "$ratio"
-  done
-fi
+"$python" -B benchmarks/gpu/table.py "$build"/bench_*.log
 $has_gpu || exit 77
 exit $failed

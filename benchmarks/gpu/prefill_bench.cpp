@@ -6,7 +6,7 @@
 // Some rows of every case are first compared with loops in double precision on the host. FLOPs are
 // those of the pairs of a row and a key that it sees, once, also where operands are split in two; a
 // causal figure holds the rounding of k and v into the workspace. ratio: of the matrix rate. To
-// compare with a library, benchmarks/gpu/prefill_torch.py times PyTorch's attention on the same
+// compare with a library, benchmarks/gpu/torch_peer.py times PyTorch's attention on the same
 // shapes. One JSON line per figure.
 #include <cublasLt.h>
 

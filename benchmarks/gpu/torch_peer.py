@@ -123,10 +123,15 @@ def prefill(bench):
                      flops=4 * dim * q_heads * pairs)
 
 
+# layers, width, feed-forward, vocabulary, heads, heads of keys and values
+LLAMA_3_8B, SMALL = (32, 4096, 14336, 128256, 32, 8), (2, 64, 96, 100, 4, 2)
+
+
 class Llama:
     """The decode step of a Llama with random weights: one new token per sequence at a fixed place of its cache."""
 
-    def __init__(self, bench, batch, context, layers=32, width=4096, ffn=14336, vocab=128256, heads=32, kv_heads=8):
+    def __init__(self, bench, batch, context, sizes):
+        layers, width, ffn, vocab, heads, kv_heads = sizes
         self.heads, self.kv_heads, self.dim = heads, kv_heads, width // heads
         scale = width ** -0.5
         self.table, self.output = (bench.randn(vocab, width) * scale for _ in range(2))
@@ -179,8 +184,7 @@ def graph_of(work):
 @torch.inference_mode()
 def step(bench):
     for batch, context in ((1, 128), (64, 128), (64, 4096)):
-        small = {"layers": 2, "width": 64, "ffn": 96, "vocab": 100, "heads": 4, "kv_heads": 2} if bench.check else {}
-        model = Llama(bench, 2 if bench.check else batch, 16 if bench.check else context, **small)
+        model = Llama(bench, 2, 16, SMALL) if bench.check else Llama(bench, batch, context, LLAMA_3_8B)
         work = {"eager": model.step} if bench.check else {"graph": graph_of(model.step)}
         if not bench.check:
             compiled = torch.compile(model.step)

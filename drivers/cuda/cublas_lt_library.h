@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuBLASLt, loaded when it is first called: a program starts without it, and without a driver.
-//
-// cublas_lt_library.cpp defines the library's functions that are used here, each handing its call
-// on; where the library cannot be loaded they answer CUBLAS_STATUS_NOT_INITIALIZED. Threads: any.
+// The functions of cuBLASLt that are used here. The library is loaded when they are first asked
+// for: a program starts without it, and without a driver. Threads: any.
 #pragma once
 
-#include <string>
+#include <cublasLt.h>
+
+#include <cstddef>
 
 namespace tandem::cuda {
 
-// Why the library cannot be used; empty where it can. Loads it.
-const std::string& reason_without_cublas_lt();
+using FindLtAlgorithm = cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                           cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                           cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                           cublasLtMatmulPreference_t, int,
+                                           cublasLtMatmulHeuristicResult_t*, int*);
+using LtMatmulFunction = cublasStatus_t (*)(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                            const void* alpha, const void* a,
+                                            cublasLtMatrixLayout_t, const void* b,
+                                            cublasLtMatrixLayout_t, const void* beta, const void* c,
+                                            cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t,
+                                            const cublasLtMatmulAlgo_t*, void* workspace,
+                                            std::size_t workspace_bytes, cudaStream_t);
+
+struct CublasLt {
+  decltype(&cublasLtCreate) create = nullptr;
+  decltype(&cublasLtDestroy) destroy = nullptr;
+  decltype(&cublasLtMatmulDescCreate) create_description = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) destroy_description = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) set_description = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) create_layout = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) destroy_layout = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) create_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference = nullptr;
+  FindLtAlgorithm find_algorithm = nullptr;
+  LtMatmulFunction matmul = nullptr;
+};
+
+// Throws Error saying how to get the library where it cannot be loaded.
+const CublasLt& cublas_lt();
 
 }  // namespace tandem::cuda

@@ -4,8 +4,6 @@
 // D[m, n] = A^T B, where A [k, m] is W and B [k, n] is x as they lie in memory.
 #include "cuda/lt_matmul.h"
 
-#include <cublasLt.h>
-
 #include <map>
 #include <string>
 #include <type_traits>
@@ -28,19 +26,19 @@ void check_lt(cublasStatus_t status, const char* what) {
                                 std::to_string(static_cast<int>(status)));
 }
 
-template <auto kDestroy>
+template <auto kDestroy>  // a member of CublasLt
 struct Destroyer {
   template <typename T>
   void operator()(T* handle) const {
-    kDestroy(handle);
+    (cublas_lt().*kDestroy)(handle);
   }
 };
 template <typename Handle, auto kDestroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroyer<kDestroy>>;
-using Library = Owned<cublasLtHandle_t, cublasLtDestroy>;
-using Description = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using Library = Owned<cublasLtHandle_t, &CublasLt::destroy>;
+using Description = Owned<cublasLtMatmulDesc_t, &CublasLt::destroy_description>;
+using Layout = Owned<cublasLtMatrixLayout_t, &CublasLt::destroy_layout>;
+using Preference = Owned<cublasLtMatmulPreference_t, &CublasLt::destroy_preference>;
 
 cudaDataType_t lt_type(StoredType type) {
   switch (type) {
@@ -57,22 +55,22 @@ cudaDataType_t lt_type(StoredType type) {
 
 template <typename T>
 void set(const Description& description, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  check_lt(cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof(value)),
+  check_lt(cublas_lt().set_description(description.get(), attribute, &value, sizeof(value)),
            "describing a product");
 }
 
 template <typename T>
 void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t attribute,
          const T& value) {
-  check_lt(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
+  check_lt(cublas_lt().set_preference(preference.get(), attribute, &value, sizeof(value)),
            "describing a product");
 }
 
 Layout make_layout(cudaDataType_t type, std::int64_t height, std::int64_t width,
                    std::int64_t stride) {
   cublasLtMatrixLayout_t layout = nullptr;
-  check_lt(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(height),
-                                      static_cast<std::uint64_t>(width), stride),
+  check_lt(cublas_lt().create_layout(&layout, type, static_cast<std::uint64_t>(height),
+                                     static_cast<std::uint64_t>(width), stride),
            "describing a matrix");
   return Layout(layout);
 }
@@ -112,7 +110,7 @@ LtMatmul::State::Plan LtMatmul::State::make_plan(const MatmulShape& shape, bool 
   Plan plan;
   plan.adds_bias = adds_bias;
   cublasLtMatmulDesc_t description = nullptr;
-  check_lt(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+  check_lt(cublas_lt().create_description(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
            "describing a product");
   plan.description.reset(description);
   set(plan.description, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
@@ -124,7 +122,7 @@ LtMatmul::State::Plan LtMatmul::State::make_plan(const MatmulShape& shape, bool 
   plan.out = make_layout(CUDA_R_32F, shape.out_features, shape.rows, shape.out_stride);
 
   cublasLtMatmulPreference_t made = nullptr;
-  check_lt(cublasLtMatmulPreferenceCreate(&made), "describing a product");
+  check_lt(cublas_lt().create_preference(&made), "describing a product");
   const Preference preference(made);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
   for (const auto attribute :
@@ -134,7 +132,7 @@ LtMatmul::State::Plan LtMatmul::State::make_plan(const MatmulShape& shape, bool 
   }
   cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
-  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+  const cublasStatus_t status = cublas_lt().find_algorithm(
       library.get(), plan.description.get(), plan.weight.get(), plan.x.get(), plan.out.get(),
       plan.out.get(), preference.get(), 1, &result, &count);
   plan.works =
@@ -153,11 +151,8 @@ const LtMatmul::State::Plan& LtMatmul::State::plan_of(const MatmulShape& shape) 
 }
 
 LtMatmul::LtMatmul(void* workspace) : state_(std::make_unique<State>()) {
-  if (const std::string& reason = reason_without_cublas_lt(); !reason.empty()) {
-    throw Error("cuda", reason + "; install it (libcublas of the CUDA toolkit), or compute on cpu");
-  }
   cublasLtHandle_t handle = nullptr;
-  check_lt(cublasLtCreate(&handle), "starting cuBLASLt");
+  check_lt(cublas_lt().create(&handle), "starting cuBLASLt");
   state_->library.reset(handle);
   state_->workspace = workspace;
 }
@@ -189,10 +184,10 @@ void LtMatmul::run(const MatmulShape& shape, const MatmulOperands& operands, cud
     set(plan.description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.x_scales);
   }
   const float one = 1.0f, before = accumulate ? 1.0f : 0.0f;
-  check_lt(cublasLtMatmul(state_->library.get(), plan.description.get(), &one, operands.weight,
-                          plan.weight.get(), operands.x, plan.x.get(), &before, operands.out,
-                          plan.out.get(), operands.out, plan.out.get(), &plan.algorithm,
-                          state_->workspace, kWorkspaceBytes, stream),
+  check_lt(cublas_lt().matmul(state_->library.get(), plan.description.get(), &one, operands.weight,
+                              plan.weight.get(), operands.x, plan.x.get(), &before, operands.out,
+                              plan.out.get(), operands.out, plan.out.get(), &plan.algorithm,
+                              state_->workspace, kWorkspaceBytes, stream),
            "multiplying matrices");
 }
 

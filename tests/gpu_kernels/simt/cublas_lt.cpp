@@ -36,11 +36,6 @@ struct cublasLtMatmulPreferenceOpaque_t {
   std::uint32_t alignment = 256;
 };
 
-const std::string& tandem::cuda::reason_without_cublas_lt() {
-  static const std::string none;
-  return none;
-}
-
 namespace {
 
 using namespace tandem;
@@ -250,4 +245,20 @@ cublasStatus_t multiply_by_lt(const LtMatmulCall& call) {
     multiply(job);
   });
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+const tandem::cuda::CublasLt& tandem::cuda::cublas_lt() {
+  static constexpr CublasLt kFunctions{cublasLtCreate,
+                                       cublasLtDestroy,
+                                       cublasLtMatmulDescCreate,
+                                       cublasLtMatmulDescDestroy,
+                                       cublasLtMatmulDescSetAttribute,
+                                       cublasLtMatrixLayoutCreate,
+                                       cublasLtMatrixLayoutDestroy,
+                                       cublasLtMatmulPreferenceCreate,
+                                       cublasLtMatmulPreferenceDestroy,
+                                       cublasLtMatmulPreferenceSetAttribute,
+                                       cublasLtMatmulAlgoGetHeuristic,
+                                       cublasLtMatmul};
+  return kFunctions;
 }

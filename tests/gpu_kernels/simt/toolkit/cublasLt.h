@@ -110,10 +110,10 @@ cublasStatus_t find_lt_algorithm(const LtHeuristicCall& call);
 cublasStatus_t multiply_by_lt(const LtMatmulCall& call);
 
 template <typename... Arguments>
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(const Arguments&... arguments) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(Arguments... arguments) {
   return find_lt_algorithm({arguments...});
 }
 template <typename... Arguments>
-cublasStatus_t cublasLtMatmul(const Arguments&... arguments) {
+cublasStatus_t cublasLtMatmul(Arguments... arguments) {
   return multiply_by_lt({arguments...});
 }
