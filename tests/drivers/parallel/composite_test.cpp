@@ -119,6 +119,31 @@ TEST(Composite, KeepsWholeWhatStandsBehindTheLayersAndDoesNotDivide) {
   EXPECT_EQ(on_parts(3, {Split::kTensor, 1, {}}, project), on_one_unit(project));
 }
 
+// The first unit is waited for first, so that what it reads of the second is there only if it was
+// put in order.
+TEST(Composite, PutsUsesOfHostMemoryInOrder) {
+  const OnBench use = [](Bench& b) {
+    const Weight* first = b.weight(DType::kF32, 1, 32, {0});
+    const Weight* second = b.weight(DType::kF32, 1, 32, {1});
+    const Slice x = b.put(32, MemoryKind::kHost), y = b.put(32, MemoryKind::kHost),
+                z = b.put(32, MemoryKind::kHost);
+    b.unit().enqueue(RmsNormOp{1, x, y, second});
+    b.unit().enqueue(RmsNormOp{1, y, z, first});   // reads what the other writes
+    b.unit().enqueue(RmsNormOp{1, z, x, second});  // and the other way
+    b.unit().enqueue(RmsNormOp{1, z, y, first});   // overwrites what the other wrote
+    auto values = b.get(z, 32);
+    for (const Slice& slice : {x, y}) {
+      const auto more = b.get(slice, 32);
+      values.insert(values.end(), more.begin(), more.end());
+    }
+    return values;
+  };
+  ParallelDevice device(queued_devices(2), {Split::kLayers, 2, {}});
+  const auto unit = device.make_compute_unit();
+  Bench bench(*unit);
+  EXPECT_EQ(use(bench), on_one_unit(use));
+}
+
 TEST(Composite, RefusesOperandsOfOthers) {
   for (const Split split : {Split::kLayers, Split::kTensor}) {
     ParallelDevice device(cpu_devices(2), {split, 2, {}});
