@@ -33,6 +33,9 @@ class CudaAttentionQueueTest : public testing::Test {
     return device_->make_attention_unit(options);
   }
 
+  std::uint64_t launches() {
+    return static_cast<cuda::CudaComputeUnit&>(*compute_).gpu().queue.stats().launches;
+  }
   Slice room(std::size_t bytes, MemoryKind kind) {
     buffers_.push_back(compute_->allocate(bytes, kind));
     return {buffers_.back().get(), 0};
@@ -133,8 +136,11 @@ TEST_F(CudaAttentionQueueTest, SharedPrefixesAnswerAsIfNothingWereShared) {
       for (SequenceModel& sequence : sequences) {
         scenario.add(sequence, {.num_q = 1, .num_new = 1, .has_gap = false});
       }
+      const std::uint64_t before = launches();
       ASSERT_EQ(unit->wait(scenario.submit(*unit), Deadline::after(kPatience)), WaitResult::kDone);
       scenario.expect_reference(kBound);
+      // Copies in and out, the append, what each has alone, what is shared, and the merge.
+      EXPECT_EQ(launches() - before, 6u);
     }
   }
 }
