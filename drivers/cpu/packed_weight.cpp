@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cpu/kernels/bf16_panel.h"
 #include "cpu/kernels/quantized_panel.h"
 #include "cpu/kernels/quantized_products.h"
 
@@ -13,9 +14,21 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{256} << 10;
 
+std::size_t panel_outputs_of(DType dtype) {
+  return dtype == DType::kBF16 ? kBf16PanelOutputs : kPanelOutputs;
+}
+
+// Of panels whose outputs are `outputs`.
+std::size_t packed_bytes(DType dtype, std::size_t outputs, std::size_t in_features) {
+  if (dtype == DType::kBF16) return bf16_panels_bytes(outputs, in_features);
+  const std::size_t panels = (outputs + kPanelOutputs - 1) / kPanelOutputs;
+  return panels * packed_format(dtype).panel_bytes(in_features / kBlockInputs);
+}
+
 // Whole groups, so that every region but the last ends with one.
-std::size_t panels_per_part(std::size_t panel_bytes) {
-  return std::max<std::size_t>(1, kPartBytes / (panel_bytes * kPanelGroup)) * kPanelGroup;
+std::size_t panels_per_part(DType dtype, std::size_t panel_bytes) {
+  const std::size_t group = dtype == DType::kBF16 ? 1 : kPanelGroup;
+  return std::max<std::size_t>(1, kPartBytes / (panel_bytes * group)) * group;
 }
 
 std::size_t checked(std::size_t size_bytes) {
@@ -25,22 +38,33 @@ std::size_t checked(std::size_t size_bytes) {
 
 }  // namespace
 
+bool packs_for_products(DType dtype) {
+  return dtype == DType::kBF16 || packed_format(dtype).code_bits != 0;
+}
+
 PackedWeight::PackedWeight(const WeightSource& source, Team& team)
-    : num_panels_((source.out_features + kPanelOutputs - 1) / kPanelOutputs),
-      panel_bytes_(packed_format(source.dtype).panel_bytes(source.in_features / kBlockInputs)),
-      memory_(checked(num_panels_ * panel_bytes_)),
-      regions_(team.regions(tiling::box_of<1>({static_cast<std::int64_t>(num_panels_)}),
-                            {static_cast<std::int64_t>(panels_per_part(panel_bytes_))})) {
+    : panel_outputs_(panel_outputs_of(source.dtype)),
+      num_panels_((source.out_features + panel_outputs_ - 1) / panel_outputs_),
+      panel_bytes_(packed_bytes(source.dtype, panel_outputs_, source.in_features)),
+      memory_(checked(packed_bytes(source.dtype, source.out_features, source.in_features))),
+      regions_(
+          team.regions(tiling::box_of<1>({static_cast<std::int64_t>(num_panels_)}),
+                       {static_cast<std::int64_t>(panels_per_part(source.dtype, panel_bytes_))})) {
   const auto outputs = static_cast<std::size_t>(source.out_features);
   const auto in_features = static_cast<std::size_t>(source.in_features);
   const std::size_t row_bytes = dtype_row_bytes(source.dtype, in_features);
   team.place(regions_, [&](const tiling::Box<1>& part, std::size_t) {
     for (auto panel = static_cast<std::size_t>(part.lower[0]);
          panel < static_cast<std::size_t>(part.upper[0]); ++panel) {
-      const std::size_t first = panel * kPanelOutputs;
+      const std::size_t first = panel * panel_outputs_;
       const StoredRows rows{source.dtype, source.data + first * row_bytes,
-                            std::min(kPanelOutputs, outputs - first), in_features};
-      pack_quantized_panel(rows, memory_.data() + panel * panel_bytes_);
+                            std::min(panel_outputs_, outputs - first), in_features};
+      std::byte* to = memory_.data() + panel * panel_bytes_;
+      if (source.dtype == DType::kBF16) {
+        pack_bf16_panel(rows.data, rows.outputs, in_features, to);
+      } else {
+        pack_quantized_panel(rows, to);
+      }
     }
   });
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PackedWeight: a quantised matrix in the order of the product kernels (kernels/packed_format.h).
+// PackedWeight: a matrix in the order of the product kernels: quantised ones in that of
+// kernels/packed_format.h, bf16 in that of kernels/bf16_panel.h.
 //
 // Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
 // pages where the system gives them, every NUMA node packing (and so holding) its region of the
 // panels. The source is not needed afterwards. Cost: about 0.3 s for a file of 1 GB on two cores.
-// Threads: it does not change once made. Errors:
-// Error when the memory for it is not available.
+// Threads: it does not change once made. Errors: Error when the memory for it is not available.
 #pragma once
 
 #include "cpu/host_memory.h"
@@ -16,20 +16,24 @@
 
 namespace tandem::device::cpu {
 
+// Whether matrices of this type are packed for products.
+bool packs_for_products(DType dtype);
+
 class PackedWeight {
  public:
-  // The source's type must have a packed format, its rows whole blocks.
+  // The source's type must be one that packs, its rows whole blocks.
   PackedWeight(const WeightSource& source, Team& team);
 
   const std::byte* panels() const { return memory_.data(); }
   std::size_t num_panels() const { return num_panels_; }
-  std::size_t panel_bytes() const { return panel_bytes_; }
+  std::size_t panel_bytes() const { return panel_bytes_; }  // the last may have fewer
+  std::size_t panel_outputs() const { return panel_outputs_; }
 
   // Of panels: a region per node, which holds it. Cut between groups of panels.
   const tiling::Regions<1>& regions() const { return regions_; }
 
  private:
-  std::size_t num_panels_, panel_bytes_;
+  std::size_t panel_outputs_, num_panels_, panel_bytes_;
   Mapping memory_;
   tiling::Regions<1> regions_;
 };

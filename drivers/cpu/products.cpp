@@ -32,14 +32,10 @@ struct Cut {
 Cut cut_of(const Product& product, std::size_t rows) {
   const CpuWeight& weight = *product.weight;
   if (const PackedWeight* packed = weight.packed()) {
-    return {packed->num_panels(), kPanelGroup, packed->panel_bytes(), packed->num_panels(),
-            kPartRows};
+    return {packed->num_panels(), weight.dtype() == DType::kBF16 ? 1 : kPanelGroup,
+            packed->panel_bytes(), packed->num_panels(), kPartRows};
   }
   const auto outputs = static_cast<std::size_t>(weight.out_features());
-  if (weight.dtype() == DType::kBF16) {
-    return {outputs, kBf16OutputsStep, weight.row_bytes(),
-            rows <= kFewRows ? outputs : kBf16CachedOutputs, kPartRows};
-  }
   if (rows <= kFewRows) return {outputs, kOutputsStep, weight.row_bytes(), outputs, kFewRows};
   return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
 }
@@ -86,10 +82,10 @@ void Products::prepare(std::span<const RowSource> inputs, std::span<const Produc
   for (const Product& product : products) {
     RowForms& forms = forms_[product.input];
     const bool few = inputs[product.input].rows <= kFewRows;
-    (product.weight->packed() != nullptr       ? forms.quantized
-     : product.weight->dtype() == DType::kBF16 ? forms.bf16
-     : few                                     ? forms.plain
-                                               : forms.panels) = true;
+    (product.weight->dtype() == DType::kBF16 ? forms.bf16
+     : product.weight->packed() != nullptr   ? forms.quantized
+     : few                                   ? forms.plain
+                                             : forms.panels) = true;
   }
   if (inputs_.size() < inputs.size()) inputs_.resize(inputs.size());
   parts_.clear();
@@ -152,10 +148,10 @@ void Products::split(std::size_t index, const Product& product, std::size_t node
 
 void Products::multiply(const Product& product, const Part& part,
                         std::vector<float>& workspace) const {
-  if (product.weight->packed() != nullptr) {
-    multiply_packed(product, part, workspace);
-  } else if (product.weight->dtype() == DType::kBF16) {
-    multiply_bf16_rows(product, part, workspace);
+  if (product.weight->dtype() == DType::kBF16) {
+    multiply_bf16_panels(product, part, workspace);
+  } else if (product.weight->packed() != nullptr) {
+    multiply_quantized_panels(product, part, workspace);
   } else if (inputs_[product.input].rows() <= kFewRows) {
     multiply_few(product, part);
   } else {
@@ -163,8 +159,8 @@ void Products::multiply(const Product& product, const Part& part,
   }
 }
 
-void Products::multiply_packed(const Product& product, const Part& part,
-                               std::vector<float>& workspace) const {
+void Products::multiply_quantized_panels(const Product& product, const Part& part,
+                                         std::vector<float>& workspace) const {
   const PackedWeight& packed = *product.weight->packed();
   const PreparedRows& input = inputs_[product.input];
   const auto width = static_cast<std::size_t>(product.weight->in_features());
@@ -186,20 +182,21 @@ void Products::multiply_packed(const Product& product, const Part& part,
   multiply_quantized(task, workspace);
 }
 
-void Products::multiply_bf16_rows(const Product& product, const Part& part,
-                                  std::vector<float>& workspace) const {
+void Products::multiply_bf16_panels(const Product& product, const Part& part,
+                                    std::vector<float>& workspace) const {
   const CpuWeight& weight = *product.weight;
+  const PackedWeight& packed = *weight.packed();
+  const std::size_t output = part.begin * kBf16PanelOutputs;
   Bf16Product task;
-  task.weights =
-      reinterpret_cast<const std::uint16_t*>(weight.row(static_cast<std::int64_t>(part.begin)));
-  task.outputs = part.end - part.begin;
+  task.panels = packed.panels() + part.begin * packed.panel_bytes();
+  task.y_stride = weight.out_features();
+  task.outputs = std::min(task.y_stride, part.end * kBf16PanelOutputs) - output;
   task.in_features = weight.in_features();
   task.x = inputs_[product.input].bf16() + part.first_row * kBf16Chunk;
   task.x_stride = inputs_[product.input].rows();
   task.rows = part.last_row - part.first_row;
-  task.y_stride = weight.out_features();
-  task.y = product.out + part.first_row * task.y_stride + part.begin;
-  task.bias = product.bias == nullptr ? nullptr : product.bias + part.begin;
+  task.y = product.out + part.first_row * task.y_stride + output;
+  task.bias = product.bias == nullptr ? nullptr : product.bias + output;
   task.accumulate = product.accumulate;
   multiply_bf16(task, workspace);
 }

@@ -5,14 +5,14 @@
 // Inputs are rows of f32, prepared once each (cpu/row_preparation.h); a product multiplies all rows
 // of one input with one weight. Projections that share an input are products of one input; the
 // experts of a mixture are inputs of their own, each with the rows that it was given (`picks`), and
-// all of them keep the threads busy together. Quantised weights go through
-// kernels/quantized_products.h and bf16 through kernels/bf16_products.h whatever the rows; f32 and
-// f16 through kernels/matvec.h up to kFewRows rows, else kernels/matmul.h. Threads split panels of
-// outputs and, when there are many, rows. What a NUMA node holds of a weight is multiplied there
-// before its threads help others. Little work runs on the caller alone. Memory: the prepared rows
-// and a workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a
-// row does not depend on the other rows of its input, bit for bit for quantised and bf16 weights,
-// up to the order of additions for f32 and f16.
+// all of them keep the threads busy together. Packed weights go through
+// kernels/quantized_products.h or kernels/bf16_products.h whatever the rows; f32 and f16 through
+// kernels/matvec.h up to kFewRows rows, else kernels/matmul.h. Threads split panels of outputs and,
+// when there are many, rows. What a NUMA node holds of a weight is multiplied there before its
+// threads help others. Little work runs on the caller alone. Memory: the prepared rows and a
+// workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a row does
+// not depend on the other rows of its input, bit for bit for quantised and bf16 weights, up to the
+// order of additions for f32 and f16.
 #pragma once
 
 #include <cstdint>
@@ -53,11 +53,11 @@ class Products {
   void split(std::span<const Product> products);
   void split(std::size_t index, const Product& product, std::size_t node, std::size_t even);
   void multiply(const Product& product, const Part& part, std::vector<float>& workspace) const;
-  void multiply_packed(const Product& product, const Part& part,
-                       std::vector<float>& workspace) const;
+  void multiply_quantized_panels(const Product& product, const Part& part,
+                                 std::vector<float>& workspace) const;
   void multiply_many(const Product& product, const Part& part, std::vector<float>& workspace) const;
-  void multiply_bf16_rows(const Product& product, const Part& part,
-                          std::vector<float>& workspace) const;
+  void multiply_bf16_panels(const Product& product, const Part& part,
+                            std::vector<float>& workspace) const;
   void multiply_few(const Product& product, const Part& part) const;
 
   Team& team_;

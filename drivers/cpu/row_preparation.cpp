@@ -70,7 +70,9 @@ void PreparedRows::prepare(std::size_t first, std::size_t last, std::vector<floa
     if (forms_.quantized) quantize_row(x, width, chunks_.data() + i, source_.rows);
     for (std::size_t at = 0; forms_.bf16 && at < width; at += kBf16Chunk) {
       std::uint16_t* chunk = bf16_.data() + at * source_.rows + i * kBf16Chunk;
-      round_to_bf16(x + at, std::min(kBf16Chunk, width - at), chunk);
+      const std::size_t count = std::min(kBf16Chunk, width - at);
+      round_to_bf16(x + at, count, chunk);
+      if (count % 2 != 0) chunk[count] = 0;
     }
   }
   if (!forms_.panels) return;

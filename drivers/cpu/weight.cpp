@@ -8,16 +8,15 @@
 #include <string>
 
 #include "common/error.h"
-#include "cpu/kernels/bf16_products.h"
 
 namespace tandem::device::cpu {
 namespace {
 
 constexpr std::size_t kCopyPart = std::size_t{1} << 20;
+constexpr std::size_t kCopyStep = 4;  // outputs; products cut there too
 
 bool is_weight(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16 ||
-         packed_format(dtype).code_bits != 0;
+  return dtype == DType::kF32 || dtype == DType::kF16 || packs_for_products(dtype);
 }
 
 std::string shape(std::int64_t out, std::int64_t in) {
@@ -46,7 +45,7 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
     vector_.resize(source.in_features);
     dequantize_row(source.dtype, source.data, vector_.data(), vector_.size());
   }
-  const bool packs = packed_format(source.dtype).code_bits != 0;
+  const bool packs = packs_for_products(source.dtype);
   if (packs && source.role != WeightRole::kTable) packed_.emplace(source, team);
   if (!source.transient) return;
   if (packs && source.role == WeightRole::kProduct) {
@@ -59,9 +58,8 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
 void CpuWeight::copy_rows(Team& team) {
   require_memory(size_bytes(), "a copy of a weight");
   copy_.emplace(size_bytes());
-  // Regions are cut where products of bf16 may be: an output is the same bits on any nodes.
-  const std::size_t steps_per_part = kCopyPart / (row_bytes_ * kBf16OutputsStep);
-  const std::size_t rows_per_part = std::max<std::size_t>(1, steps_per_part) * kBf16OutputsStep;
+  const std::size_t steps_per_part = kCopyPart / (row_bytes_ * kCopyStep);
+  const std::size_t rows_per_part = std::max<std::size_t>(1, steps_per_part) * kCopyStep;
   copied_rows_.emplace(team.regions(tiling::box_of<1>({source_.out_features}),
                                     {static_cast<std::int64_t>(rows_per_part)}));
   team.place(*copied_rows_, [&](const tiling::Box<1>& rows, std::size_t) {

@@ -2,8 +2,8 @@
 //
 // CpuWeight: a weight as the CPU multiplies it.
 //
-// A quantised matrix for products is packed once (packed_weight.h); a table, and every type of
-// floats, is used where the model file maps it, or copied when the source is transient. A vector
+// A matrix of quantised values or bf16 for products is packed once (packed_weight.h); a table, f16
+// and f32 are used where the model file maps them, or copied when the source is transient. A vector
 // (out_features = 1: norms, biases) is kept as f32 as well. Threads: any, it does not change.
 #pragma once
 
@@ -33,8 +33,8 @@ class CpuWeight final : public Weight {
   std::size_t row_bytes() const { return row_bytes_; }
   bool has_rows() const { return source_.data != nullptr; }  // as stored
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
-  bool multiplies() const {  // false: a quantised table
-    return packed_ || packed_format(source_.dtype).code_bits == 0;
+  bool multiplies() const {  // false: a table of a type that is packed for products
+    return packed_ || !packs_for_products(source_.dtype);
   }
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
   // Which node holds which panels, or which rows of a copy; null where the model file is mapped.

@@ -2,10 +2,11 @@
 //
 // multiply_bf16() for AVX-512 with and without BF16, AVX2, NEON and scalar, chosen at run time.
 //
-// Loop order: chunk of inputs; some tiles of rows; group of outputs; tile. The activations of these
-// tiles stay in the first cache while all outputs of the call pass, a group's weights while the
-// tiles do, the first of which fetches the next group's. An input that is no multiple of 32 ends in
-// a block copied and padded with zeros.
+// Loop order: panel; chunk of inputs; tile of rows. A chunk of a panel (128 KiB) stays in the
+// second cache while all rows pass. One tile as wide as the panel reads it from end to end, which
+// the processor's own prefetching follows best; otherwise the tiles share the fetching of the next
+// chunk. Each fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
+// of weights serves all of its rows, a pair of inputs in every lane all of its outputs.
 #include "cpu/kernels/bf16_products.h"
 
 #include <algorithm>
@@ -24,36 +25,52 @@ namespace tandem::device::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int kTileOutputs = static_cast<int>(kBf16OutputsStep);
-constexpr int kTileRows = kRegisters == 32 ? 6 : 2;
-constexpr std::size_t kBlock = 32;  // inputs
-constexpr std::size_t kBandTiles = 3;
-static_assert(kBf16Chunk % kBlock == 0);
-constexpr std::size_t kNear = 512;  // values
+using WordTag = hn::RebindToUnsigned<FloatTag>;
+using Words = hn::Vec<WordTag>;
+inline constexpr WordTag kW;
 
-// Arithmetics: Block, 32 values in registers, its load(), and add(): a block of an output times one
-// of a row.
+// Vectors of outputs of a tile: of one row, which reads whole lines of a panel; of several; and at
+// the end of a panel that is narrower.
+constexpr std::size_t kPanelVectors = kBf16PanelOutputs / kLanes;
+constexpr int kRowVectors = static_cast<int>(std::min<std::size_t>(kPanelVectors, 8));
+constexpr int kTileVectors = kRegisters == 32 ? 4 : 2;
+constexpr int kEndVectors = kLanes == 16 ? 1 : 2;
+static_assert(kBf16PanelStep % (kEndVectors * kLanes) == 0);
+static_assert(kBf16Chunk % 2 == 0);
+constexpr std::size_t kLine = 64;   // bytes
+constexpr std::size_t kBlock = 16;  // pairs: a line of a row
+
+// Of weights, or one pair of a row in every lane.
+HWY_INLINE Words load_pairs(const std::byte* from) {
+  return hn::LoadU(kW, reinterpret_cast<const std::uint32_t*>(from));
+}
+HWY_INLINE Words broadcast_pair(const std::uint16_t* from) {
+  std::uint32_t pair;
+  std::memcpy(&pair, from, sizeof pair);
+  return hn::Set(kW, pair);
+}
+
+// Arithmetics: Pair, what a vector of pairs is in registers, and add().
 struct Widened {
-  static constexpr std::size_t kVectors = kBlock / kLanes;
-  using Block = Vec[kVectors];
-  static HWY_INLINE void load(const std::uint16_t* from, Block& to) {
-    for (std::size_t i = 0; i < kVectors; ++i) to[i] = load_bf16(from + i * kLanes);
+  static constexpr int kRows = kRegisters == 32 ? 5 : 4;
+  using Pair = Vec[2];  // a struct's constructor would not be compiled for the target
+  static HWY_INLINE void widen(Words pairs, Pair& to) {
+    to[0] = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
+    to[1] = hn::BitCast(kF, hn::And(pairs, hn::Set(kW, 0xffff0000u)));
   }
-  static HWY_INLINE Vec add(const Block& w, const Block& x, Vec sum) {
-    for (std::size_t i = 0; i < kVectors; ++i) sum = hn::MulAdd(w[i], x[i], sum);
-    return sum;
+  static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
+    return hn::MulAdd(w[1], x[1], hn::MulAdd(w[0], x[0], sum));
   }
 };
 
-#if HWY_TARGET == HWY_AVX3_DL
-// Written as assembly: Highway has no target with these instructions.
-struct Pairs {
-  using Block = __m512i;
-  static HWY_INLINE void load(const std::uint16_t* from, Block& to) {
-    to = _mm512_loadu_si512(from);
-  }
-  static HWY_INLINE Vec add(const Block& w, const Block& x, Vec sum) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w), "v"(x));
+#if HWY_TARGET <= HWY_AVX3_DL
+// Written as assembly: not every Highway has a target with these instructions.
+struct Paired {
+  static constexpr int kRows = 6;
+  using Pair = Words;
+  static HWY_INLINE void widen(Words pairs, Pair& to) { to = pairs; }
+  static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
     return sum;
   }
 };
@@ -64,133 +81,105 @@ bool has_pairs() {
 }
 #endif
 
-template <typename Type, int kO, int kR>
-struct Tile {
-  const std::uint16_t* w[kO];
-  const std::uint16_t* x[kR];
-  Vec sums[kO][kR];
-
-  HWY_INLINE Tile() {}  // an implicit one would not be compiled for the target
-
-  HWY_INLINE void add_block() {
-    typename Type::Block weights[kO];
-    for (int o = 0; o < kO; ++o) Type::load(w[o], weights[o]);
-    for (int r = 0; r < kR; ++r) {
-      typename Type::Block row;
-      Type::load(x[r], row);
-      for (int o = 0; o < kO; ++o) sums[o][r] = Type::add(weights[o], row, sums[o][r]);
-    }
-  }
-
-  HWY_INLINE void advance() {
-    for (int o = 0; o < kO; ++o) w[o] += kBlock;
-    for (int r = 0; r < kR; ++r) x[r] += kBlock;
-  }
-
-  // The last values of a row, fewer than a block.
-  HWY_INLINE void add_tail(std::size_t tail) {
-    std::uint16_t padded[kO + kR][kBlock] = {};
-    for (int i = 0; i < kO + kR; ++i) {
-      const std::uint16_t*& from = i < kO ? w[i] : x[i - kO];
-      std::memcpy(padded[i], from, tail * sizeof(std::uint16_t));
-      from = padded[i];
-    }
-    add_block();
-  }
+struct Chunk {
+  const std::byte* weights = nullptr;  // [pairs][width][2]
+  std::size_t width = 0;               // outputs of its panel
+  const std::uint16_t* x = nullptr;    // [rows][kBf16Chunk]
+  std::size_t pairs = 0;
 };
 
-#if HWY_TARGET != HWY_SCALAR
-// Halves upon each other until 4 lanes are left.
-template <typename D, typename V>
-HWY_INLINE auto fold(D, V value) {
-  if constexpr (hn::MaxLanes(D()) > 4) {
-    const hn::Half<D> half;
-    return fold(half, hn::Add(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
-  } else {
-    return value;
+struct TileRows {
+  std::size_t first = 0, count = 0;
+  const std::byte* ahead = nullptr;  // what to fetch beside every block, and where that ends
+  const std::byte* ahead_end = nullptr;
+  std::size_t lines_per_block = 0;
+};
+
+// sums: of the first row and output, [rows, kBf16PanelOutputs].
+template <typename Type, int kV, int kR>
+void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output, float* sums) {
+  Vec sum[kR][kV];
+  for (auto& of_row : sum) {
+    for (Vec& value : of_row) value = hn::Zero(kF);
+  }
+  const std::byte* w = chunk.weights + output * 4;
+  const std::uint16_t* x = chunk.x + rows.first * kBf16Chunk;
+  const std::byte* ahead = rows.ahead;
+  for (std::size_t block = 0; block < chunk.pairs; block += kBlock) {
+    for (std::size_t i = 0; i < rows.lines_per_block && ahead < rows.ahead_end; ++i) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += kLine;
+    }
+    for (int r = 0; kR > 1 && r < kR; ++r) __builtin_prefetch(x + (kR + r) * kBf16Chunk, 0, 3);
+    const std::size_t pairs = std::min(kBlock, chunk.pairs - block);
+    for (std::size_t pair = 0; pair < pairs; ++pair, w += chunk.width * 4, x += 2) {
+      typename Type::Pair weights[kV];
+      for (int v = 0; v < kV; ++v) Type::widen(load_pairs(w + v * kLanes * 4), weights[v]);
+      for (int r = 0; r < kR; ++r) {
+        typename Type::Pair input;
+        Type::widen(broadcast_pair(x + r * kBf16Chunk), input);
+        for (int v = 0; v < kV; ++v) sum[r][v] = Type::add(weights[v], input, sum[r][v]);
+      }
+    }
+  }
+  sums += rows.first * kBf16PanelOutputs + output;
+  for (int r = 0; r < kR; ++r, sums += kBf16PanelOutputs) {
+    for (int v = 0; v < kV; ++v) {
+      store(hn::Add(load(sums + v * kLanes), sum[r][v]), sums + v * kLanes);
+    }
   }
 }
 
-// to[0..3] += the sum of the lanes of each, in a third of the instructions.
-HWY_INLINE void add_sums(Vec a, Vec b, Vec c, Vec d, float* to) {
-  const hn::Repartition<double, FloatTag> pairs;
-  const hn::FixedTag<float, 4> four;
-  const Vec ab = hn::Add(hn::InterleaveLower(kF, a, b), hn::InterleaveUpper(kF, a, b));
-  const Vec cd = hn::Add(hn::InterleaveLower(kF, c, d), hn::InterleaveUpper(kF, c, d));
-  const auto low = hn::InterleaveLower(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, cd));
-  const auto high = hn::InterleaveUpper(pairs, hn::BitCast(pairs, ab), hn::BitCast(pairs, cd));
-  const auto sum = fold(kF, hn::Add(hn::BitCast(kF, low), hn::BitCast(kF, high)));
-  hn::StoreU(hn::Add(hn::LoadU(four, to), sum), four, to);
-}
-#endif
-
-struct Range {  // of inputs
-  std::size_t begin = 0, count = 0;
-};
-
-struct TileAt {
-  std::size_t output = 0, row = 0, rows = 0;
-  bool fetch = false;  // what the group behind multiplies; other tiles find it in a cache
-};
-
-// sums: of the first output and row, [rows, outputs].
-template <typename Type, int kO, int kR>
-void multiply_tile(const Bf16Product& p, Range range, const TileAt& at, float* sums) {
-  Tile<Type, kO, kR> tile;
-  for (int o = 0; o < kO; ++o) {
-    tile.w[o] = p.weights + (at.output + o) * p.in_features + range.begin;
+// All outputs of a panel.
+template <typename Type, int kR>
+void multiply_rows(const Chunk& chunk, TileRows rows, float* sums) {
+  constexpr int kV = kR == 1 ? kRowVectors : kTileVectors;
+  std::size_t output = 0;
+  for (; output + kV * kLanes <= chunk.width; output += kV * kLanes) {
+    multiply_tile<Type, kV, kR>(chunk, rows, output, sums);
+    rows.lines_per_block = 0;
   }
-  const std::uint16_t* x = p.x + range.begin * p.x_stride + at.row * kBf16Chunk;
-  for (int r = 0; r < kR; ++r) tile.x[r] = x + r * kBf16Chunk;
-  for (auto& of_output : tile.sums) {
-    for (Vec& sum : of_output) sum = hn::Zero(kF);
-  }
-  const std::size_t ahead = kO * p.in_features;
-  for (std::size_t block = 0; block < range.count / kBlock; ++block) {
-    for (int o = 0; at.fetch && o < kO; ++o) {  // twice: requests are dropped while memory is busy
-      __builtin_prefetch(tile.w[o] + ahead, 0, 3);
-      __builtin_prefetch(tile.w[o] + kNear, 0, 3);
-    }
-    tile.add_block();
-    tile.advance();
-  }
-  if (range.count % kBlock != 0) tile.add_tail(range.count % kBlock);
-  for (int r = 0; r < kR; ++r) {
-    float* to = sums + (at.row + r) * p.outputs + at.output;
-    if constexpr (kO == 4 && kLanes > 1) {
-      add_sums(tile.sums[0][r], tile.sums[1][r], tile.sums[2][r], tile.sums[3][r], to);
-    } else {
-      for (int o = 0; o < kO; ++o) to[o] += sum_of_lanes(tile.sums[o][r]);
-    }
+  for (; output < chunk.width; output += kEndVectors * kLanes) {
+    multiply_tile<Type, kEndVectors, kR>(chunk, rows, output, sums);
   }
 }
 
 // A tile of 1..kR rows.
-template <typename Type, int kO, int kR>
-void multiply_some(const Bf16Product& p, Range range, const TileAt& at, float* sums) {
+template <typename Type, int kR>
+void multiply_some(const Chunk& chunk, const TileRows& rows, float* sums) {
   if constexpr (kR > 0) {
-    if (at.rows == kR) return multiply_tile<Type, kO, kR>(p, range, at, sums);
-    multiply_some<Type, kO, kR - 1>(p, range, at, sums);
+    if (rows.count == kR) return multiply_rows<Type, kR>(chunk, rows, sums);
+    multiply_some<Type, kR - 1>(chunk, rows, sums);
   }
 }
 
-// Rows [first, last), in tiles of as equal heights as can be.
-template <typename Type, int kO>
-void multiply_band(const Bf16Product& p, Range range, std::size_t output, std::size_t first,
-                   std::size_t last, float* sums) {
-  std::size_t tiles = (last - first + kTileRows - 1) / kTileRows;
-  for (std::size_t row = first; row < last; --tiles) {
-    const std::size_t rows = (last - row + tiles - 1) / tiles;
-    multiply_some<Type, kO, kTileRows>(p, range, {output, row, rows, row == first}, sums);
-    row += rows;
+// Tiles of as equal heights as can be: low ones waste what they read.
+template <typename Type>
+void multiply_chunk(const Chunk& chunk, std::size_t num_rows, float* sums) {
+  std::size_t tiles = (num_rows + Type::kRows - 1) / Type::kRows;
+  const std::size_t lines = chunk.pairs * chunk.width * 4 / kLine;
+  const int vectors = num_rows == 1 ? kRowVectors : kTileVectors;
+  const bool from_end_to_end = tiles == 1 && vectors == static_cast<int>(kPanelVectors);
+  const std::size_t share = from_end_to_end ? 0 : (lines + tiles - 1) / tiles;
+  TileRows rows;
+  rows.lines_per_block = (share * kBlock + chunk.pairs - 1) / chunk.pairs;
+  rows.ahead = chunk.weights + lines * kLine;  // the next chunk, or panel
+  for (; rows.first < num_rows; --tiles) {
+    rows.count = (num_rows - rows.first + tiles - 1) / tiles;
+    rows.ahead_end = rows.ahead + share * kLine;
+    multiply_some<Type, Type::kRows>(chunk, rows, sums);
+    rows.first += rows.count;
+    rows.ahead = rows.ahead_end;
   }
 }
 
-void write_result(const Bf16Product& p, const float* sums) {
-  for (std::size_t row = 0; row < p.rows; ++row, sums += p.outputs) {
+// sums: [rows, kBf16PanelOutputs], of outputs [begin, end).
+void write_result(const Bf16Product& p, std::size_t begin, std::size_t end, const float* sums) {
+  for (std::size_t row = 0; row < p.rows; ++row, sums += kBf16PanelOutputs) {
     float* y = p.y + row * p.y_stride;
-    for (std::size_t o = 0; o < p.outputs; ++o) {
-      const float value = p.bias == nullptr ? sums[o] : sums[o] + p.bias[o];
+    for (std::size_t o = begin; o < end; ++o) {
+      const float sum = sums[o - begin];
+      const float value = p.bias == nullptr ? sum : sum + p.bias[o];
       y[o] = p.accumulate ? y[o] + value : value;
     }
   }
@@ -198,29 +187,27 @@ void write_result(const Bf16Product& p, const float* sums) {
 
 template <typename Type>
 void multiply_type(const Bf16Product& p, std::vector<float>& workspace) {
-  workspace.assign(p.rows * p.outputs, 0.0f);
-  const std::size_t bands = (p.rows + kBandTiles * kTileRows - 1) / (kBandTiles * kTileRows);
-  for (std::size_t begin = 0; begin < p.in_features; begin += kBf16Chunk) {
-    const Range range{begin, std::min(kBf16Chunk, p.in_features - begin)};
-    for (std::size_t band = 0; band < bands; ++band) {
-      const std::size_t first = p.rows * band / bands, last = p.rows * (band + 1) / bands;
-      std::size_t output = 0;
-      for (; output + kTileOutputs <= p.outputs; output += kTileOutputs) {
-        multiply_band<Type, kTileOutputs>(p, range, output, first, last, workspace.data());
-      }
-      for (; output < p.outputs; ++output) {
-        multiply_band<Type, 1>(p, range, output, first, last, workspace.data());
-      }
+  const std::size_t pairs = (p.in_features + 1) / 2;
+  Chunk chunk;
+  chunk.weights = p.panels;
+  for (std::size_t output = 0; output < p.outputs; output += kBf16PanelOutputs) {
+    workspace.assign(p.rows * kBf16PanelOutputs, 0.0f);
+    chunk.width = bf16_panel_width(p.outputs - output);
+    for (std::size_t first = 0; first < pairs; first += chunk.pairs) {
+      chunk.pairs = std::min(kBf16Chunk / 2, pairs - first);
+      chunk.x = p.x + first * 2 * p.x_stride;
+      multiply_chunk<Type>(chunk, p.rows, workspace.data());
+      chunk.weights += chunk.pairs * chunk.width * 4;
     }
+    write_result(p, output, std::min(output + kBf16PanelOutputs, p.outputs), workspace.data());
   }
-  write_result(p, workspace.data());
 }
 
 }  // namespace
 
 void multiply_any(const Bf16Product& p, std::vector<float>& workspace) {
-#if HWY_TARGET == HWY_AVX3_DL
-  if (has_pairs()) return multiply_type<Pairs>(p, workspace);
+#if HWY_TARGET <= HWY_AVX3_DL
+  if (has_pairs()) return multiply_type<Paired>(p, workspace);
 #endif
   multiply_type<Widened>(p, workspace);
 }

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 weights, where the model file maps them, with rows of activations rounded to
+// Products of bf16 weights in panels (kernels/bf16_panel.h) with rows of activations rounded to
 // bf16.
 //
-// y = x W^T in f32, for any number of rows. A tile of 4 outputs x 6 rows (2 with 16 registers) is
-// summed along the inputs, a vector of partial sums per output and row, over chunks of 1024 inputs
-// whose sums are added in order; so an output is the same bits whatever the rows of a call. Where
-// the processor has AVX512-BF16 its dot product multiplies (two products and a sum at a time;
-// subnormals are zero to it), elsewhere values are widened to f32. Cost: weights are read from
-// memory once per call; 2 FLOPs per weight and row. Threads: pure; callers split outputs and rows.
+// y = x W^T in f32, for any number of rows. Every output of every row is a lane of its own, summed
+// pair by pair along chunks of kBf16Chunk inputs, whose sums are added in order; so an output is
+// the same bits whatever the rows of a call. Where the processor has AVX512-BF16 its dot product
+// multiplies (two products and a sum at a time; subnormals are zero to it), elsewhere values are
+// widened to f32. Cost: weights are read from memory once per call, from end to end; 2 FLOPs per
+// weight and row. Threads: pure; callers split panels and rows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "cpu/kernels/bf16_panel.h"
+
 namespace tandem::device::cpu {
 
 struct Bf16Product {
-  const std::uint16_t* weights = nullptr;  // [outputs, in_features]
-  std::size_t outputs = 0, in_features = 0;
+  const std::byte* panels = nullptr;  // aligned to 64 bytes
+  std::size_t outputs = 0;            // of these panels, the last of which may be a matrix's last
+  std::size_t in_features = 0;
   const std::uint16_t* x = nullptr;  // [chunks][x_stride][kBf16Chunk], of which the first `rows`
   std::size_t x_stride = 0;
   std::size_t rows = 0;
@@ -29,14 +32,9 @@ struct Bf16Product {
   bool accumulate = false;      // y += instead of y =
 };
 
-// Inputs that are summed before their sum is added to others'; rows lie chunk by chunk, so that
-// those of a few tiles fill a first cache without gaps.
+// Inputs that are summed before their sum is added to others'. Rows lie chunk by chunk, so that
+// those of a tile are one stream; where in_features is odd, the last value is followed by a zero.
 inline constexpr std::size_t kBf16Chunk = 1024;
-
-// Outputs that a call should take a multiple of, and at most with many rows: their weights then
-// stay in a second cache.
-inline constexpr std::size_t kBf16OutputsStep = 4;
-inline constexpr std::size_t kBf16CachedOutputs = 64;
 
 // The workspace grows to what a call needs and may be used again.
 void multiply_bf16(const Bf16Product& product, std::vector<float>& workspace);

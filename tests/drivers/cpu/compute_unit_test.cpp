@@ -48,15 +48,15 @@ TEST_P(CpuCompute, MultipliesEveryTypeAndNumberOfRows) {
 
 TEST_P(CpuCompute, MultipliesInputsThatAreNoWholeBlock) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    for (const int in : {1, 8, 31, 64, 172, 257, 300}) {
+    for (const int in : {1, 8, 31, 64, 172, 257, 300, 511, 1025}) {
       for (const int rows : {1, 3, 27}) expect_linear(dtype, rows, 13, in);
     }
   }
 }
 
 TEST_P(CpuCompute, MultipliesFewOutputs) {
-  for (const int out : {1, 2, 3, 4, 5, 11, 12, 13, 47, 48, 49, 97}) {
-    for (const int rows : {1, 30}) expect_linear(DType::kBF16, rows, out, 64);
+  for (const int out : {1, 2, 3, 4, 5, 15, 16, 17, 47, 48, 49, 63, 64, 65, 97, 128, 190}) {
+    for (const int rows : {1, 2, 30}) expect_linear(DType::kBF16, rows, out, 65);
   }
 }
 
@@ -126,6 +126,16 @@ TEST_P(CpuCompute, KeepsNanInItsRow) {
       const auto y = get(target.out, rows * 20);
       for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 20 == 1) << i;
     }
+  }
+}
+
+TEST_P(CpuCompute, WhatRowsLeaveBehindIsInNoLaterProduct) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Matrix w = matrix(dtype, 20, 600);
+    const LinearTarget target{w.weight.get(), nullptr, room(7 * 20)};
+    unit_->enqueue(LinearOp{7, put(std::vector<float>(7 * 600, nan)), {&target, 1}});
+    for (const int in : {1, 255, 257, 599}) expect_linear(dtype, 7, 20, in);
   }
 }
 

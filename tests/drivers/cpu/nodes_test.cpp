@@ -68,7 +68,8 @@ TEST(Nodes, MultiplyAsOneNodeDoes) {
                            {DType::kF16, 1001, 256, true},
                            {DType::kBF16, 999, 256, false},
                            {DType::kF32, 3, 4096, true},
-                           {DType::kBF16, 1001, 1250, true}}) {  // a copy cut between nodes
+                           {DType::kBF16, 1001, 1251, true},
+                           {DType::kF16, 1001, 1250, true}}) {  // a copy cut between nodes
     for (const std::int64_t rows : {1, 5, 70}) {
       const std::vector<float> one = multiply(plan_of({1}), w, rows);
       for (const std::vector<int>& nodes : {std::vector{2}, {2, 2}, {1, 3}, {1, 1, 1}}) {

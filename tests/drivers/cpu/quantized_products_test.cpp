@@ -142,7 +142,7 @@ TEST_P(CpuQuantizedProducts, HoldTheLargestCodes) {
 }
 
 TEST_P(CpuQuantizedProducts, KeepTransientSourcesAndRefuseTheOtherUse) {
-  for (const DType dtype : {DType::kQ8_0, DType::kF16}) {
+  for (const DType dtype : {DType::kQ8_0, DType::kBF16, DType::kF16}) {
     Matrix w = matrix(dtype, 20, 64);
     const auto load = [&](WeightRole role) {
       auto bytes = w.bytes;
@@ -166,7 +166,7 @@ TEST_P(CpuQuantizedProducts, KeepTransientSourcesAndRefuseTheOtherUse) {
       const auto row = get(out, 64);
       for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(row[i], w.values[7 * 64 + i]);
     }
-    if (dtype != DType::kQ8_0) continue;
+    if (dtype == DType::kF16) continue;
     EXPECT_THROW(unit_->enqueue(EmbedOp{product.get(), {&id, 1}, room(64)}), Error);
     const LinearTarget target{table.get(), nullptr, room(20)};
     EXPECT_THROW(unit_->enqueue(LinearOp{1, put(x), {&target, 1}}), Error);

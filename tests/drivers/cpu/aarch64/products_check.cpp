@@ -96,8 +96,8 @@ int check_quantized(DType dtype) {
   return wrong;
 }
 
-int check_bf16() {
-  auto x = randoms(kRows * kIn), values = randoms(kOut * kIn);
+int check_bf16(std::size_t outputs) {
+  auto x = randoms(kRows * kIn), values = randoms(outputs * kIn);
   std::vector<std::uint16_t> chunks((kIn / kBf16Chunk + 1) * kRows * kBf16Chunk), w(values.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t row = i / kIn, chunk = i % kIn / kBf16Chunk;
@@ -107,10 +107,16 @@ int check_bf16() {
   }
   round_to_bf16(values.data(), values.size(), w.data());
   for (std::size_t i = 0; i < w.size(); ++i) values[i] = bf16_to_f32(w[i]);
-  std::vector<float> y(kRows * kOut), workspace;
+  Aligned panels(bf16_panels_bytes(outputs, kIn));
+  for (std::size_t first = 0; first < outputs; first += kBf16PanelOutputs) {
+    pack_bf16_panel(reinterpret_cast<const std::byte*>(w.data() + first * kIn),
+                    std::min(kBf16PanelOutputs, outputs - first), kIn,
+                    panels.data() + bf16_panels_bytes(first, kIn));
+  }
+  std::vector<float> y(kRows * outputs), workspace;
   Bf16Product product;
-  product.weights = w.data();
-  product.outputs = product.y_stride = kOut;
+  product.panels = panels.data();
+  product.outputs = product.y_stride = outputs;
   product.in_features = kIn;
   product.x = chunks.data();
   product.x_stride = kRows;
@@ -126,7 +132,7 @@ int check_bf16() {
 
 int main() {
   using tandem::DType;
-  int wrong = tandem::device::cpu::check_bf16();
+  int wrong = tandem::device::cpu::check_bf16(37) + tandem::device::cpu::check_bf16(130);
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                             DType::kIQ4_NL, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
     wrong += tandem::device::cpu::check_quantized(dtype);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which bf16 weights are kept for products, the same for every instruction set, and
+// how they come there.
+//
+// A panel is 64 outputs: [in_features / 2][64 outputs][2 inputs], which is what dot products of
+// pairs take, a vector of outputs at a time, and what oneDNN calls BA16a64b2a where inputs are a
+// multiple of 32 and outputs of 64. The last panel of a matrix has as many outputs as are left, in
+// whole sixteens; an odd input ends in half a pair. What pads is zero. Packing reads every byte
+// once, some lines of a row at a time, and writes as many in one stream. Threads: pure.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::device::cpu {
+
+inline constexpr std::size_t kBf16PanelOutputs = 64;
+inline constexpr std::size_t kBf16PanelStep = 16;
+
+// Of a panel whose first output has `outputs` left to the end of the matrix.
+constexpr std::size_t bf16_panel_width(std::size_t outputs) {
+  return std::min(kBf16PanelOutputs,
+                  (outputs + kBf16PanelStep - 1) / kBf16PanelStep * kBf16PanelStep);
+}
+
+// Of a matrix, or of some panels of it.
+constexpr std::size_t bf16_panels_bytes(std::size_t outputs, std::size_t in_features) {
+  const std::size_t whole = outputs / kBf16PanelOutputs * kBf16PanelOutputs;
+  return (whole + bf16_panel_width(outputs - whole)) * ((in_features + 1) / 2) * 4;
+}
+
+// rows: [outputs, in_features] bf16 at any address; outputs: 1..64. panel: aligned to 64 bytes.
+void pack_bf16_panel(const std::byte* rows, std::size_t outputs, std::size_t in_features,
+                     std::byte* panel);
+
+}  // namespace tandem::device::cpu
