@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPageTokens = 16;
+constexpr std::uint64_t kMaxLogitRows = 64;  // as the engine's
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 constexpr const char* kKernelImage = "bitstreams/attention_decode.xclbin";
 
@@ -332,6 +333,25 @@ device::Device& Assembly::device(const std::string& id) {
   }
   devices_.push_back(device::open_device(id, device_options_));
   return *devices_.back();
+}
+
+// From above: what quantising saves is not counted, nor which buffers a family lacks.
+std::uint64_t Assembly::compute_bytes() const {
+  const model::ModelConfig& config = model_->config();
+  const auto wide = static_cast<std::uint64_t>(config.parameters) * sizeof(float);
+  const auto stored = static_cast<std::uint64_t>(config.weight_bytes);
+  const std::uint64_t weights = options_.quantize == "f32" ? std::max(stored, wide) : stored;
+  const auto q_width = static_cast<std::uint64_t>(config.q_heads) * config.head_dim;
+  const auto kv_width = static_cast<std::uint64_t>(config.kv_heads) * config.head_dim;
+  // Residual, product and normed rows; the gated pair; q, k, v; results, merged and partial.
+  constexpr std::uint64_t kWidths = 3, kResults = 4;
+  const std::uint64_t row = kWidths * static_cast<std::uint64_t>(config.width) +
+                            2 * static_cast<std::uint64_t>(config.ffn_width) + q_width +
+                            2 * kv_width + kResults * (q_width + config.q_heads);
+  const auto rows = static_cast<std::uint64_t>(options_.max_step_tokens);
+  const std::uint64_t logits =
+      std::min<std::uint64_t>(rows, kMaxLogitRows) * static_cast<std::uint64_t>(config.vocab_size);
+  return weights + (rows * row + logits) * sizeof(float);
 }
 
 engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {
