@@ -151,6 +151,22 @@ TEST_F(QueueTest, WhatMustNotBeAGraphIsNone) {
   EXPECT_EQ(queue().stats().graph_launches, 0u);
 }
 
+TEST_F(QueueTest, ForgottenGraphsAreNotLaunchedAgainAndEndTheirWork) {
+  const std::vector<int> values = {1};
+  for (int step = 0; step < 2; ++step) {
+    enqueue(values);
+    queue().flush();
+  }
+  ASSERT_EQ(queue().stats().graph_launches, 1u);
+  queue().forget_graphs();  // while one runs
+  for (const std::uint64_t graph_launches : {1u, 2u, 3u}) {
+    enqueue(values);
+    ASSERT_EQ(finish(), WaitResult::kDone);
+    EXPECT_EQ(queue().stats().graph_launches, graph_launches);
+  }
+  EXPECT_EQ(sums_.as<int>()[0], 50);
+}
+
 TEST_F(QueueTest, GrowsItsArraysAndScratchBetweenSequences) {
   std::vector<int> large(3'000'000 / sizeof(int), 1);
   const std::vector<int> small = {1, 2};
