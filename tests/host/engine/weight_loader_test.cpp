@@ -118,14 +118,14 @@ TEST_F(WeightLoading, GivesBackTheFilePagesOfWhatIsPackedOrQuantised) {
     return pages ? static_cast<double>(pages->present) / static_cast<double>(pages->all) : -1.0;
   };
   const auto nothing = [](double) {};
-  for (const DType dtype : {DType::kQ8_0, DType::kF16}) {
+  for (const DType dtype : {DType::kQ8_0, DType::kBF16, DType::kF16}) {
     test::write_random_llama(file.path(), shape, dtype, 3);
     const auto model = model::load_model(file.path(), nothing);  // reads everything
     const model::LayerTensors& layer = model->layers().front();
     if (present(layer.gate) < 0) GTEST_SKIP() << "/proc/self/pagemap cannot be read";
     EXPECT_EQ(present(layer.gate), 1.0);
     const ModelWeights weights(*model, *compute_);
-    const bool packs = dtype == DType::kQ8_0;
+    const bool packs = dtype != DType::kF16;
     EXPECT_EQ(weights.layers().front().gate->borrows_source(), !packs);
     EXPECT_TRUE(weights.embedding()->borrows_source());
     for (const TensorView* tensor : {&layer.gate, &layer.up, &layer.down}) {
