@@ -3,9 +3,9 @@
 // multiply_bf16() for AVX-512 with and without BF16, AVX2, NEON and scalar, chosen at run time.
 //
 // Loop order: panel; chunk of inputs; tile of rows. A chunk of a panel (128 KiB) stays in the
-// second cache while all rows pass. One tile as wide as the panel reads it from end to end, which
-// the processor's own prefetching follows best; otherwise the tiles share the fetching of the next
-// chunk. Each fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
+// second cache while all rows pass. One tile as wide as the panel reads it from end to end and
+// fetches what lies a page ahead; otherwise the tiles share the fetching of the next chunk. Each
+// fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
 // of weights serves all of its rows, a pair of inputs in every lane all of its outputs.
 #include "cpu/kernels/bf16_products.h"
 
@@ -37,8 +37,9 @@ constexpr int kTileVectors = kRegisters == 32 ? 4 : 2;
 constexpr int kEndVectors = kLanes == 16 ? 1 : 2;
 static_assert(kBf16PanelStep % (kEndVectors * kLanes) == 0);
 static_assert(kBf16Chunk % 2 == 0);
-constexpr std::size_t kLine = 64;   // bytes
-constexpr std::size_t kBlock = 16;  // pairs: a line of a row
+constexpr std::size_t kLine = 64;    // bytes
+constexpr std::size_t kBlock = 16;   // pairs: a line of a row
+constexpr std::size_t kNear = 4096;  // bytes ahead in a panel
 
 // Of weights, or one pair of a row in every lane.
 HWY_INLINE Words load_pairs(const std::byte* from) {
@@ -93,6 +94,7 @@ struct TileRows {
   const std::byte* ahead = nullptr;  // what to fetch beside every block, and where that ends
   const std::byte* ahead_end = nullptr;
   std::size_t lines_per_block = 0;
+  bool from_end_to_end = false;  // instead: kNear ahead beside every pair
 };
 
 // sums: of the first row and output, [rows, kBf16PanelOutputs].
@@ -113,6 +115,9 @@ void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output,
     for (int r = 0; kR > 1 && r < kR; ++r) __builtin_prefetch(x + (kR + r) * kBf16Chunk, 0, 3);
     const std::size_t pairs = std::min(kBlock, chunk.pairs - block);
     for (std::size_t pair = 0; pair < pairs; ++pair, w += chunk.width * 4, x += 2) {
+      for (std::size_t at = 0; rows.from_end_to_end && at < kV * kLanes * 4; at += kLine) {
+        __builtin_prefetch(w + kNear + at, 0, 3);
+      }
       typename Type::Pair weights[kV];
       for (int v = 0; v < kV; ++v) Type::widen(load_pairs(w + v * kLanes * 4), weights[v]);
       for (int r = 0; r < kR; ++r) {
@@ -159,9 +164,9 @@ void multiply_chunk(const Chunk& chunk, std::size_t num_rows, float* sums) {
   std::size_t tiles = (num_rows + Type::kRows - 1) / Type::kRows;
   const std::size_t lines = chunk.pairs * chunk.width * 4 / kLine;
   const int vectors = num_rows == 1 ? kRowVectors : kTileVectors;
-  const bool from_end_to_end = tiles == 1 && vectors == static_cast<int>(kPanelVectors);
-  const std::size_t share = from_end_to_end ? 0 : (lines + tiles - 1) / tiles;
   TileRows rows;
+  rows.from_end_to_end = tiles == 1 && vectors == static_cast<int>(kPanelVectors);
+  const std::size_t share = rows.from_end_to_end ? 0 : (lines + tiles - 1) / tiles;
   rows.lines_per_block = (share * kBlock + chunk.pairs - 1) / chunk.pairs;
   rows.ahead = chunk.weights + lines * kLine;  // the next chunk, or panel
   for (; rows.first < num_rows; --tiles) {
