@@ -35,7 +35,15 @@ endif()
 include(CTest)
 include(GoogleTest)
 foreach(folder host/common host/tensor host/model host/trace drivers/device gpu_kernels drivers/cpu drivers/cuda
-        drivers/parallel host/engine host/collectives tests/support tests/gpu_kernels tests/drivers/cuda
-        tests/host/collectives/nccl benchmarks/gpu)
+        drivers/parallel host/engine host/collectives)
+  add_subdirectory(${folder})
+endforeach()
+tandem_add_library(tandem_drivers
+  SOURCES drivers/registry.cpp drivers/opencl/absent.cpp drivers/xrt/absent.cpp
+  PUBLIC tandem_device
+  PRIVATE tandem_device_cpu tandem_device_cuda tandem_device_parallel)
+include(tests/host/engine/EngineRig.cmake)
+foreach(folder tests/support tests/gpu_kernels tests/drivers/device tests/drivers/cuda tests/host/collectives/nccl
+        benchmarks/gpu)
   add_subdirectory(${folder})
 endforeach()

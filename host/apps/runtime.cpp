@@ -351,7 +351,11 @@ std::uint64_t Assembly::compute_bytes() const {
   const auto rows = static_cast<std::uint64_t>(options_.max_step_tokens);
   const std::uint64_t logits =
       std::min<std::uint64_t>(rows, kMaxLogitRows) * static_cast<std::uint64_t>(config.vocab_size);
-  return weights + (rows * row + logits) * sizeof(float);
+  // Units pack weights in orders of their own (a 16th more at most), may keep a table twice, and
+  // need rows again on the way to units elsewhere.
+  const std::uint64_t table =
+      static_cast<std::uint64_t>(config.vocab_size) * static_cast<std::uint64_t>(config.width);
+  return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float);
 }
 
 engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {

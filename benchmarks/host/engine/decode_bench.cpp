@@ -79,7 +79,7 @@ class Bench {
     engine::EngineOptions engine_options;
     engine_options.max_step_tokens = max_step_tokens;
     engine_ = std::make_unique<engine::Engine>(model, *compute_, std::move(units), engine_options,
-                                               nullptr, nullptr);
+                                               engine::Fallbacks{}, nullptr);
   }
 
   // Timed while all sequences decode together: from the last beginning to the first end.
