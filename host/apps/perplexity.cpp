@@ -8,17 +8,20 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "apps/command.h"
 #include "apps/ran_where.h"
 #include "apps/run_request.h"
 #include "apps/runtime.h"
 #include "common/error.h"
+#include "common/utf8.h"
 
 namespace tandem::apps {
 namespace {
@@ -40,6 +43,37 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
+// A binary file would be scored for hours, and say nothing.
+void check_utf8(const std::string& text, const std::string& path) {
+  std::string_view left = text;
+  while (!left.empty()) {
+    const Utf8Sequence next = next_utf8(left);
+    if (!next.valid) {
+      throw Error("perplexity", "'" + path + "' is not UTF-8 text: byte " +
+                                    std::to_string(text.size() - left.size()) +
+                                    " begins no character");
+    }
+    left.remove_prefix(next.length);
+  }
+}
+
+// A line every few seconds.
+class Progress {
+ public:
+  explicit Progress(bool silent) : silent_(silent) {}
+  void report(std::size_t done, std::size_t all) {
+    const auto now = std::chrono::steady_clock::now();
+    if (silent_ || now - last_ < kPause) return;
+    last_ = now;
+    spdlog::info("{} of {} tokens scored", done, all);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPause{5};
+  const bool silent_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 std::vector<float> score(engine::Engine& engine, std::vector<model::TokenId> window) {
   engine::Request request;
   request.prompt = std::move(window);
@@ -57,6 +91,7 @@ void run(const PerplexityOptions& options) {
   if (options.as_json && spdlog::get_level() == spdlog::level::info)
     spdlog::set_level(spdlog::level::warn);
   const std::string text = read_file(options.file);
+  check_utf8(text, options.file);
   Runtime runtime(options.runtime, nullptr);
   const model::Tokenizer& tokenizer = runtime.model().tokenizer();
   const std::vector<model::TokenId> ids = tokenizer.encode(text, {.add_special = true});
@@ -71,6 +106,7 @@ void run(const PerplexityOptions& options) {
   if (ids.size() < 2) throw Error("perplexity", "'" + options.file + "' has fewer than two tokens");
 
   std::vector<double> nll;
+  Progress progress(options.as_json);
   for (std::size_t at = head; at < ids.size(); at += window_tokens - head) {
     const std::size_t end = std::min(ids.size(), at + window_tokens - head);
     std::vector<model::TokenId> window;
@@ -79,9 +115,7 @@ void run(const PerplexityOptions& options) {
                   ids.begin() + static_cast<std::ptrdiff_t>(end));
     if (window.size() < 2) break;
     for (const float logprob : score(runtime.engine(), std::move(window))) nll.push_back(-logprob);
-    if (!options.as_json) {
-      spdlog::info("{} of {} tokens scored", end, ids.size());
-    }
+    progress.report(end, ids.size());
   }
   double sum = 0;
   for (const double value : nll) sum += value;

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -191,6 +192,7 @@ class CommandTest(unittest.TestCase):
                           ["generate", "--prompt", "x", "--kv-memory", "-1"],
                           ["generate", "--prompt", "x", "--seed", "-1"],
                           ["perplexity", "--file", "/tmp"],
+                          ["perplexity", "--file", sys.executable],
                           ["perplexity", "--file", __file__, "--context", "2"]):
             process = run(*arguments)
             self.assertEqual(process.returncode, 2, f"{arguments}: {process.stderr}")
