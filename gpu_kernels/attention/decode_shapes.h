@@ -5,7 +5,7 @@
 //
 // A tile is K [16, width] and V the same, rows padded to an odd number of 16-byte lines, so that
 // eight rows begin in different banks; 8-bit types have the 16 scales behind each. Four warps each
-// hold kDecodeStages tiles, two or three, in at most 72 KiB where that is possible: with two to
+// hold decode_stages() tiles, two or three, in at most 72 KiB where that is possible: with two to
 // four blocks on a multiprocessor some 100 KB are on their way, several times what the latency of
 // device memory asks for. Host and device, constants only.
 #pragma once

@@ -62,7 +62,7 @@ __device__ void load_tile(const FragmentPlace& at, const PackedPlanes& planes, u
         tile.codes[i][chunk][side] =
             __ldcs(words + ((first * kChunks<Block> + chunk) * kPanelOutputs + row) * 4 + at.t);
       }
-      if constexpr (kHighWords < Block >> 0) {
+      if constexpr ((kHighWords<Block>) != 0) {
         const std::uint32_t* from = high + (first * kPanelOutputs + row) * kHighWords<Block>;
         tile.high[i][side] = high_bits_of_lane<Block>(from, at.t);
       }
