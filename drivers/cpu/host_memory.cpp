@@ -4,6 +4,7 @@
 #include "cpu/host_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -49,14 +50,24 @@ std::uint64_t files_in_group() {
 }  // namespace
 
 Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(size_bytes, 1)) {
-  void* at = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) {
+  const std::size_t spare = size_bytes_ < kHugePageBytes ? 0 : kHugePageBytes;
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t used = (size_bytes_ + page - 1) / page * page;
+  void* mapped = mmap(nullptr, used + spare, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) {
     throw Error("cpu", "cannot reserve " + std::to_string(size_bytes_ >> 20) +
                            " MiB of memory; ask for fewer KV pages or a smaller model");
   }
-  madvise(at, size_bytes_, MADV_HUGEPAGE);  // advice only: 4 KiB pages serve as well
-  data_ = static_cast<std::byte*>(at);
+  data_ = static_cast<std::byte*>(mapped);
+  if (spare != 0) {
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(data_) % kHugePageBytes;
+    const std::size_t before = past == 0 ? 0 : kHugePageBytes - past;
+    if (before != 0) munmap(data_, before);
+    data_ += before;
+    if (before != spare) munmap(data_ + used, spare - before);
+  }
+  madvise(data_, size_bytes_, MADV_HUGEPAGE);  // advice only: 4 KiB pages serve as well
 }
 
 Mapping::~Mapping() { munmap(data_, size_bytes_); }

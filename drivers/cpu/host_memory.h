@@ -15,8 +15,12 @@
 
 namespace tandem::device::cpu {
 
+// Neighbours of which one is bound to another node share none.
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
 // Zero-filled memory that costs nothing until it is written; huge pages where the system gives
-// them. Throws Error when the address space is exhausted.
+// them, and what is as large as one begins at the border of one. Throws Error when the address
+// space is exhausted.
 class Mapping {
  public:
   explicit Mapping(std::size_t size_bytes);

@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::size_t kSlots = kTileTokens;
 
-// A huge page at least; few enough that the system keeps a record of each.
-constexpr std::size_t kStripeBytes = std::size_t{2} << 20;
+// Many huge pages, since borders are rounded to those; fewer where a layer has little; and few
+// enough that the system keeps a record of each.
+constexpr std::size_t kStripeBytes = std::size_t{16} << 20;
+constexpr std::size_t kStripesOfNode = 4;  // in a layer, at least
 constexpr std::size_t kMostStripes = 8192;
 
 std::size_t padded_stride(const AttentionGeometry& g) {
@@ -73,22 +75,50 @@ KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
       tile_bytes_(bytes_of_tile(geometry)),
       head_bytes_(tiles_per_page_ * tile_bytes_),
       memory_(page_bytes(geometry) * num_pages) {
-  if (processors_of_nodes.size() > 1) bind_stripes(processors_of_nodes);
+  const bool bound = std::ranges::none_of(processors_of_nodes, &std::vector<int>::empty);
+  if (processors_of_nodes.size() < 2 || !bound) return;
+  choose_stripes(processors_of_nodes.size());
+  for (const Stripe& stripe : stripes()) {
+    if (bind_memory(stripe.memory, processors_of_nodes[static_cast<std::size_t>(stripe.node)])) {
+      continue;
+    }
+    num_nodes_ = 1;  // refused, and so will the others be: first touch decides
+    return;
+  }
 }
 
-void KvPool::bind_stripes(std::span<const std::vector<int>> processors_of_nodes) {
+void KvPool::choose_stripes(std::size_t num_nodes) {
   const std::size_t page_bytes = head_bytes_ * static_cast<std::size_t>(geometry_.kv_heads);
-  const std::size_t stripe = std::max(kStripeBytes, memory_.size_bytes() / kMostStripes);
-  num_nodes_ = static_cast<std::uint32_t>(processors_of_nodes.size());
+  const std::size_t of_layer = page_bytes * num_pages_ / (num_nodes * kStripesOfNode);
+  const std::size_t stripe = std::max(std::clamp(of_layer, kHugePageBytes, kStripeBytes),
+                                      memory_.size_bytes() / kMostStripes);
+  num_nodes_ = static_cast<std::uint32_t>(num_nodes);
   pages_per_stripe_ =
       static_cast<std::uint32_t>(std::max<std::size_t>(1, (stripe + page_bytes / 2) / page_bytes));
+}
+
+std::vector<KvPool::Stripe> KvPool::stripes() const {
+  const auto base = reinterpret_cast<std::uintptr_t>(memory_.data());
+  std::vector<Stripe> stripes;
+  std::size_t begin = 0;  // of the stripe that is being formed
+  int node = 0;
+  const auto end_at = [&](std::size_t end) {
+    end = std::min(end, memory_.size_bytes());
+    if (end <= begin) return;
+    stripes.push_back({{memory_.data() + begin, end - begin}, node});
+    begin = end;
+  };
   for (int layer = 0; layer < geometry_.num_layers; ++layer) {
-    for (PageId page = 0; page < num_pages_; page += pages_per_stripe_) {
-      const std::uint32_t pages = std::min(pages_per_stripe_, num_pages_ - page);
-      bind_memory({tile_at(layer, page, 0, 0), pages * page_bytes},
-                  processors_of_nodes[static_cast<std::size_t>(home_of(page))]);
+    for (std::size_t page = 0; page < num_pages_; page += pages_per_stripe_) {
+      const auto first = static_cast<PageId>(page);
+      const auto at = reinterpret_cast<std::uintptr_t>(tile_at(layer, first, 0, 0));
+      const std::uintptr_t border = (at + kHugePageBytes / 2) / kHugePageBytes * kHugePageBytes;
+      if (home_of(first) != node && border > base) end_at(border - base);
+      node = home_of(first);
     }
   }
+  end_at(memory_.size_bytes());
+  return stripes;
 }
 
 std::byte* KvPool::tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const {

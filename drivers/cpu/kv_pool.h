@@ -8,9 +8,10 @@
 // stride is head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per
 // tile for head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16
 // tokens leave slots empty. Memory is touched when a page is first written. On several NUMA nodes
-// stripes of neighbouring pages, of some MiB a layer, lie on one after the other, so that a long
-// sequence is in all of them and a piece of it in one. Threads: different (page, head) may be
-// written at the same time; reads and writes of one must not overlap.
+// stripes of neighbouring pages, of some 16 MiB a layer, lie on one after the other, so that a long
+// sequence is in all of them and a piece of it in one. Memory is bound up to borders of huge pages,
+// since none can lie on two nodes; a page at a border may lie on the neighbour's. Threads:
+// different (page, head) may be written at the same time; reads and writes of one must not overlap.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +27,21 @@ namespace tandem::device::cpu {
 
 class KvPool {
  public:
-  // processors_of_nodes: [num_nodes], an entry empty where threads are not bound.
+  // processors_of_nodes: [num_nodes], an entry empty where threads are not bound; then, and where
+  // the system does not bind memory, there are no stripes.
   KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
          std::span<const std::vector<int>> processors_of_nodes = {});
 
   static std::size_t page_bytes(const AttentionGeometry& geometry);  // of all layers
   std::uint32_t num_pages() const { return num_pages_; }
-  // The node that the page's memory is on, in [0, num_nodes).
+  // The node that the page's memory is on, in [0, num_nodes); 0 without stripes.
   int home_of(PageId page) const { return static_cast<int>(page / pages_per_stripe_ % num_nodes_); }
+  // What is bound to which node: the whole pool in order, at its borders whole huge pages.
+  struct Stripe {
+    std::span<std::byte> memory;
+    int node = 0;
+  };
+  std::vector<Stripe> stripes() const;
   std::size_t stride() const { return stride_; }
   std::size_t tile_bytes() const { return tile_bytes_; }
   std::size_t tile_tokens() const { return tile_tokens_; }  // used slots per tile: 16 or fewer
@@ -68,7 +76,7 @@ class KvPool {
   struct TileView;
   std::byte* tile_at(int layer, PageId page, std::size_t head, std::size_t tile) const;
   TileView view(std::byte* tile) const;
-  void bind_stripes(std::span<const std::vector<int>> processors_of_nodes);
+  void choose_stripes(std::size_t num_nodes);
   template <bool kToImage, typename Bytes>
   void move_page(PageId page, Bytes* image) const;
 

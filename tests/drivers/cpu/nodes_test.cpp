@@ -6,22 +6,26 @@
 
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "common/topology.h"
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
+#include "support/memory_policy.h"
 #include "tensor/quantize.h"
 
 namespace tandem::device::cpu {
 namespace {
 
 // Threads of nodes that this machine need not have.
-ThreadPlan plan_of(const std::vector<int>& threads_of_nodes) {
+ThreadPlan plan_of(const std::vector<int>& threads_of_nodes,
+                   const std::vector<int>& processors = {}) {
   ThreadPlan plan;
   plan.num_nodes = static_cast<int>(threads_of_nodes.size());
   for (int node = 0; node < plan.num_nodes; ++node) {
     const auto count = static_cast<std::size_t>(threads_of_nodes[static_cast<std::size_t>(node)]);
-    plan.threads.insert(plan.threads.end(), count, ThreadPlace{node, {}});
+    plan.threads.insert(plan.threads.end(), count, ThreadPlace{node, processors});
   }
   return plan;
 }
@@ -119,25 +123,75 @@ TEST(Nodes, AttendAsOneNodeDoes) {
   for (const int threads : {2, 4}) {  // the number of threads decides how sequences are cut
     const std::vector<float> one = attend(plan_of({threads}));
     EXPECT_GT(one.back(), 0.0f);
-    const std::vector<float> several = attend(plan_of({1, threads - 1}));
-    EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * sizeof(float)), 0);
+    for (const std::vector<int>& processors : {std::vector<int>{}, affinity_mask()}) {
+      const std::vector<float> several = attend(plan_of({1, threads - 1}, processors));
+      EXPECT_EQ(std::memcmp(one.data(), several.data(), one.size() * sizeof(float)), 0);
+    }
   }
 }
 
-TEST(Nodes, HoldStripesOfPagesInTurn) {
-  const AttentionGeometry geometry{2, 8, 2, 64, 16, DType::kF16};
-  constexpr std::uint32_t kPages = 2000;
-  const std::vector<std::vector<int>> nodes(3);
-  const KvPool pool(geometry, kPages, nodes);
-  std::vector<std::uint32_t> held(3);
-  std::uint32_t changes = 0;
-  for (PageId page = 0; page < kPages; ++page) {
-    held[static_cast<std::size_t>(pool.home_of(page))] += 1;
-    if (page > 0) changes += pool.home_of(page) != pool.home_of(page - 1);
+class Stripes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!topology_is_known()) GTEST_SKIP() << "this build has no hwloc";
+    const std::string refusal = test::refusal_of_binding();
+    if (!refusal.empty()) GTEST_SKIP() << "the system refuses " << refusal;
   }
-  for (const std::uint32_t count : held) EXPECT_GT(count, kPages / 5);
-  EXPECT_LT(changes, kPages / 100);  // neighbours stay together
-  EXPECT_EQ(KvPool(geometry, kPages).home_of(kPages - 1), 0);
+
+  static constexpr AttentionGeometry kGeometry{2, 8, 2, 64, 16, DType::kF16};  // 8 KiB a page
+  // Of nodes that are all this process's: what is bound to which cannot be told apart.
+  const std::vector<std::vector<int>> nodes_ = std::vector(3, affinity_mask());
+};
+
+TEST_F(Stripes, HoldPagesInTurn) {
+  for (const std::uint32_t pages : {2000u, 30000u, 60001u}) {
+    const KvPool pool(kGeometry, pages, nodes_);
+    std::vector<std::uint32_t> held(3);
+    std::uint32_t changes = 0;
+    for (PageId page = 0; page < pages; ++page) {
+      held[static_cast<std::size_t>(pool.home_of(page))] += 1;
+      if (page > 0) changes += pool.home_of(page) != pool.home_of(page - 1);
+    }
+    for (const std::uint32_t count : held) EXPECT_GT(count, pages / 5);
+    EXPECT_LT(changes, pages / 200);  // neighbours stay together
+  }
+}
+
+TEST_F(Stripes, AreBoundWholeHugePagesAtATime) {
+  for (const std::uint32_t pages : {2000u, 30000u, 60001u}) {
+    SCOPED_TRACE(pages);
+    const KvPool pool(kGeometry, pages, nodes_);
+    const std::vector<KvPool::Stripe> stripes = pool.stripes();
+    EXPECT_GE(stripes.size(), 6u);
+    const std::byte* expected = stripes.front().memory.data();
+    int near_home = 0, asked = 0;
+    for (const KvPool::Stripe& stripe : stripes) {
+      EXPECT_EQ(stripe.memory.data(), expected);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(expected) % kHugePageBytes, 0u);
+      EXPECT_TRUE(test::is_bound(expected));
+      EXPECT_TRUE(test::is_bound(expected + stripe.memory.size() - 1));
+      expected += stripe.memory.size();
+      for (int layer = 0; layer < 2; ++layer) {
+        for (PageId page = 0; page < pages; page += 10) {
+          const auto* at = static_cast<const std::byte*>(pool.tile(layer, page, 0, 0).k);
+          if (at < stripe.memory.data() || at >= expected) continue;
+          ++asked;
+          near_home += pool.home_of(page) == stripe.node;
+        }
+      }
+    }
+    EXPECT_EQ(asked, 2 * static_cast<int>((pages + 9) / 10));
+    EXPECT_GT(near_home, asked * 2 / 3);  // others lie at borders
+  }
+}
+
+TEST_F(Stripes, AreNotWhereThreadsAreNotBound) {
+  const std::vector<std::vector<int>> unbound(3), partly{affinity_mask(), {}};
+  for (const auto* nodes : {&unbound, &partly}) {
+    const KvPool pool(kGeometry, 30000, *nodes);
+    for (PageId page = 0; page < 30000; ++page) ASSERT_EQ(pool.home_of(page), 0);
+    EXPECT_EQ(test::policy_of(pool.tile(0, 0, 0, 0).k), test::policy_of(&pool));
+  }
 }
 
 }  // namespace
