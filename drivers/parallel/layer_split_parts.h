@@ -5,6 +5,7 @@
 // Threads, errors: as layer_split_unit.h.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,10 @@ class LayerSplitUnit::CompositeWeight final : public Weight {
     std::size_t sum = 0;
     for (const auto& part : parts) sum += part ? part->size_bytes() : 0;
     return sum;
+  }
+  bool borrows_source() const override {
+    return std::ranges::any_of(parts,
+                               [](const auto& part) { return part && part->borrows_source(); });
   }
 
   const LayerSplitUnit& owner;

@@ -3,6 +3,7 @@
 // TensorWeight: cutting a weight while it is loaded.
 #include "parallel/tensor_weight.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -117,6 +118,11 @@ std::size_t TensorWeight::size_bytes() const {
     for (const auto& weight : *list) sum += weight->size_bytes();
   }
   return sum;
+}
+
+bool TensorWeight::borrows_source() const {
+  const auto borrows = [](const auto& weight) { return weight->borrows_source(); };
+  return std::ranges::any_of(shares_, borrows) || std::ranges::any_of(tables_, borrows);
 }
 
 }  // namespace tandem::device::parallel

@@ -23,6 +23,7 @@ class TensorWeight final : public Weight {
   std::int64_t out_features() const override { return out_features_; }
   std::int64_t in_features() const override { return in_features_; }
   std::size_t size_bytes() const override;
+  bool borrows_source() const override;  // as any of its parts
 
   const UnitGroup& group() const { return group_; }
   // How products with it are divided; a whole weight: kNone.

@@ -119,6 +119,27 @@ TEST(Composite, KeepsWholeWhatStandsBehindTheLayersAndDoesNotDivide) {
   EXPECT_EQ(on_parts(3, {Split::kTensor, 1, {}}, project), on_one_unit(project));
 }
 
+TEST(Composite, BorrowsTheSourcesThatItsPartsBorrow) {
+  using Role = WeightRole;
+  for (const Split split : {Split::kLayers, Split::kTensor}) {
+    SCOPED_TRACE(split == Split::kTensor);
+    ParallelDevice device(cpu_devices(2), {split, 2, {}});
+    const auto unit = device.make_compute_unit();
+    Bench bench(*unit);
+    const auto borrows = [&](DType dtype, const Bench::Place& place) {
+      return bench.weight(dtype, 64, 64, place)->borrows_source();
+    };
+    for (const DType packed : {DType::kBF16, DType::kQ8_0}) {
+      EXPECT_FALSE(borrows(packed, {1, WeightSplit::kNone}));
+      EXPECT_FALSE(borrows(packed, {1, WeightSplit::kOutputs}));
+      EXPECT_FALSE(borrows(packed, {1, WeightSplit::kInputs}));
+      EXPECT_TRUE(borrows(packed, {-1, WeightSplit::kNone, Role::kTable}));
+      EXPECT_TRUE(borrows(packed, {-1, WeightSplit::kOutputs, Role::kBoth}));
+    }
+    EXPECT_TRUE(borrows(DType::kF16, {1, WeightSplit::kOutputs}));  // used where it is
+  }
+}
+
 // The first unit is waited for first, so that what it reads of the second is there only if it was
 // put in order.
 TEST(Composite, PutsUsesOfHostMemoryInOrder) {
