@@ -19,7 +19,7 @@ constexpr std::size_t kSumParts = 64;
 void check_weight(const Weight* weight, std::size_t out, std::size_t in) {
   const CpuWeight& mine = cpu_weight(weight, static_cast<std::int64_t>(out),
                                      static_cast<std::int64_t>(in), "experts: weight");
-  if (!mine.multiplies()) throw Error("cpu", "experts: a weight was loaded as a table");
+  if (!mine.multiplies()) throw Error("cpu", "experts: a weight was loaded as a table or a vector");
 }
 
 // Of all experts, whoever is chosen: an operation that does not fit is refused whatever the rows.

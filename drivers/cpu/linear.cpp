@@ -18,7 +18,7 @@ std::uint64_t Linear::run(const LinearOp& op) {
         targets_.empty() ? 0 : targets_.front().weight->in_features();  // all share x
     target.weight = &cpu_weight(t.weight, 0, in, "linear: weight");
     if (!target.weight->multiplies()) {
-      throw Error("cpu", "linear: the weight was loaded as a table");
+      throw Error("cpu", "linear: the weight was loaded as a table or a vector");
     }
     if (t.bias != nullptr) {
       target.bias =

@@ -40,10 +40,19 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
                            " values do not divide into blocks of " +
                            std::string(dtype_name(source.dtype)));
   }
+  const bool is_vector = source.role == WeightRole::kVector;
+  if (is_vector && source.out_features != 1) {
+    throw Error("cpu", "a vector of shape " + shape(source.out_features, source.in_features) +
+                           " is a matrix; load it for products");
+  }
   row_bytes_ = dtype_row_bytes(source.dtype, source.in_features);
   if (source.out_features == 1) {
     vector_.resize(source.in_features);
     dequantize_row(source.dtype, source.data, vector_.data(), vector_.size());
+  }
+  if (is_vector) {
+    source_.data = nullptr;
+    return;
   }
   const bool packs = packs_for_products(source.dtype);
   if (packs && source.role != WeightRole::kTable) packed_.emplace(source, team);

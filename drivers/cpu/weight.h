@@ -4,7 +4,8 @@
 //
 // A matrix of quantised values or bf16 for products is packed once (packed_weight.h); a table, f16
 // and f32 are used where the model file maps them, or copied when the source is transient. A vector
-// (out_features = 1: norms, biases) is kept as f32 as well. Threads: any, it does not change.
+// (out_features = 1) is kept as f32 as well, one for norms and biases alone (kVector) as nothing
+// else. Threads: any, it does not change.
 #pragma once
 
 #include <optional>
@@ -26,16 +27,15 @@ class CpuWeight final : public Weight {
   std::int64_t in_features() const override { return source_.in_features; }
   std::size_t size_bytes() const override { return row_bytes_ * source_.out_features; }
   bool borrows_source() const override {
-    return !copy_ && !(packed_ && source_.role == WeightRole::kProduct);
+    return has_rows() && !copy_ && !(packed_ && source_.role == WeightRole::kProduct);
   }
 
   DType dtype() const { return source_.dtype; }
   std::size_t row_bytes() const { return row_bytes_; }
   bool has_rows() const { return source_.data != nullptr; }  // as stored
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
-  bool multiplies() const {  // false: a table of a type that is packed for products
-    return packed_ || !packs_for_products(source_.dtype);
-  }
+  // False: a table of a type that is packed for products, or a vector alone.
+  bool multiplies() const { return packed_ || (has_rows() && !packs_for_products(source_.dtype)); }
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
   // Which node holds which panels, or which rows of a copy; null where the model file is mapped.
   const tiling::Regions<1>* regions() const {

@@ -36,11 +36,11 @@ Experts::Shape Experts::check(const ExpertsOp& op) const {
   for (const device::Expert& expert : op.experts) {
     for (const device::Weight* weight : {expert.gate, expert.up}) {
       if (cuda_weight(gpu_, weight, ffn, width, "experts: gate or up").matrix() == nullptr) {
-        throw Error("cuda", "experts: a weight was loaded as a table");
+        throw Error("cuda", "experts: a weight was loaded as a table or a vector");
       }
     }
     if (cuda_weight(gpu_, expert.down, width, ffn, "experts: down").matrix() == nullptr) {
-      throw Error("cuda", "experts: a weight was loaded as a table");
+      throw Error("cuda", "experts: a weight was loaded as a table or a vector");
     }
   }
   return {rows, op.experts.size(), static_cast<std::size_t>(op.used),

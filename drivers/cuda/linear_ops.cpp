@@ -19,7 +19,7 @@ void CudaComputeUnit::enqueue(const LinearOp& op) {
     LinearOutput& to = outputs_.emplace_back();
     to.weight = &cuda_weight(gpu_, target.weight, 0, in, "linear: weight");
     if (to.weight->matrix() == nullptr) {
-      throw Error("cuda", "linear: the weight was loaded as a table");
+      throw Error("cuda", "linear: the weight was loaded as a table or a vector");
     }
     const std::int64_t out = to.weight->out_features();
     if (target.bias != nullptr) {

@@ -86,22 +86,31 @@ CudaWeight::CudaWeight(Gpu& gpu, Upload& upload, const device::WeightSource& sou
                             " values do not divide into blocks of " +
                             std::string(dtype_name(source.dtype)));
   }
+  const bool is_vector = source.role == device::WeightRole::kVector;
+  if (is_vector && source.out_features != 1) {
+    throw Error("cuda", "a vector of shape " + shape(source.out_features, source.in_features) +
+                            " is a matrix; load it for products");
+  }
   row_bytes_ = dtype_row_bytes(source.dtype, source.in_features);
   gpu.activate();
+  if (!is_vector) load_matrix(upload, source);
+  if (source.out_features == 1) load_vector(upload, source);
+}
+
+void CudaWeight::load_matrix(Upload& upload, const device::WeightSource& source) {
   const bool packs = gpu_kernels::is_packable(matrix_.type);
   if (!packs || source.role != device::WeightRole::kProduct) {
-    file_rows_ = PoolRange(gpu.device_memory, size_bytes(), Purpose::kWeights);
+    file_rows_ = PoolRange(gpu_.device_memory, size_bytes(), Purpose::kWeights);
     upload.copy(source.data, size_bytes(), file_rows_.data());
     rows_ = file_rows_.data();
   }
   if (packs && source.role != device::WeightRole::kTable) {
-    packed_ = PoolRange(gpu.device_memory,
+    packed_ = PoolRange(gpu_.device_memory,
                         stored_bytes(matrix_.type, source.out_features, source.in_features),
                         Purpose::kWeights);
     upload.pack(matrix_, source.data, packed_.data());
   }
   matrix_.data = packs ? packed_.data() : rows_;
-  if (source.out_features == 1) load_vector(upload, source);
 }
 
 void CudaWeight::load_vector(Upload& upload, const device::WeightSource& source) {

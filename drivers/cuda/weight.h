@@ -57,12 +57,13 @@ class CudaWeight final : public device::Weight {
   gpu_kernels::StoredType stored_type() const { return matrix_.type; }
   std::size_t row_bytes() const { return row_bytes_; }
   const std::byte* rows() const { return rows_; }  // as in the file; null where it has none
-  const Matrix* matrix() const {                   // null: a quantised table
+  const Matrix* matrix() const {                   // null: a quantised table, a vector
     return matrix_.data != nullptr ? &matrix_ : nullptr;
   }
   const float* vector() const { return vector_.as<float>(); }  // null for a matrix
 
  private:
+  void load_matrix(Upload& upload, const device::WeightSource& source);
   void load_vector(Upload& upload, const device::WeightSource& source);
 
   Gpu& gpu_;

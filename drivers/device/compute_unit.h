@@ -30,9 +30,10 @@ namespace tandem::device {
 
 // What a weight is for: a unit keeps it in the order that this needs.
 enum class WeightRole {
-  kProduct,  // matrix products; also norms and biases
+  kProduct,  // matrix products; of a vector also what kVector says
   kTable,    // EmbedOp
-  kBoth      // a table that is also the output projection
+  kBoth,     // a table that is also the output projection
+  kVector    // norms and biases alone: out_features = 1
 };
 
 // How units that share a layer's products may divide a weight among them: by outputs (rows of W; of

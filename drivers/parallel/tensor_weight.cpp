@@ -73,7 +73,7 @@ void TensorWeight::load_outputs(const WeightSource& source) {
   const int units = group_.size();
   const bool vector = source.out_features == 1;
   WeightSource part = source;
-  part.role = WeightRole::kProduct;
+  if (part.role == WeightRole::kBoth) part.role = WeightRole::kProduct;
   std::size_t part_bytes = 0;
   if (vector) {
     part.in_features = share_of(source, source.in_features, units,

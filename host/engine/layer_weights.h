@@ -44,6 +44,9 @@ class ModelWeights {
   // As the file has it; null for a tensor that the model does not have.
   const device::Weight* keep(const TensorView& tensor, WeightLoader& loader,
                              const WeightPlace& place, Role role = Role::kProduct);
+  // A norm or a bias.
+  const device::Weight* vector(const TensorView& tensor, WeightLoader& loader,
+                               const WeightPlace& place);
   // A matrix of products.
   const device::Weight* matrix(const TensorView& tensor, WeightLoader& loader,
                                const WeightPlace& place, Role role = Role::kProduct);

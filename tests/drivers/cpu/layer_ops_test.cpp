@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "compute_fixture.h"
+#include "cpu/weight.h"
 #include "support/reference/compare.h"
 #include "support/reference/transformer.h"
 
@@ -81,6 +82,21 @@ TEST_P(CpuLayerOps, RotatesByFrequenciesInTurns) {
     unit_->enqueue(RopeOp{1, 4, {&target, 1}, 1e-5f, {&position, 1}, kinds[kind]});
     const auto want = reference::rope({1, 4}, values, {&position, 1}, kinds[kind]);
     EXPECT_LT(nmse<double>(get(x, 4), want), 1e-12) << kind;
+  }
+}
+
+TEST_P(CpuLayerOps, PacksNoNorms) {
+  cpu::Team team(1);
+  const std::vector<std::byte> bytes(64 * 4);
+  for (const DType dtype : {DType::kBF16, DType::kQ8_0, DType::kF32}) {
+    const cpu::CpuWeight norm({dtype, 1, 64, bytes.data(), WeightRole::kVector}, team);
+    EXPECT_EQ(norm.packed(), nullptr);
+    EXPECT_FALSE(norm.has_rows());
+    EXPECT_EQ(norm.vector().size(), 64u);
+    EXPECT_EQ(norm.size_bytes(), dtype_row_bytes(dtype, 64));
+    // One output of products is as wide, and stays one.
+    const cpu::CpuWeight gate({dtype, 1, 64, bytes.data()}, team);
+    EXPECT_TRUE(gate.multiplies());
   }
 }
 

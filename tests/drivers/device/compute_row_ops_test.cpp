@@ -53,6 +53,22 @@ TEST_P(ComputeRowOps, NormaliseInPlaceElsewhereAndOntoWhatIsThere) {
   }
 }
 
+TEST_P(ComputeRowOps, NormaliseByVectorsOfEveryTypeThatAreNothingElse) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0}) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const Matrix weight = matrix(dtype, 1, 64, device::WeightRole::kVector);
+    const auto values = randoms(3 * 64);
+    const Slice x = put_on_device(values), out = room(3, MemoryKind::kDevice);
+    unit_->enqueue(device::RmsNormOp{3, x, x, weight.weight.get(), 1e-5f});
+    EXPECT_LT(nmse<double>(get(x, 3 * 64), reference::rms_norm(values, weight.values, 1e-5)),
+              1e-12);
+    EXPECT_FALSE(weight.weight->borrows_source());
+    const device::LinearTarget target{weight.weight.get(), nullptr, out};
+    EXPECT_THROW(unit_->enqueue(device::LinearOp{3, x, {&target, 1}}), Error);
+  }
+  EXPECT_THROW(matrix(DType::kF32, 2, 64, device::WeightRole::kVector), Error);
+}
+
 TEST_P(ComputeRowOps, RotateBothPairingsPartsOfHeadsAndNormedHeads) {
   const std::int32_t positions[] = {0, 77, 4095, 100000};
   for (const bool interleaved : {true, false}) {

@@ -136,6 +136,8 @@ TEST(Composite, BorrowsTheSourcesThatItsPartsBorrow) {
       EXPECT_TRUE(borrows(packed, {-1, WeightSplit::kNone, Role::kTable}));
       EXPECT_TRUE(borrows(packed, {-1, WeightSplit::kOutputs, Role::kBoth}));
     }
+    const Bench::Place bias{1, WeightSplit::kOutputs, Role::kVector};
+    EXPECT_FALSE(bench.weight(DType::kF16, 1, 64, bias)->borrows_source());
     EXPECT_TRUE(borrows(DType::kF16, {1, WeightSplit::kOutputs}));  // used where it is
   }
 }

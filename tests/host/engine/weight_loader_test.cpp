@@ -139,6 +139,19 @@ TEST_F(WeightLoading, GivesBackTheFilePagesOfWhatIsPackedOrQuantised) {
   }
 }
 
+TEST_F(WeightLoading, LoadsNormsAsVectorsAndNothingElse) {
+  const auto model = this->model(true);
+  const ModelWeights weights(*model, *compute_);
+  const LayerWeights& layer = weights.layers().front();
+  const auto out = compute_->allocate(sizeof(float), device::MemoryKind::kHost);
+  const auto x = compute_->allocate(256 * sizeof(float), device::MemoryKind::kHost);
+  for (const device::Weight* norm : {layer.attention_norm, layer.ffn_norm, weights.output_norm()}) {
+    EXPECT_FALSE(norm->borrows_source());
+    const device::LinearTarget target{norm, nullptr, {out.get(), 0}};
+    EXPECT_THROW(compute_->enqueue(device::LinearOp{1, {x.get(), 0}, {&target, 1}}), Error);
+  }
+}
+
 TEST_F(WeightLoading, RefusesTypesWithoutAQuantiser) {
   EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF16}), Error);
   EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF8E4M3}), Error);
