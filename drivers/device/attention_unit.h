@@ -4,7 +4,7 @@
 // FPGA card).
 //
 // Every unit answers a batch of queries with partial results (O, LSE) over the pages it holds;
-// partials of several units merge exactly (see MergeOp in compute_unit.h), so a sequence may be
+// partials of several units merge exactly (see MergeOp in compute_ops.h), so a sequence may be
 // split over units in any way. There is no mask: within one batch every query of a sequence sees
 // the same tokens. A prefill chunk therefore attends here only to the tokens before the chunk; the
 // causal part inside the chunk is the compute unit's, one more partial. Rows that see different

@@ -2,13 +2,13 @@
 //
 // ComputeUnit: where the dense part of a transformer layer runs.
 //
-// Operations are small descriptors on the unit's own buffers, enqueued in order; a prefill chunk
-// and a decode batch are the same calls with more or fewer rows. Activations are f32, row-major
-// [rows, width]; weights keep the type of the model file. Ownership: buffers and weights belong to
-// the caller and must live until a wait() after their last use; host spans inside a descriptor
-// (ids, positions, row lists) are copied by enqueue(). Threads: one submitting thread per unit.
-// Failure: enqueue() throws Error on arguments that break the stated shapes; wait() throws
-// DeviceError when the device failed, after which buffers are undefined and the unit must be
+// Operations are small descriptors (compute_ops.h) on the unit's own buffers, enqueued in order; a
+// prefill chunk and a decode batch are the same calls with more or fewer rows. Activations are f32,
+// row-major [rows, width]; weights keep the type of the model file. Ownership: buffers and weights
+// belong to the caller and must live until a wait() after their last use; host spans inside a
+// descriptor (ids, positions, row lists) are copied by enqueue(). Threads: one submitting thread
+// per unit. Failure: enqueue() throws Error on arguments that break the stated shapes; wait()
+// throws DeviceError when the device failed, after which buffers are undefined and the unit must be
 // discarded. Numerics: every op accumulates in f32 (or wider); the result of a row does not depend
 // on which other rows share the call, except by the order of additions inside a matrix product.
 // Before a product with quantised weights the unit may round activations to 8 bits, a scale per 32
@@ -19,11 +19,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "common/deadline.h"
 #include "device/attention_unit.h"
 #include "device/buffer.h"
+#include "device/compute_ops.h"
 #include "tensor/dtype.h"
 
 namespace tandem::device {
@@ -63,162 +63,6 @@ class Weight {
   virtual std::size_t size_bytes() const = 0;
   // Whether the unit's work reads the data of the WeightSource after load().
   virtual bool borrows_source() const { return true; }
-};
-
-// out[row] = table[ids[row]] * scale, dequantised.
-struct EmbedOp {
-  const Weight* table = nullptr;      // [vocab, width]
-  std::span<const std::int32_t> ids;  // [rows]
-  Slice out;                          // [rows, width]
-  float scale = 1.0f;
-};
-
-// out[row] = (accumulate ? out[row] : 0) + x[row] / sqrt(mean(x[row]^2) + epsilon) * weight. out
-// may be x.
-struct RmsNormOp {
-  std::int64_t rows = 0;
-  Slice x, out;                    // [rows, width]
-  const Weight* weight = nullptr;  // [1, width]
-  float epsilon = 1e-5f;
-  bool accumulate = false;
-};
-
-// The function in front of a gated feed-forward product: silu(x) = x / (1 + e^-x), or GELU in its
-// tanh form.
-enum class Activation { kSilu, kGeluTanh };
-
-// out = (accumulate ? out : 0) + f(x) W^T + bias, for every target: projections that share an input
-// go in one call. f prepares the rows on their way in and leaves x alone: the RMS norm with weight
-// `norm`, activation(x) * up, or nothing; not both.
-struct LinearTarget {
-  const Weight* weight = nullptr;  // [out_features, in_features]
-  const Weight* bias = nullptr;    // [1, out_features] or none
-  Slice out;                       // [rows, out_features]
-  bool accumulate = false;
-};
-struct LinearOp {
-  std::int64_t rows = 0;
-  Slice x;  // [rows, in_features]
-  std::span<const LinearTarget> targets;
-  const Weight* norm = nullptr;  // [1, in_features] or none
-  float norm_epsilon = 1e-5f;
-  Slice up;  // [rows, in_features] or none
-  Activation activation = Activation::kSilu;
-};
-
-// Rotates the first 2 * inverse_frequencies.size() values of every head of every target in place,
-// by position * inverse_frequencies[i]; `magnitude` multiplies cos and sin (YaRN).
-// Pairs are (2i, 2i+1) when interleaved, else (i, i + n/2). A target with a norm has each of its
-// heads RMS-normalised first.
-struct RopeTarget {
-  int heads = 0;
-  Slice x;                       // [rows, heads, head_dim]
-  const Weight* norm = nullptr;  // [1, head_dim] or none
-};
-struct RopeOp {
-  std::int64_t rows = 0;
-  int head_dim = 0;
-  std::span<const RopeTarget> targets;
-  float norm_epsilon = 1e-5f;
-  std::span<const std::int32_t> positions;     // [rows]
-  std::span<const float> inverse_frequencies;  // [rotated / 2]
-  float magnitude = 1.0f;
-  bool interleaved = true;
-};
-
-// x = cap * tanh(x / cap), in place.
-struct SoftcapOp {
-  std::int64_t rows = 0, width = 0;
-  Slice x;  // [rows, width]
-  float cap = 0;
-};
-
-// Causal attention of each chunk among its own rows only: row i sees rows 0..i of its chunk, with a
-// window only the last `window` of them. k and v are first rounded to kv_dtype, as the pages store
-// them, so that a token's KV does not depend on where it was attended.
-struct CausalChunk {
-  std::int32_t row_begin = 0;
-  std::int32_t num_rows = 0;
-};
-struct CausalAttentionOp {
-  std::span<const CausalChunk> chunks;
-  int q_heads = 0, kv_heads = 0, head_dim = 0;
-  float scale = 1.0f;
-  DType kv_dtype = DType::kF16;  // kF32: no rounding; else as kv_has_scales() says
-  Slice q, k, v;                 // [rows, q_heads | kv_heads | kv_heads, head_dim]
-  Slice o, lse;       // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
-  float softcap = 0;  // as in AttentionBatch
-  int window = 0;     // 0: none
-};
-
-// Merges partial attention results of the same queries: L = ln sum exp(L_i), O = sum exp(L_i - L)
-// O_i. Every partial covers the rows it lists; a row that no partial covers becomes 0. Exact and
-// independent of the partials' order up to rounding.
-struct MergePartial {
-  Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]
-  std::span<const std::int32_t> rows;  // the rows that it answers
-};
-struct MergeOp {
-  std::int64_t rows = 0;
-  int heads = 0, head_dim = 0;
-  std::span<const MergePartial> partials;
-  Slice out;  // [rows, heads, head_dim]
-};
-
-// out[i] = x[rows[i]].
-struct GatherRowsOp {
-  std::span<const std::int32_t> rows;
-  std::int64_t width = 0;
-  Slice x, out;  // [*, width], [rows.size(), width]
-};
-
-// The feed-forward of a row by some of many experts: the `used` with the largest router logits (of
-// equal ones the first), each out += p * down(activation(gate x) * up x), where p is the expert's
-// probability by the softmax of all logits, scaled to a sum of 1 over those chosen if `normalise`.
-// Only the weights of experts that some row chose are read.
-struct Expert {
-  const Weight *gate = nullptr, *up = nullptr;  // [ffn, width]
-  const Weight* down = nullptr;                 // [width, ffn]
-};
-struct ExpertsOp {
-  std::int64_t rows = 0;
-  Slice x;       // [rows, width]
-  Slice router;  // [rows, experts.size()]
-  std::span<const Expert> experts;
-  int used = 0;
-  bool normalise = false;
-  Activation activation = Activation::kSilu;
-  Slice out;  // [rows, width]
-};
-
-// out[row] += x[row] / (1 + exp(-gate[row])).
-struct GatedAddOp {
-  std::int64_t rows = 0, width = 0;
-  Slice x;     // [rows, width]
-  Slice gate;  // [rows]
-  Slice out;   // [rows, width]
-};
-
-// to[0, size_bytes) = from[0, size_bytes), between any buffers of the unit; they do not overlap.
-struct CopyOp {
-  std::size_t size_bytes = 0;
-  Slice from, to;
-};
-
-// The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
-// else the draw by `uniform` among those that top_k and then top_p leave, in the order of
-// model/sampler. Only units that say samples() do it; it spares them the way of all logits.
-struct SampleRow {
-  float temperature = 0;
-  int top_k = 0;       // 0: off
-  float top_p = 1.0f;  // 1: off
-  float uniform = 0;   // in [0, 1)
-};
-struct SampleOp {
-  std::span<const SampleRow> rows;
-  std::int64_t vocab = 0;
-  Slice logits;  // [rows, vocab]
-  Slice out;     // [rows] int32, a host buffer
 };
 
 struct ComputeStats {
