@@ -31,6 +31,7 @@ class CpuComputeUnit final : public ComputeUnit {
       : team_(team), linear_(team), experts_(team, linear_.products()), causal_(team) {}
 
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
+  bool device_memory_is_host() const override { return true; }
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
   using ComputeUnit::enqueue;  // what it does not do

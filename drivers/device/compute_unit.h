@@ -76,6 +76,8 @@ class ComputeUnit {
   virtual ~ComputeUnit() = default;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) = 0;
+  // Whether host() of its device buffers shows them, so that nothing needs to be copied.
+  virtual bool device_memory_is_host() const { return false; }
   virtual std::unique_ptr<Weight> load(const WeightSource& source) = 0;
 
   virtual void enqueue(const EmbedOp& op) = 0;

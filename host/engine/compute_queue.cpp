@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ComputeQueue: what a unit's memory is, and waiting.
+// ComputeQueue: waiting.
 #include "engine/compute_queue.h"
 
 #include <chrono>
@@ -14,11 +14,6 @@ namespace {
 constexpr auto kTimeout = std::chrono::minutes(10);
 
 }  // namespace
-
-ComputeQueue::ComputeQueue(device::ComputeUnit& unit, StepTrace& trace)
-    : unit_(unit), trace_(trace) {
-  is_host_memory_ = !unit.allocate(sizeof(float), device::MemoryKind::kDevice)->host().empty();
-}
 
 void ComputeQueue::wait(device::Ticket ticket) {
   const trace::Span span = trace_.wait_for_compute();

@@ -14,12 +14,12 @@ namespace tandem::engine {
 
 class ComputeQueue {
  public:
-  ComputeQueue(device::ComputeUnit& unit, StepTrace& trace);
+  ComputeQueue(device::ComputeUnit& unit, StepTrace& trace) : unit_(unit), trace_(trace) {}
 
   device::ComputeUnit& unit() const { return unit_; }
   StepTrace& trace() const { return trace_; }
   // Whether device buffers are host memory, so that nothing needs to be copied between the two.
-  bool is_host_memory() const { return is_host_memory_; }
+  bool is_host_memory() const { return unit_.device_memory_is_host(); }
 
   void enqueue(const device::EmbedOp& op) { add(op, "embed", size(op.ids)); }
   void enqueue(const device::RmsNormOp& op) { add(op, "norm", op.rows); }
@@ -53,7 +53,6 @@ class ComputeQueue {
 
   device::ComputeUnit& unit_;
   StepTrace& trace_;
-  bool is_host_memory_ = true;
 };
 
 }  // namespace tandem::engine

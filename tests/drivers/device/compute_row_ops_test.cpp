@@ -69,6 +69,11 @@ TEST_P(ComputeRowOps, NormaliseByVectorsOfEveryTypeThatAreNothingElse) {
   EXPECT_THROW(matrix(DType::kF32, 2, 64, device::WeightRole::kVector), Error);
 }
 
+TEST_P(ComputeRowOps, SayWhetherTheHostSeesDeviceMemory) {
+  const auto buffer = unit_->allocate(64, MemoryKind::kDevice);
+  EXPECT_EQ(unit_->device_memory_is_host(), !buffer->host().empty());
+}
+
 TEST_P(ComputeRowOps, RotateBothPairingsPartsOfHeadsAndNormedHeads) {
   const std::int32_t positions[] = {0, 77, 4095, 100000};
   for (const bool interleaved : {true, false}) {

@@ -142,6 +142,15 @@ TEST(Composite, BorrowsTheSourcesThatItsPartsBorrow) {
   }
 }
 
+TEST(Composite, HidesDeviceMemoryWhateverItsPartsDo) {  // of which there is one on every part
+  for (const Split split : {Split::kLayers, Split::kTensor}) {
+    ParallelDevice device(cpu_devices(2), {split, 2, {}});
+    const auto unit = device.make_compute_unit();
+    EXPECT_TRUE(unit->allocate(64, MemoryKind::kDevice)->host().empty());
+    EXPECT_FALSE(unit->device_memory_is_host());
+  }
+}
+
 // The first unit is waited for first, so that what it reads of the second is there only if it was
 // put in order.
 TEST(Composite, PutsUsesOfHostMemoryInOrder) {
