@@ -1,18 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits poll the event, at first without a pause, then every few microseconds.
+// Waits poll the event, at the pace of wait_pace.h.
 #include "cuda/runtime.h"
 
-#include <algorithm>
+#include <sys/prctl.h>
+
 #include <chrono>
 #include <thread>
 
 #include "common/error.h"
+#include "cuda/wait_pace.h"
 
 namespace tandem::cuda {
 namespace {
 
-constexpr int kTurnsWithoutPause = 200;
+// While it lives, sleeps of this thread end within a microsecond of their time, where the kernel's
+// default is 50; nothing changes before the first sleep.
+class ShortSleeps {
+ public:
+  ShortSleeps() = default;
+  ~ShortSleeps() {
+    if (slack_ > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_));
+  }
+  ShortSleeps(const ShortSleeps&) = delete;
+  ShortSleeps& operator=(const ShortSleeps&) = delete;
+
+  void sleep(WaitPace::Duration duration) {
+    if (slack_ == 0) {
+      slack_ = prctl(PR_GET_TIMERSLACK);
+      prctl(PR_SET_TIMERSLACK, 1000ul);
+    }
+    std::this_thread::sleep_for(duration);
+  }
+
+ private:
+  int slack_ = 0;  // ns, before
+};
+
+void spin() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 }  // namespace
 
@@ -48,14 +79,22 @@ bool Event::wait(Deadline deadline) const {
 }
 
 cudaError_t Event::poll(Deadline deadline) const {
-  // Short work is caught at once; longer work does not burn a core.
-  auto pause = std::chrono::microseconds(0);
-  for (int turn = 0;; ++turn) {
+  thread_local WaitPace pace;
+  ShortSleeps sleeps;
+  const auto start = Deadline::Clock::now();
+  for (;;) {
     const cudaError_t state = cudaEventQuery(event_);
-    if (state != cudaErrorNotReady || deadline.expired()) return state;
-    if (turn < kTurnsWithoutPause) continue;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause + std::chrono::microseconds(5), std::chrono::microseconds(200));
+    const WaitPace::Duration waited = Deadline::Clock::now() - start;
+    if (state != cudaErrorNotReady || deadline.expired()) {
+      if (state == cudaSuccess) pace.ended(waited);
+      return state;
+    }
+    const WaitPace::Duration pause = pace.pause(waited);
+    if (pause > WaitPace::Duration::zero()) {
+      sleeps.sleep(pause);
+    } else {
+      spin();
+    }
   }
 }
 

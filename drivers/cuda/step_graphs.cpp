@@ -3,6 +3,8 @@
 // Hashing, capturing, forgetting.
 #include "cuda/step_graphs.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,22 +14,6 @@ namespace tandem::cuda {
 namespace {
 
 constexpr std::size_t kSeen = 512;
-
-// Multiplies and folds 8 bytes at a time.
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  std::uint64_t hash = 0x9e3779b97f4a7c15u ^ bytes.size();
-  std::size_t at = 0;
-  for (; at + 8 <= bytes.size(); at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data() + at, 8);
-    hash = (hash ^ word) * 0xd6e8feb86659fd93u;
-    hash ^= hash >> 32;
-  }
-  for (; at < bytes.size(); ++at) {
-    hash = (hash ^ static_cast<std::uint64_t>(bytes[at])) * 0xd6e8feb86659fd93u;
-  }
-  return hash ^ (hash >> 29);
-}
 
 }  // namespace
 
@@ -60,7 +46,8 @@ void StepGraphs::forget() {
 
 StepGraphs::Graph* StepGraphs::known(std::uint64_t hash, std::span<const std::byte> records) {
   const auto found = std::ranges::find_if(graphs_, [&](const Graph& graph) {
-    return graph.hash == hash && std::ranges::equal(graph.records, records);
+    return graph.hash == hash && graph.records.size() == records.size() &&
+           std::memcmp(graph.records.data(), records.data(), records.size()) == 0;
   });
   return found == graphs_.end() ? nullptr : &*found;
 }
@@ -74,7 +61,7 @@ bool StepGraphs::seen_before(std::uint64_t hash) {
 cudaGraphExec_t StepGraphs::find(std::span<const std::byte> records, std::size_t launches,
                                  std::uint64_t position, cudaStream_t stream, Launch launch) {
   if (launches < limits_.min_launches || launches > limits_.max_launches) return nullptr;
-  const std::uint64_t hash = hash_of(records);
+  const std::uint64_t hash = XXH3_64bits(records.data(), records.size());
   if (Graph* graph = known(hash, records)) {
     graph->last_position = position;
     return graph->exec;
