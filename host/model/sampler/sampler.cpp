@@ -209,8 +209,9 @@ std::optional<PlainDraw> Sampler::plain_draw() {
   if (!params.logit_bias.empty() || state.penalises() || params.min_p > 0.0f) return {};
   PlainDraw draw{params.temperature, params.top_k, params.top_p, 0.0f};
   // The leading bits of the share that sample() takes: 24 of them, so that 1 is never reached.
-  if (params.temperature > 0.0f)
+  if (params.temperature > 0.0f) {
     draw.uniform = static_cast<float>(state.peek_bits() >> 40) * 0x1p-24f;
+  }
   return draw;
 }
 
