@@ -38,9 +38,19 @@ Timeline::Timeline(const std::string& path) : path_(path), file_(path, std::ios:
   }
 }
 
-Timeline::~Timeline() { file_ << "\n]}\n"; }
+Timeline::~Timeline() { close(); }
+
+bool Timeline::close() {
+  const std::lock_guard lock(mutex_);
+  if (!file_.is_open()) return complete_;
+  file_ << "\n]}\n";
+  file_.close();
+  complete_ = !file_.fail();
+  return complete_;
+}
 
 void Timeline::write(const std::string& event) {
+  if (!file_.is_open()) return;
   if (!first_) file_ << ",\n";
   first_ = false;
   file_ << event;
@@ -83,11 +93,6 @@ void Timeline::span(TrackId track, std::string_view name, Clock::time_point begi
   const std::string line = event.dump(-1, ' ', false, json::error_handler_t::replace);
   const std::lock_guard lock(mutex_);
   write(line);
-}
-
-bool Timeline::failed() const {
-  const std::lock_guard lock(mutex_);
-  return !file_;
 }
 
 }  // namespace tandem::trace

@@ -7,7 +7,7 @@
 // buffer of fixed size, so memory does not grow with the run; a file that ends early still opens.
 // A Span on a timeline that is null costs one branch. Spans of a track must nest or lie apart:
 // callers see to it. Threads: any. Errors: Error("trace", ...) when the file cannot be made; when
-// it can no longer be written, later spans are dropped and failed() says so.
+// it can no longer be written, later spans are dropped and close() says so.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,8 @@ class Timeline {
   void span(TrackId track, std::string_view name, Clock::time_point begin, Clock::time_point end,
             const SpanDetails& details = {});
 
-  bool failed() const;
+  // Ends the file; false when not all of it could be written. Spans after it are dropped.
+  bool close();
   const std::string& path() const { return path_; }
 
  private:
@@ -56,9 +57,9 @@ class Timeline {
 
   const std::string path_;
   const Clock::time_point start_ = Clock::now();
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::ofstream file_;
-  bool first_ = true;
+  bool first_ = true, complete_ = true;
   std::map<std::string, std::map<std::string, TrackId>> tracks_;  // by device, then by name
 };
 

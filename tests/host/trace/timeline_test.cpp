@@ -5,6 +5,9 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -34,7 +37,7 @@ TEST_F(TimelineFile, HoldsSpansByDeviceAndTrack) {
     EXPECT_NE(timeline.track("engine", "other").track, steps.track);
     timeline.span(steps, "step", start + 1ms, start + 3ms);
     timeline.span(ops, "linear", start + 1500us, start + 2500us, {3, 1, 8, 4096});
-    EXPECT_FALSE(timeline.failed());
+    EXPECT_TRUE(timeline.close());
   }
   const auto tracks = test::read_timeline(path_);
   const auto& step = tracks.at({"engine", "steps"}).at(0);
@@ -80,6 +83,29 @@ TEST_F(TimelineFile, SaysWhyItCannotBeWritten) {
 TEST_F(TimelineFile, DropsSpansWhenTheDiskIsFull) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   EXPECT_THROW(Timeline("/dev/full"), Error);
+}
+
+TEST_F(TimelineFile, SaysInTheEndThatItCouldNotBeWritten) {
+  {
+    Timeline whole(path_);
+    EXPECT_TRUE(whole.close());
+    whole.span(whole.track("engine", "steps"), "late", {}, {});
+    EXPECT_TRUE(whole.close()) << "once closed, it takes no more";
+  }
+  EXPECT_NO_THROW(test::read_timeline(path_));
+  Timeline timeline(path_);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 256;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const TrackId track = timeline.track("engine", "steps");
+  for (int i = 0; i < 10; ++i) timeline.span(track, "step", {}, {});
+  const bool complete = timeline.close();  // what is still in the buffer counts too
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(complete);
 }
 
 TEST(Span, DoesNothingWithoutATimeline) { const Span span(nullptr, {}, "nothing"); }
