@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "engine/guarded_wait.h"
 
 namespace tandem::engine {
 
@@ -64,13 +65,16 @@ std::unique_ptr<LentBuffers> AttentionExchange::make_lent() {
 
 void AttentionExchange::add_unit(device::AttentionUnit& unit) {
   const device::AttentionCapacity capacity = unit.capacity();
-  Unit& added = units_.emplace_back();
+  Unit added;
   added.unit = &unit;
   added.in_queue = unit.works_in_queue_of(queue_.unit());
   added.has_link = !added.in_queue && capacity.link_bandwidth_bytes_per_s > 0;
+  units_.reserve(units_.size() + 1);
+  early_.reserve(early_.size() + 1);
+  if (lent_) lent_->add_unit(queue_.unit(), !queue_.is_host_memory() && !added.in_queue);
+  units_.push_back(added);
   early_.push_back(added.has_link &&
                    sends_early_query(options_.early_query, capacity, projection_seconds_));
-  if (lent_) lent_->add_unit(queue_.unit(), !queue_.is_host_memory() && !added.in_queue);
 }
 
 void AttentionExchange::prepare(const StepRows& rows) {
@@ -240,7 +244,8 @@ bool AttentionExchange::submit(const UnitShare& share, int layer, std::size_t su
 void AttentionExchange::trace_end(const Unit& unit, InFlight& run) {
   if (!unit.in_queue) {
     if (unit.has_link) return;
-    if (unit.unit->wait(run.ticket, Deadline::after({})) != WaitResult::kDone) return;
+    const auto look = [&] { return unit.unit->wait(run.ticket, Deadline::after({})); };
+    if (guarded_wait(look) != WaitResult::kDone) return;
   }
   queue_.trace().run(run.unit, run.submitted, Clock::now(), run.details);
   run.traced = true;
@@ -268,6 +273,11 @@ void AttentionExchange::attend_inside_chunks(int layer, std::size_t sub_batch) {
   queue_.enqueue(op);
 }
 
+WaitResult AttentionExchange::wait_for(const Unit& unit, device::Ticket ticket) const {
+  return guarded_wait(
+      [&] { return unit.unit->wait(ticket, Deadline::after(options_.device_timeout)); });
+}
+
 bool AttentionExchange::collect(std::size_t sub_batch) {
   SubBatch& part = sub_batches_[sub_batch];
   bool complete = true;
@@ -278,7 +288,7 @@ bool AttentionExchange::collect(std::size_t sub_batch) {
       const trace::Span span = queue_.trace().wait_for_unit(run.unit);
       WaitResult result = WaitResult::kTimeout;
       if (!unit.stuck) {
-        result = unit.unit->wait(run.ticket, Deadline::after(options_.device_timeout));
+        result = wait_for(unit, run.ticket);
       }
       if (queue_.trace().on() && !run.traced) {
         queue_.trace().run(run.unit, run.submitted, Clock::now(), run.details);
@@ -298,12 +308,7 @@ bool AttentionExchange::settle() {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     Unit& unit = units_[i];
     if (unit.queued == 0) continue;
-    WaitResult result = WaitResult::kLost;
-    try {
-      result = unit.unit->wait(unit.queued, Deadline::after(options_.device_timeout));
-    } catch (const DeviceError&) {
-      // Lost with its device.
-    }
+    const WaitResult result = wait_for(unit, unit.queued);
     unit.queued = 0;
     if (result == WaitResult::kDone) continue;
     unit.stuck = result == WaitResult::kTimeout;

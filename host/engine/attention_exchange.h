@@ -127,6 +127,7 @@ class AttentionExchange {
   bool submit(const UnitShare& share, int layer, std::size_t sub_batch);
   void attend_inside_chunks(int layer, std::size_t sub_batch);
   void trace_end(const Unit& unit, InFlight& run);
+  device::WaitResult wait_for(const Unit& unit, device::Ticket ticket) const;
   void lose(int index);
 
   const model::ModelConfig& config_;

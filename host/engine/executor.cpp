@@ -83,8 +83,8 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
 }
 
 void Executor::State::add_unit(device::AttentionUnit& unit, const std::string& id) {
-  trace_.add_unit(id);
   exchange_.add_unit(unit);
+  trace_.add_unit(id);
 }
 
 std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const LogitsSink& logits,

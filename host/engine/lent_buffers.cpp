@@ -38,13 +38,24 @@ PartialBuffers LentBuffers::make_partial(device::ComputeUnit& compute, MemoryKin
 
 void LentBuffers::add_unit(device::ComputeUnit& compute, bool is_staged) {
   if (is_staged && !staged_rows.q) staged_rows = make_rows(compute, MemoryKind::kHost);
-  const auto add = [&](std::vector<PartialBuffers>& list, std::vector<PartialBuffers>& staged) {
-    list.push_back(make_partial(compute, MemoryKind::kDevice));
-    staged.emplace_back();
-    if (is_staged) staged.back() = make_partial(compute, MemoryKind::kHost);
+  struct Pair {
+    PartialBuffers here, staged;
   };
-  add(partials, staged_partials);
-  if (!config_.windows.empty()) add(ragged, staged_ragged);
+  const auto make = [&] {
+    Pair pair{make_partial(compute, MemoryKind::kDevice), {}};
+    if (is_staged) pair.staged = make_partial(compute, MemoryKind::kHost);
+    return pair;
+  };
+  const auto grow = [](std::vector<PartialBuffers>& list) { list.reserve(list.size() + 1); };
+  for (auto* list : {&partials, &staged_partials, &ragged, &staged_ragged}) grow(*list);
+  Pair whole = make(), beginnings;
+  if (!config_.windows.empty()) beginnings = make();
+  // Nothing fails from here on.
+  partials.push_back(std::move(whole.here));
+  staged_partials.push_back(std::move(whole.staged));
+  if (config_.windows.empty()) return;
+  ragged.push_back(std::move(beginnings.here));
+  staged_ragged.push_back(std::move(beginnings.staged));
 }
 
 }  // namespace tandem::engine

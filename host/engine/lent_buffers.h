@@ -42,7 +42,7 @@ struct RowBuffers {
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // `is_staged`: the unit uses twins in host memory.
+  // `is_staged`: the unit uses twins in host memory. Adds none where an allocation fails.
   void add_unit(device::ComputeUnit& compute, bool is_staged);
 
   // Of a share: a unit's ragged beginnings of windows have buffers of their own.

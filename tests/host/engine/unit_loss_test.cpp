@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "host/engine/engine_rig.h"
+#include "support/hooked_attention_unit.h"
 
 namespace tandem::engine {
 namespace {
@@ -141,6 +142,24 @@ TEST_F(UnitLoss, FailsRequestsWhenTheFallbackIsLostToo) {
   const Answer answer = run_all(*engine, {greedy(rig_.prompt(4, 1), 50)}).front();
   EXPECT_EQ(answer.finish, FinishReason::kError);
   EXPECT_EQ(engine->status().rebuilt_sequences, 2u);
+}
+
+TEST_F(UnitLoss, IsWhatADeviceErrorInAWaitMeans) {
+  const std::vector<Request> requests = {greedy(rig_.prompt(20, 1), 30)};
+  const auto expected = run_all(*rig_.engine(rig_.cpu_units({64}), {}), requests);
+  int calls = 0;
+  test::UnitHooks hooks;
+  hooks.on_wait = [&] {
+    if (++calls > 20) throw DeviceError("xrt", "the card fell off the bus");
+  };
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("mortal", {.num_pages = 64}));
+  units[0].unit = std::make_unique<test::HookedAttentionUnit>(std::move(units[0].unit), hooks);
+  auto engine = rig_.engine(std::move(units), {}, [&] { return rig_.cpu_unit(64); });
+  const Answer answer = run_all(*engine, requests).front();
+  EXPECT_EQ(answer.finish, FinishReason::kLength) << answer.last.error;
+  EXPECT_EQ(answer.tokens, expected.front().tokens);
+  EXPECT_FALSE(engine->status().units[0].alive);
 }
 
 TEST_F(UnitLoss, ShowsInTheMetrics) {
