@@ -54,6 +54,21 @@ EngineLoop::EngineLoop(const model::Model& model, device::ComputeUnit& compute,
   update_limit();
 }
 
+std::unique_ptr<Executor> EngineLoop::make_executor(device::ComputeUnit& compute) {
+  ExecutorOptions options;
+  options.max_rows = options_.max_step_tokens;
+  options.max_logit_rows = std::min(options_.max_step_tokens, kMaxLogitRows);
+  options.page_tokens = geometry_.page_tokens;
+  options.kv_dtype = geometry_.kv_dtype;
+  options.device_timeout = options_.device_timeout;
+  options.weights = options_.weights;
+  options.early_query = options_.early_query;
+  options.compute_bandwidth_bytes_per_s = options_.compute_bandwidth_bytes_per_s;
+  options.timeline = options_.timeline;
+  options.compute_id = options_.compute_id;
+  return std::make_unique<Executor>(model_, compute, options);
+}
+
 void EngineLoop::check_unit(const NamedUnit& unit) const {
   const device::AttentionGeometry& g = unit.unit->geometry();
   const auto fail = [&](const std::string& what) {
@@ -70,10 +85,12 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
   if (!(unit.share >= 0) || !std::isfinite(unit.share)) fail("its share is no positive number");
 }
 
+// All lists grow by one, or none does: a fallback that does not fit is nobody.
 void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
+  units_.reserve(units_.size() + 1);
+  executor_->add_unit(*unit.unit, unit.id);  // what allocates most comes first
   kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
-  executor_->add_unit(*unit.unit, unit.id);
   units_.push_back(std::move(unit));
 }
 
@@ -111,13 +128,12 @@ void EngineLoop::cancel_all() {
 void EngineLoop::step() {
   if (idle()) return;
   const trace::Span span = traced("step");
-  move_pages();
-  refuse_what_cannot_fit();
-  const StepPlan plan = make_plan();
-  apply(plan);
-  if (plan.items.empty()) return;
   try {
-    if (execute(plan)) advance(plan);
+    move_pages();
+    refuse_what_cannot_fit();
+    const StepPlan plan = make_plan();
+    apply(plan);
+    if (!plan.items.empty() && execute(plan)) advance(plan);
   } catch (const DeviceError& error) {
     if (!replace_compute(error.what())) break_down(error.what());
   } catch (const std::exception& error) {
@@ -136,14 +152,19 @@ void EngineLoop::move_pages() {
   }
   std::vector<MoveSequence> sequences;
   std::vector<PageTable*> tables;
+  std::vector<std::vector<std::uint32_t>> alone;
+  MoveOptions options;
+  options.whole_sequences = options_.placement == Placement::kSequences;
   for (const auto& sequence : running_) {
     PageTable& table = sequence->table;
-    sequences.push_back({table.held, table.blocks.empty() ? -1 : table.blocks.back().unit});
+    if (options.whole_sequences) alone.push_back(kv_.held_alone(table));
+    const std::span<const std::uint32_t> held =
+        options.whole_sequences ? std::span<const std::uint32_t>(alone.back()) : table.held;
+    sequences.push_back({held, table.blocks.empty() ? -1 : table.blocks.back().unit});
     tables.push_back(&table);
   }
-  MoveOptions options;
   options.pressed = std::exchange(preemptions_seen_, totals_.preemptions) != totals_.preemptions;
-  options.whole_sequences = options_.placement == Placement::kSequences;
+  options.stopped = mover_.stopped();
   const auto move = plan_move(units, sequences, options);
   if (!move) return;
   const trace::Span span = traced("move pages");
@@ -151,7 +172,7 @@ void EngineLoop::move_pages() {
     return *units_[static_cast<std::size_t>(index)].unit;
   };
   const MoveResult result =
-      mover_.move(*move, unit(move->from), unit(move->to), *tables[move->sequence], tables);
+      mover_.move(*move, unit(move->from), unit(move->to), tables, options.whole_sequences);
   totals_.moved_pages += result.num_pages;
   if (result.lost_unit >= 0) handle_lost({result.lost_unit});
 }

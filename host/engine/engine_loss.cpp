@@ -8,29 +8,9 @@
 #include "engine/engine_loop.h"
 
 namespace tandem::engine {
-namespace {
-
-constexpr int kMaxLogitRows = 64;
-
-}  // namespace
-
-std::unique_ptr<Executor> EngineLoop::make_executor(device::ComputeUnit& compute) {
-  ExecutorOptions options;
-  options.max_rows = options_.max_step_tokens;
-  options.max_logit_rows = std::min(options_.max_step_tokens, kMaxLogitRows);
-  options.page_tokens = geometry_.page_tokens;
-  options.kv_dtype = geometry_.kv_dtype;
-  options.device_timeout = options_.device_timeout;
-  options.weights = options_.weights;
-  options.early_query = options_.early_query;
-  options.compute_bandwidth_bytes_per_s = options_.compute_bandwidth_bytes_per_s;
-  options.timeline = options_.timeline;
-  options.compute_id = options_.compute_id;
-  return std::make_unique<Executor>(model_, compute, options);
-}
-
 // Goes on with the fallback, where there is one: weights and executor anew, and without the units
-// that worked in the queue of the one that failed. The interrupted step has advanced nobody.
+// that worked in the queue of the one that failed. Of the interrupted step some rows may have been
+// heard, and what they brought stays: their sequences compute the same KV once more.
 bool EngineLoop::replace_compute(const std::string& message) {
   const auto make = std::exchange(fallbacks_.compute, {});
   if (!make) return false;

@@ -6,12 +6,13 @@
 // It decides nothing: which rows, whose pages and which sub-batch are given. With two sub-batches,
 // one's attention is in flight while the compute unit works on the other's dense layers. Results
 // appear only through the sinks, after every layer of every row is done; when a unit is lost on the
-// way, run() says which and nothing has reached a sink. Appends of an interrupted step may have
-// happened in part; running the same rows again overwrites them. A unit that timed out may still
-// read or write what it was lent: those buffers are set aside for the executor's life.
-// Threads: the engine's. Ownership: borrows all; units must be destroyed before the executor.
-// Errors: DeviceError from the compute unit passes through: the executor must then be discarded,
-// or kept unused where holds_lent().
+// way, run() says which and nothing has reached a sink. A DeviceError of the compute unit may come
+// after some sinks were called, where there are more rows of logits than max_logit_rows. Appends of
+// an interrupted step may have happened in part; running the same rows again overwrites them. A
+// unit that timed out may still read or write what it was lent: those buffers are set aside for the
+// executor's life. Threads: the engine's. Ownership: borrows all; units must be destroyed before
+// the executor. Errors: DeviceError from the compute unit passes through: the executor must then be
+// discarded, or kept unused where holds_lent().
 #pragma once
 
 #include <cstddef>
@@ -50,7 +51,8 @@ class Executor {
 
   const LoadedWeights& weights() const;
 
-  // Unit numbers follow the calls: 0, 1, ... as in KvCache. `id`: on the timeline.
+  // Unit numbers follow the calls: 0, 1, ... as in KvCache; a call that throws counts for none.
+  // `id`: on the timeline.
   void add_unit(device::AttentionUnit& unit, const std::string& id = {});
 
   // Whether ExecutorItem::sample may be set.

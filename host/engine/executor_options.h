@@ -16,9 +16,11 @@ namespace tandem::engine {
 // kAuto: where projecting them takes longer than submitting once more.
 enum class EarlyQuery { kOff, kOn, kAuto };
 
+constexpr int kMaxLogitRows = 64;
+
 struct ExecutorOptions {
-  int max_rows = 256;       // of a step
-  int max_logit_rows = 64;  // of one output projection; more rows run in several
+  int max_rows = 256;                  // of a step
+  int max_logit_rows = kMaxLogitRows;  // of one output projection; more rows run in several
   int page_tokens = 16;
   DType kv_dtype = DType::kF16;
   std::chrono::milliseconds device_timeout{10000};

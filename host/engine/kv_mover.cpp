@@ -3,9 +3,10 @@
 // KvMover: last pages first, so that what the sequence grows by next is already at its new home.
 #include "engine/kv_mover.h"
 
+#include <exception>
 #include <utility>
 
-#include "common/error.h"
+#include "engine/guarded_wait.h"
 
 namespace tandem::engine {
 namespace {
@@ -14,25 +15,17 @@ using device::WaitResult;
 
 constexpr auto kSlice = std::chrono::milliseconds(2);
 
-template <typename Call>
-WaitResult guarded(const Call& call) {
-  try {
-    return call();
-  } catch (const DeviceError&) {
-    return WaitResult::kLost;
-  }
-}
-
 }  // namespace
 
 MoveResult KvMover::move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
-                         PageTable& table, std::span<PageTable* const> tables) {
+                         std::span<PageTable* const> tables, bool whole_sequences) {
   MoveResult result;
+  const PageTable& table = *tables[plan.sequence];
   const Deadline slice = Deadline::after(kSlice);
   for (std::size_t block = table.blocks.size(); block > 0; --block) {
     if (result.num_pages == plan.num_pages || (result.num_pages > 0 && slice.expired())) break;
     const BlockPlace place = table.blocks[block - 1];
-    if (place.unit != plan.from) continue;
+    if (place.unit != plan.from || (whole_sequences && kv_.is_shared(place))) continue;
     const auto reserved = kv_.reserve(plan.to);
     if (!reserved) break;
     if (!copy(place, *reserved, from, to, result)) {
@@ -46,18 +39,23 @@ MoveResult KvMover::move(const KvMove& plan, device::AttentionUnit& from, device
 }
 
 bool KvMover::copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
-                   device::AttentionUnit& to_unit, MoveResult& result) {
+                   device::AttentionUnit& to_unit, MoveResult& result) try {
   if (!image_) image_ = std::make_unique<std::vector<std::byte>>(image_bytes_);
   const auto deadline = [&] { return Deadline::after(device_timeout_); };
   int unit = from.unit;
-  WaitResult done = guarded([&] { return from_unit.export_page(from.page, *image_, deadline()); });
+  WaitResult done =
+      guarded_wait([&] { return from_unit.export_page(from.page, *image_, deadline()); });
   if (done == WaitResult::kDone) {
     unit = to.unit;
-    done = guarded([&] { return to_unit.import_page(to.page, *image_, deadline()); });
+    done = guarded_wait([&] { return to_unit.import_page(to.page, *image_, deadline()); });
   }
   if (done == WaitResult::kDone) return true;
-  if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(image_));
   result.lost_unit = unit;
+  if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(image_));
+  return false;
+} catch (const std::exception&) {
+  // A unit that refuses, or no memory for the image: the page stays, and so do its sequences.
+  stopped_.push_back({from.unit, to.unit});
   return false;
 }
 

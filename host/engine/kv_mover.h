@@ -6,9 +6,12 @@
 // A slice is bounded in pages and in time. Each page goes through host memory as its unit's image;
 // page tables and the prefix index change once its contents have arrived, so that a unit lost in
 // between costs what a lost unit costs and nothing else: every page is somewhere at every moment.
-// A page that several sequences share moves for all of them. Threads: the engine's. Ownership:
-// borrows the cache; an image that a unit which timed out may still use is set aside for the
-// mover's life, so that units must be destroyed first. Cost: a page out and in, blocking.
+// A page that cannot be moved for another reason stays where it is, and nothing moves from that
+// unit to that other one any more. A page that several sequences share stays
+// with whole sequences, since others live with it, and moves for all of them where pages are dealt.
+// Threads: the engine's. Ownership: borrows the cache; an image that a unit which timed out may
+// still use is set aside for the mover's life, so that units must be destroyed first. Cost: a page
+// out and in, blocking. Errors: none.
 #pragma once
 
 #include <chrono>
@@ -36,9 +39,11 @@ class KvMover {
         image_bytes_(device::page_image_bytes(geometry)),
         device_timeout_(device_timeout) {}
 
-  // `table`: of the moving sequence; `tables`: of all that have pages, that one included.
+  // `tables`: of all sequences that have pages, in the plan's order.
   MoveResult move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
-                  PageTable& table, std::span<PageTable* const> tables);
+                  std::span<PageTable* const> tables, bool whole_sequences);
+  // Where nothing moves any more, for the next plan.
+  std::span<const UnitPair> stopped() const { return stopped_; }
 
  private:
   bool copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
@@ -47,6 +52,7 @@ class KvMover {
   KvCache& kv_;
   const std::size_t image_bytes_;
   const std::chrono::milliseconds device_timeout_;
+  std::vector<UnitPair> stopped_;
   std::unique_ptr<std::vector<std::byte>> image_;
   std::vector<std::unique_ptr<std::vector<std::byte>>> set_aside_;
 };

@@ -57,6 +57,7 @@ class QueuedComputeUnit::Memory final : public Buffer {
 QueuedComputeUnit::~QueuedComputeUnit() = default;
 
 std::unique_ptr<Buffer> QueuedComputeUnit::allocate(std::size_t size_bytes, MemoryKind kind) {
+  if (options_.on_allocate) options_.on_allocate();
   if (lost_) throw DeviceError("test", "no memory on a lost device");
   return std::make_unique<Memory>(*this, inner_.allocate(size_bytes, kind), kind);
 }

@@ -25,6 +25,7 @@ namespace tandem::test {
 struct QueuedUnitOptions {
   std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();  // ops done
   bool samples = false;
+  std::function<void()> on_allocate = {};  // may throw
 };
 
 // What was asked of the unit.

@@ -230,6 +230,14 @@ bool KvCache::touches(const PageTable& table, int unit) {
   return static_cast<std::size_t>(unit) < table.held.size() && table.held[unit] > 0;
 }
 
+std::vector<std::uint32_t> KvCache::held_alone(const PageTable& table) const {
+  std::vector<std::uint32_t> held(units_.size());
+  for (const BlockPlace& place : table.blocks) {
+    if (units_[place.unit].alive && !is_shared(place)) ++held[place.unit];
+  }
+  return held;
+}
+
 std::uint32_t KvCache::num_sole(const PageTable& table) const {
   std::uint32_t count = 0;
   for (const BlockPlace& place : table.blocks) {

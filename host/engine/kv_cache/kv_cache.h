@@ -89,6 +89,11 @@ class KvCache {
   double weight(int unit) const;
 
   static bool touches(const PageTable& table, int unit);
+  // [units] Blocks per unit that no other sequence holds.
+  std::vector<std::uint32_t> held_alone(const PageTable& table) const;
+  bool is_shared(const BlockPlace& place) const {
+    return units_[place.unit].pool.references(place.page) > 1;
+  }
   // Pages that release() would make available.
   std::uint32_t num_sole(const PageTable& table) const;
 

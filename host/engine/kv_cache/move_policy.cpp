@@ -34,6 +34,9 @@ struct Planner {
   bool improves(int from, int to, std::uint32_t pages) const {
     return load(to, 0.5 * pages) < load(from, -0.5 * pages);
   }
+  bool is_stopped(int from, int to) const {
+    return std::ranges::find(options.stopped, UnitPair{from, to}) != options.stopped.end();
+  }
   std::optional<KvMove> slice(std::size_t sequence, int from, int to, std::uint32_t pages) const {
     return KvMove{sequence, from, to, std::min(pages, options.max_pages)};
   }
@@ -50,7 +53,7 @@ std::optional<KvMove> Planner::under_way() const {
     const int to = sequences[i].last_unit;
     for (int from = 0; to >= 0 && from < count(); ++from) {
       const std::uint32_t pages = held(sequences[i], from);
-      if (from == to || pages == 0 || !at(from).alive) continue;
+      if (from == to || pages == 0 || !at(from).alive || is_stopped(from, to)) continue;
       if (pages <= room(to) && improves(from, to, pages)) return slice(i, from, to, pages);
     }
   }
@@ -61,7 +64,7 @@ std::optional<KvMove> Planner::under_way() const {
 int Planner::target(int from) const {
   int best = -1;
   for (int unit = 0; unit < count(); ++unit) {
-    if (unit == from || room(unit) == 0) continue;
+    if (unit == from || room(unit) == 0 || is_stopped(from, unit)) continue;
     if (best < 0 || load(unit, 1) < load(best, 1)) best = unit;
   }
   return best;

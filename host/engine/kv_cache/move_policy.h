@@ -28,16 +28,22 @@ struct MoveUnit {
 };
 
 struct MoveSequence {
-  std::span<const std::uint32_t> held;  // [at most units] pages on each
+  std::span<const std::uint32_t> held;  // [at most units] pages on each that may move
   int last_unit = -1;                   // of its last page; -1: it has none
+};
+
+struct UnitPair {
+  int from = 0, to = 0;
+  friend bool operator==(const UnitPair&, const UnitPair&) = default;
 };
 
 struct MoveOptions {
   double high_water = 0.9, low_water = 0.75;  // of a unit's pages
   double imbalance = 2;
-  std::uint32_t max_pages = 8;  // of one slice
-  bool pressed = false;         // somebody was preempted for lack of pages
-  bool whole_sequences = true;  // each is to live on one unit
+  std::uint32_t max_pages = 8;             // of one slice
+  bool pressed = false;                    // somebody was preempted for lack of pages
+  bool whole_sequences = true;             // each is to live on one unit
+  std::span<const UnitPair> stopped = {};  // between which nothing moves
 };
 
 struct KvMove {

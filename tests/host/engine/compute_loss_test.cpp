@@ -91,6 +91,34 @@ TEST_F(ComputeLoss, LosesNoTokenWhenAUnitDiesInTheSameStep) {
   }
 }
 
+// Not a loss of the compute unit, but of its memory at a bad moment.
+TEST_F(ComputeLoss, AnAttentionFallbackWhoseBuffersDoNotFitIsNobody) {
+  for (const int allocations : {0, 1, 2, 3}) {
+    SCOPED_TRACE(allocations);
+    bool made = false;
+    int left = allocations;
+    test::QueuedComputeUnit compute(rig_.compute(), {.on_allocate = [&] {
+                                      if (made && left-- == 0) throw Error("gpu", "out of memory");
+                                    }});
+    std::vector<NamedUnit> units = rig_.cpu_units({4});
+    units.push_back(rig_.naive_unit("mortal", {.num_pages = 64, .lose_after = 1}));
+    EngineOptions options;
+    options.placement = Placement::kPages;
+    auto engine = rig_.engine_on(compute, std::move(units), options,
+                                 {[&] {
+                                    made = true;
+                                    return rig_.cpu_unit(64);
+                                  },
+                                  {}});
+    const Answer answer = run_all(*engine, {greedy(rig_.prompt(40, 1), 60)}).front();
+    EXPECT_TRUE(made);
+    EXPECT_EQ(answer.finish, FinishReason::kLength) << answer.last.error;
+    EXPECT_EQ(answer.tokens.size(), 24u) << "what four pages hold";
+    EXPECT_EQ(engine->status().units.size(), 2u);
+    EXPECT_EQ(engine->max_request_tokens(), 64);
+  }
+}
+
 TEST_F(ComputeLoss, SaysWhyWhenThereIsNoFallback) {
   test::QueuedComputeUnit compute(rig_.compute(), {.lose_after = 500});
   auto engine = rig_.engine_on(compute, rig_.cpu_units({256}), {});
