@@ -25,6 +25,9 @@ PrefillJob make_job(const PrefillBucket& bucket, const PrefillAttention& attenti
   job.head_dim = bucket.shape.head_dim;
   job.window = bucket.shape.window;
   job.causal = bucket.shape.page_tokens == 0;
+  job.tile_keys = bucket.tile_keys;
+  job.stores_pairs =
+      job.head_dim % 2 == 0 && reinterpret_cast<std::uintptr_t>(job.o) % sizeof(float2) == 0;
   return job;
 }
 

@@ -9,9 +9,10 @@
 // in tiles of 64 or 32 tokens that are copied ahead of use, and keeps scores, softmax and O in
 // registers, so that no score reaches memory; keys that no row of a warp sees are passed over.
 // Shared memory of a block: at most 61 KiB for 64 values per head, 108 KiB for 128, 139 KiB for
-// 256: GPUs that give a block less than that (sm_86, sm_89) refuse the launch. FLOPs: 4 head_dim
-// per query head and key seen, twice that when exact; bytes: K and V once per 64 query heads, from
-// the L2 cache for all but the first. Numerics: stored values are exact 16-bit operands (f16; bf16
+// 256. GPUs that give a block 99 KiB (sm_86, sm_89, sm_120) get tiles of 32 tokens for 128 values
+// (other bits than tiles of 64), and no bucket for 256. FLOPs: 4 head_dim per query head and key
+// seen, twice that when exact; bytes: K and V once per 64 query heads, from the L2 cache for all but
+// the first. Numerics: stored values are exact 16-bit operands (f16; bf16
 // for all other types, scales multiply scores and probabilities); scores, softmax and O are f32.
 // Exact: q and probabilities are sums of two such operands, q after scaling by a power of two, so
 // that a score is off by 2^-17 of sum |q k| and O by 2^-17 of sum p |v| (2^-22 for f16; 2^-16 when

@@ -20,6 +20,8 @@ struct PrefillJob {
   int q_heads = 0, kv_heads = 0, group = 0, head_dim = 0;  // group: q_heads / kv_heads
   int window = 0;
   bool causal = false;
+  int tile_keys = 0;          // as in PrefillBucket
+  bool stores_pairs = false;  // whether pairs of o may be written at once
   // Rows of a layer's pages as KvPool has them; V's lie v_rows behind K's. Without a page list the
   // pages are in order, and a tile's origin counts tokens.
   const void* values = nullptr;

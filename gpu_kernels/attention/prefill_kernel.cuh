@@ -287,7 +287,7 @@ __device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>&
       const std::uint32_t poisoned = shared.poisoned[row][column / 32] >> (column % 32);
       const float low = poisoned & 1u ? NAN : state.o[n][half * 2] * inverse;
       const float high = poisoned & 2u ? NAN : state.o[n][half * 2 + 1] * inverse;
-      if (job.head_dim % 2 == 0) {
+      if (job.stores_pairs) {
         if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
       } else {
         if (column < job.head_dim) to[column] = low;
@@ -352,11 +352,21 @@ __global__ __launch_bounds__(kPrefillThreads, 2) void prefill_tile(const Prefill
 template <typename Stored, bool kIsExact>
 cudaError_t launch_prefill(const PrefillJob& job, int num_tiles, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(num_tiles), static_cast<unsigned>(job.kv_heads));
+  const auto start = [&]<typename Traits>(Traits) {
+    constexpr std::size_t kBytes = sizeof(PrefillShared<Traits>);
+    static_assert(kBytes <= 163 * 1024, "a block of sm_80 has no more");
+    static_assert(kBytes ==
+                  prefill_block_bytes(sizeof(Stored), Traits::kDim, kIsExact, Traits::kKeys));
+    return launch_shared(stream, grid, kPrefillThreads, kBytes, prefill_tile<Traits>, job);
+  };
   const auto with = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-    using Traits = PrefillTraits<Stored, kWidth, kIsExact>;
-    static_assert(sizeof(PrefillShared<Traits>) <= 163 * 1024, "a block of sm_80 has no more");
-    return launch_shared(stream, grid, kPrefillThreads, sizeof(PrefillShared<Traits>),
-                         prefill_tile<Traits>, job);
+    using Wide = PrefillTraits<Stored, kWidth, kIsExact>;
+    if constexpr (has_narrow_tiles(sizeof(Stored), kWidth, kIsExact)) {
+      if (job.tile_keys < Wide::kKeys) {
+        return start(PrefillTraits<Stored, kWidth, kIsExact, true>{});
+      }
+    }
+    return start(Wide{});
   };
   switch (kv_row_values(job.head_dim)) {
     case 64:

@@ -9,6 +9,7 @@ namespace tandem::gpu_kernels {
 namespace {
 
 constexpr int kWorkspacePageTokens = 256;
+constexpr int kBlockBytes = 163 * 1024;  // of sm_80
 
 std::size_t align(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -25,6 +26,19 @@ bool is_shape(const PrefillShape& shape) {
 
 int tile_rows_of(const PrefillShape& shape) {
   return prefill_tile_rows(kv_row_values(shape.head_dim), shape.exact);
+}
+
+// 0 where no block has room for a tile.
+int tile_keys_of(const PrefillShape& shape) {
+  const int width = kv_row_values(shape.head_dim);
+  const int value_bytes = shape.unrounded ? 4 : value_bytes_of(shape.type);
+  const auto room =
+      static_cast<std::size_t>(shape.block_bytes > 0 ? shape.block_bytes : kBlockBytes);
+  const int keys = prefill_tile_keys(value_bytes, width, shape.exact);
+  if (prefill_block_bytes(value_bytes, width, shape.exact, keys) <= room) return keys;
+  const bool fits = has_narrow_tiles(value_bytes, width, shape.exact) &&
+                    prefill_block_bytes(value_bytes, width, shape.exact, keys / 2) <= room;
+  return fits ? keys / 2 : 0;
 }
 
 std::size_t places_at(const PrefillBucket& bucket) {
@@ -67,6 +81,8 @@ bool add_tiles(const PrefillShape& shape, const PrefillSequence& sequence, std::
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows) {
   PrefillBucket bucket{.shape = shape, .max_rows = max_rows};
   if (!is_shape(shape) || max_sequences < 1 || max_rows < 1) return bucket;
+  bucket.tile_keys = tile_keys_of(shape);
+  if (bucket.tile_keys == 0) return bucket;
   const std::int64_t group = shape.q_heads / shape.kv_heads;
   const std::int64_t tiles = max_rows * group / tile_rows_of(shape) + max_sequences;
   if (tiles > INT32_MAX) return bucket;

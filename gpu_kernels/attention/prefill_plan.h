@@ -32,11 +32,32 @@ struct PrefillShape {
   int window = 0;       // causal only: tokens that a row sees, with its own; 0: all before it
   bool exact = true;    // false: q and probabilities are rounded to f16 or bf16 (16-bit types only)
   int page_tokens = 0;  // paged only: as in KvPool
+  int block_bytes = 0;  // shared memory that the device gives to a block; 0: 163 KiB
 };
 
 // Query heads of a tile; row_values as of kv_row_values().
 constexpr int prefill_tile_rows(int row_values, bool exact) {
   return exact || row_values > 128 ? 64 : 128;
+}
+
+// Keys of a tile in shared memory; value_bytes as stored (4: unrounded).
+constexpr int prefill_tile_keys(int value_bytes, int row_values, bool exact) {
+  const int keys = row_values * prefill_tile_rows(row_values, exact) <= 128 * 64 ? 64 : 32;
+  return value_bytes == 4 ? keys / 2 : keys;
+}
+// Half of them, for devices whose blocks have room for no more, where there are such kernels.
+constexpr bool has_narrow_tiles(int value_bytes, int row_values, bool exact) {
+  return exact && value_bytes < 4 && row_values == 128;
+}
+// What a block holds in shared memory (prefill_tiles.cuh).
+constexpr std::size_t prefill_block_bytes(int value_bytes, int row_values, bool exact, int keys) {
+  const int rows = prefill_tile_rows(row_values, exact), stride = 2 * (row_values + 8);
+  const int tiles = value_bytes == 1 ? 2 : 4;  // of K and V: two buffers, or two parts
+  int bytes = (exact ? 2 : 1) * rows * stride + tiles * keys * stride;
+  bytes += value_bytes == 1 ? 4 * keys * row_values : 16;
+  bytes += rows * 12 + 24 + keys * 48;  // factors, seen; the tile; rows and scales
+  bytes += row_values * 8 + rows * ((row_values + 31) / 32) * 4;
+  return static_cast<std::size_t>((bytes + 15) / 16 * 16);
 }
 
 // The rows of one sequence; they stand at q_begin.. of q, o and lse.
@@ -52,12 +73,14 @@ struct PrefillBucket {
   PrefillShape shape;
   int max_rows = 0;   // of all sequences of a batch
   int num_tiles = 0;  // of the launch, per KV head
+  int tile_keys = 0;
   std::size_t plan_bytes = 0;
   std::size_t workspace_bytes = 0;  // causal only: k and v of max_rows rows as pages store them
 };
 
-// num_tiles is 0 in the result where the shape is none that the kernels take. A bucket is either of
-// causal_attention() (page_tokens 0) or of paged_attention().
+// num_tiles is 0 in the result where the shape is none that the kernels take, or its blocks find no
+// room in block_bytes. A bucket is either of causal_attention() (page_tokens 0) or of
+// paged_attention().
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows);
 
 // Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies

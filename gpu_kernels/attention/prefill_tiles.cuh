@@ -23,7 +23,7 @@ namespace tandem::gpu_kernels {
 inline constexpr int kPrefillThreads = 128;
 
 // Stored: F16, BF16, std::int8_t, E4M3 or float; head_dim <= kWidth.
-template <typename StoredType, int kWidth, bool kIsExact>
+template <typename StoredType, int kWidth, bool kIsExact, bool kIsNarrow = false>
 struct PrefillTraits {
   using Stored = StoredType;
   using Operand = std::conditional_t<std::is_same_v<Stored, F16>, Half, Bfloat>;
@@ -37,7 +37,8 @@ struct PrefillTraits {
   static constexpr int kRows = 4 * kWarpRows;       // and of a block
   static constexpr int kQueryParts = kIsExact ? 2 : 1;
   static constexpr int kKeyParts = kIsFloat ? 2 : 1;
-  static constexpr int kKeys = (kDim * kRowTiles <= 128 ? 64 : 32) / kKeyParts;  // of a tile
+  static constexpr int kKeys =  // of a tile
+      prefill_tile_keys(sizeof(Stored), kDim, kIsExact) / (kIsNarrow ? 2 : 1);
   static constexpr int kBuffers = sizeof(Stored) == 2 ? 2 : 1;
   static constexpr int kRawBytes = kIsByte ? kKeys * kDim : 0;  // of K or of V
 };

@@ -192,19 +192,21 @@ PrefillPool random_pool(PrefillCase& of, int pages_each, unsigned seed) {
 PrefillAnswer run_paged(const PrefillCase& of, const PrefillRows& rows, const PrefillPool& made) {
   const PrefillBucket bucket = bucket_of(of);
   DeviceArray<std::byte> plan(plan_of(of, bucket));
-  DeviceArray<float> q(rows.q), o(rows.q.size()), scales(made.scales);
+  DeviceArray<float> q(rows.q), o(of.o_offset + rows.q.size()), scales(made.scales);
   DeviceArray<float> lse(rows.rows * static_cast<std::size_t>(of.shape.q_heads));
   DeviceArray<unsigned char> values(made.values);
   DeviceArray<std::uint32_t> pages(made.pages);
   PagedAttention job;
-  job.attention = {plan.data(), kScale, of.softcap, q.data(), o.data(), lse.data()};
+  job.attention = {plan.data(), kScale, of.softcap, q.data(), o.data() + of.o_offset, lse.data()};
   job.pool = made.pool;
   job.pool.values = values.data();
   job.pool.scales = scales.data();
   job.layer = 1;
   job.pages = pages.data();
   EXPECT_EQ(paged_attention(bucket, job, nullptr), cudaSuccess);
-  return {o.download(), lse.download(), {}};
+  std::vector<float> answer = o.download();
+  answer.erase(answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(of.o_offset));
+  return {std::move(answer), lse.download(), {}};
 }
 
 std::vector<double> stored_row(const KvPool& pool, const unsigned char* values, const float* scales,

@@ -21,6 +21,7 @@ struct PrefillCase {
   float q_size = 1.0f;  // standard deviations
   float k_size = 1.0f;
   std::vector<PrefillSequence> sequences;
+  std::size_t o_offset = 0;             // floats in front of o, paged only
   int max_sequences = 0, max_rows = 0;  // of the bucket; 0: just enough
 };
 

@@ -52,6 +52,34 @@ TEST_P(KernelTest, PagedAttentionOfEveryHeadWidth) {
   }
 }
 
+TEST_P(KernelTest, PagedAttentionOfWideHeadsInBlocksOf99KiB) {
+  constexpr int kBlockBytes = 99 * 1024;
+  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kI8, KvType::kE4M3}) {
+    PrefillCase of{.sequences = ragged_sequences(130)};
+    of.shape.type = type;
+    of.shape.page_tokens = 16;
+    of.shape.head_dim = 128;
+    of.shape.q_heads = of.shape.kv_heads = 1;
+    of.shape.block_bytes = kBlockBytes;
+    const PrefillBucket bucket = make_prefill_bucket(of.shape, 1, 1);
+    EXPECT_EQ(bucket.tile_keys, 32);
+    EXPECT_LE(prefill_block_bytes(value_bytes_of(type), 128, true, 32), kBlockBytes);
+    SCOPED_TRACE(static_cast<int>(type));
+    expect_case(of, 9);
+    of.shape.head_dim = 256;
+    EXPECT_EQ(make_prefill_bucket(of.shape, 1, 1).num_tiles, 0);
+    of.shape.block_bytes = 0;
+    EXPECT_GT(make_prefill_bucket(of.shape, 1, 1).num_tiles, 0);
+  }
+}
+
+TEST_P(KernelTest, PagedAttentionWritesPairsWhereResultsAreAlignedToOneValueOnly) {
+  PrefillCase of{.sequences = ragged_sequences(40)};
+  of.shape.page_tokens = 16;
+  of.o_offset = 1;
+  expect_case(of, 5);
+}
+
 TEST_P(KernelTest, PagedAttentionOfEveryGroupSize) {
   for (const auto& [q_heads, kv_heads] : {std::pair{3, 3}, {12, 2}, {8, 1}, {71, 1}}) {
     PrefillCase of{.sequences = {{.q_begin = 2, .num_q = 11, .num_attend = 100}}};
