@@ -46,9 +46,6 @@ std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& op
 std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
                                    const DeviceOptions& options) {
   const auto kind_of = [](const std::string& id) { return id.substr(0, id.find(':')); };
-  const auto name_of = [](const std::string& id) {
-    return id.find(':') == std::string::npos ? id + ":0" : id;
-  };
   DeviceOptions part = options;
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::string> names;
@@ -57,10 +54,10 @@ std::unique_ptr<Device> open_group(std::span<const std::string> ids, const Group
       throw Error("device", "'" + ids.front() + "' and '" + id +
                                 "' cannot share a model: they are of different kinds");
     }
-    if (kind_of(id) != "cpu" && std::ranges::find(names, name_of(id)) != names.end()) {
+    if (kind_of(id) != "cpu" && std::ranges::find(names, full_id(id)) != names.end()) {
       throw Error("device", "'" + id + "' is named twice");
     }
-    names.push_back(name_of(id));
+    names.push_back(full_id(id));
   }
   if (!ids.empty() && kind_of(ids.front()) == "cpu") {
     const std::size_t threads =

@@ -1,12 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does that says nothing else: makes no aggregation unit, reaches others through host
-// memory, and is as fast as it always was.
+// How devices are named, and what one does that says nothing else: makes no aggregation unit,
+// reaches others through host memory, and is as fast as it always was.
 #include "device/device.h"
 
 #include "common/error.h"
 
 namespace tandem::device {
+
+std::string full_id(std::string_view id) {
+  std::string full;
+  while (true) {
+    const std::size_t end = id.find('+');
+    const std::string_view one = id.substr(0, end);
+    full += one;
+    if (one.find(':') == std::string_view::npos) full += ":0";
+    if (end == std::string_view::npos) return full;
+    full += '+';
+    id.remove_prefix(end + 1);
+  }
+}
 
 std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
   throw Error("device",

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "device/aggregation_unit.h"
 #include "device/attention_unit.h"
@@ -41,6 +42,9 @@ struct DeviceInfo {
   bool attends_softcap = false;  // AttentionBatch::softcap
   bool makes_aggregation = false;
 };
+
+// An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
+std::string full_id(std::string_view id);
 
 struct AttentionUnitOptions {
   AttentionGeometry geometry;

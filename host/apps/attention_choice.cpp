@@ -83,12 +83,15 @@ std::vector<ListedDevice> listed_devices(const std::string& list) {
     ListedDevice device{word.substr(0, sign), 0};
     if (device.id.empty()) throw Error("attention", "'" + list + "' has an empty device id");
     if (sign != std::string::npos) device.share = share_of(device.id, word.substr(sign + 1));
-    if (std::ranges::find(devices, device.id, &ListedDevice::id) != devices.end()) {
+    const auto is_same = [&](const ListedDevice& other) {
+      return device::full_id(other.id) == device::full_id(device.id);
+    };
+    if (std::ranges::any_of(devices, is_same)) {
       throw Error("attention", "device '" + device.id + "' is named twice");
     }
     devices.push_back(device);
   }
-  if (devices.empty()) {
+  if (devices.empty() || list.ends_with(',')) {
     throw Error("attention", "--attention needs auto or device ids such as xrt:0,xrt:1");
   }
   check_shares(devices);

@@ -30,6 +30,16 @@ std::string group_id(const std::vector<std::string>& ids) {
   return joined;
 }
 
+bool names_group(const std::vector<std::string>& ids, const std::string& id) {
+  return device::full_id(id) == device::full_id(group_id(ids));
+}
+
+bool names_member(const std::vector<std::string>& ids, const std::string& id) {
+  return std::ranges::any_of(ids, [&](const std::string& member) {
+    return device::full_id(member) == device::full_id(id);
+  });
+}
+
 void check_group(const std::vector<std::string>& ids, const std::string& split,
                  const model::ModelConfig& config) {
   const auto count = static_cast<int>(ids.size());

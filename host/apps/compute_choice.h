@@ -21,6 +21,11 @@ std::vector<std::string> compute_ids(const std::string& list);
 // The name of the device that these are together.
 std::string group_id(const std::vector<std::string>& ids);
 
+// Whether an id of --attention names all of them together.
+bool names_group(const std::vector<std::string>& ids, const std::string& id);
+// Whether it names one of them.
+bool names_member(const std::vector<std::string>& ids, const std::string& id);
+
 // Throws where a model cannot be shared so; `split`: "layers" or "tensor".
 void check_group(const std::vector<std::string>& ids, const std::string& split,
                  const model::ModelConfig& config);

@@ -70,6 +70,11 @@ TEST(AttentionChoice, ReadsListsOfDevices) {
   EXPECT_THROW(listed_devices("cpu,,xrt:1"), Error);
   EXPECT_THROW(listed_devices("cpu,cpu"), Error);
   EXPECT_THROW(listed_devices(""), Error);
+  for (const char* list :
+       {"cpu,", "cuda,cuda:0", "cuda+cuda:1,cuda:0+cuda:1", "cuda=.5,cuda:0=.5"}) {
+    EXPECT_THROW(listed_devices(list), Error) << list;
+  }
+  EXPECT_THAT(listed_devices("cuda,cuda:1"), testing::SizeIs(2));
 }
 
 TEST(AttentionChoice, ReadsSharesForAllDevicesOrNone) {

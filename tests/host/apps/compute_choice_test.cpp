@@ -33,6 +33,18 @@ TEST(ComputeChoice, ReadsOneIdOrSeveral) {
   }
 }
 
+TEST(ComputeChoice, KnowsTheGroupAndItsMembersByEveryName) {
+  const std::vector<std::string> two = {"cuda", "cuda:1"};
+  EXPECT_TRUE(names_group(two, "cuda:0+cuda:1"));
+  EXPECT_TRUE(names_group(two, "cuda+cuda:1"));
+  EXPECT_FALSE(names_group(two, "cuda:1+cuda:0")) << "the first has the first layers";
+  EXPECT_FALSE(names_group(two, "cuda:0"));
+  EXPECT_TRUE(names_member(two, "cuda:0"));
+  EXPECT_TRUE(names_member({"cuda:0", "cuda:1"}, "cuda"));
+  EXPECT_FALSE(names_member(two, "cuda:2"));
+  EXPECT_FALSE(names_member(two, "xrt:0"));
+}
+
 TEST(ComputeChoice, NamesTheNumbersThatDoNotDivide) {
   const std::vector<std::string> three = {"cuda:0", "cuda:1", "cuda:2"};
   const auto refusal = [&](const model::ModelConfig& model, const std::string& split) {
