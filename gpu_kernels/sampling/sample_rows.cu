@@ -26,7 +26,9 @@ using Units = unsigned long long;  // of weight, or a number of tokens
 
 constexpr int kThreads = 1024, kWarps = kThreads / 32;
 constexpr int kBatch = 4;
+constexpr int kQuads = 2;  // that a thread has on their way
 constexpr int kBins = 2048;
+constexpr int kHistograms = 2;  // warps take turns, so that fewer meet at a bin
 constexpr float kUnitsOfBest = 0x1p44f;
 constexpr float kLeast = -31.0f;  // e^-31 is below one unit
 
@@ -35,8 +37,22 @@ struct Cut {
   std::uint32_t ties = 0;  // the first so many; all tokens where both are 0
 };
 
+// Sums of 64 bits in halves: shared memory adds 32 bits in one instruction, 64 in a loop of
+// comparisons and exchanges. The one addition that passes 2^32 carries, whatever the order.
+struct Histogram {
+  std::uint32_t low[kBins], high[kBins];
+
+  __device__ void add(std::uint32_t bin, Units units) {
+    const auto part = static_cast<std::uint32_t>(units);
+    auto above = static_cast<std::uint32_t>(units >> 32);
+    if (part != 0 && atomicAdd(&low[bin], part) > ~part) ++above;
+    if (above != 0) atomicAdd(&high[bin], above);
+  }
+  __device__ Units at(int bin) const { return static_cast<Units>(high[bin]) << 32 | low[bin]; }
+};
+
 struct Shared {
-  Units bins[kBins];
+  Histogram bins[kHistograms];
   Units scan[kWarps + 1];
   Units sums[kWarps];
   std::uint32_t tie_scan[kWarps + 1];
@@ -63,22 +79,35 @@ struct Row {
   }
 };
 
-// use(cleaned logit, id) for every token.
+// use(cleaned logit, id) for every token, in no order: four at a time from the first that is
+// aligned on, wherever the row begins, then the few in front and behind.
 template <typename Use>
 __device__ void for_tokens(const Row& row, const Use& use) {
-  for (int base = static_cast<int>(threadIdx.x); base < row.vocab; base += kThreads * kBatch) {
-    float logits[kBatch];
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto behind = static_cast<int>(reinterpret_cast<std::uintptr_t>(row.logits) / 4 % 4);
+  const int head = min((4 - behind) % 4, row.vocab);
+  const int quads = (row.vocab - head) / 4;
+  const auto* aligned = reinterpret_cast<const float4*>(row.logits + head);
+  for (int base = thread; base < quads; base += kThreads * kQuads) {
+    float4 four[kQuads];
 #pragma unroll
-    for (int item = 0; item < kBatch; ++item) {
-      const int id = base + item * kThreads;
-      logits[item] = id < row.vocab ? row.logits[id] : 0.0f;
+    for (int item = 0; item < kQuads; ++item) {
+      const int quad = base + item * kThreads;
+      if (quad < quads) four[item] = aligned[quad];
     }
 #pragma unroll
-    for (int item = 0; item < kBatch; ++item) {
-      const int id = base + item * kThreads;
-      if (id < row.vocab) use(cleaned(logits[item]), id);
+    for (int item = 0; item < kQuads; ++item) {
+      const int quad = base + item * kThreads;
+      if (quad >= quads) break;
+      const int id = head + quad * 4;
+      use(cleaned(four[item].x), id);
+      use(cleaned(four[item].y), id + 1);
+      use(cleaned(four[item].z), id + 2);
+      use(cleaned(four[item].w), id + 3);
     }
   }
+  const int id = thread < head ? thread : thread + quads * 4;
+  if (id < row.vocab) use(cleaned(row.logits[id]), id);
 }
 
 __device__ std::uint64_t best_key(const Row& row, Shared& shared) {
@@ -108,7 +137,10 @@ __device__ void find_digit(Shared& shared, int digits, Units before, const Reach
   Units sum = 0;
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
-    own[i] = top - i >= 0 ? shared.bins[top - i] : 0;
+    own[i] = 0;
+    if (top - i >= 0) {
+      for (const Histogram& histogram : shared.bins) own[i] += histogram.at(top - i);
+    }
     sum += own[i];
   }
   Units all;
@@ -131,17 +163,18 @@ __device__ std::uint32_t select_bits(const Row& row, Shared& shared, const Amoun
                                      const Reaches& reaches) {
   std::uint32_t found = 0, known = 0;
   Units before = 0;
+  Histogram& own = shared.bins[threadIdx.x / 32u % kHistograms];
   for (int shift = 21; shift >= 0; shift = shift == 21 ? 10 : shift - 10) {
     const int digits = shift == 0 ? 1 << 10 : 1 << 11;
     for (int bin = static_cast<int>(threadIdx.x); bin < kBins; bin += kThreads) {
-      shared.bins[bin] = 0;
+      for (Histogram& histogram : shared.bins) histogram.low[bin] = histogram.high[bin] = 0;
     }
     __syncthreads();
     for_tokens(row, [&](float logit, int) {
       const std::uint32_t bits = ordered_bits(logit);
       if ((bits & known) != found) return;
       const Units units = amount(logit, bits);
-      if (units > 0) atomicAdd(&shared.bins[(bits >> shift) & (digits - 1)], units);
+      if (units > 0) own.add((bits >> shift) & static_cast<std::uint32_t>(digits - 1), units);
     });
     __syncthreads();
     find_digit(shared, digits, before, reaches);

@@ -184,6 +184,20 @@ TEST_P(KernelTest, TopPKeepsTheSmallestBestFirstSet) {
             parameters.size() * 3 / 4);
 }
 
+// A third of a unit of the upper half each, so most of the sums come from what the lower carries;
+// rows begin at every place of a quad.
+TEST_P(KernelTest, TopPSumsManySmallWeightsExactly) {
+  const std::size_t vocab = 2001;
+  std::vector<float> row = random_floats(vocab, 9, 0.5f);
+  for (float& logit : row) logit -= 9.4f;
+  row[77] = 0.0f;
+  std::vector<SampleParameters> parameters;
+  for (const float uniform : {0.1f, 0.83f, 0.9f, 0.97f, 0.999f}) {
+    parameters.push_back({1.0f, 0, 0.93f, uniform});
+  }
+  ASSERT_GE(expect_sampled(repeated(row, parameters.size()), vocab, parameters), 4u);
+}
+
 TEST_P(KernelTest, TopPCutsInsideEqualLogits) {
   std::vector<SampleParameters> parameters;
   for (const float uniform : {0.1f, 0.55f, 0.95f}) {
