@@ -4,9 +4,12 @@
 // per query head.
 #include "attention/decode.h"
 
+#include <algorithm>
+
 #include "attention/decode_launch.h"
 #include "attention/decode_shapes.h"
 #include "common/launch.cuh"
+#include "common/quads.cuh"
 #include "common/warp.cuh"
 
 namespace tandem::gpu_kernels {
@@ -14,38 +17,56 @@ namespace {
 
 constexpr int kWarps = 4;
 
-// Block x reduces rows 4 y .. 4 y + 3 of reduction x.
-__global__ __launch_bounds__(32 *
-                             kWarps) void reduce_partials(const __grid_constant__ DecodeLaunch job,
-                                                          int width) {
-  if (static_cast<int>(blockIdx.x) >= *job.num_reductions) return;
-  const DecodeReduction& reduction = job.reductions[blockIdx.x];
-  const int lane = static_cast<int>(threadIdx.x & 31u);
-  const int r = static_cast<int>(blockIdx.y * kWarps + threadIdx.x / 32u);
-  if (r >= reduction.item.num) return;
+// Row r of a reduction. Lanes take four values each of 32 quads in turns, and the weights of 32
+// partials at a time: one exponential for each, handed round by shuffles. All lanes call it.
+__device__ void reduce_row(const DecodeLaunch& job, const DecodeReduction& reduction, int r,
+                           int width) {
+  const int lane = static_cast<int>(threadIdx.x & 31u), num = reduction.num_partials;
   const std::size_t first = static_cast<std::size_t>(reduction.first_partial) * job.item_rows + r;
   const auto lse_of = [&](int partial) {
     return job.partial_lse[first + static_cast<std::size_t>(partial) * job.item_rows];
   };
   float peak = __uint_as_float(0xff800000u);
-  for (int i = lane; i < reduction.num_partials; i += 32) peak = fmaxf(peak, lse_of(i));
+  for (int i = lane; i < num; i += 32) peak = fmaxf(peak, lse_of(i));
   peak = warp_max(peak);
   const float zero = peak == __uint_as_float(0xff800000u) ? 0.0f : peak;
   float sum = 0.0f;
-  for (int i = lane; i < reduction.num_partials; i += 32) sum += expf(lse_of(i) - zero);
+  for (int i = lane; i < num; i += 32) sum += expf(lse_of(i) - zero);
   sum = warp_sum(sum);
   const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
   const RowResult result = row_result(job, reduction.item, r, width);
-  for (int d = lane; d < result.width; d += 32) {
-    float value = 0.0f;
-#pragma unroll 4
-    for (int i = 0; i < reduction.num_partials; ++i) {
-      const std::size_t row = first + static_cast<std::size_t>(i) * job.item_rows;
-      value = fmaf(expf(lse_of(i) - zero), job.partial_o[row * width + d], value);
+  for (int begin = 0; begin < width; begin += 128) {
+    const int d = begin + lane * 4, at = d < width ? d : 0;
+    Quad value{};
+    for (int base = 0; base < num; base += 32) {
+      const float own = base + lane < num ? expf(lse_of(base + lane) - zero) : 0.0f;
+      const int count = num - base < 32 ? num - base : 32;
+#pragma unroll 8
+      for (int i = 0; i < count; ++i) {
+        const float weight = __shfl_sync(kAllLanes, own, i);
+        const std::size_t row = first + static_cast<std::size_t>(base + i) * job.item_rows;
+        const Quad part = load_quad<true>(job.partial_o + row * width, at, width);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) value.v[v] = fmaf(weight, part.v[v], value.v[v]);
+      }
     }
-    result.o[d] = value * inverse;
+#pragma unroll
+    for (int v = 0; v < 4; ++v) value.v[v] *= inverse;
+    store_quad<false>(result.o, d, result.width, value);
   }
   if (lane == 0) *result.lse = zero + logf(sum);
+}
+
+// Block x reduces rows 4 y .. 4 y + 3 of reductions x, x + gridDim.x, ...
+__global__ __launch_bounds__(32 *
+                             kWarps) void reduce_partials(const __grid_constant__ DecodeLaunch job,
+                                                          int width) {
+  const int r = static_cast<int>(blockIdx.y * kWarps + threadIdx.x / 32u);
+  const int num = *job.num_reductions;
+  for (int x = static_cast<int>(blockIdx.x); x < num; x += static_cast<int>(gridDim.x)) {
+    const DecodeReduction& reduction = job.reductions[x];
+    if (r < reduction.item.num) reduce_row(job, reduction, r, width);
+  }
 }
 
 bool has_shape(const DecodeShape& shape, const KvPool& pool) {
@@ -99,9 +120,10 @@ cudaError_t decode_attention(const DecodeBucket& bucket, const DecodeAttention& 
   launch_job.o = job.o;
   launch_job.lse = job.lse;
   const cudaError_t error = launch_typed(bucket, launch_job, stream);
-  if (error != cudaSuccess) return error;
-  const dim3 grid(static_cast<unsigned>(bucket.num_blocks),
-                  static_cast<unsigned>(bucket.item_rows / kWarps));
+  // Every cut lies between two blocks, and cuts some KV head of some query heads.
+  const int most = std::min(bucket.num_blocks - 1, bucket.max_items - bucket.num_blocks);
+  if (error != cudaSuccess || most < 1) return error;
+  const dim3 grid(static_cast<unsigned>(most), static_cast<unsigned>(bucket.item_rows / kWarps));
   return launch(stream, grid, 32 * kWarps, reduce_partials, launch_job, width);
 }
 
