@@ -14,51 +14,21 @@
 #include <vector>
 
 #include "apps/attention_choice.h"
+#include "apps/runtime_options.h"
 #include "device/registry.h"
 #include "engine/engine.h"
 #include "model/model.h"
 #include "trace/metrics.h"
 #include "trace/timeline.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tandem::apps {
-
-struct RuntimeOptions {
-  std::string model_path;          // empty: the demo model
-  std::string attention = "auto";  // "auto", or device ids separated by commas, with shares or not
-  std::string compute = "cpu";     // an id, or ids separated by commas that share the model
-  std::string split = "layers";    // how they share it
-  std::string kv_dtype = "f16";
-  std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
-  std::string placement = "sequences";
-  std::string pin = "auto";
-  std::string kernel_image;    // empty: the attention kernel built with Tandem
-  std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
-  int threads = 0;
-  int context_length = 0;
-  int max_running = 64;
-  int max_waiting = 512;
-  int max_step_tokens = 256;
-  int sub_batches = 1;
-  int device_timeout_ms = 10000;
-  bool no_prefix_cache = false;
-  bool kv_moves = false;
-  std::string early_query = "auto";
-  std::string trace_file;  // empty: no timeline
-};
-
-// Adds the options to a subcommand, in groups, with their help.
-void add_runtime_options(CLI::App& command, RuntimeOptions& options);
-
-// What --quantize and --threads mean for the weights.
-engine::WeightOptions weight_options(const RuntimeOptions& options);
 
 class Assembly {
  public:
   explicit Assembly(const RuntimeOptions& options);
+  ~Assembly();  // warns of a timeline that could not be written
+  Assembly(const Assembly&) = delete;
+  Assembly& operator=(const Assembly&) = delete;
 
   const RuntimeOptions& options() const { return options_; }
   const model::Model& model() const { return *model_; }
@@ -75,8 +45,9 @@ class Assembly {
 
  private:
   int context_length() const;  // of the longest sequence
-  // What the compute unit is going to take of its device: weights, activations, logits.
-  std::uint64_t compute_bytes() const;
+  // What the compute unit is going to take of its device, or of each of so many: weights,
+  // activations, logits.
+  std::uint64_t compute_bytes(std::size_t num_devices) const;
 
   RuntimeOptions options_;
   std::string model_path_;
@@ -102,15 +73,6 @@ class Runtime {
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Engine> engine_;
 };
-
-// A CLI11 validator: numbers that would wrap around below zero.
-std::string refuse_negative(const std::string& text);
-
-// Of a --pin and a --placement value.
-Pin pin_of(const std::string& name);
-engine::Placement placement_of(const std::string& name);
-// Of an --early-query value.
-engine::EarlyQuery early_query_of(const std::string& name);
 
 // Files that come with the program: <prefix>/share/tandem/<name>, relative to the executable. Empty
 // if not there.

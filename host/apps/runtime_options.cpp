@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of a run: their words, their help, and what they mean.
+#include "apps/runtime_options.h"
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "tensor/quantize.h"
+
+namespace tandem::apps {
+
+engine::WeightOptions weight_options(const RuntimeOptions& options) {
+  engine::WeightOptions weights;
+  weights.num_threads = options.threads;
+  if (options.quantize == "f32") weights.quantize = DType::kF32;
+  for (const DType dtype : quantizable_types()) {
+    if (dtype_name(dtype) == options.quantize) weights.quantize = dtype;
+  }
+  return weights;
+}
+
+// CLI11 would turn a negative number into a huge one.
+std::string refuse_negative(const std::string& text) {
+  return !text.empty() && text.front() == '-' ? "must not be negative" : std::string();
+}
+
+Pin pin_of(const std::string& name) {
+  if (name == "on") return Pin::kOn;
+  return name == "off" ? Pin::kOff : Pin::kAuto;
+}
+
+engine::Placement placement_of(const std::string& name) {
+  if (name == "pages") return engine::Placement::kPages;
+  if (name == "interleave") return engine::Placement::kInterleave;
+  return engine::Placement::kSequences;
+}
+
+engine::EarlyQuery early_query_of(const std::string& name) {
+  if (name == "on") return engine::EarlyQuery::kOn;
+  return name == "off" ? engine::EarlyQuery::kOff : engine::EarlyQuery::kAuto;
+}
+
+namespace {
+
+// "none", f32 and every type that has a quantiser.
+std::vector<std::string> quantize_words() {
+  std::vector<std::string> words = {"none", "f32"};
+  for (const DType dtype : quantizable_types()) words.emplace_back(dtype_name(dtype));
+  return words;
+}
+
+void add_model_options(CLI::App& command, RuntimeOptions& o) {
+  command
+      .add_option("-m,--model", o.model_path,
+                  "GGUF file, or directory of safetensors files as published on model hubs "
+                  "(default: the demo model)")
+      ->group("Model");
+  command
+      .add_option("--context", o.context_length,
+                  "longest prompt + output, in tokens (0: the model's)")
+      ->check(CLI::NonNegativeNumber)
+      ->group("Model");
+  command
+      .add_option("--quantize", o.quantize,
+                  "make the matrices smaller while loading: a type, or none (K types need rows of "
+                  "256 n; others get q4_1, q5_1, q8_0); f32 widens them instead, so that products "
+                  "round no activations")
+      ->check(CLI::IsMember(quantize_words()))
+      ->capture_default_str()
+      ->group("Model");
+}
+
+void add_device_options(CLI::App& command, RuntimeOptions& o) {
+  command
+      .add_option("--compute", o.compute,
+                  "device of the dense layers (see `tandem devices`), or several that share them: "
+                  "cuda:0,cuda:1; cuda:0+cuda:1 then names them in --attention")
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--split", o.split,
+                  "how several compute devices share a model: each has some layers, or a part of "
+                  "every layer")
+      ->check(CLI::IsMember({"layers", "tensor"}))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--attention", o.attention,
+                  "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1; with "
+                  "shares of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--placement", o.placement,
+                  "sequences: each lives on one device; pages: each is dealt over all devices by "
+                  "bandwidth; interleave: in equal shares")
+      ->check(CLI::IsMember({"sequences", "pages", "interleave"}))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--xclbin", o.kernel_image,
+                  "attention kernel for cards (default: the one built here)")
+      ->group("Devices");
+  command.add_option("--threads", o.threads, "CPU threads (0: one per core)")
+      ->check(CLI::Range(0, 1024))
+      ->group("Devices");
+  command
+      .add_option("--pin", o.pin,
+                  "bind CPU threads to cores; auto: when they take all cores, and to NUMA nodes")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--device-timeout-ms", o.device_timeout_ms,
+                  "a device silent for so long counts as lost")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
+      ->group("Devices");
+}
+
+void add_kv_options(CLI::App& command, RuntimeOptions& o) {
+  command.add_option("--kv-dtype", o.kv_dtype, "type of keys and values in the cache")
+      ->check(CLI::IsMember({"f16", "bf16", "i8", "f8"}))
+      ->capture_default_str()
+      ->group("KV cache");
+  command
+      .add_option("--kv-memory", o.kv_bytes,
+                  "most KV memory per device, e.g. 2GiB (default: 1/4 of host memory, all of a "
+                  "card's; never more than --max-running sequences of --context tokens need)")
+      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::Validator(refuse_negative, ""))
+      ->group("KV cache");
+  command
+      .add_flag("--no-prefix-cache", o.no_prefix_cache,
+                "do not reuse KV of equal prompt beginnings")
+      ->group("KV cache");
+  command
+      .add_flag("--kv-moves", o.kv_moves,
+                "between steps move KV from devices that are full or slow to others with room")
+      ->group("KV cache");
+}
+
+void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
+  command.add_option("--max-running", o.max_running, "sequences decoded together")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command.add_option("--max-waiting", o.max_waiting, "requests queued before new ones are refused")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--max-step-tokens", o.max_step_tokens, "rows per step; bounds a prefill chunk")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command.add_option("--sub-batches", o.sub_batches, "2 overlaps attention with dense layers")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--early-query", o.early_query,
+                  "devices behind a link attend to the past while k and v are projected; auto: "
+                  "where projecting takes longer than submitting once more")
+      ->check(CLI::IsMember({"on", "off", "auto"}))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--trace", o.trace_file,
+                  "write a timeline of steps, operations, copies, device runs and waits, for "
+                  "ui.perfetto.dev")
+      ->group("Scheduling");
+}
+
+}  // namespace
+
+void add_runtime_options(CLI::App& command, RuntimeOptions& o) {
+  command.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_model_options(command, o);
+  add_device_options(command, o);
+  add_kv_options(command, o);
+  add_scheduling_options(command, o);
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that `serve`, `generate`, `perplexity` and `bench` share, as the command line has
+// them, and what their words mean to the engine.
+//
+// Words are checked where the command line is parsed; what needs a model or a device, by Assembly
+// (runtime.h). Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/thread_plan.h"
+#include "engine/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::apps {
+
+struct RuntimeOptions {
+  std::string model_path;          // empty: the demo model
+  std::string attention = "auto";  // "auto", or device ids separated by commas, with shares or not
+  std::string compute = "cpu";     // an id, or ids separated by commas that share the model
+  std::string split = "layers";    // how they share it
+  std::string kv_dtype = "f16";
+  std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
+  std::string placement = "sequences";
+  std::string pin = "auto";
+  std::string kernel_image;    // empty: the attention kernel built with Tandem
+  std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
+  int threads = 0;
+  int context_length = 0;
+  int max_running = 64;
+  int max_waiting = 512;
+  int max_step_tokens = 256;
+  int sub_batches = 1;
+  int device_timeout_ms = 10000;
+  bool no_prefix_cache = false;
+  bool kv_moves = false;
+  std::string early_query = "auto";
+  std::string trace_file;  // empty: no timeline
+};
+
+// Adds the options to a subcommand, in groups, with their help.
+void add_runtime_options(CLI::App& command, RuntimeOptions& options);
+
+// What --quantize and --threads mean for the weights.
+engine::WeightOptions weight_options(const RuntimeOptions& options);
+
+// A CLI11 validator: numbers that would wrap around below zero.
+std::string refuse_negative(const std::string& text);
+
+// Of a --pin and a --placement value.
+Pin pin_of(const std::string& name);
+engine::Placement placement_of(const std::string& name);
+// Of an --early-query value.
+engine::EarlyQuery early_query_of(const std::string& name);
+
+}  // namespace tandem::apps
