@@ -96,6 +96,7 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
             {"prefill", last.times.prefill},
             {"decode", last.times.decode},
             {"time_to_first_token", last.times.time_to_first_token}}},
+          {"moved_pages", status.moved_pages},
           {"devices", ran_where_json(status, runtime.model().config())}};
 }
 

@@ -3,11 +3,12 @@
 # Attention over several devices by shares, queries sent early, KV that moves, and the timeline of it all: the tokens are
 # those of the CPU alone (in f32 arithmetic), and what is wrong on the command line is named.
 import json
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
 
-from daemon import card_environment, run, run_json
+from daemon import TANDEM, card_environment, run, run_json
 
 PROMPT = "Tom and Lily went to the park to play with a big red ball."
 PLAIN = ["--prompt", PROMPT, "--max-tokens", 40, "--temperature", 0, "--ignore-eos", "--quantize", "f32"]
@@ -29,6 +30,19 @@ class MixedTest(unittest.TestCase):
             self.assertEqual(answer["output_ids"], self.expected)
             for device in answer["devices"]:
                 self.assertGreater(device["launches"], 0, f"{device['device']} did nothing")
+
+    def test_pages_that_move_from_a_full_unit_give_the_tokens_of_the_cpu(self):
+        # 64 tokens of one sequence: each unit has four pages, and the fourth makes one of them full.
+        answer = tokens("--attention", "xrt:0=0.5,cpu=0.5", "--context", 64, "--max-running", 1, "--kv-moves")
+        self.assertGreater(answer["moved_pages"], 0)
+        self.assertEqual(answer["output_ids"], self.expected)
+        self.assertTrue(all(d["launches"] > 0 for d in answer["devices"]), answer["devices"])
+
+    def test_a_group_that_computes_attends_under_each_of_its_names(self):
+        for name in "cpu+cpu", "cpu:0+cpu":
+            answer = tokens("--compute", "cpu,cpu:0", "--attention", name)
+            self.assertEqual(answer["output_ids"], self.expected)
+            self.assertEqual(len({d["device"] for d in answer["devices"]}), 1, answer["devices"])
 
     def test_shares_of_sequences_put_one_sequence_on_the_largest(self):
         devices = tokens(*THREE)["devices"]
@@ -76,6 +90,19 @@ class MixedTest(unittest.TestCase):
     def test_a_timeline_that_cannot_be_written_is_named(self):
         self.assertIn("/nonexistent/timeline.json", self.refusal("--trace", "/nonexistent/timeline.json"))
         self.assertIn("early-query", self.refusal("--early-query", "perhaps"))
+
+
+    def test_a_timeline_does_not_take_the_place_of_the_model(self):
+        with tempfile.TemporaryDirectory() as directory:
+            model = Path(directory) / "model.gguf"
+            demo = Path(TANDEM).parent.parent / "share/tandem/models/tandem-stories-q8_0.gguf"
+            shutil.copy(demo, model)
+            link = Path(directory) / "link.json"
+            link.symlink_to(model)
+            for file in model, link:
+                self.assertIn("belongs to the model", self.refusal("--model", model, "--trace", file))
+            self.assertIn("belongs to the model", self.refusal("--model", directory, "--trace", model))
+            self.assertEqual(model.read_bytes(), demo.read_bytes())
 
 
 if __name__ == "__main__":
