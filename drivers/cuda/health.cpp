@@ -6,6 +6,23 @@
 #include "common/error.h"
 
 namespace tandem::cuda {
+namespace {
+
+std::string describe(cudaError_t error, const char* what) {
+  std::string reason =
+      std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
+  if (error == cudaErrorMemoryAllocation) {
+    reason += "; leave the driver more memory: lower --kv-memory";
+  }
+  return reason;
+}
+
+}  // namespace
+
+bool is_of_call(cudaError_t error) {
+  return error == cudaErrorInvalidValue || error == cudaErrorInvalidConfiguration ||
+         error == cudaErrorMemoryAllocation;
+}
 
 void Health::require() const {
   if (!lost_) return;
@@ -14,17 +31,16 @@ void Health::require() const {
 }
 
 void Health::check(cudaError_t error, const char* what) {
+  if (is_of_call(error) && !lost_) {
+    cudaGetLastError();  // what follows must not find it
+    throw Error("cuda", device_ + ": " + describe(error, what));
+  }
   if (!note(error, what)) require();
 }
 
 bool Health::note(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return true;
-  std::string reason =
-      std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
-  if (error == cudaErrorMemoryAllocation) {
-    reason += "; leave the driver more memory: lower --kv-memory";
-  }
-  lose(reason);
+  lose(describe(error, what));
   return false;
 }
 

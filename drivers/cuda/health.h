@@ -3,8 +3,11 @@
 // Health: whether a GPU still works, for all units of it.
 //
 // CUDA's errors of a device are sticky: after one, every later call in the process fails. So the
-// first error other than full memory loses the GPU for good, with what was tried and why; from then
-// on require() fails at once and no unit asks the driver again. Threads: any.
+// first such error loses the GPU for good, with what was tried and why; from then on require()
+// fails at once and no unit asks the driver again. An error that is a call's own (an argument or a
+// shape that it refuses, full memory) leaves the GPU as it was: check() throws Error for it. Where
+// the work before is waited for, no call is to blame, and note() loses the GPU for any error.
+// Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,6 +17,9 @@
 #include <string>
 
 namespace tandem::cuda {
+
+// Whether an error says something of the call that returned it, and nothing of the GPU.
+bool is_of_call(cudaError_t error);
 
 class Health {
  public:
@@ -25,7 +31,8 @@ class Health {
   // Throws DeviceError when the GPU is lost.
   void require() const;
 
-  // What a call of the runtime said. Throws DeviceError, and the GPU is lost.
+  // What a call of the runtime said. Throws Error where is_of_call(); else DeviceError, and the GPU
+  // is lost.
   void check(cudaError_t error, const char* what);
 
   // Takes note without a throw; true when all is well.

@@ -2,13 +2,17 @@
 //
 // The workspace holds what the kernels for few rows add up in, cuBLASLt's own, and a slice of a
 // weight in bf16. A slice is large enough for all multiprocessors to have tiles of a few hundred
-// rows, and small enough for part of it to be read from the cache again.
+// rows, and small enough to stay in the second-level cache until it has been read.
+//
+// Up to kMostQuantisedRows rows a quantised weight is read again for every 16 of them: at 4 to 8
+// bits per value that is less than to write and read its values as bf16.
 #include "cuda/products.h"
 
 #include <algorithm>
 #include <string>
 
 #include "common/error.h"
+#include "cuda/health.h"
 #include "cuda/lt_matmul.h"
 #include "cuda/runtime.h"
 #include "gemm/dequantise.h"
@@ -19,6 +23,15 @@
 namespace tandem::cuda {
 namespace {
 
+// A launch that is refused is no fault of the device.
+void check_launch(cudaError_t error, const char* what) {
+  if (is_of_call(error)) {
+    cudaGetLastError();  // what follows must not find it
+    throw Error("cuda", std::string(what) + ": " + cudaGetErrorString(error));
+  }
+  check(error, what);
+}
+
 using gpu_kernels::BF16;
 using gpu_kernels::is_packable;
 using gpu_kernels::kPanelOutputs;
@@ -28,6 +41,16 @@ using gpu_kernels::StoredType;
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kFewRowsBytes =
     (gpu_kernels::kFewRowsWorkspaceBytes + kAlignment - 1) / kAlignment * kAlignment;
+
+constexpr std::int64_t kMostQuantisedRows = 64;
+
+// Rows of the next launch for a quantised weight, of `left`: never so few that dp4a would take the
+// last of many rows. All but the last are multiples of 4, so that their outputs stay aligned.
+std::int64_t next_rows(std::int64_t left) {
+  constexpr std::int64_t kMost = gpu_kernels::kMaxQuantisedRows;
+  if (left <= kMost) return left;
+  return left - kMost <= gpu_kernels::kDotRows ? kMost - gpu_kernels::kDotRows : kMost;
+}
 
 bool is_multiplied_as_bf16(StoredType type) {
   return is_packable(type) || type == StoredType::kE4M3;
@@ -139,7 +162,7 @@ Products::Products(void* workspace, cudaStream_t stream, const ProductOptions& o
 Products::~Products() = default;
 
 bool Products::takes_few(const Matrix& weight, std::int64_t rows) const {
-  if (is_packable(weight.type)) return rows <= gpu_kernels::kMaxQuantisedRows;
+  if (is_packable(weight.type)) return rows <= kMostQuantisedRows;
   const std::size_t bytes = row_bytes(weight.type, static_cast<std::size_t>(weight.in_features));
   return rows <= gpu_kernels::kMaxNarrowRows && bytes % 16 == 0;
 }
@@ -211,29 +234,34 @@ std::uint64_t Products::run(const ProductRows& x, std::span<const Target> target
 }
 
 void Products::run_few(const ProductRows& x, std::span<const Target> targets, cudaStream_t stream) {
-  const auto describe = [&](auto& job) {
+  const auto describe = [&](auto& job, std::int64_t first, std::int64_t rows) {
     job.type = targets[0].weight->type;
-    job.rows = static_cast<int>(x.rows);
+    job.rows = static_cast<int>(rows);
     job.in_features = x.in_features;
     job.num_targets = static_cast<int>(targets.size());
     job.workspace = workspace_;
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const Matrix& weight = *targets[t].weight;
-      job.targets[t] = {weight.data,     weight.scales,  weight.out_features,
-                        targets[t].bias, targets[t].out, targets[t].accumulate};
+      float* out = targets[t].out + first * weight.out_features;
+      job.targets[t] = {weight.data,     weight.scales, weight.out_features,
+                        targets[t].bias, out,           targets[t].accumulate};
     }
   };
   if (is_packable(targets[0].weight->type)) {
-    gpu_kernels::QuantisedProduct job;
-    describe(job);
-    job.x = x.q8;
-    job.notes = x.q8_notes;
-    check(gpu_kernels::quantised_product(job, stream), "multiplying quantised weights");
+    for (std::int64_t first = 0; first < x.rows;) {
+      const std::int64_t rows = next_rows(x.rows - first);
+      gpu_kernels::QuantisedProduct job;
+      describe(job, first, rows);
+      job.x = x.q8 + first * x.in_features;
+      job.notes = x.q8_notes + first * (x.in_features / 32);
+      check_launch(gpu_kernels::quantised_product(job, stream), "multiplying quantised weights");
+      first += rows;
+    }
   } else {
     gpu_kernels::NarrowProduct job;
-    describe(job);
+    describe(job, 0, x.rows);
     job.x = rows_in_form(x, row_form(*targets[0].weight, x.rows));
-    check(gpu_kernels::narrow_product(job, stream), "multiplying weights");
+    check_launch(gpu_kernels::narrow_product(job, stream), "multiplying weights");
   }
 }
 
@@ -253,7 +281,7 @@ void Products::run_many(const ProductRows& x, const Target& target, cudaStream_t
   const std::int64_t step = slice_outputs(weight, options_.slice_bytes);
   for (std::int64_t first = 0; first < weight.out_features; first += step) {
     shape.out_features = std::min(step, weight.out_features - first);
-    check(
+    check_launch(
         gpu_kernels::dequantise_rows({weight.type, weight.out_features, weight.in_features,
                                       weight.data, weight.scales, first, shape.out_features, slice},
                                      stream),

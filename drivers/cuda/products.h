@@ -2,19 +2,22 @@
 //
 // Products: matrix products of a GPU, each by the kernel that its rows, type and shape ask for.
 //
-//   quantised  1..16 rows: gemm/quantised_product.h on int8 rows; more: slices of W to bf16
-//              (gemm/dequantise.h), then cuBLASLt on bf16 rows
+//   quantised  1..64 rows: gemm/quantised_product.h on int8 rows, 16 at a time, which reads W up to
+//              four times; more: slices of W to bf16 (gemm/dequantise.h), then cuBLASLt on bf16
+//              rows
 //   bf16, f16  1..8 rows: gemm/narrow_product.h; more: cuBLASLt; rows in the weight's type
-//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: as quantised, or, where rows
-//   may
-//              be rounded so and the library has it for the GPU, cuBLASLt on e4m3 rows
+//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: slices of W to bf16 and
+//              cuBLASLt, or, where rows may be rounded so and the library multiplies them on this
+//              GPU, cuBLASLt on e4m3 rows
 //   f32        1..8 rows: gemm/narrow_product.h; more: cuBLASLt without TF32; rows in f32
 // row_form() says in which form a product reads its rows: prepare_rows() writes it. Rows of
 // in_features that are no multiple of 16 bytes of the weight go to cuBLASLt whatever their number.
 // out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias. Targets of one call share their rows;
 // those of one type go in launches together where few rows do.
-// Numerics: sums in f32; for few rows a row's bits do not depend on the other rows; cuBLASLt's
-// algorithm, and so the order of additions, may change with their number.
+// Numerics: sums in f32. What a row's result depends on besides the row: quantised weights round it
+// to int8 up to 64 rows in the call, to bf16 beyond; up to 4 rows dp4a adds, up to 64 mma, in
+// another order, each whatever the other rows hold; cuBLASLt's algorithm, and so its order of
+// additions, may change with the number of rows.
 // Graph-safe: run() neither allocates nor waits; how cuBLASLt computes a shape is asked once and
 // kept (prepare() does so ahead; the first run of a shape loads its kernel, so run it once before
 // capturing). Memory: the workspace is the caller's. Ownership: weights and rows are borrowed until
@@ -81,7 +84,9 @@ struct Target {
 };
 
 struct ProductOptions {
-  std::size_t slice_bytes = std::size_t{64} << 20;  // of a weight as bf16, a multiple of 256
+  // Of a weight as bf16, a multiple of 256: small enough to be read again from a second-level cache
+  // of some 40 MiB.
+  std::size_t slice_bytes = std::size_t{24} << 20;
   // Whether rows for e4m3 weights that have scales may be rounded to e4m3, with a scale per row: a
   // ComputeUnit's may not.
   bool e4m3_rows = false;

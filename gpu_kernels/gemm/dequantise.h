@@ -4,8 +4,8 @@
 //
 // Packed types, and e4m3 as in the file (times its outputs' scales). Values are those of
 // tensor/dtype.h's dequantize_row(), rounded to nearest even. Graph-safe: one launch, no workspace.
-// Bytes: the rows' once, 2 per value written; a slice of some 64 MB is read again from the cache,
-// in part. Errors: cudaErrorInvalidValue.
+// Bytes: the rows' once, 2 per value written; a slice that is small enough is read again from
+// the cache. Errors: cudaErrorInvalidValue.
 #pragma once
 
 #include <cuda_runtime_api.h>

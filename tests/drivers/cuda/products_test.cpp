@@ -157,7 +157,7 @@ TEST_P(KernelTest, MultipliesAnyNumberOfRowsByWeightsOfEveryType) {
   Machine machine;
   for (const TypePair& type : all_types()) {
     DeviceWeight first(type, 40, 256, 1), second(type, 17, 256, 2);
-    for (const std::int64_t rows : {1, 4, 5, 8, 9, 16, 17, 20}) {
+    for (const std::int64_t rows : {1, 4, 5, 8, 9, 16, 17, 20, 65}) {
       SCOPED_TRACE(testing::Message() << dtype_name(type.host) << ", " << rows << " rows");
       const Rows x(rows, 256);
       Output biased(first, rows, true, false), added(second, rows, false, true),
@@ -168,6 +168,27 @@ TEST_P(KernelTest, MultipliesAnyNumberOfRowsByWeightsOfEveryType) {
       biased.expect_near(x, machine.products);
       added.expect_near(x, machine.products);
       both.expect_near(x, machine.products);
+    }
+  }
+}
+
+TEST_P(KernelTest, ARowOfFiveTo64HasTheSameBitsWhateverTheirNumber) {
+  Machine machine;
+  DeviceWeight weight(kQuantisedTypes[6], 33, 512, 3);
+  const Rows all(64, 512);
+  const auto products_of_first = [&](std::int64_t rows) {
+    Output output(weight, rows, true, false);
+    const Target target = output.target();
+    ProductRows x = all.rows;
+    x.rows = rows;
+    machine.products.run(x, {&target, 1}, nullptr);
+    return output.out.download();
+  };
+  const std::vector<float> together = products_of_first(64);
+  for (const std::int64_t rows : {5, 16, 17, 20, 21, 33, 36, 49}) {
+    const std::vector<float> fewer = products_of_first(rows);
+    for (std::size_t i = 0; i < fewer.size(); ++i) {
+      ASSERT_EQ(fewer[i], together[i]) << rows << " rows, value " << i;
     }
   }
 }
@@ -189,7 +210,7 @@ TEST_P(KernelTest, TargetsOfDifferentTypesShareACall) {
   Machine machine;
   DeviceWeight quantised(kQuantisedTypes[6], 33, 256, 1), other(kQuantisedTypes[8], 20, 256, 2);
   DeviceWeight plain(kFloatTypes[0], 8, 256, 3);
-  for (const std::int64_t rows : {3, 30}) {
+  for (const std::int64_t rows : {3, 30, 66}) {
     const Rows x(rows, 256);
     Output a(quantised, rows, true, false), b(quantised, rows, false, false),
         c(other, rows, false, false), d(plain, rows, true, false);
@@ -292,7 +313,9 @@ TEST_P(KernelTest, RowFormsFollowTypeAndNumberOfRows) {
   };
   EXPECT_EQ(form(StoredType::kQ4_K, 1), RowForm::kQ8);
   EXPECT_EQ(form(StoredType::kQ4_K, 16), RowForm::kQ8);
-  EXPECT_EQ(form(StoredType::kQ4_K, 17), RowForm::kBF16);
+  EXPECT_EQ(form(StoredType::kQ4_K, 17), RowForm::kQ8);
+  EXPECT_EQ(form(StoredType::kQ4_K, 64), RowForm::kQ8);
+  EXPECT_EQ(form(StoredType::kQ4_K, 65), RowForm::kBF16);
   EXPECT_EQ(form(StoredType::kBF16, 1), RowForm::kBF16);
   EXPECT_EQ(form(StoredType::kBF16, 99), RowForm::kBF16);
   EXPECT_EQ(form(StoredType::kF16, 1), RowForm::kF16);
