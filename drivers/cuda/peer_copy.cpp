@@ -22,6 +22,17 @@ void enable_access(Gpu& from, Gpu& to) {
   }
 }
 
+// Device memory of both by its GPUs; where a side is the host's memory, by its address alone.
+cudaError_t copy_between(Gpu& source, const std::byte* sent, Gpu& target, std::byte* received,
+                         std::size_t size_bytes) {
+  const cudaStream_t stream = target.queue.stream().get();
+  if (source.pinned_memory.holds(sent, size_bytes) ||
+      target.pinned_memory.holds(received, size_bytes)) {
+    return cudaMemcpyAsync(received, sent, size_bytes, cudaMemcpyDefault, stream);
+  }
+  return cudaMemcpyPeerAsync(received, target.index, sent, source.index, size_bytes, stream);
+}
+
 }  // namespace
 
 std::vector<Gpu*> gpus_of(std::span<device::ComputeUnit* const> units) {
@@ -63,8 +74,7 @@ void CudaPeerCopy::copy(int from_unit, const device::Slice& from, int to_unit,
   std::byte* received = bytes_of(target, to, size_bytes, "peer copy: to");
   order(from_unit, to_unit);
   target.activate();
-  target.health.check(cudaMemcpyPeerAsync(received, target.index, sent, source.index, size_bytes,
-                                          target.queue.stream().get()),
+  target.health.check(copy_between(source, sent, target, received, size_bytes),
                       "copying between GPUs");
   order(to_unit, from_unit);  // the source may be overwritten only then
 }

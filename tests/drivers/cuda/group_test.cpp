@@ -162,6 +162,18 @@ TEST_F(GpuGroup, CopiesBehindWhatTheSenderDidAndBeforeWhatItDoesNext) {
   EXPECT_THAT(download(0), Each(7.0f));
 }
 
+TEST_F(GpuGroup, CopiesFromAndToPinnedMemoryToo) {
+  CudaPeerCopy peers(gpus());
+  constexpr std::size_t kBytes = kCount * sizeof(float);
+  std::ranges::fill(host(0), 4.0f);
+  peers.copy(0, {host_[0].get(), 0}, 1, slice(1), kBytes);
+  peers.copy(1, slice(1), 2, {host_[2].get(), 0}, kBytes);
+  EXPECT_THAT(download(1), Each(4.0f));
+  EXPECT_EQ(gpus_[2]->queue.wait(gpus_[2]->queue.flush(), Deadline::after(std::chrono::seconds(5))),
+            WaitResult::kDone);
+  EXPECT_THAT(host(2), Each(4.0f));
+}
+
 TEST_F(GpuGroup, OrdersUsesOfPinnedMemory) {
   CudaPeerCopy peers(gpus());
   upload(0, 3.0f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Faults of the interpreted runtime: full memory, a GPU that is lost in mid-stream, a graph that
-// cannot be made, a driver that is missing or too old.
+// cannot be made, a driver that is missing or too old, blocks with little shared memory.
 //
 // Every call of the runtime and every kernel passes through enter(), which counts it and says how
 // it ends; so a test can run something once to count its calls and then fail each of them in turn.
@@ -25,8 +25,9 @@ struct Faults {
   int out_of_memory_from = 0;  // the n-th and all behind it
   int lose_at_work = 0;        // the device is lost at the n-th piece of work from now
   bool no_graphs = false;      // captures fail, and leave the stream as it was
-  int driver_version = CUDART_VERSION;  // 0: no driver; below the runtime's: too old
-  int num_devices = 1;                  // at most 8
+  int driver_version = CUDART_VERSION;       // 0: no driver; below the runtime's: too old
+  int num_devices = 1;                       // at most 8
+  unsigned block_shared_bytes = 227 * 1024;  // shared memory of a block: an H100's
 };
 
 // Counts start again, and a lost device is back, with empty memory: what stood there is leaked.

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "gpu_kernels/simt/faults.h"
@@ -45,6 +46,14 @@ void* fresh(std::size_t bytes) {
   void* memory = std::aligned_alloc(256, rounded);
   if (memory != nullptr) std::memset(memory, 0xff, std::min(rounded, kMostPattern));
   return memory;
+}
+
+// Whether an address is of a device's memory.
+bool is_on(const void* at, int device) {
+  const auto behind = blocks.upper_bound(const_cast<void*>(at));
+  if (behind == blocks.begin()) return false;
+  const auto& [memory, block] = *std::prev(behind);
+  return block.device == device && at < static_cast<char*>(memory) + block.bytes;
 }
 
 }  // namespace
@@ -102,10 +111,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = 128;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = 160 << 10;
+      *value = std::min(163 << 10, static_cast<int>(tandem::simt::faults().block_shared_bytes));
       break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = 164 << 10;
+      *value =
+          std::min(164 << 10, static_cast<int>(tandem::simt::faults().block_shared_bytes) + 1024);
       break;
     default:
       *value = 1;
@@ -184,6 +194,12 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
   if (tandem::simt::lost()) return leave(cudaErrorLaunchFailure);
   std::memcpy(to, from, bytes);
   return cudaSuccess;
+}
+// Device memory only: of other addresses it says nothing that could be relied on.
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                size_t bytes, cudaStream_t stream) {
+  if (!is_on(to, to_device) || !is_on(from, from_device)) return leave(cudaErrorInvalidValue);
+  return tandem::simt::on_stream(stream, [=] { std::memcpy(to, from, bytes); });
 }
 
 }  // extern "C"

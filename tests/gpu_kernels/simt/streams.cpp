@@ -185,9 +185,5 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
                             cudaStream_t stream) {
   return on_stream(stream, [=] { std::memcpy(to, from, bytes); });
 }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
-                                cudaStream_t stream) {
-  return on_stream(stream, [=] { std::memcpy(to, from, bytes); });
-}
 
 }  // extern "C"

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/simt.h"
 #include "gpu_kernels/simt/stream.h"
 
@@ -39,11 +40,10 @@ inline unsigned char* dynamic_shared() {
   return reinterpret_cast<unsigned char*>(dynamic_shared_memory().data());
 }
 
-// A block of an H100 has at most 227 KiB.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_shared(cudaStream_t stream, dim3 grid, unsigned threads, unsigned shared_bytes,
                           void (*kernel)(Parameters...), const Arguments&... arguments) {
-  if (shared_bytes > 227 * 1024) return simt::leave(cudaErrorInvalidValue);
+  if (shared_bytes > simt::faults().block_shared_bytes) return simt::leave(cudaErrorInvalidValue);
   if (!is_launchable(grid, threads)) return simt::leave(cudaErrorInvalidConfiguration);
   const std::tuple<Parameters...> held{Parameters(arguments)...};
   return simt::on_stream(stream, [=] {
