@@ -74,10 +74,15 @@ const gpu_kernels::PrefillBucket& CudaComputeUnit::causal_bucket(const CausalAtt
     shape.kv_heads = op.kv_heads;
     shape.head_dim = op.head_dim;
     shape.window = op.window;
+    shape.block_bytes = gpu_.traits.block_shared_bytes;
     return gpu_kernels::make_prefill_bucket(shape, key.sequences, key.rows);
   });
   if (bucket.num_tiles == 0) {
-    throw Error("cuda", "causal attention: no kernel takes these heads");
+    throw Error("cuda", "causal attention: no kernel takes heads of " +
+                            std::to_string(op.head_dim) +
+                            " values on this GPU, whose blocks have " +
+                            std::to_string(gpu_.traits.block_shared_bytes / 1024) +
+                            " KiB of shared memory");
   }
   return bucket;
 }

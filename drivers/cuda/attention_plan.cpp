@@ -48,7 +48,17 @@ bool same_bytes(const void* a, const void* b, std::size_t bytes) {
 
 AttentionPlanner::AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                                    const gpu_kernels::KvPool& pool)
-    : gpu_(gpu), queue_(gpu.queue), geometry_(geometry), pool_(pool) {}
+    : gpu_(gpu), queue_(gpu.queue), geometry_(geometry), pool_(pool) {
+  if (decode_bucket(DecodeKey{1, 1, 1}).num_blocks > 0 &&
+      prefill_bucket(PrefillKey{1, 1}).num_tiles > 0) {
+    return;
+  }
+  throw Error("cuda", gpu.health.device() + " has no kernel for heads of " +
+                          std::to_string(geometry.head_dim) + " values (head_dim) in " +
+                          std::string(dtype_name(geometry.kv_dtype)) + ": its blocks have " +
+                          std::to_string(gpu.traits.block_shared_bytes / 1024) +
+                          " KiB of shared memory; use --attention cpu");
+}
 
 bool AttentionPlanner::is_planned(const PlannedBatch& planned, const AttentionBatch& batch) const {
   return planned.position == queue_.open_position() && planned.q_size == batch.q.size() &&
@@ -127,8 +137,11 @@ const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(
     std::span<const gpu_kernels::DecodeGroup> groups, std::size_t num_rows) {
   int most = 1;
   for (const auto& group : groups) most = std::max(most, group.num_rows);
-  const DecodeKey key{about(groups.size(), 8), about(num_rows, 8),
-                      most == 1 ? 1 : about(static_cast<std::size_t>(most), 8)};
+  return decode_bucket(DecodeKey{about(groups.size(), 8), about(num_rows, 8),
+                                 most == 1 ? 1 : about(static_cast<std::size_t>(most), 8)});
+}
+
+const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(const DecodeKey& key) {
   return decode_buckets_.find(key, [&] {
     gpu_kernels::DecodeShape shape;
     shape.type = pool_.type;
@@ -139,6 +152,19 @@ const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(
     shape.num_processors = gpu_.traits.num_processors;
     shape.shared_bytes = gpu_.traits.shared_bytes;
     return gpu_kernels::make_decode_bucket(shape, key.groups, key.rows, key.group_rows);
+  });
+}
+
+const gpu_kernels::PrefillBucket& AttentionPlanner::prefill_bucket(const PrefillKey& key) {
+  return prefill_buckets_.find(key, [&] {
+    gpu_kernels::PrefillShape shape;
+    shape.type = pool_.type;
+    shape.q_heads = geometry_.q_heads;
+    shape.kv_heads = geometry_.kv_heads;
+    shape.head_dim = geometry_.head_dim;
+    shape.page_tokens = geometry_.page_tokens;
+    shape.block_bytes = gpu_.traits.block_shared_bytes;
+    return gpu_kernels::make_prefill_bucket(shape, key.sequences, key.rows);
   });
 }
 
@@ -157,16 +183,8 @@ void AttentionPlanner::choose_buckets(PlannedBatch& planned) {
     planned.merged_rows = static_cast<std::int64_t>(rows_.size());
   }
   if (!prefill_.empty()) {
-    const PrefillKey key{about(prefill_.size(), 4), about(prefill_rows_, 64)};
-    planned.prefill = &prefill_buckets_.find(key, [&] {
-      gpu_kernels::PrefillShape shape;
-      shape.type = pool_.type;
-      shape.q_heads = geometry_.q_heads;
-      shape.kv_heads = geometry_.kv_heads;
-      shape.head_dim = geometry_.head_dim;
-      shape.page_tokens = geometry_.page_tokens;
-      return gpu_kernels::make_prefill_bucket(shape, key.sequences, key.rows);
-    });
+    planned.prefill =
+        &prefill_bucket(PrefillKey{about(prefill_.size(), 4), about(prefill_rows_, 64)});
   }
   std::size_t workspace = 0;
   for (const PlannedDecode* pass : {&planned.own, &planned.shared}) {

@@ -10,7 +10,8 @@
 // pages, are planned and checked once; later layers pay for a comparison.
 // Sizes of launches are rounded up (buckets.h): other lengths of sequences, and some other numbers
 // of them, are the same launch records. Threads: the submitting thread. Errors: those of
-// check_batch and Queue::begin(), before anything is enqueued.
+// check_batch and Queue::begin(), before anything is enqueued; of the constructor: Error where the
+// GPU's shared memory is too small for the geometry's heads.
 #pragma once
 
 #include <array>
@@ -66,6 +67,7 @@ struct PlannedBatch {
 
 class AttentionPlanner {
  public:
+  // The pool's type is read at once, the rest with the first batch.
   AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                    const gpu_kernels::KvPool& pool);
 
@@ -92,6 +94,8 @@ class AttentionPlanner {
   void find_shared_pages(const device::AttentionBatch& batch);
   const gpu_kernels::DecodeBucket& decode_bucket(std::span<const gpu_kernels::DecodeGroup> groups,
                                                  std::size_t num_rows);
+  const gpu_kernels::DecodeBucket& decode_bucket(const DecodeKey& key);
+  const gpu_kernels::PrefillBucket& prefill_bucket(const PrefillKey& key);
   void choose_buckets(PlannedBatch& planned);
   void reserve_arrays(PlannedBatch& planned, const device::AttentionBatch& batch);
   void stage(PlannedBatch& planned, const device::AttentionBatch& batch);

@@ -44,15 +44,15 @@ CudaAttentionUnit::CudaAttentionUnit(Gpu& gpu, const device::DeviceInfo& info,
                             " tokens; GPUs hold pages of 16 to 256");
   }
   if (max_batch_rows_ <= 0) throw Error("cuda", "max_batch_rows must be positive");
+  pool_.type = kv_type(geometry_.kv_dtype);
+  planner_ = std::make_unique<AttentionPlanner>(gpu_, geometry_, pool_);
   make_pool(options);
   capacity_.read_bandwidth_bytes_per_s = info.memory_bandwidth_bytes_per_s;
   capacity_.link_bandwidth_bytes_per_s = info.link_bandwidth_bytes_per_s;
   capacity_.link_latency_us = info.link_latency_us;
-  planner_ = std::make_unique<AttentionPlanner>(gpu_, geometry_, pool_);
 }
 
 void CudaAttentionUnit::make_pool(const device::AttentionUnitOptions& options) {
-  pool_.type = kv_type(geometry_.kv_dtype);
   pool_.num_layers = geometry_.num_layers;
   pool_.kv_heads = geometry_.kv_heads;
   pool_.head_dim = geometry_.head_dim;
@@ -77,7 +77,7 @@ void CudaAttentionUnit::make_pool(const device::AttentionUnitOptions& options) {
 
 // Its pool may be in use until the queue is through.
 CudaAttentionUnit::~CudaAttentionUnit() {
-  if (queue_.wait(queue_.open_position(), Deadline::after(kFarewell)) == WaitResult::kTimeout) {
+  if (queue_.finish(Deadline::after(kFarewell)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
   queue_.forget_graphs();
@@ -108,6 +108,12 @@ Ticket CudaAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial o
     enqueue(batch, out, flight);
   } catch (const DeviceError&) {
     return ++last_ticket_;  // lost, as wait() will say
+  } catch (...) {
+    if (flight.staged != nullptr && !flight.staged->is_free()) {
+      queue_.finish(Deadline::after(kPatience));  // its rows may be on their way
+      flight.staged->abandon();
+    }
+    throw;
   }
   flight.ticket = ++last_ticket_;
   in_flight_.push_back(flight);

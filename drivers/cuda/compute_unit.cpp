@@ -23,7 +23,7 @@ CudaComputeUnit::CudaComputeUnit(Gpu& gpu)
 
 // What it owns may be in use until the queue is through.
 CudaComputeUnit::~CudaComputeUnit() {
-  if (queue_.wait(queue_.open_position(), Deadline::after(kFarewell)) == WaitResult::kTimeout) {
+  if (queue_.finish(Deadline::after(kFarewell)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
   queue_.forget_graphs();

@@ -67,6 +67,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
     float magnitude = 0;
     PoolRange table;
     std::uint64_t last_used = 0;
+    std::uint64_t position = 0;  // of the queue, where the table is written
   };
 
   // What launches of causal attention have in common.

@@ -20,6 +20,7 @@ GpuTraits gpu_traits(int device_index) {
   traits.num_processors = attribute(cudaDevAttrMultiProcessorCount, device_index);
   traits.clock_khz = attribute(cudaDevAttrClockRate, device_index);
   traits.shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor, device_index);
+  traits.block_shared_bytes = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device_index);
   // kHz and bits, two transfers per clock
   traits.memory_bandwidth_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device_index) *
                                         attribute(cudaDevAttrGlobalMemoryBusWidth, device_index) /

@@ -21,6 +21,7 @@ struct GpuTraits {
   int num_processors = 1;
   int clock_khz = 0;                        // of the multiprocessors; 0: unknown
   int shared_bytes = 0;                     // of a multiprocessor; 0: unknown
+  int block_shared_bytes = 0;               // that a block can have of it; 0: unknown
   double memory_bandwidth_bytes_per_s = 0;  // of the data sheet; 0: unknown
 };
 

@@ -26,6 +26,12 @@ using device::RopeOp;
 using device::SampleOp;
 using device::SoftcapOp;
 
+namespace {
+
+constexpr int kMostRopeHeadDim = 1024;  // that the kernels of rope/ take
+
+}  // namespace
+
 void CudaComputeUnit::enqueue(const EmbedOp& op) {
   const CudaWeight& table = cuda_weight(gpu_, op.table, 0, 0, "embed: table");
   const auto width = static_cast<std::size_t>(table.in_features());
@@ -84,7 +90,8 @@ CudaComputeUnit::Angles& CudaComputeUnit::place_of_angles(const RopeOp& op) {
 
 const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
   const auto found = std::ranges::find_if(angles_, [&](const Angles& angles) {
-    return angles.magnitude == op.magnitude && std::ranges::equal(angles.positions, op.positions) &&
+    return angles.position > queue_.failed_position() && angles.magnitude == op.magnitude &&
+           std::ranges::equal(angles.positions, op.positions) &&
            std::ranges::equal(angles.inverse_frequencies, op.inverse_frequencies);
   });
   Angles& angles = found != angles_.end() ? *found : place_of_angles(op);
@@ -109,6 +116,7 @@ const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
   angles.positions.assign(op.positions.begin(), op.positions.end());
   angles.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
   angles.magnitude = op.magnitude;
+  angles.position = queue_.open_position();
   return angles;
 }
 
@@ -129,6 +137,10 @@ void CudaComputeUnit::collect_rope_targets(const RopeOp& op) {
 void CudaComputeUnit::enqueue(const RopeOp& op) {
   const std::size_t rows = count_of(op.rows, "rope: rows");
   const std::size_t pairs = op.inverse_frequencies.size();
+  if (op.head_dim > kMostRopeHeadDim) {
+    throw Error("cuda", "rope: heads of " + std::to_string(op.head_dim) +
+                            "; this unit rotates up to " + std::to_string(kMostRopeHeadDim));
+  }
   if (op.head_dim <= 0 || 2 * pairs > static_cast<std::size_t>(op.head_dim)) {
     throw Error("cuda", "rope: " + std::to_string(pairs) + " frequencies for heads of " +
                             std::to_string(op.head_dim));

@@ -189,15 +189,23 @@ std::uint64_t Queue::flush() {
   if (num_records_ > 0) {
     try {
       launch();
-    } catch (...) {
+    } catch (const DeviceError&) {
       clear();
+      throw;
+    } catch (...) {
+      failed_ = open_;
+      end_position();  // some of it runs, and its arrays are being copied
       throw;
     }
   }
+  end_position();
+  return open_ - 1;
+}
+
+void Queue::end_position() {
   if (slot_is_open_) slots_[slot_].last_position = open_;
   clear();
   mark();
-  return open_ - 1;
 }
 
 void Queue::clear() {
@@ -230,6 +238,15 @@ WaitResult Queue::wait(std::uint64_t position, Deadline deadline) {
     return WaitResult::kLost;
   }
   return wait_in_flight(position, deadline);
+}
+
+WaitResult Queue::finish(Deadline deadline) noexcept {
+  const std::uint64_t last = open_;
+  try {
+    return wait(last, deadline);
+  } catch (...) {  // who enqueued it is going
+    return wait_in_flight(last, deadline);
+  }
 }
 
 WaitResult Queue::wait_in_flight(std::uint64_t position, Deadline deadline) {

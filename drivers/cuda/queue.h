@@ -16,16 +16,18 @@
 //   - scratch() is the same memory for every operation, which the stream's order allows
 //   - records are zeroed first, so that padding between members compares equal
 //   - what records name by a host address (weights, plans' shapes) has graphs forgotten when it
-//   goes
+//     goes
 // Batches of other sizes are other sequences: each gets its graph when it comes a second time.
 // Device memory of staged arrays is one range; the pinned side has kSlots, so the host fills the
 // next while the GPU works. Both, and the scratch, grow between sequences only: an operation says
 // what it needs by begin(), and where that is too much, the open sequence is flushed, the GPU
 // waited for, and memory taken anew (an Error says so where there is none; nothing is lost then).
-// Threads: one: units of one GPU share their submitting thread. passed() from it too.
-// Errors: a launch that fails loses the GPU (health.h): DeviceError. Cost of the host per
-// operation: filling its record; per flush of a known sequence: a hash and a comparison of the
-// records (some 10 KB per 100 launches), one copy, one graph launch, one event; no allocation.
+// Threads: one: units of one GPU share their submitting thread.
+// Errors: DeviceError once the GPU is lost (health.h). A launch that is refused is an Error of its
+// sequence, out of the call that flushes: what stood before it in the sequence is done, it and what
+// follows are not, the position ends (failed_position()), and the queue goes on. Cost of the host
+// per operation: filling its record; per flush of a known sequence: a hash and a comparison of the
+// records (some 20 KB per 100 launches), one copy, one graph launch, one event; no allocation.
 #pragma once
 
 #include <array>
@@ -114,13 +116,19 @@ class Queue {
   void forget_graphs() { graphs_.forget(); }
 
   // Launches what is open and ends it; the position that was open. Without anything open, too, a
-  // position ends.
+  // position ends, and behind an Error.
   std::uint64_t flush();
+  // The last one that ended with an Error; 0: none. What it or those before have left in device
+  // memory for others must be made anew.
+  std::uint64_t failed_position() const { return failed_; }
   std::uint64_t open_position() const { return open_; }
   bool is_empty() const { return num_records_ == 0; }
 
-  // Flushes first where `position` is open. Polls, then sleeps. Never throws.
+  // Flushes first where `position` is open, which may throw Error. Polls, then sleeps. Throws
+  // nothing else: kLost once the GPU is.
   device::WaitResult wait(std::uint64_t position, Deadline deadline);
+  // For destructors: to the end of all that was enqueued, whether it is refused or not.
+  device::WaitResult finish(Deadline deadline) noexcept;
 
   // For work that is not in records, such as a library's: the stream, behind all that was enqueued.
   const Stream& stream();
@@ -165,6 +173,7 @@ class Queue {
   void drain();
   void launch();
   cudaError_t launch_each(const char** failed) const;
+  void end_position();
   void clear();
   void mark();
   void activate();
@@ -188,7 +197,7 @@ class Queue {
   std::vector<Staged> staged_;
 
   StepGraphs graphs_;
-  std::uint64_t open_ = 1;
+  std::uint64_t open_ = 1, failed_ = 0;
   std::deque<InFlight> in_flight_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::size_t> free_events_;

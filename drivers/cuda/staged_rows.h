@@ -28,6 +28,8 @@ class StagedRows {
   AttentionRows begin(const device::AttentionBatch& batch);
   void end(const device::AttentionBatch& batch, const device::AttentionPartial& out);
   void finish();
+  // Instead of finish(), once the queue is through: nobody gets the results.
+  void abandon() { is_free_ = true; }
 
   bool is_free() const { return is_free_; }
   std::size_t bytes_in() const { return bytes_in_; }

@@ -3,6 +3,8 @@
 // What a GPU may do wrong: its memory is full, it is lost, its driver is missing or too old.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "drivers/cuda/small_step.h"
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
@@ -114,6 +116,110 @@ TEST_F(CudaFaultsTest, UnitsOfALostDeviceSaySo) {
   EXPECT_EQ(step.attention().export_page(0, image, Deadline::never()), WaitResult::kLost);
   EXPECT_EQ(step.attention().import_page(0, image, Deadline::never()), WaitResult::kLost);
   EXPECT_EQ(simt::pieces_of_work(), work) << "a lost device was asked to work";
+}
+
+TEST_F(CudaFaultsTest, WhatAKernelWouldRefuseIsAnErrorWhenItIsEnqueued) {
+  SmallStep step;
+  const std::int32_t position = 0;
+  device::RopeOp op;
+  op.rows = 1;
+  op.head_dim = 1026;
+  op.positions = {&position, 1};
+  EXPECT_THROW(step.compute().enqueue(op), Error);
+  EXPECT_EQ(step.run(0).size(), 2u);
+}
+
+cudaError_t refuse(const int&, cudaStream_t) { return cudaErrorInvalidValue; }
+
+TEST_F(CudaFaultsTest, AStepBehindARefusedOneIsAsIfItHadNotBeen) {
+  const auto tokens = two_steps();
+  SmallStep step;
+  cuda::Queue& queue = step.gpu().queue;
+  queue.begin(0, 0);
+  queue.add<refuse>("refusing");
+  EXPECT_THROW(step.run(0), Error) << "nothing of it was launched";
+  EXPECT_FALSE(step.gpu().health.lost());
+  step.run(0);  // angles and plans of the refused one must not be used
+  EXPECT_EQ(step.run(1), tokens);
+}
+
+device::AttentionUnitOptions unit_of(int head_dim, DType kv_dtype) {
+  device::AttentionUnitOptions options;
+  options.geometry = {.num_layers = 1,
+                      .q_heads = 2,
+                      .kv_heads = 1,
+                      .head_dim = head_dim,
+                      .page_tokens = 16,
+                      .kv_dtype = kv_dtype};
+  options.max_pages = 8;
+  return options;
+}
+
+// 20 rows of one sequence that see all of them, in the host's memory: values are 1.
+struct OneChunk {
+  explicit OneChunk(int head_dim)
+      : dim(static_cast<std::size_t>(head_dim)), q(20 * 2 * dim, 0.5f), k(20 * dim, 1.0f) {
+    batch.scale = 0.125f;
+    batch.q = q;
+    batch.k = k;
+    batch.v = k;
+    batch.sequences = {&sequence, 1};
+    batch.pages = pages;
+  }
+  OneChunk(const OneChunk&) = delete;
+  OneChunk& operator=(const OneChunk&) = delete;
+
+  void attend(device::AttentionUnit& unit) {
+    const device::Ticket ticket = unit.submit(batch, {o, lse});
+    EXPECT_EQ(unit.wait(ticket, Deadline::after(std::chrono::seconds(60))), WaitResult::kDone);
+  }
+  void expect_answered() const {
+    for (const float value : o) ASSERT_NEAR(value, 1.0f, 1e-5f);
+  }
+
+  std::size_t dim;
+  std::vector<float> q, k, o = std::vector<float>(20 * 2 * dim), lse = std::vector<float>(20 * 2);
+  device::AttentionSequence sequence{.num_q = 20, .num_new = 20, .num_attend = 20, .num_pages = 2};
+  device::PageId pages[2] = {3, 5};
+  device::AttentionBatch batch;
+};
+
+TEST_F(CudaFaultsTest, RowsOfARefusedBatchAreFreeAgain) {
+  const auto device = device::cuda_backend().open(0, {});
+  const auto compute = device->make_compute_unit();
+  const auto unit = device->make_attention_unit(unit_of(64, DType::kF16));
+  cuda::Queue& queue = static_cast<cuda::CudaComputeUnit&>(*compute).gpu().queue;
+  OneChunk chunk(64);
+  chunk.attend(*unit);  // its memory is there now
+  for (int turn = 0; turn < 10; ++turn) {
+    queue.begin(0, 0);
+    queue.add<refuse>("refusing");
+    EXPECT_THROW(chunk.attend(*unit), Error);
+  }
+  std::ranges::fill(chunk.o, 0.0f);
+  chunk.attend(*unit);
+  chunk.expect_answered();
+}
+
+TEST_F(CudaFaultsTest, BlocksOf99KiBHoldHeadsOf128AndWiderOnesAreRefusedByName) {
+  simt::set_faults({.block_shared_bytes = 99 << 10});
+  const auto device = device::cuda_backend().open(0, {});
+  for (const DType type : {DType::kF16, DType::kBF16, DType::kI8, DType::kF8E4M3}) {
+    SCOPED_TRACE(dtype_name(type));
+    const auto unit = device->make_attention_unit(unit_of(128, type));
+    OneChunk chunk(128);
+    chunk.attend(*unit);
+    chunk.expect_answered();
+    try {
+      device->make_attention_unit(unit_of(256, type));
+      ADD_FAILURE() << "made";
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("heads of 256 values (head_dim)"));
+      EXPECT_THAT(error.what(), HasSubstr("99 KiB"));
+    }
+  }
 }
 
 TEST_F(CudaFaultsTest, AStepThatCannotBeCapturedIsTheSame) {

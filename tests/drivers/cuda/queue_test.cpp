@@ -32,6 +32,7 @@ cudaError_t add_up(const AddUp& job, cudaStream_t stream) {
 }
 
 cudaError_t refuse(const AddUp&, cudaStream_t) { return cudaErrorInvalidValue; }
+cudaError_t fail(const AddUp&, cudaStream_t) { return cudaErrorLaunchFailure; }
 
 class QueueTest : public testing::Test {
  protected:
@@ -201,15 +202,70 @@ TEST_F(QueueTest, PositionsAreWaitedForInAnyOrderAndDeadlinesKept) {
 
 TEST_F(QueueTest, ALaunchThatFailsLosesTheDeviceAndSaysWhich) {
   queue().begin(0, 0);
-  queue().add<refuse>("refusing");
+  queue().add<fail>("failing");
   try {
     queue().flush();
     FAIL() << "launched";
   } catch (const DeviceError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("[cuda] cuda:0 is lost: refusing: "));
+    EXPECT_THAT(error.what(), testing::HasSubstr("[cuda] cuda:0 is lost: failing: "));
   }
   EXPECT_THROW(queue().begin(0, 0), DeviceError);
   EXPECT_EQ(queue().wait(1, Deadline::never()), WaitResult::kLost);
+}
+
+TEST_F(QueueTest, ARefusedLaunchIsAnErrorOfItsSequenceAndTheQueueGoesOn) {
+  std::vector<int> values = {1};
+  enqueue(values, 1);
+  queue().add<refuse>("refusing");
+  const std::uint64_t position = queue().open_position();
+  try {
+    queue().flush();
+    FAIL() << "launched";
+  } catch (const DeviceError& error) {
+    FAIL() << "the device is not at fault: " << error.what();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("[cuda] cuda:0: refusing: "));
+  }
+  EXPECT_FALSE(gpu_.health.lost());
+  EXPECT_EQ(queue().failed_position(), position);
+  EXPECT_EQ(queue().open_position(), position + 1) << "its staged addresses would be taken for new";
+  values[0] = 10;  // its arrays are still being copied: their place must not be filled before
+  for (int step = 0; step < 4; ++step) {
+    enqueue(values, 1);
+    queue().flush();
+  }
+  ASSERT_EQ(finish(), WaitResult::kDone);
+  EXPECT_EQ(sums_.as<int>()[0], 41);
+}
+
+TEST_F(QueueTest, AWaitThatFlushesARefusedLaunchThrowsAndAFarewellDoesNot) {
+  queue().begin(0, 0);
+  queue().add<refuse>("refusing");
+  const std::uint64_t position = queue().open_position();
+  EXPECT_THROW(queue().wait(position, Deadline::after(std::chrono::seconds(5))), Error);
+  EXPECT_FALSE(gpu_.health.lost());
+  EXPECT_EQ(queue().wait(position, Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);
+  queue().begin(0, 0);
+  queue().add<refuse>("refusing");
+  EXPECT_EQ(queue().finish(Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);
+}
+
+TEST(HealthTest, ErrorsOfACallLeaveTheDeviceAndOthersLoseIt) {
+  Health health("cuda:0");
+  for (const cudaError_t error :
+       {cudaErrorInvalidValue, cudaErrorInvalidConfiguration, cudaErrorMemoryAllocation}) {
+    EXPECT_THROW(
+        {
+          try {
+            health.check(error, "trying");
+          } catch (const DeviceError&) {
+          }
+        },
+        Error);
+    EXPECT_FALSE(health.lost());
+  }
+  EXPECT_THROW(health.check(cudaErrorLaunchFailure, "trying"), DeviceError);
+  EXPECT_THROW(health.check(cudaErrorInvalidValue, "trying"), DeviceError) << "lost already";
 }
 
 TEST_F(QueueTest, ADeviceLostInMidStepFailsItsWaitAndAllCallsAfterIt) {
