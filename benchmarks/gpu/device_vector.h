@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a benchmark. Threads: one. Errors: std::runtime_error with the runtime's text.
+// Device memory of a benchmark, and what its main() does. Threads: one. Errors: std::runtime_error
+// with the runtime's text.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,5 +44,23 @@ class DeviceVector {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+// What every benchmark's main() does: 77 without a GPU, 1 with the reason where `run` fails.
+template <typename Run>
+int run_on_gpu(const char* program, const Run& run) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    std::fprintf(stderr, "%s: no GPU: %s\n", program, cudaGetErrorString(error));
+    return 77;
+  }
+  try {
+    run();
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "%s: %s\n", program, failure.what());
+    return 1;
+  }
+  return 0;
+}
 
 }  // namespace tandem::bench

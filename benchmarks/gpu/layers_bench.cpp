@@ -388,17 +388,5 @@ class Bench {
 }  // namespace tandem::bench
 
 int main() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    std::fprintf(stderr, "bench_gpu_layers: no GPU: %s\n", cudaGetErrorString(error));
-    return 77;
-  }
-  try {
-    tandem::bench::Bench().run();
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "bench_gpu_layers: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
+  return tandem::bench::run_on_gpu("bench_gpu_layers", [] { tandem::bench::Bench().run(); });
 }

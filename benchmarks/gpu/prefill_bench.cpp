@@ -301,12 +301,7 @@ void bench_paged(KvType type, bool exact, double peak) {
               samples, 4.0 * kHeadDim * kQHeads * kSequences * kRows * kTokens, peak);
 }
 
-int run() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-    std::printf("there is no GPU\n");
-    return 77;
-  }
+void run() {
   const double peak = measure_matrix_rate();
   for (const KvType type : {KvType::kBF16, KvType::kF16}) {
     for (const bool exact : {true, false}) {
@@ -317,17 +312,9 @@ int run() {
     }
   }
   for (const KvType type : {KvType::kI8, KvType::kE4M3}) bench_paged(type, true, peak);
-  return 0;
 }
 
 }  // namespace
 }  // namespace tandem::bench
 
-int main() {
-  try {
-    return tandem::bench::run();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "prefill_bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return tandem::bench::run_on_gpu("bench_gpu_prefill", tandem::bench::run); }

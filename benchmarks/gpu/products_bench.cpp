@@ -274,18 +274,4 @@ void run() {
 }  // namespace
 }  // namespace tandem::bench
 
-int main() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    std::fprintf(stderr, "bench_gpu_products: no GPU: %s\n", cudaGetErrorString(error));
-    return 77;
-  }
-  try {
-    tandem::bench::run();
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "bench_gpu_products: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
-}
+int main() { return tandem::bench::run_on_gpu("bench_gpu_products", tandem::bench::run); }

@@ -330,21 +330,11 @@ void run() {
 }  // namespace tandem::bench
 
 int main() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    std::fprintf(stderr, "bench_gpu_sparse: no GPU: %s\n", cudaGetErrorString(error));
-    return 77;
-  }
-  cudaDeviceProp properties;
-  if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
-    tandem::bench::device_name = properties.name;
-  }
-  try {
+  return tandem::bench::run_on_gpu("bench_gpu_sparse", [] {
+    cudaDeviceProp properties;
+    if (cudaGetDeviceProperties(&properties, 0) == cudaSuccess) {
+      tandem::bench::device_name = properties.name;
+    }
     tandem::bench::run();
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "bench_gpu_sparse: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
+  });
 }

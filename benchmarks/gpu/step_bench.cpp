@@ -186,17 +186,7 @@ void run(bool small) {
 }  // namespace tandem::bench
 
 int main(int argc, char** argv) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    std::fprintf(stderr, "bench_gpu_step: no GPU: %s\n", cudaGetErrorString(error));
-    return 77;
-  }
-  try {
+  return tandem::bench::run_on_gpu("bench_gpu_step", [&] {
     tandem::bench::run(argc > 1 && std::strcmp(argv[1], "--small") == 0);
-  } catch (const std::exception& failure) {
-    std::fprintf(stderr, "bench_gpu_step: %s\n", failure.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -3,8 +3,9 @@
 // NcclCalls over the functions of libnccl.so.2.
 #include "cuda/nccl_library.h"
 
-#include <dlfcn.h>
 #include <nccl.h>
+
+#include "common/loaded_library.h"
 
 namespace tandem::cuda {
 namespace {
@@ -25,22 +26,17 @@ ncclComm_t comm_of(NcclCalls::Comm comm) { return static_cast<ncclComm_t>(comm);
 
 struct Loaded {
   NcclCalls calls;
-  std::string reason;
+  LoadedLibrary library{"NCCL", "libnccl.so.2"};
 
   Loaded() {
-    void* handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      reason = std::string("NCCL cannot be loaded: ") + dlerror();
-      return;
-    }
-    find(handle, "ncclCommInitAll", functions.comm_init_all);
-    find(handle, "ncclCommDestroy", functions.comm_destroy);
-    find(handle, "ncclCommAbort", functions.comm_abort);
-    find(handle, "ncclCommGetAsyncError", functions.async_error);
-    find(handle, "ncclGroupStart", functions.group_start);
-    find(handle, "ncclGroupEnd", functions.group_end);
-    find(handle, "ncclAllReduce", functions.all_reduce);
-    find(handle, "ncclGetErrorString", functions.error_string);
+    library.find("ncclCommInitAll", functions.comm_init_all);
+    library.find("ncclCommDestroy", functions.comm_destroy);
+    library.find("ncclCommAbort", functions.comm_abort);
+    library.find("ncclCommGetAsyncError", functions.async_error);
+    library.find("ncclGroupStart", functions.group_start);
+    library.find("ncclGroupEnd", functions.group_end);
+    library.find("ncclAllReduce", functions.all_reduce);
+    library.find("ncclGetErrorString", functions.error_string);
     calls.make_comms = [](NcclCalls::Comm* comms, int count, const int* devices) {
       return static_cast<int>(
           functions.comm_init_all(reinterpret_cast<ncclComm_t*>(comms), count, devices));
@@ -66,12 +62,6 @@ struct Loaded {
       return functions.error_string(static_cast<ncclResult_t>(result));
     };
   }
-
-  template <typename Function>
-  void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    if (function == nullptr) reason = std::string("libnccl.so.2 is too old: it has no ") + name;
-  }
 };
 
 const Loaded& loaded() {
@@ -81,8 +71,10 @@ const Loaded& loaded() {
 
 }  // namespace
 
-const NcclCalls* nccl_calls() { return loaded().reason.empty() ? &loaded().calls : nullptr; }
+const NcclCalls* nccl_calls() {
+  return loaded().library.reason().empty() ? &loaded().calls : nullptr;
+}
 
-const std::string& nccl_reason() { return loaded().reason; }
+const std::string& nccl_reason() { return loaded().library.reason(); }
 
 }  // namespace tandem::cuda
