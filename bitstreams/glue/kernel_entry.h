@@ -3,18 +3,18 @@
 // What a compiled kernel exports to the emulated card: one KernelEntry per kernel, named
 // tandem_kernel_<kernel>.
 //
-// The builder compiles the kernel's source together with this header into the ELF shared object
-// that is the xclbin's BITSTREAM section. Arguments lie in the register map as a Vitis kernel has
-// them: the first at byte 0x10, each next one after the previous size rounded up to 4, plus 4.
+// The builder compiles the kernel's source together with its glue into the ELF shared object that
+// is the xclbin's BITSTREAM section. Arguments lie in the register map as a Vitis kernel has them:
+// the first at byte 0x10, each next one after the previous size rounded up to 4, plus 4.
 // C++14-clean; depends on nothing else of the project. Threads: `call` runs on the compute unit's
-// thread; one call at a time per compute unit.
+// thread; one call at a time per compute unit. make_stream and drop_stream: the card's main thread.
 #pragma once
 
 #include <cstdint>
 
 namespace tandem_glue {
 
-constexpr std::uint32_t kEntryVersion = 1;
+constexpr std::uint32_t kEntryVersion = 2;
 constexpr std::uint32_t kFirstArgumentOffset = 0x10;
 
 // Stands in the library's bytes in front of the names of the CPU features it was compiled for, each
@@ -23,12 +23,24 @@ constexpr std::uint32_t kFirstArgumentOffset = 0x10;
 
 enum ArgumentKind : std::uint32_t { kScalar = 0, kGlobal = 1, kStream = 4 };
 
+// One call of a kernel.
+struct Invocation {
+  unsigned char* registers;  // the register map [register_bytes]; outputs are written back to it
+  unsigned char* memory;     // where device address 0 is mapped
+  void* const* streams;      // [num_arguments]: the link of each kStream argument, null for others
+};
+
 struct ArgumentEntry {
   std::uint32_t kind;
-  std::uint32_t host_bytes;      // size of the C++ type; 8 for pointers
+  std::uint32_t host_bytes;      // size of the C++ type; 8 for pointers, 0 for streams
   std::uint32_t register_bytes;  // space in the register map
   std::uint32_t offset;          // byte offset in the register map
   const char* type;              // spelling of the type, for metadata
+  // Streams only: the size of what they carry, and the object that both ends of a link share.
+  // `depth` 0 takes the type's own, or none. One end's library makes it and drops it.
+  std::uint32_t element_bytes;
+  void* (*make_stream)(const char* name, std::uint32_t depth);
+  void (*drop_stream)(void* stream);
 };
 
 struct KernelEntry {
@@ -36,8 +48,7 @@ struct KernelEntry {
   const char* name;
   std::uint32_t num_arguments;
   const ArgumentEntry* arguments;
-  // `registers`: the register map [register_bytes]; `memory`: where device address 0 is mapped.
-  void (*call)(const unsigned char* registers, unsigned char* memory);
+  void (*call)(const Invocation& invocation);
   std::uint32_t register_bytes;
 };
 

@@ -3,12 +3,17 @@
 // Turns a kernel function into a KernelEntry by templates over the function's own type.
 //
 // Pointers and burst classes (those with read_request(), built from a pointer) are global memory,
-// classes with read() and empty() are streams, all else are scalars. Included only by the generated
-// translation unit, after the kernel's source. C++14-clean.
+// classes with read() and empty() are streams, all else are scalars. What the types do not tell,
+// the generated translation unit does: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) lists for each
+// argument how many elements of it lie in the register map (a pointer or array whose only interface
+// is s_axilite), 0 for all others; missing ones are 0. Such arguments, and scalars taken by
+// reference, are read from the register map before the call and written back after it. Included
+// only behind the kernel's source. C++14-clean.
 #pragma once
 
 #include <cstring>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -35,76 +40,234 @@ struct BurstElement<Burst<Element>> {
   using Type = Element;
 };
 
+// What a stream carries, and the class that any stream of it can be bound to: stream<T, Depth>
+// derives from stream<T> and adds no members, in Tandem's headers and in the vendor's.
+template <typename Stream>
+struct StreamParts;
+template <template <typename> class Stream, typename T>
+struct StreamParts<Stream<T>> {
+  using Element = T;
+  using Base = Stream<T>;
+  static constexpr std::uint32_t kDepth = 0;
+};
+template <template <typename, int> class Stream, typename T, int kTypeDepth>
+struct StreamParts<Stream<T, kTypeDepth>> {
+  using Element = T;
+  using Base = Stream<T, 0>;
+  static constexpr std::uint32_t kDepth = kTypeDepth > 0 ? kTypeDepth : 0;
+};
+
+template <typename Stream, typename = void>
+struct StreamMaker {
+  static void* make(const char* name, std::uint32_t) { return new Stream(std::string(name)); }
+};
+// Tandem's own streams take their depth at run time.
+template <typename Stream>
+struct StreamMaker<Stream, decltype(void(std::declval<Stream&>().set_depth(1u)))> {
+  static void* make(const char* name, std::uint32_t depth) {
+    Stream* const stream = new Stream(std::string(name));
+    if (depth != 0) stream->set_depth(depth);
+    return stream;
+  }
+};
+
 template <typename T>
-struct Decay {
-  using Type = std::remove_cv_t<std::remove_reference_t<T>>;
-  static constexpr bool kPointer = std::is_pointer<Type>::value;
-  static constexpr bool kBurst = IsBurst<Type>::value;
-  static constexpr std::uint32_t kKind =
-      (kPointer || kBurst) ? kGlobal : (IsStream<Type>::value ? kStream : kScalar);
-  static constexpr std::uint32_t kHostBytes =
-      kKind == kGlobal ? 8 : (kKind == kStream ? 0 : static_cast<std::uint32_t>(sizeof(Type)));
-  static constexpr std::uint32_t kRegisterBytes = kKind == kStream ? 8 : (kHostBytes + 3) / 4 * 4;
-};
+constexpr std::uint32_t kind_of() {
+  return std::is_pointer<T>::value || IsBurst<T>::value ? kGlobal
+                                                        : (IsStream<T>::value ? kStream : kScalar);
+}
 
-template <std::uint32_t kKind>
-struct Fetch;
+constexpr std::uint32_t whole_words(std::size_t bytes) {
+  return static_cast<std::uint32_t>((bytes + 3) / 4 * 4);
+}
 
-template <>
-struct Fetch<kScalar> {
-  template <typename T>
-  static T get(const unsigned char* field, unsigned char*) {
-    T value;
-    std::memcpy(static_cast<void*>(&value), field, sizeof(T));
-    return value;
+// Argument<Parameter, elements in registers>: its place in the register map (describe()) and, as an
+// object, its value during one call.
+template <typename Parameter, std::size_t kElements, typename = void>
+class Argument;
+
+// A scalar or structure, by value or by reference.
+template <typename Parameter>
+class Argument<
+    Parameter, 0,
+    std::enable_if_t<kind_of<std::remove_cv_t<std::remove_reference_t<Parameter>>>() == kScalar>> {
+ public:
+  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  static ArgumentEntry describe() {
+    return {kScalar, sizeof(Type), whole_words(sizeof(Type)), 0, nullptr, 0, nullptr, nullptr};
   }
+  static constexpr std::uint32_t kRegisterBytes = whole_words(sizeof(Type));
+
+  Argument(const Invocation& call, std::size_t, std::uint32_t offset)
+      : field_(call.registers + offset) {
+    std::memcpy(static_cast<void*>(&value_), field_, sizeof(Type));
+  }
+  Parameter get() { return static_cast<Parameter>(value_); }
+  void finish() {
+    if (std::is_lvalue_reference<Parameter>::value &&
+        !std::is_const<std::remove_reference_t<Parameter>>::value) {
+      std::memcpy(field_, static_cast<const void*>(&value_), sizeof(Type));
+    }
+  }
+
+ private:
+  unsigned char* field_;
+  Type value_;
 };
 
-template <>
-struct Fetch<kGlobal> {
-  template <typename T>
-  static std::enable_if_t<std::is_pointer<T>::value, T> get(const unsigned char* field,
-                                                            unsigned char* memory) {
+// A pointer to global memory.
+template <typename Parameter>
+class Argument<Parameter, 0,
+               std::enable_if_t<
+                   std::is_pointer<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+ public:
+  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  static_assert(!IsStream<std::remove_pointer_t<Type>>::value,
+                "an array of streams is an argument of this kernel: give each stream its own");
+  static ArgumentEntry describe() { return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr}; }
+  static constexpr std::uint32_t kRegisterBytes = 8;
+
+  Argument(const Invocation& call, std::size_t, std::uint32_t offset) {
+    std::uint64_t address;
+    std::memcpy(&address, call.registers + offset, sizeof(address));
+    value_ = reinterpret_cast<Type>(call.memory + address);
+  }
+  Parameter get() { return static_cast<Parameter>(value_); }
+  void finish() {}
+
+ private:
+  Type value_;
+};
+
+// A burst class over global memory.
+template <typename Parameter>
+class Argument<
+    Parameter, 0,
+    std::enable_if_t<IsBurst<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+ public:
+  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Element = typename BurstElement<Type>::Type;
+  static ArgumentEntry describe() { return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr}; }
+  static constexpr std::uint32_t kRegisterBytes = 8;
+
+  Argument(const Invocation& call, std::size_t, std::uint32_t offset)
+      : value_(reinterpret_cast<Element*>(call.memory + address_at(call.registers + offset))) {}
+  Parameter get() { return static_cast<Parameter>(value_); }
+  void finish() {}
+
+ private:
+  static std::uint64_t address_at(const unsigned char* field) {
     std::uint64_t address;
     std::memcpy(&address, field, sizeof(address));
-    return reinterpret_cast<T>(memory + address);
+    return address;
   }
-  template <typename T>
-  static std::enable_if_t<!std::is_pointer<T>::value, T> get(const unsigned char* field,
-                                                             unsigned char* memory) {
-    std::uint64_t address;
-    std::memcpy(&address, field, sizeof(address));
-    return T(reinterpret_cast<typename BurstElement<T>::Type*>(memory + address));
-  }
+
+  Type value_;
 };
 
-// Spelling of T as the compiler prints it: "[with T = int*]" cut out of the function's own name.
+// A pointer or array that lies in the register map.
+template <typename Parameter, std::size_t kElements>
+class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
+ public:
+  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  static_assert(std::is_pointer<Type>::value,
+                "only a pointer or an array has elements in the register map");
+  using Element = std::remove_cv_t<std::remove_pointer_t<Type>>;
+  static constexpr std::uint32_t kRegisterBytes = whole_words(sizeof(Element) * kElements);
+  static ArgumentEntry describe() {
+    return {kScalar, sizeof(Element) * kElements, kRegisterBytes, 0, nullptr, 0, nullptr, nullptr};
+  }
+
+  Argument(const Invocation& call, std::size_t, std::uint32_t offset)
+      : field_(call.registers + offset) {
+    std::memcpy(storage_, field_, sizeof(storage_));
+  }
+  Type get() { return reinterpret_cast<Type>(storage_); }
+  void finish() {
+    if (!std::is_const<std::remove_pointer_t<Type>>::value) {
+      std::memcpy(field_, storage_, sizeof(storage_));
+    }
+  }
+
+ private:
+  unsigned char* field_;
+  // A copy, as the register map is aligned to words only.
+  alignas(Element) unsigned char storage_[sizeof(Element) * kElements];
+};
+
+template <typename Parameter>
+class Argument<
+    Parameter, 0,
+    std::enable_if_t<IsStream<std::remove_cv_t<std::remove_reference_t<Parameter>>>::value>> {
+ public:
+  using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
+  using Parts = StreamParts<Type>;
+  using Base = typename Parts::Base;
+  static_assert(std::is_lvalue_reference<Parameter>::value,
+                "a stream is passed by reference: declare the argument as hls::stream<...>&");
+  static constexpr std::uint32_t kRegisterBytes = 8;
+  static ArgumentEntry describe() {
+    return {kStream, 0, 8, 0, nullptr, sizeof(typename Parts::Element), &make, &drop};
+  }
+
+  Argument(const Invocation& call, std::size_t index, std::uint32_t)
+      : value_(static_cast<Base*>(call.streams[index])) {}
+  Parameter get() { return static_cast<Parameter>(*value_); }
+  void finish() {}
+
+ private:
+  static void* make(const char* name, std::uint32_t depth) {
+    return StreamMaker<Base>::make(name, depth != 0 ? depth : Parts::kDepth);
+  }
+  static void drop(void* stream) { delete static_cast<Base*>(stream); }
+
+  Base* value_;
+};
+
+// Spelling of T as the compiler prints it: "[with T = int*; ...]" or "[T = int*]" cut out of the
+// function's own name.
 template <typename T>
 std::string type_name() {
   const std::string text = __PRETTY_FUNCTION__;
   const std::size_t begin = text.find("T = ") + 4;
-  return text.substr(begin, text.find_first_of(";]", begin) - begin);
+  const std::size_t more = text.find(';', begin);
+  return text.substr(begin, (more == std::string::npos ? text.rfind(']') : more) - begin);
 }
 
-template <typename Signature>
-struct Glue;
+template <typename Signature, std::size_t... kElements>
+struct Glue {
+  static_assert(sizeof(Signature) == 0, "a kernel is a function that returns void");
+};
 
-template <typename... Args>
-struct Glue<void(Args...)> {
+// kElements: one per argument, and any number of zeros.
+template <typename... Args, std::size_t... kElements>
+struct Glue<void(Args...), kElements...> {
   static constexpr std::uint32_t kCount = sizeof...(Args);
+  static_assert(kCount <= 64, "a kernel has at most 64 arguments");
 
-  static constexpr std::uint32_t offset_of(std::size_t index) {
-    const std::uint32_t sizes[] = {Decay<Args>::kRegisterBytes..., 0};
+  static constexpr std::size_t elements_of(std::size_t index) {
+    const std::size_t counts[] = {kElements..., 0};
+    return index < sizeof...(kElements) ? counts[index] : 0;
+  }
+  template <std::size_t kIndex>
+  using At = Argument<std::tuple_element_t<kIndex, std::tuple<Args...>>, elements_of(kIndex)>;
+
+  template <std::size_t... kIndex>
+  static constexpr std::uint32_t offset_of(std::size_t index, std::index_sequence<kIndex...>) {
+    const std::uint32_t sizes[] = {At<kIndex>::kRegisterBytes..., 0};
     std::uint32_t offset = kFirstArgumentOffset;
     for (std::size_t argument = 0; argument < index; ++argument) offset += sizes[argument] + 4;
     return offset;
   }
+  static constexpr std::uint32_t offset_of(std::size_t index) {
+    return offset_of(index, std::index_sequence_for<Args...>{});
+  }
 
-  static const ArgumentEntry* arguments() {
-    static const std::string names[] = {type_name<typename Decay<Args>::Type>()..., std::string()};
-    static ArgumentEntry table[] = {ArgumentEntry{Decay<Args>::kKind, Decay<Args>::kHostBytes,
-                                                  Decay<Args>::kRegisterBytes, 0, nullptr}...,
-                                    ArgumentEntry{}};
+  template <std::size_t... kIndex>
+  static const ArgumentEntry* arguments(std::index_sequence<kIndex...>) {
+    static const std::string names[] = {
+        type_name<std::remove_cv_t<std::remove_reference_t<Args>>>()..., std::string()};
+    static ArgumentEntry table[] = {At<kIndex>::describe()..., ArgumentEntry{}};
     for (std::uint32_t index = 0; index < kCount; ++index) {
       table[index].offset = offset_of(index);
       table[index].type = names[index].c_str();
@@ -113,43 +276,37 @@ struct Glue<void(Args...)> {
   }
 
   template <void (*kFunction)(Args...), std::size_t... kIndex>
-  static void call_all(const unsigned char* registers, unsigned char* memory,
-                       std::index_sequence<kIndex...>) {
-    (void)registers;
-    (void)memory;
-    kFunction(Fetch<Decay<Args>::kKind>::template get<typename Decay<Args>::Type>(
-        registers + offset_of(kIndex), memory)...);
+  static void call_all(const Invocation& invocation, std::index_sequence<kIndex...>) {
+    std::tuple<At<kIndex>...> values(At<kIndex>(invocation, kIndex, offset_of(kIndex))...);
+    kFunction(std::get<kIndex>(values).get()...);
+    const int finished[] = {(std::get<kIndex>(values).finish(), 0)..., 0};
+    (void)finished;
+    (void)invocation;
+    (void)values;
   }
 
   template <void (*kFunction)(Args...)>
-  static void call(const unsigned char* registers, unsigned char* memory) {
-    static_assert(kCount == 0 || !contains_stream(),
-                  "a kernel argument is a stream: links between kernels are not emulated");
-    call_all<kFunction>(registers, memory, std::index_sequence_for<Args...>{});
-  }
-
-  static constexpr bool contains_stream() {
-    const bool streams[] = {(Decay<Args>::kKind == kStream)..., false};
-    for (bool stream : streams) {
-      if (stream) return true;
-    }
-    return false;
+  static void call(const Invocation& invocation) {
+    call_all<kFunction>(invocation, std::index_sequence_for<Args...>{});
   }
 
   template <void (*kFunction)(Args...)>
   static KernelEntry entry(const char* name) {
-    return KernelEntry{kEntryVersion,    name, kCount, arguments(), &call<kFunction>,
-                       offset_of(kCount)};
+    return KernelEntry{kEntryVersion,    name,
+                       kCount,           arguments(std::index_sequence_for<Args...>{}),
+                       &call<kFunction>, offset_of(kCount)};
   }
 };
 
 }  // namespace tandem_glue
 
-// Exports the kernel `function`; used once per kernel by the generated translation unit.
-#define TANDEM_EXPORT_KERNEL(function)                                               \
-  extern "C" __attribute__((visibility("default")))                                  \
-  const tandem_glue::KernelEntry* tandem_kernel_##function() {                       \
-    static const tandem_glue::KernelEntry entry =                                    \
-        tandem_glue::Glue<decltype(function)>::template entry<&function>(#function); \
-    return &entry;                                                                   \
+// TANDEM_EXPORT_KERNEL(function, elements in registers of each argument...) exports a kernel; used
+// once per kernel by the generated translation unit.
+#define TANDEM_EXPORT_KERNEL(...) TANDEM_EXPORT_KERNEL_LIST(__VA_ARGS__, 0)
+#define TANDEM_EXPORT_KERNEL_LIST(function, ...)                                                  \
+  extern "C" __attribute__((visibility("default")))                                               \
+  const tandem_glue::KernelEntry* tandem_kernel_##function() {                                    \
+    static const tandem_glue::KernelEntry entry =                                                 \
+        tandem_glue::Glue<decltype(function), __VA_ARGS__>::template entry<&function>(#function); \
+    return &entry;                                                                                \
   }

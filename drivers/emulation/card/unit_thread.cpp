@@ -137,7 +137,9 @@ bool UnitThread::load_registers(const RingEntry& entry) {
 void UnitThread::call_kernel() {
   const auto begin = Clock::now();
   channel_.registers[0].store(kRegisterStart);
-  library_->entry().call(registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()));
+  const std::vector<void*> streams(library_->entry().num_arguments, nullptr);
+  library_->entry().call(
+      {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), streams.data()});
   channel_.registers[0].store(kRegisterDone | kRegisterIdle | kRegisterReady);
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
