@@ -39,9 +39,9 @@ void check_stored(const AttentionGeometry& geometry) {
 
 XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
                                    std::vector<ComputeUnitHandle> handles,
-                                   const AttentionUnitOptions& options,
-                                   double link_bandwidth_bytes_per_s)
-    : geometry_(checked(options.geometry)),
+                                   const AttentionUnitOptions& options, const DeviceInfo& info)
+    : id_(info.id),
+      geometry_(checked(options.geometry)),
       layout_(options.geometry),
       device_(device),
       shares_(divide_over_units(layout_.kv_heads, handles.size())) {
@@ -62,7 +62,7 @@ XrtAttentionUnit::XrtAttentionUnit(const xrt::device& device,
   }
   capacity_.num_pages = num_pages;
   capacity_.page_bytes = layout_.kernel_page_bytes() * layout_.page_parts;
-  capacity_.link_bandwidth_bytes_per_s = link_bandwidth_bytes_per_s;
+  capacity_.link_bandwidth_bytes_per_s = info.link_bandwidth_bytes_per_s;
   check_kernel_version();
   measure();
   stats_ = AttentionStats{};
@@ -72,7 +72,7 @@ WaitResult XrtAttentionUnit::lose(const std::string& reason) {
   if (!lost_) {
     lost_ = true;
     lost_reason_ = reason;
-    spdlog::error("[xrt] card lost with its KV pages: {}", reason);
+    spdlog::error("[xrt] card {} lost with its KV pages: {}", id_, reason);
   }
   return WaitResult::kLost;
 }

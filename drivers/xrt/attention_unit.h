@@ -30,10 +30,10 @@ void check_stored(const AttentionGeometry& geometry);
 
 class XrtAttentionUnit final : public AttentionUnit {
  public:
-  // link_bandwidth: of the card's data sheet, 0 where unknown. Runs the kernel a few times to check
-  // its version and to measure latency and read bandwidth.
+  // `info`: of the card; its link's bandwidth is 0 where unknown. Runs the kernel a few times to
+  // check its version and to measure latency and read bandwidth.
   XrtAttentionUnit(const xrt::device& device, std::vector<ComputeUnitHandle> handles,
-                   const AttentionUnitOptions& options, double link_bandwidth_bytes_per_s);
+                   const AttentionUnitOptions& options, const DeviceInfo& info);
 
   const AttentionGeometry& geometry() const override { return geometry_; }
   AttentionCapacity capacity() const override { return capacity_; }
@@ -68,6 +68,7 @@ class XrtAttentionUnit final : public AttentionUnit {
   void measure();
   WaitResult lose(const std::string& reason);
 
+  const std::string id_;  // of the card, for messages
   AttentionGeometry geometry_;
   KernelLayout layout_;
   xrt::device device_;

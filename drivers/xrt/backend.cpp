@@ -50,8 +50,7 @@ class XrtDevice final : public Device {
     xrt_card::check_stored(options.geometry);  // before anything on the card is replaced
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAttentionUnit>(
-        card_, xrt_card::load_kernel_image(card_, kernel_image_), options,
-        info_.link_bandwidth_bytes_per_s);
+        card_, xrt_card::load_kernel_image(card_, kernel_image_), options, info_);
   }
   // Replaces the attention kernel where that is on the card, so a card does one or the other.
   std::unique_ptr<AggregationUnit> make_aggregation_unit() override {
@@ -104,8 +103,12 @@ class XrtBackend final : public Backend {
     try {
       return std::make_unique<XrtDevice>(index, options);
     } catch (const std::exception& e) {
-      throw Error("xrt", "cannot open card " + std::to_string(index) +
-                             " (is XRT's setup script sourced?): " + e.what());
+      const std::size_t found = enumerate(options).size();
+      const std::string why =
+          found == 0 ? "XRT finds no card; source its setup script (exports XILINX_XRT)"
+                     : "XRT finds " + std::to_string(found) + ", from xrt:0 on";
+      throw Error("xrt",
+                  "cannot open card " + std::to_string(index) + ": " + why + ": " + e.what());
     }
   }
 };

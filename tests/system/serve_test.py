@@ -200,6 +200,15 @@ class CommandTest(unittest.TestCase):
             self.assertTrue(process.stderr)
             self.assertEqual(process.stdout, "", f"{arguments} printed before it failed")
 
+    def test_a_card_that_is_not_there_is_told_from_a_missing_runtime(self):
+        there = run("generate", "--prompt", "x", "--attention", "xrt:5", environment=card_environment())
+        self.assertEqual(there.returncode, 2)
+        self.assertIn("XRT finds 2", there.stderr)
+        without = {name: value for name, value in os.environ.items() if name != "XILINX_XRT"}
+        missing = run("generate", "--prompt", "x", "--attention", "xrt:0", environment=without)
+        self.assertEqual(missing.returncode, 2)
+        self.assertIn("setup script", missing.stderr)
+
     def test_a_configuration_file_sets_options_and_the_command_line_wins(self):
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
             config.write('attention = "cpu"\n[scheduling]\nmax-running = 3\n[kv]\nkv-memory = "1MiB"\n')
