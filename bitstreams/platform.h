@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The card platforms a bitstream may be built for and an emulated card may play: name, memory
-// banks, link.
+// banks, clocks, link.
 //
-// Figures are public data-sheet figures. Bank bases are the device addresses a kernel sees; banks
-// of one memory are contiguous, so a range of banks is one address interval. Threads: any (constant
-// data).
+// Everything that any part knows about a card's hardware stands here. Figures of the built-in
+// platforms are public data-sheet figures; a user's own come from a JSON file (platform_file.h).
+// Bank bases are the device addresses a kernel sees; banks of one memory are contiguous, so a range
+// of banks is one address interval; the HOST bank lies above the card's own memory. Platforms live
+// as long as the process, so references stay good. Threads: any (one mutex in find_platform).
 #pragma once
 
 #include <cstdint>
@@ -14,30 +16,52 @@
 
 namespace tandem::xclbin {
 
-enum class BankType : uint8_t { kHbm, kDdr };
+enum class BankType : uint8_t {
+  kHbm,
+  kDdr,
+  kPlram,  // on-chip memory in the user's region
+  kHost    // the host's memory, reached over PCIe
+};
 
 struct Bank {
-  std::string tag;  // "HBM[3]", "DDR[0]": as in a Vitis connectivity file
+  std::string tag;  // "HBM[3]", "DDR[0]", "MC_NOC0": as in a Vitis connectivity file
   BankType type = BankType::kHbm;
   uint64_t base = 0;
   uint64_t size_bytes = 0;
+  double gb_per_s = 0;  // 1e9 bytes; 0: not known
 };
 
 struct Platform {
-  std::string name;  // "u55c"
-  std::string vbnv;  // vendor:board:name:version string of the xclbin header
+  std::string name;  // the board: "u55c"
+  std::string vbnv;  // full name, as the user gave it: of xclbin headers, emconfig.json and devices
+  std::string fpga_family = "virtexuplus";
+  std::string fpga_part;
   std::vector<Bank> banks;
   uint32_t kernel_clock_mhz = 300;
+  uint32_t second_clock_mhz = 500;
   uint32_t pcie_generation = 3;
   uint32_t pcie_lanes = 16;
-  double memory_gb_per_s = 0;
+  double memory_gb_per_s = 0;  // HBM and DDR together
+  bool has_dma = true;         // false: "nodma" shells, whose host copies go through HOST memory
+  std::string description;  // a user's platform: its JSON text, so that it can travel with a file
 
   // One past the last device address.
   uint64_t memory_end() const;
+  // Bytes of banks of `type`.
+  uint64_t memory_bytes(BankType type) const;
+  uint32_t num_banks(BankType type) const;
 };
 
-// The platform called `name` (u55c, u280, u50). Throws Error listing the known names.
+// The platform that `name` means: a board ("u250"), any shell's full name
+// ("xilinx_u250_gen3x16_xdma_4_1_202210_1"), a path of an .xpfm file so named, a JSON file (see
+// platform_file.h), or a name below one of the folders in PLATFORM_REPO_PATHS. A full name comes
+// back as the platform's vbnv. Throws Error listing what would do.
 const Platform& find_platform(const std::string& name);
+// Makes `platform` known under its vbnv; one of the same vbnv is replaced for later searches.
+const Platform& add_platform(const Platform& platform);
+// The boards built in.
 std::vector<std::string> platform_names();
+// "HBM", "DDR", "PLRAM", "HOST".
+const char* bank_type_name(BankType type);
 
 }  // namespace tandem::xclbin

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# The tree that answers as XILINX_XRT and, in its folder vitis, as XILINX_VITIS: <build>/xrt and
+# <prefix>/share/tandem/xrt. Programs and the shim are put there by their targets; here are links to the headers and
+# libraries of the system's packages, the HLS headers, setup.sh and the registration of OpenCL.
+#
+# Links into the tree are relative, links to packages absolute: the tree may be moved as a whole.
+
+set(TANDEM_XRT_TREE ${PROJECT_BINARY_DIR}/xrt CACHE INTERNAL "XILINX_XRT tree of the build")
+set(TANDEM_XRT_INSTALL_DIR ${CMAKE_INSTALL_DATADIR}/tandem/xrt)
+
+# tandem_link_entries(<folder> <target folder> [EXCEPT names...]): a link per entry, none over an existing one.
+function(tandem_link_entries from to)
+  cmake_parse_arguments(ARG "" "" "EXCEPT" ${ARGN})
+  file(MAKE_DIRECTORY ${to})
+  file(GLOB entries ${from}/*)
+  foreach(entry IN LISTS entries)
+    get_filename_component(name ${entry} NAME)
+    if(NOT name IN_LIST ARG_EXCEPT AND NOT EXISTS ${to}/${name})
+      file(CREATE_LINK ${entry} ${to}/${name} SYMBOLIC)
+    endif()
+  endforeach()
+endfunction()
+
+# Headers: XRT's folder as it is, but CL with OpenCL's own headers too. Debian's XRT has an old cl_ext.h in its CL that
+# would hide OpenCL's.
+function(tandem_link_headers)
+  tandem_link_entries(${XRT_INCLUDE_DIR} ${TANDEM_XRT_TREE}/include EXCEPT CL)
+  tandem_link_entries(${XRT_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl_ext.h)
+  find_path(TANDEM_CL_INCLUDE_DIR CL/cl.h HINTS ${OpenCL_INCLUDE_DIRS})
+  if(TANDEM_CL_INCLUDE_DIR)
+    tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL)
+  endif()
+endfunction()
+
+# What applications link besides the shim, under the names for the linker and for the loader.
+function(tandem_link_libraries)
+  get_filename_component(folder ${XRT_COREUTIL_LIBRARY} DIRECTORY)
+  file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/lib/xrt)
+  foreach(name libxrt_coreutil.so libxrt_coreutil.so.2 libxilinxopencl.so libxilinxopencl.so.2 libxrt++.so
+          libxrt++.so.2 libxrt_noop.so.2 libOpenCL.so libOpenCL.so.1 libuuid.so libuuid.so.1)
+    if(EXISTS ${folder}/${name})
+      file(CREATE_LINK ${folder}/${name} ${TANDEM_XRT_TREE}/lib/${name} SYMBOLIC)
+    endif()
+  endforeach()
+  if(EXISTS ${folder}/xrt/module AND NOT EXISTS ${TANDEM_XRT_TREE}/lib/xrt/module)
+    file(CREATE_LINK ${folder}/xrt/module ${TANDEM_XRT_TREE}/lib/xrt/module SYMBOLIC)
+  endif()
+endfunction()
+
+function(tandem_make_tree)
+  file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/bin ${TANDEM_XRT_TREE}/lib ${TANDEM_XRT_TREE}/vitis)
+  tandem_link_headers()
+  tandem_link_libraries()
+  configure_file(${PROJECT_SOURCE_DIR}/drivers/emulation/setup.sh.in ${TANDEM_XRT_TREE}/setup.sh COPYONLY)
+  file(CREATE_LINK ../setup.sh ${TANDEM_XRT_TREE}/vitis/settings64.sh SYMBOLIC)
+  file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
+  file(WRITE ${TANDEM_XRT_TREE}/icd/xilinx.icd "libxilinxopencl.so.2\n")
+  # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too.
+  file(GLOB system_icds /etc/OpenCL/vendors/*.icd)
+  if(system_icds)
+    file(COPY ${system_icds} DESTINATION ${TANDEM_XRT_TREE}/icd)
+  endif()
+endfunction()
+
+function(tandem_install_tree)
+  set(to ${TANDEM_XRT_INSTALL_DIR})
+  install(DIRECTORY ${TANDEM_XRT_TREE}/include ${TANDEM_XRT_TREE}/icd DESTINATION ${to})
+  install(DIRECTORY ${TANDEM_XRT_TREE}/lib/ DESTINATION ${to}/lib PATTERN "libxrt_core.so*" EXCLUDE
+          PATTERN "*.tmp*" EXCLUDE)
+  install(FILES ${TANDEM_XRT_TREE}/setup.sh DESTINATION ${to})
+  install(FILES ${TANDEM_XRT_TREE}/vitis/settings64.sh ${TANDEM_XRT_TREE}/vitis/bin DESTINATION ${to}/vitis)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/fpga_hls/include/ DESTINATION ${to}/vitis/include
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "half")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/bitstreams/glue/ DESTINATION ${to}/vitis/glue)
+  # `source <prefix>/setup.sh`
+  set(link ${PROJECT_BINARY_DIR}/install-links/setup.sh)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/install-links)
+  file(CREATE_LINK ${TANDEM_XRT_INSTALL_DIR}/setup.sh ${link} SYMBOLIC)
+  install(FILES ${link} DESTINATION .)
+endfunction()
