@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Clock-cycle controls of HLS kernels. Software has no clock, so waits pass at once: ap_wait,
+// ap_wait_n; ap_wait_until looks at its condition once; hls::reg returns its value. They also keep
+// the compiler from moving memory accesses across them, as the hardware's schedule would.
+// Source: Vitis HLS user guide (UG1399), "ap_utils.h", "HLS Protocol". C++14.
+#pragma once
+
+inline void ap_wait() { __asm__ __volatile__("" ::: "memory"); }
+inline void ap_wait_n(int cycles) {
+  static_cast<void>(cycles);
+  ap_wait();
+}
+template <typename Condition>
+inline void ap_wait_until(const Condition& condition) {
+  static_cast<void>(condition);
+  ap_wait();
+}
+
+namespace hls {
+
+template <typename T>
+inline T reg(T value) {
+  return value;
+}
+
+}  // namespace hls

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hls::fence: accesses to the named objects are done in program order. fence(a, b, ...) orders all
+// of them; fence({a, b}, {c}) only the first before the second. Software keeps program order
+// within a process; the compiler is kept from changing it. Source: Vitis HLS user guide (UG1399),
+// "HLS Fence Library". C++14.
+#pragma once
+
+#include <initializer_list>
+
+namespace hls {
+namespace fence_detail {
+
+struct Object {
+  template <typename T>
+  Object(T&) {}
+};
+
+}  // namespace fence_detail
+
+template <typename... Objects>
+inline void fence(Objects&...) {
+  __asm__ __volatile__("" ::: "memory");
+}
+inline void fence(std::initializer_list<fence_detail::Object>,
+                  std::initializer_list<fence_detail::Object>) {
+  __asm__ __volatile__("" ::: "memory");
+}
+
+}  // namespace hls
