@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/opencl_events.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/settings.h"
 #include "emulation/xrt_shim/xrt_internal.h"
@@ -32,7 +33,11 @@ void copy_text(char* field, size_t capacity, const std::string& text) {
 
 unsigned int xclProbe() { return settings().num_cards; }
 
-unsigned int xclVersion() { return 2; }
+// Asked by libxilinxopencl alone, before it makes its devices.
+unsigned int xclVersion() {
+  tandem::emulation::watch_opencl_kernels();
+  return 2;
+}
 
 xclDeviceHandle xclOpen(unsigned int index, const char*, xclVerbosityLevel) {
   if (index >= settings().num_cards) return nullptr;

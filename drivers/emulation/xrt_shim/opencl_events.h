@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells libxilinxopencl of kernels that failed.
+//
+// That library (2.13) asks only whether a command ended, so the event of a failed kernel reads
+// CL_COMPLETE, and it ends the process when a migration throws. Here its own callback for ended
+// commands sets the event to CL_OUT_OF_RESOURCES once it has run its course: waiting threads wake,
+// dependent commands start (and fail in turn), no queue hangs. Its events are written only when the
+// library is the build whose layout is known; otherwise it does as it did. Threads: any.
+#pragma once
+
+#include <cstddef>
+
+namespace tandem::emulation {
+
+// Called by xclVersion(), which nobody but libxilinxopencl calls; works once per process.
+void watch_opencl_kernels();
+
+// Whether libxilinxopencl has started a kernel in this process: then an error of a transfer on a
+// failed card must not reach it.
+bool opencl_kernels_started();
+
+// What the host reads of a failed card: bytes no kernel wrote, so that an earlier result cannot
+// pass for this one.
+void fill_with_lost_data(std::byte* host, size_t size_bytes);
+
+}  // namespace tandem::emulation
