@@ -70,6 +70,11 @@ mem_data make_memory(const std::string& tag, uint8_t type, uint64_t base, uint64
   return data;
 }
 
+uint8_t memory_type(BankType type) {
+  if (type == BankType::kHbm) return MEM_HBM;
+  return type == BankType::kDdr ? MEM_DDR4 : MEM_DRAM;
+}
+
 std::string range_tag(const Bank& first, const Bank& last) {
   const std::string index = last.tag.substr(last.tag.find('[') + 1);
   return first.tag.substr(0, first.tag.size() - 1) + ":" + index;
@@ -92,8 +97,8 @@ class TopologyBuilder {
  public:
   explicit TopologyBuilder(const Design& design) : design_(design), units_(place_units(design)) {
     for (const Bank& bank : design.platform->banks) {
-      const uint8_t type = bank.type == BankType::kHbm ? MEM_HBM : MEM_DDR4;
-      topology_.banks.push_back(make_memory(bank.tag, type, bank.base, bank.size_bytes));
+      topology_.banks.push_back(
+          make_memory(bank.tag, memory_type(bank.type), bank.base, bank.size_bytes));
     }
     topology_.groups = topology_.banks;
   }
