@@ -43,6 +43,11 @@ std::string drain(int descriptor) {
 
 void run_compiler(const std::vector<std::string>& command, bool verbose) {
   if (verbose) std::fprintf(stderr, "%s\n", join(command).c_str());
+  const std::string output = run_tool(command, "the kernel does not compile");
+  if (verbose && !output.empty()) std::fprintf(stderr, "%s", output.c_str());
+}
+
+std::string run_tool(const std::vector<std::string>& command, const std::string& failure) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -66,12 +71,9 @@ void run_compiler(const std::vector<std::string>& command, bool verbose) {
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    if (verbose && !output.empty()) std::fprintf(stderr, "%s", output.c_str());
-    return;
-  }
-  throw Error("xclbin", "the kernel does not compile:\n" + output.substr(0, kMaxQuotedOutput) +
-                            "\n" + join(command));
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
+  throw Error("xclbin",
+              failure + ":\n" + output.substr(0, kMaxQuotedOutput) + "\n" + join(command));
 }
 
 bool accepts_flag(const std::string& compiler, const std::string& flag) {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v++ -c: preprocess, scan, compile, make the kernel object.
+#include <algorithm>
+#include <filesystem>
+
+#include "bitstreams/compiler_process.h"
+#include "bitstreams/vpp/files.h"
+#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/vpp/kernel_scan.h"
+#include "bitstreams/vpp/kernel_source.h"
+#include "bitstreams/vpp/stages.h"
+#include "bitstreams/vpp/work_folder.h"
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KernelCompiler {
+ public:
+  KernelCompiler(const Options& options, const Toolchain& toolchain)
+      : options_(options),
+        toolchain_(toolchain),
+        output_(output_path(options)),
+        folder_(options.save_temps
+                    ? options.temp_dir + "/compile/" + fs::path(output_).stem().string()
+                    : "") {}
+
+  StageResult run() {
+    for (const std::string& source : options_.inputs) {
+      if (!fs::is_regular_file(source)) throw Error("v++", "no such source: " + source);
+    }
+    const bool opencl = options_.inputs[0].ends_with(".cl");
+    std::vector<std::string> objects = opencl ? compile_opencl() : compile_cpp();
+    make_parent(output_);
+    write_kernel_object(objects, kernels_, folder_.path(), output_);
+    for (const KernelDescription& kernel : kernels_) result_.kernels.push_back(kernel.name);
+    return std::move(result_);
+  }
+
+ private:
+  static std::string output_path(const Options& options) {
+    if (!options.output.empty()) return options.output;
+    return (options.kernels.empty() ? fs::path(options.inputs[0]).stem().string()
+                                    : options.kernels[0]) +
+           ".xo";
+  }
+
+  // For the preprocessor and the compiler.
+  std::vector<std::string> flags() const {
+    std::vector<std::string> flags = {"-std=gnu++14",        "-fPIC",
+                                      "-fvisibility=hidden", "-Wno-unknown-pragmas",
+                                      "-Wno-unused-label",   "-O" + options_.optimization,
+                                      "-march=native",       "-ffp-contract=off"};
+    // Units load copies of one library, which must not share GCC's unique symbols. Clang makes
+    // none.
+    const std::string not_unique = "-fno-gnu-unique";
+    if (xclbin::accepts_flag(toolchain_.compiler, not_unique)) flags.push_back(not_unique);
+    if (options_.debug) flags.push_back("-g");
+    for (const char* macro : {"__VITIS_HLS__", "__HLS_CSIM__"}) {
+      flags.push_back(std::string("-D") + macro);
+    }
+    for (const std::string& define : options_.defines) flags.push_back("-D" + define);
+    for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
+    flags.push_back("-I" + toolchain_.glue_folder);
+    for (const std::string& dir : toolchain_.hls_includes) {
+      flags.insert(flags.end(), {"-isystem", dir});
+    }
+    flags.insert(flags.end(), options_.kernel_flags.begin(), options_.kernel_flags.end());
+    return flags;
+  }
+
+  std::vector<std::string> compile_cpp() {
+    if (options_.kernels.empty()) {
+      throw Error("v++", "-c wants the kernel's name: add -k and the name of the function");
+    }
+    if (options_.kernels.size() > 1) {
+      throw Error("v++", "-c compiles one kernel at a time; -k is given " +
+                             std::to_string(options_.kernels.size()) + " times");
+    }
+    flags_ = flags();
+    const size_t home = find_home();
+    std::vector<std::string> objects;
+    for (size_t index = 0; index < options_.inputs.size(); ++index) {
+      objects.push_back(compile_source(index, index == home));
+    }
+    return objects;
+  }
+
+  // The index of the source that defines the kernel; 0 when there is one source only.
+  size_t find_home() {
+    if (options_.inputs.size() == 1) return 0;
+    for (size_t index = 0; index < options_.inputs.size(); ++index) {
+      const PreprocessedSource source = preprocess(job(index, false));
+      for (const FunctionDefinition& function : find_functions(source.text)) {
+        if (function.name == options_.kernels[0]) return index;
+      }
+    }
+    throw Error("v++", "no source defines kernel '" + options_.kernels[0] + "'");
+  }
+
+  PreprocessJob job(size_t index, bool with_export) const {
+    const std::string& source = options_.inputs[index];
+    return {toolchain_.compiler,
+            flags_,
+            source,
+            with_export ? options_.kernels[0] : "",
+            folder_.path(),
+            fs::path(source).stem().string() + std::to_string(index)};
+  }
+
+  std::string compile_source(size_t index, bool has_kernel) {
+    const PreprocessJob work = job(index, has_kernel);
+    PreprocessedSource source = preprocess(work);
+    if (has_kernel) add_kernel(source, work.source);
+    const std::string stem = folder_.file(work.stem);
+    write_text(stem + ".ii", source.text);
+    std::vector<std::string> command = {toolchain_.compiler};
+    command.insert(command.end(), flags_.begin(), flags_.end());
+    command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
+    const std::string messages = xclbin::run_tool(command, work.source + " does not compile");
+    if (!messages.empty()) result_.messages.push_back(messages);
+    result_.dependencies.insert(result_.dependencies.end(), source.dependencies.begin(),
+                                source.dependencies.end());
+    return stem + ".o";
+  }
+
+  void add_kernel(PreprocessedSource& source, const std::string& path) {
+    const ScannedKernel scanned = scan_kernel(source.text, options_.kernels[0], path);
+    KernelDescription kernel;
+    kernel.name = options_.kernels[0];
+    kernel.source = fs::absolute(path).lexically_normal().string();
+    kernel.control = scanned.control;
+    std::vector<std::string> elements;
+    for (const ScannedArgument& argument : scanned.arguments) {
+      ArgumentDescription description;
+      description.name = argument.name;
+      description.bundle = argument.bundle;
+      kernel.arguments.push_back(description);
+      elements.push_back(argument.register_elements);
+    }
+    source.text = with_register_elements(std::move(source.text), elements);
+    kernels_.push_back(std::move(kernel));
+  }
+
+  std::vector<std::string> compile_opencl() {
+    throw Error("v++", options_.inputs[0] + ": OpenCL C kernels are not compiled by this build");
+  }
+
+  const Options& options_;
+  const Toolchain& toolchain_;
+  std::string output_;
+  WorkFolder folder_;
+  std::vector<std::string> flags_;
+  std::vector<KernelDescription> kernels_;
+  StageResult result_;
+};
+
+}  // namespace
+
+StageResult compile(const Options& options, const Toolchain& toolchain) {
+  return KernelCompiler(options, toolchain).run();
+}
+
+}  // namespace tandem::vpp

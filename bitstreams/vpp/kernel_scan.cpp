@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A scanner over braces: text between ';', '{' and '}' at namespace scope is a declaration's head.
+#include "bitstreams/vpp/kernel_scan.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+constexpr size_t kNone = std::string_view::npos;
+
+bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool blank_char(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Index behind the literal that starts at `at` ('"' or '\''); raw strings included.
+size_t skip_literal(std::string_view text, size_t at) {
+  const char quote = text[at];
+  if (quote == '"' && at > 0 && text[at - 1] == 'R') {
+    const size_t open = text.find('(', at);
+    if (open == kNone) return text.size();
+    const std::string close = ")" + std::string(text.substr(at + 1, open - at - 1)) + "\"";
+    const size_t end = text.find(close, open);
+    return end == kNone ? text.size() : end + close.size();
+  }
+  for (++at; at < text.size() && text[at] != quote && text[at] != '\n'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return std::min(at + 1, text.size());
+}
+
+// 1'000 is no character literal.
+bool starts_literal(std::string_view text, size_t at) {
+  return text[at] == '"' || (text[at] == '\'' && (at == 0 || !word_char(text[at - 1])));
+}
+
+size_t line_end(std::string_view text, size_t at) {
+  return std::min(text.find('\n', at), text.size());
+}
+
+// Index behind the bracket that closes the one at `open`; the text's size when nothing does.
+// Braces inside directives (#pragma lines) do not count.
+size_t closing(std::string_view text, size_t open) {
+  const char left = text[open];
+  const char right = left == '(' ? ')' : (left == '[' ? ']' : '}');
+  int depth = 0;
+  bool line_start = false;
+  for (size_t at = open; at < text.size();) {
+    const char c = text[at];
+    if (c == '#' && line_start) {
+      at = line_end(text, at);
+      continue;
+    }
+    if (starts_literal(text, at)) {
+      at = skip_literal(text, at);
+      continue;
+    }
+    if (c == left) ++depth;
+    if (c == right && --depth == 0) return at + 1;
+    line_start = c == '\n' || (line_start && blank_char(c));
+    ++at;
+  }
+  return text.size();
+}
+
+// `head` with attributes, alignments and literals blanked; the length stays.
+std::string plain_head(std::string_view head) {
+  std::string out(head);
+  const auto blank = [&](size_t begin, size_t end) {
+    std::fill(out.begin() + static_cast<ptrdiff_t>(begin),
+              out.begin() + static_cast<ptrdiff_t>(end), ' ');
+  };
+  for (size_t at = 0; at < out.size(); ++at) {
+    if (starts_literal(out, at)) {
+      const size_t end = skip_literal(out, at);
+      blank(at, end);
+      at = end - 1;
+    } else if (out.compare(at, 2, "[[") == 0) {
+      blank(at, closing(out, at));
+    }
+  }
+  for (const char* word : {"__attribute__", "__attribute", "__declspec", "alignas", "_Alignas"}) {
+    for (size_t at = out.find(word); at != std::string::npos; at = out.find(word, at + 1)) {
+      const size_t open = out.find('(', at);
+      if (open != std::string::npos) blank(at, closing(out, open));
+    }
+  }
+  return out;
+}
+
+std::string first_word(const std::string& text) {
+  size_t begin = 0;
+  while (begin < text.size() && blank_char(text[begin])) ++begin;
+  size_t end = begin;
+  while (end < text.size() && word_char(text[end])) ++end;
+  return text.substr(begin, end - begin);
+}
+
+class FunctionFinder {
+ public:
+  explicit FunctionFinder(std::string_view text) : text_(text) {}
+
+  std::vector<FunctionDefinition> run() {
+    bool line_start = true;
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#' && line_start) {
+        read_directive();
+        continue;
+      }
+      line_start = c == '\n' || (line_start && blank_char(c));
+      step(c);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void step(char c) {
+    if (starts_literal(text_, at_)) {
+      at_ = skip_literal(text_, at_);
+    } else if (c == '(') {
+      at_ = closing(text_, at_);
+    } else if (c == ';' || c == '}') {
+      head_ = ++at_;
+    } else if (c == '{') {
+      open_brace();
+    } else {
+      ++at_;
+    }
+  }
+
+  // A line marker (# 12 "file" flags) or a pragma.
+  void read_directive() {
+    const size_t end = line_end(text_, at_);
+    const std::string_view line = text_.substr(at_, end - at_);
+    const size_t quote = line.find('"');
+    const size_t close = line.rfind('"');
+    if (line.size() > 2 && line[1] == ' ' && std::isdigit(static_cast<unsigned char>(line[2])) &&
+        quote != kNone && close > quote) {
+      file_ = std::string(line.substr(quote + 1, close - quote - 1));
+      system_ = line.find('3', close) != kNone;
+    }
+    // A directive between two declarations belongs to no head.
+    const std::string_view before = text_.substr(head_, at_ - head_);
+    if (std::all_of(before.begin(), before.end(), blank_char)) head_ = end;
+    at_ = end;
+  }
+
+  void open_brace() {
+    const std::string_view raw = text_.substr(head_, at_ - head_);
+    const std::string head = plain_head(raw);
+    const std::string word = first_word(head);
+    const size_t open = at_;
+    if (word == "namespace" || (word == "inline" && head.find("namespace") != std::string::npos) ||
+        (word == "extern" && head.find('(') == std::string::npos)) {
+      head_ = ++at_;
+      return;
+    }
+    at_ = closing(text_, open);
+    add_function(raw, head, text_.substr(open + 1, std::max(at_, open + 2) - open - 2));
+    // What follows a class's or an initialiser's brace still belongs to its declaration.
+    head_ = at_;
+  }
+
+  void add_function(std::string_view raw, const std::string& head, std::string_view body) {
+    const size_t open = parameter_list(head);
+    if (open == std::string::npos || open == 0) return;
+    size_t end = open;
+    while (end > 0 && blank_char(head[end - 1])) --end;
+    size_t begin = end;
+    while (begin > 0 && word_char(head[begin - 1])) --begin;
+    if (begin == end) return;
+    const size_t close = closing(head, open);
+    if (close <= open + 1) return;
+    result_.push_back({head.substr(begin, end - begin), file_, system_,
+                       raw.substr(open + 1, close - open - 2), body});
+  }
+
+  // The first parenthesis outside angle brackets; npos for a head that is no function's.
+  static size_t parameter_list(const std::string& head) {
+    int angles = 0;
+    for (size_t at = 0; at < head.size(); ++at) {
+      if (head[at] == '<') ++angles;
+      if (head[at] == '>' && angles > 0) --angles;
+      if (angles > 0) continue;
+      if (head[at] == '=') return std::string::npos;
+      if (head[at] == '(') return at;
+    }
+    return std::string::npos;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  size_t head_ = 0;
+  std::string file_;
+  bool system_ = false;
+  std::vector<FunctionDefinition> result_;
+};
+
+std::vector<std::string> split_parameters(std::string_view list) {
+  std::vector<std::string> parameters;
+  std::string current;
+  int depth = 0;
+  for (char c : list) {
+    if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == '>' || c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0) {
+      parameters.push_back(current);
+      current.clear();
+    } else {
+      current += c == '\n' ? ' ' : c;
+    }
+  }
+  if (!parameters.empty() || !std::all_of(current.begin(), current.end(), blank_char)) {
+    parameters.push_back(current);
+  }
+  if (parameters.size() == 1 && parameters[0].find_first_not_of(" \t\rvoid") == std::string::npos &&
+      first_word(parameters[0]) == "void") {
+    parameters.clear();
+  }
+  return parameters;
+}
+
+struct Declarator {
+  std::string name;      // empty when the parameter has none
+  bool pointer = false;  // a pointer or an array
+  std::string bound;     // of the first dimension; empty for a pointer
+};
+
+bool is_type_word(const std::string& word) {
+  static const std::set<std::string> kWords = {
+      "int",   "char",   "short",  "long",       "unsigned", "signed",
+      "float", "double", "bool",   "void",       "const",    "volatile",
+      "half",  "auto",   "size_t", "__restrict", "restrict", "__restrict__"};
+  return kWords.count(word) > 0;
+}
+
+// `declaration` without what stands in angle brackets; the length stays.
+std::string without_templates(std::string declaration) {
+  int depth = 0;
+  for (char& c : declaration) {
+    const bool opens = c == '<';
+    const bool closes = c == '>' && depth > 0;
+    if (opens) ++depth;
+    if (closes) --depth;
+    if (depth > 0 || closes) c = opens ? ' ' : '@';
+  }
+  return declaration;
+}
+
+Declarator read_declarator(const std::string& parameter) {
+  const std::string head = plain_head(parameter);
+  std::string text = without_templates(head);
+  text = text.substr(0, text.find('='));
+  Declarator result;
+  const size_t bracket = text.find('[');
+  if (bracket != std::string::npos) {
+    const size_t close = text.find(']', bracket);
+    result.pointer = true;
+    result.bound = parameter.substr(bracket + 1, close - bracket - 1);
+    text = text.substr(0, bracket);
+  }
+  result.pointer |= text.find('*') != std::string::npos;
+  size_t end = text.size();
+  while (end > 0 && !word_char(text[end - 1])) --end;
+  size_t begin = end;
+  while (begin > 0 && word_char(text[begin - 1])) --begin;
+  const std::string name = text.substr(begin, end - begin);
+  const bool alone = text.substr(0, begin).find_first_not_of(" \t\r\n:") == std::string::npos;
+  if (!alone && !is_type_word(name) && text.find('@', end) == std::string::npos) result.name = name;
+  return result;
+}
+
+struct Interface {
+  std::set<std::string> modes;
+  std::string bundle;
+};
+
+// One "#pragma HLS interface" line: "mode", or "mode=mode"; then key=value with blanks anywhere.
+class InterfacePragmas {
+ public:
+  explicit InterfacePragmas(std::string_view body) {
+    std::istringstream lines{std::string(body)};
+    for (std::string line; std::getline(lines, line);) read(line);
+  }
+
+  const std::map<std::string, Interface>& ports() const { return ports_; }
+
+ private:
+  void read(const std::string& line) {
+    std::istringstream words(joined(line));
+    std::string directive, vendor, kind;
+    words >> directive >> vendor >> kind;
+    if (directive == "#") {  // "# pragma"
+      directive = "#" + vendor;
+      vendor = kind;
+      words >> kind;
+    }
+    if (directive != "#pragma" || lower(vendor) != "hls" || lower(kind) != "interface") return;
+    std::string mode, port, bundle;
+    for (std::string word; words >> word;) {
+      const size_t equals = word.find('=');
+      const std::string key = lower(word.substr(0, equals));
+      const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+      if (key == "port") port = value;
+      if (key == "bundle") bundle = value;
+      if (key == "mode") mode = lower(value);
+      if (equals == std::string::npos && mode.empty()) mode = key;
+    }
+    Interface& interface = ports_[port];
+    interface.modes.insert(mode);
+    if (mode == "m_axi" && !bundle.empty()) interface.bundle = bundle;
+  }
+
+  // Without blanks around '='.
+  static std::string joined(const std::string& line) {
+    std::string out;
+    for (char c : line) {
+      if (c == '=') {
+        while (!out.empty() && blank_char(out.back())) out.pop_back();
+      }
+      if (blank_char(c) && !out.empty() && out.back() == '=') continue;
+      out += c;
+    }
+    return out;
+  }
+
+  std::map<std::string, Interface> ports_;
+};
+
+xclbin::Control control_of(const std::map<std::string, Interface>& ports) {
+  for (const auto& [port, interface] : ports) {
+    if (port != "return" && !port.empty()) continue;
+    if (interface.modes.count("ap_ctrl_none") > 0) return xclbin::Control::kNone;
+    if (interface.modes.count("ap_ctrl_hs") > 0) return xclbin::Control::kHandshake;
+  }
+  return xclbin::Control::kChain;
+}
+
+ScannedArgument scan_argument(const std::string& parameter, size_t index,
+                              const std::map<std::string, Interface>& ports) {
+  const Declarator declarator = read_declarator(parameter);
+  ScannedArgument argument;
+  argument.name = declarator.name.empty() ? "arg" + std::to_string(index) : declarator.name;
+  const auto found = ports.find(argument.name);
+  if (found == ports.end()) return argument;
+  const Interface& interface = found->second;
+  if (!interface.bundle.empty()) argument.bundle = interface.bundle;
+  if (declarator.pointer && interface.modes == std::set<std::string>{"s_axilite"}) {
+    argument.register_elements = declarator.bound.empty() ? "1" : declarator.bound;
+  }
+  return argument;
+}
+
+[[noreturn]] void fail_unknown(const std::vector<FunctionDefinition>& functions,
+                               const std::string& kernel, const std::string& file_name) {
+  std::set<std::string> names;
+  for (const FunctionDefinition& function : functions) {
+    if (!function.in_system_header && names.size() < 20) names.insert(function.name);
+  }
+  std::string found;
+  for (const std::string& name : names) found += (found.empty() ? "" : ", ") + name;
+  throw Error("v++", file_name + ": no function '" + kernel + "' is defined at namespace scope; " +
+                         (found.empty() ? "the source defines none" : "found: " + found));
+}
+
+}  // namespace
+
+std::vector<FunctionDefinition> find_functions(std::string_view text) {
+  return FunctionFinder(text).run();
+}
+
+ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
+                          const std::string& file_name) {
+  const std::vector<FunctionDefinition> functions = find_functions(text);
+  for (const FunctionDefinition& function : functions) {
+    if (function.name != kernel) continue;
+    const InterfacePragmas pragmas(function.body);
+    ScannedKernel result;
+    result.control = control_of(pragmas.ports());
+    for (const std::string& parameter : split_parameters(function.parameters)) {
+      result.arguments.push_back(
+          scan_argument(parameter, result.arguments.size(), pragmas.ports()));
+    }
+    return result;
+  }
+  fail_unknown(functions, kernel, file_name);
+}
+
+}  // namespace tandem::vpp

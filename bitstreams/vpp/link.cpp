@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v++ -l: links kernel objects into the library that is the bitstream, asks it for the kernels'
+// arguments, and writes the xclbin.
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <map>
+
+#include "bitstreams/compiler_process.h"
+#include "bitstreams/glue/kernel_entry.h"
+#include "bitstreams/recipe.h"
+#include "bitstreams/vpp/files.h"
+#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/vpp/stages.h"
+#include "bitstreams/vpp/work_folder.h"
+#include "bitstreams/xclbin_writer.h"
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Linker {
+ public:
+  Linker(const Options& options, const Toolchain& toolchain)
+      : options_(options),
+        toolchain_(toolchain),
+        output_(options.output.empty() ? "a.xclbin" : options.output),
+        folder_(options.save_temps ? options.temp_dir + "/link/" + fs::path(output_).stem().string()
+                                   : "") {}
+
+  StageResult run() {
+    if (options_.platform.empty()) throw Error("v++", "the platform is missing: add --platform");
+    for (const std::string& path : options_.inputs) read_object(path);
+    const std::string library = folder_.file("kernels.so");
+    link_library(library);
+    xclbin::Design design{
+        fs::path(output_).stem().string(), &xclbin::find_platform(options_.platform), {}, {}, {}};
+    describe(library, design);
+    connect(design);
+    const std::string elf = read_text(library);
+    const auto* bytes = reinterpret_cast<const std::byte*>(elf.data());
+    design.elf.assign(bytes, bytes + elf.size());
+    make_parent(output_);
+    xclbin::write_xclbin(design, output_);
+    return std::move(result_);
+  }
+
+ private:
+  void read_object(const std::string& path) {
+    if (!fs::is_regular_file(path)) throw Error("v++", "no such kernel object: " + path);
+    const std::string text = read_text(path);
+    const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
+    for (KernelDescription& kernel : read_kernel_object(bytes, path)) {
+      const auto [known, is_new] = homes_.emplace(kernel.name, path);
+      if (!is_new) {
+        throw Error("v++", "kernel '" + kernel.name + "' is in " + known->second + " and in " +
+                               path + "; link one of them");
+      }
+      result_.kernels.push_back(kernel.name);
+      kernels_.push_back(std::move(kernel));
+    }
+    result_.dependencies.push_back(path);
+  }
+
+  void link_library(const std::string& library) {
+    std::vector<std::string> command = {toolchain_.compiler,  "-shared", "-Wl,--no-undefined",
+                                        "-Wl,-z,noexecstack", "-o",      library};
+    command.insert(command.end(), options_.inputs.begin(), options_.inputs.end());
+    command.push_back("-lm");
+    xclbin::run_tool(command, "the kernel objects do not link");
+  }
+
+  void describe(const std::string& library, xclbin::Design& design) const {
+    void* handle = dlopen(fs::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) throw Error("v++", std::string("cannot load the kernels: ") + dlerror());
+    for (const KernelDescription& kernel : kernels_) {
+      using Getter = const tandem_glue::KernelEntry* (*)();
+      const auto getter =
+          reinterpret_cast<Getter>(dlsym(handle, ("tandem_kernel_" + kernel.name).c_str()));
+      if (getter == nullptr)
+        throw Error("v++", "kernel '" + kernel.name + "' is not in its object");
+      design.kernels.push_back(describe_kernel(kernel, *getter()));
+    }
+    dlclose(handle);
+  }
+
+  xclbin::Kernel describe_kernel(const KernelDescription& description,
+                                 const tandem_glue::KernelEntry& entry) const {
+    if (entry.num_arguments != description.arguments.size()) {
+      throw Error("v++", description.source + ": kernel '" + description.name + "' has " +
+                             std::to_string(entry.num_arguments) + " arguments, " +
+                             std::to_string(description.arguments.size()) +
+                             " were found in its source");
+    }
+    xclbin::Kernel kernel{description.name, description.control, {}, {}};
+    for (uint32_t index = 0; index < entry.num_arguments; ++index) {
+      const tandem_glue::ArgumentEntry& argument = entry.arguments[index];
+      kernel.arguments.push_back({description.arguments[index].name, argument.type, argument.kind,
+                                  argument.host_bytes, argument.register_bytes, argument.offset});
+    }
+    return kernel;
+  }
+
+  void connect(xclbin::Design& design) const {
+    std::string text = "[connectivity]\n";
+    for (const Setting& line : options_.connectivity) text += line.key + "=" + line.value + "\n";
+    const xclbin::Connectivity wanted =
+        xclbin::parse_connectivity(text, "connectivity", *design.platform);
+    design.connections = wanted.connections;
+    for (xclbin::Kernel& kernel : design.kernels) {
+      for (const xclbin::UnitCount& units : wanted.units) {
+        if (units.kernel == kernel.name) kernel.unit_names = units.unit_names;
+      }
+      if (kernel.unit_names.empty()) kernel.unit_names = {kernel.name + "_1"};
+    }
+  }
+
+  const Options& options_;
+  const Toolchain& toolchain_;
+  std::string output_;
+  WorkFolder folder_;
+  std::map<std::string, std::string> homes_;  // kernel to object
+  std::vector<KernelDescription> kernels_;
+  StageResult result_;
+};
+
+}  // namespace
+
+StageResult link(const Options& options, const Toolchain& toolchain) {
+  return Linker(options, toolchain).run();
+}
+
+}  // namespace tandem::vpp

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options that v++ knows: names, short letters, whether a value follows, and whether emulation
+// has a use for them.
+//
+// Sections ("connectivity.", "package." and so on) are known as a whole, because the vendor's tools
+// add keys to them with every version. Threads: any (constant data). Source: the vendor's user
+// guide.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tandem::vpp {
+
+enum class Use { kUsed, kWithoutEffect };
+
+struct Option {
+  std::string_view name;  // long name without dashes
+  char letter;            // 0: none
+  bool takes_value;
+  Use use;
+};
+
+// The option called `name`, dashes and underscores alike; null when there is none.
+const Option* find_option(std::string_view name);
+// The option with this letter; null when there is none.
+const Option* find_letter(char letter);
+// Whether `name` is "section.key" of a known section.
+bool in_known_section(std::string_view name);
+// Whether `section` may stand in brackets in a configuration file.
+bool is_known_section(std::string_view section);
+// The text of --help.
+std::string usage();
+
+}  // namespace tandem::vpp

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v++ -p: an emulation xclbin needs no packaging, so it is checked and copied.
+#include <filesystem>
+
+#include "bitstreams/builder.h"
+#include "bitstreams/vpp/files.h"
+#include "bitstreams/vpp/stages.h"
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The one input that is an xclbin; AI-engine archives cannot be packaged.
+std::string find_xclbin(const Options& options) {
+  std::string found;
+  for (const std::string& input : options.inputs) {
+    if (input.ends_with(".a")) {
+      throw Error("v++", input + ": AI-engine programs are not emulated");
+    }
+    if (!found.empty())
+      throw Error("v++", "-p takes one linked xclbin, not " + found + " and " + input);
+    found = input;
+  }
+  return found;
+}
+
+void copy_into(const std::string& path, const fs::path& folder) {
+  if (!fs::exists(path)) throw Error("v++", "--package.sd_file: no such file: " + path);
+  fs::copy(path, folder / fs::path(path).filename(),
+           fs::copy_options::overwrite_existing | fs::copy_options::recursive);
+}
+
+}  // namespace
+
+StageResult package(const Options& options) {
+  const std::string input = find_xclbin(options);
+  const std::string bytes = read_text(input);
+  const std::span view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  const xclbin::XclbinInfo info = xclbin::inspect(view, input);
+  StageResult result;
+  for (const xclbin::KernelInfo& kernel : info.kernels) result.kernels.push_back(kernel.name);
+  result.dependencies.push_back(input);
+  write_text(options.output.empty() ? "a.xclbin" : options.output, bytes);
+  if (!options.package_dir.empty()) {
+    make_parent(options.package_dir + "/");
+    if (!options.package_files.empty()) {
+      const fs::path folder = fs::path(options.package_dir) / "sd_card";
+      make_parent(folder.string() + "/");
+      for (const std::string& file : options.package_files) copy_into(file, folder);
+    }
+  }
+  return result;
+}
+
+}  // namespace tandem::vpp

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program around the stages: toolchain, messages, dependency file.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "bitstreams/depfile.h"
+#include "bitstreams/vpp/files.h"
+#include "bitstreams/vpp/option_table.h"
+#include "bitstreams/vpp/stages.h"
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// The first of the folders that exists: beside the installed program, or in the source tree.
+std::string find_folder(const std::vector<fs::path>& candidates, const char* what) {
+  std::error_code ignored;
+  std::string looked;
+  for (const fs::path& candidate : candidates) {
+    if (fs::is_directory(candidate, ignored)) return candidate.lexically_normal().string();
+    looked += " " + candidate.lexically_normal().string();
+  }
+  throw Error("v++", std::string(what) + " are missing; looked in" + looked);
+}
+
+Toolchain find_toolchain(const Options& options) {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path tree = program.parent_path().parent_path();
+  Toolchain toolchain;
+  if (!environment("TANDEM_CXX").empty()) toolchain.compiler = environment("TANDEM_CXX");
+  toolchain.glue_folder = find_folder({tree.parent_path() / "glue", TANDEM_GLUE_SOURCE_DIR},
+                                      "the kernels' glue headers");
+  toolchain.hls_includes = options.hls_include_dirs;
+  if (toolchain.hls_includes.empty()) {
+    toolchain.hls_includes = split(environment("TANDEM_HLS_INCLUDE"), ':');
+  }
+  if (toolchain.hls_includes.empty()) {
+    toolchain.hls_includes.push_back(
+        find_folder({tree / "vitis" / "include", TANDEM_HLS_SOURCE_DIR}, "the HLS headers"));
+  }
+  return toolchain;
+}
+
+StageResult run_stage(const Options& options) {
+  if (options.stage == Stage::kPackage) return package(options);
+  const Toolchain toolchain = find_toolchain(options);
+  return options.stage == Stage::kCompile ? compile(options, toolchain) : link(options, toolchain);
+}
+
+void write_depfile(const Options& options, const StageResult& result) {
+  std::string text = xclbin::escape_for_make(options.output) + ":";
+  for (const auto* list : {&options.config_files, &result.dependencies}) {
+    for (const std::string& path : *list) {
+      text += " \\\n  " + xclbin::escape_for_make(fs::absolute(path).lexically_normal().string());
+    }
+  }
+  write_text(options.depfile, text + "\n");
+}
+
+void run(const std::vector<std::string>& arguments) {
+  Options options = read_options(arguments);
+  if (options.stage == Stage::kHelp) {
+    std::printf("%s", usage().c_str());
+    return;
+  }
+  if (options.stage == Stage::kVersion) {
+    std::printf("v++ of Tandem (software emulation; command line of 2022.1)\n");
+    return;
+  }
+  for (const std::string& flag : split(environment("TANDEM_KERNEL_FLAGS"), ' ')) {
+    options.kernel_flags.push_back(flag);
+  }
+  for (const std::string& line : options.warnings) {
+    std::fprintf(stderr, "WARNING: [v++] %s\n", line.c_str());
+  }
+  for (const std::string& line : options.notes) std::printf("INFO: [v++] %s\n", line.c_str());
+  const StageResult result = run_stage(options);
+  for (const std::string& text : result.messages) std::fprintf(stderr, "%s", text.c_str());
+  if (!options.depfile.empty()) write_depfile(options, result);
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments) {
+  try {
+    run(arguments);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ERROR: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace tandem::vpp

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings of v++ before anybody reads a meaning into them: the command line and configuration
+// files, in one list.
+//
+// A setting's key is the long option's name without dashes ("platform", "connectivity.nk"); a line
+// "nk=..." below "[connectivity]" of a configuration file has the same key. The command line comes
+// in order; a file's settings stand where its --config stood. Unknown keys give a warning each,
+// except within [connectivity], where a key that is none would change the design: an Error naming
+// file and line. Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the
+// compiler command (general, advanced and packaging options).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tandem::vpp {
+
+struct Setting {
+  std::string key;
+  std::string value;
+  std::string where;  // "--connectivity.nk" or "link.cfg:3", for messages
+};
+
+struct Settings {
+  std::vector<Setting> settings;
+  std::vector<std::string> inputs;        // words that are no options, in order
+  std::vector<std::string> warnings;      // unknown options
+  std::vector<std::string> config_files;  // as read
+};
+
+// `arguments`: the words behind the program's name.
+Settings read_settings(const std::vector<std::string>& arguments);
+
+// Appends the settings of a configuration file's text; `file_name` for messages.
+void read_configuration(const std::string& text, const std::string& file_name, Settings& result);
+
+}  // namespace tandem::vpp

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three stages of v++: kernel source to kernel object, kernel objects to xclbin, xclbin to
+// package.
+//
+// A stage's output appears whole or not at all, and its temporary files vanish with it unless
+// --save-temps keeps them. Errors: Error with the compiler's messages (the user's file and line),
+// or the configuration's file and line. Threads: any; runs with different outputs may go on at
+// once, also in one --temp_dir.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bitstreams/vpp/options.h"
+
+namespace tandem::vpp {
+
+// What the machine offers.
+struct Toolchain {
+  std::string compiler = "c++";
+  std::string glue_folder;                // bitstreams/glue
+  std::vector<std::string> hls_includes;  // folders of HLS headers
+};
+
+// What a stage did, for the log and the summary.
+struct StageResult {
+  std::vector<std::string> messages;      // the compiler's warnings
+  std::vector<std::string> dependencies;  // files that went into the output
+  std::vector<std::string> kernels;
+};
+
+StageResult compile(const Options& options, const Toolchain& toolchain);
+StageResult link(const Options& options, const Toolchain& toolchain);
+StageResult package(const Options& options);
+
+// The program itself; returns its exit status.
+int run_program(const std::vector<std::string>& arguments);
+
+}  // namespace tandem::vpp
