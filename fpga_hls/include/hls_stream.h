@@ -1,237 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::stream for software emulation: a first-in first-out channel between two stages of a kernel.
+// hls::stream for software emulation: a first-in first-out channel between two stages of a kernel,
+// or between two kernels.
 //
-// hls::stream<T, Depth> holds at most Depth values, as the hardware's FIFO does, so a design that
-// overfills or starves a channel fails here too instead of deadlocking on the card; hls::stream<T>
-// (depth left to a pragma, which a C++ compiler does not see) has no bound. One producer and one
-// consumer, which may be the same thread (stages called one after the other) or two. A write to a
-// full stream, or a read from an empty one, waits for the other side; where nothing comes within
-// stream_patience_ms() it throws hls::stream_stuck naming the stream. Cost: a few nanoseconds per
-// value, no lock, no allocation when bounded. Source: Vitis HLS user guide (UG1399), "HLS Stream
-// Library". C++14.
+// Inside an emulated card a wait lets the other processes of the compute unit run, and a design in
+// which nothing can go on any more ends with an error naming processes and streams; there a stage
+// that finds its stream full goes on while no other stage could make room, as sequential C
+// simulation would. In a plain program the stages may be called one after the other or run in two
+// threads: hls::stream<T, Depth> holds at most Depth values, hls::stream<T> any number, and a wait
+// of more than stream_patience_ms() throws hls::stream_stuck. One producer and one consumer. Cost:
+// a few nanoseconds per value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user
+// guide (UG1399), "HLS Stream Library". C++14.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdlib>
-#include <memory>
 #include <new>
-#include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 
+#include "tandem_channel.h"
+
 namespace hls {
-
-struct stream_stuck : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// How long a stage waits for the other side of a stream before the design counts as deadlocked.
-inline std::atomic<int>& stream_patience_ms() {
-  static std::atomic<int> patience(2000);
-  return patience;
-}
-
-namespace detail {
-
-template <typename Ready>
-inline void wait_for_stream(const Ready& ready, const char* what, const std::string& name,
-                            std::size_t depth) {
-  for (int spin = 0; spin < 1000; ++spin) {
-    if (ready()) return;
-  }
-  const auto give_up =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(stream_patience_ms().load());
-  while (!ready()) {
-    if (std::chrono::steady_clock::now() >= give_up) {
-      throw stream_stuck(std::string("stream '") + name + "' " + what +
-                         (depth != 0 ? " (depth " + std::to_string(depth) + ")" : std::string()) +
-                         ": the stage on its other side does not run; the design would deadlock");
-    }
-    std::this_thread::yield();
-  }
-}
-
-// A ring for one producer and one consumer over storage that its owner holds. Indices run modulo
-// 2 * depth, so that full and empty differ.
-template <typename T>
-class BoundedFifo {
- public:
-  BoundedFifo(T* slots, std::size_t depth) : slots_(slots), depth_(depth) {}
-
-  std::size_t depth() const { return depth_; }
-  bool can_read() const {
-    return head_.load(std::memory_order_relaxed) != tail_.load(std::memory_order_acquire);
-  }
-  bool can_write() const { return size() < depth_; }
-  std::size_t size() const {
-    const std::size_t head = head_.load(std::memory_order_acquire);
-    const std::size_t tail = tail_.load(std::memory_order_acquire);
-    return tail >= head ? tail - head : tail + 2 * depth_ - head;
-  }
-  void pop(T& value) {
-    const std::size_t head = head_.load(std::memory_order_relaxed);
-    value = slots_[head < depth_ ? head : head - depth_];
-    head_.store(head + 1 == 2 * depth_ ? 0 : head + 1, std::memory_order_release);
-  }
-  void push(const T& value) {
-    const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    slots_[tail < depth_ ? tail : tail - depth_] = value;
-    tail_.store(tail + 1 == 2 * depth_ ? 0 : tail + 1, std::memory_order_release);
-  }
-
- private:
-  T* slots_;  // [depth]
-  std::size_t depth_;
-  std::atomic<std::size_t> head_{0};  // moved by the consumer
-  std::atomic<std::size_t> tail_{0};  // moved by the producer
-};
-
-// A chain of fixed blocks for one producer and one consumer; grows without bound.
-template <typename T>
-class UnboundedFifo {
- public:
-  UnboundedFifo() : first_(make_block()), last_(first_) {}
-  ~UnboundedFifo() {
-    while (first_ != nullptr) {
-      Block* next = first_->next.load(std::memory_order_relaxed);
-      drop_block(first_);
-      first_ = next;
-    }
-  }
-  UnboundedFifo(const UnboundedFifo&) = delete;
-  UnboundedFifo& operator=(const UnboundedFifo&) = delete;
-
-  bool can_read() const {
-    return read_.load(std::memory_order_relaxed) != written_.load(std::memory_order_acquire);
-  }
-  std::size_t size() const {
-    return written_.load(std::memory_order_acquire) - read_.load(std::memory_order_acquire);
-  }
-  void pop(T& value) {
-    const std::size_t index = read_.load(std::memory_order_relaxed);
-    if (index != 0 && index % kBlock == 0) {
-      Block* used = first_;
-      first_ = used->next.load(std::memory_order_acquire);
-      drop_block(used);
-    }
-    value = first_->slots[index % kBlock];
-    read_.store(index + 1, std::memory_order_release);
-  }
-  void push(const T& value) {
-    const std::size_t index = written_.load(std::memory_order_relaxed);
-    if (index != 0 && index % kBlock == 0) {
-      Block* fresh = make_block();
-      last_->next.store(fresh, std::memory_order_release);
-      last_ = fresh;
-    }
-    last_->slots[index % kBlock] = value;
-    written_.store(index + 1, std::memory_order_release);
-  }
-
- private:
-  static constexpr std::size_t kBlock = 64;
-  struct Block {
-    T slots[kBlock];
-    std::atomic<Block*> next{nullptr};
-  };
-
-  // C++14's new does not align to more than 16 bytes, which wide vectors ask for.
-  static Block* make_block() {
-    void* place = nullptr;
-    if (::posix_memalign(&place, alignof(Block) < 64 ? 64 : alignof(Block), sizeof(Block)) != 0) {
-      throw std::bad_alloc();
-    }
-    return new (place) Block;
-  }
-  static void drop_block(Block* block) {
-    block->~Block();
-    std::free(block);
-  }
-
-  Block* first_;                         // the consumer's
-  Block* last_;                          // the producer's
-  std::atomic<std::size_t> read_{0};     // moved by the consumer
-  std::atomic<std::size_t> written_{0};  // moved by the producer
-};
-
-}  // namespace detail
 
 template <typename T, int Depth = 0>
 class stream;
 
 // A stream without a stated depth; also what a stage's parameter may be when any depth will do.
+// stream<T, Depth> adds no members, so that a link between kernels may be declared either way.
 template <typename T>
 class stream<T, 0> {
  public:
   using value_type = T;
 
-  stream() : stream("unnamed") {}
-  explicit stream(const std::string& name)
-      : name_(name), ring_(nullptr, 0), chain_(new detail::UnboundedFifo<T>) {}
+  stream() : stream(std::string("unnamed")) {}
+  explicit stream(const char* name) : stream(std::string(name)) {}
+  explicit stream(const std::string& name) : channel_(name) { channel_.element_bytes = sizeof(T); }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
+  ~stream() { values_.drop(channel_.held()); }
 
-  bool empty() const { return !(chain_ ? chain_->can_read() : ring_.can_read()); }
-  bool full() const { return !chain_ && !ring_.can_write(); }
-  std::size_t size() const { return chain_ ? chain_->size() : ring_.size(); }
-  std::size_t capacity() const { return ring_.depth(); }  // 0: no bound
-  const std::string& name() const { return name_; }
+  // A stream that looks empty or full lets the other processes run: a stage may poll it.
+  bool empty() const {
+    if (channel_.held() != 0) return false;
+    tandem_hls::idle(channel_);
+    return channel_.held() == 0;
+  }
+  bool full() const {
+    if (!holds_its_depth()) return false;
+    tandem_hls::idle(channel_);
+    return holds_its_depth();
+  }
+  std::size_t size() const { return static_cast<std::size_t>(channel_.held()); }
+  std::size_t capacity() const { return channel_.depth; }  // 0: no bound
+  const std::string& name() const { return channel_.name; }
+  const char* get_name() const { return channel_.name.c_str(); }
+  void set_name(const char* name) { channel_.name = name; }
+  // As #pragma HLS stream depth=...; before the first value.
+  void set_depth(unsigned depth) {
+    channel_.depth = depth;
+    limit_ = channel_.read.load(std::memory_order_relaxed) + depth;
+  }
 
   T read() {
-    T value;
-    read(value);
+    const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
+    if (count == seen_) await_data(count);
+    T value(values_.take());
+    taken(count);
     return value;
   }
   void read(T& value) {
-    if (empty()) {
-      detail::wait_for_stream([this] { return !empty(); }, "is empty", name_, capacity());
-    }
-    take(value);
+    const std::uint64_t count = channel_.read.load(std::memory_order_relaxed);
+    if (count == seen_) await_data(count);
+    value = values_.take();
+    taken(count);
   }
   void write(const T& value) {
-    if (full()) detail::wait_for_stream([this] { return !full(); }, "is full", name_, capacity());
-    put(value);
+    const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
+    if (count >= limit_) limit_ = tandem_hls::await_space(channel_);
+    put(count, value);
   }
   // False, and nothing moves, when the stream is empty or full.
   bool read_nb(T& value) {
     if (empty()) return false;
-    take(value);
+    read(value);
     return true;
   }
   bool write_nb(const T& value) {
     if (full()) return false;
-    put(value);
+    const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
+    // A producer that never waits has to let its consumer run now and then.
+    if (channel_.depth == 0 && count % kTurn == kTurn - 1) tandem_hls::idle(channel_);
+    put(count, value);
     return true;
   }
   void operator>>(T& value) { read(value); }
   void operator<<(const T& value) { write(value); }
 
- protected:
-  stream(const std::string& name, T* slots, std::size_t depth) : name_(name), ring_(slots, depth) {}
+  // For hls_streamofblocks.h and hls_np_channel.h.
+  tandem_hls::Channel& tandem_channel() { return channel_; }
 
  private:
-  void take(T& value) {
-    if (chain_) {
-      chain_->pop(value);
-    } else {
-      ring_.pop(value);
+  static constexpr std::uint64_t kTurn = 1024;
+
+  bool holds_its_depth() const { return channel_.depth != 0 && channel_.held() >= channel_.depth; }
+  void await_data(std::uint64_t count) {
+    seen_ = channel_.written.load(std::memory_order_acquire);
+    if (count == seen_) seen_ = tandem_hls::await_data(channel_);
+  }
+  void taken(std::uint64_t count) {
+    channel_.read.store(count + 1, std::memory_order_release);
+    if (channel_.attention.load(std::memory_order_relaxed) != 0) {
+      tandem_channel_moved(&channel_, tandem_hls::kReader);
     }
   }
-  void put(const T& value) {
-    if (chain_) {
-      chain_->push(value);
-    } else {
-      ring_.push(value);
+  void put(std::uint64_t count, const T& value) {
+    values_.put(value);
+    channel_.written.store(count + 1, std::memory_order_release);
+    if (channel_.attention.load(std::memory_order_relaxed) != 0) {
+      tandem_channel_moved(&channel_, tandem_hls::kWriter);
     }
   }
 
-  std::string name_;
-  detail::BoundedFifo<T> ring_;
-  std::unique_ptr<detail::UnboundedFifo<T>> chain_;
+  tandem_hls::Channel channel_;
+  tandem_hls::Chain<T> values_;
+  std::uint64_t limit_ = 0;  // the producer may write while `written` is below
+  char pad_[64];
+  std::uint64_t seen_ = 0;  // `written` as the consumer last saw it
 };
 
 // A stream of stated depth.
@@ -240,12 +132,11 @@ class stream : public stream<T, 0> {
   static_assert(Depth > 0, "the depth of a stream is positive");
 
  public:
-  stream() : stream("unnamed") {}
-  explicit stream(const std::string& name)
-      : stream<T, 0>(name, slots_, static_cast<std::size_t>(Depth)) {}
-
- private:
-  T slots_[Depth];
+  stream() : stream(std::string("unnamed")) {}
+  explicit stream(const char* name) : stream(std::string(name)) {}
+  explicit stream(const std::string& name) : stream<T, 0>(name) {
+    this->set_depth(static_cast<unsigned>(Depth));
+  }
 };
 
 }  // namespace hls
