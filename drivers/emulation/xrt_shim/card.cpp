@@ -64,7 +64,7 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
   std::lock_guard lock(mutex);
   std::shared_ptr<Card> card = cards[index].lock();
   if (card == nullptr) {
-    card = std::make_shared<Card>(index, xclbin::find_platform(settings().preset));
+    card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
     cards[index] = card;
   }
   return card;

@@ -7,13 +7,17 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 
+#include "bitstreams/emconfig.h"
 #include "emulation/xrt_shim/report.h"
 
 namespace tandem::emulation {
 namespace {
 
-constexpr uint32_t kMaxCards = 16;
+constexpr uint32_t kMaxCards = xclbin::kMaxEmulatedCards;
+constexpr const char* kDefaultPlatform = "u55c";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -32,20 +36,60 @@ std::string shim_folder() {
   return found ? folder_of(info.dli_fname) : ".";
 }
 
-uint32_t read_num_cards() {
+// TANDEM_CARDS, when it is set to a number that makes sense.
+std::optional<uint32_t> read_num_cards() {
   const std::string text = variable("TANDEM_CARDS");
-  if (text.empty()) return 1;
+  if (text.empty()) return std::nullopt;
   uint32_t count = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (code == std::errc() && end == text.data() + text.size() && count <= kMaxCards) return count;
-  report_warning("TANDEM_CARDS is '" + text + "', not a number from 0 to 16; one card is emulated");
-  return 1;
+  report_warning("TANDEM_CARDS is '" + text + "', not a number from 0 to 16; it is ignored");
+  return std::nullopt;
+}
+
+// The file that applies; empty: none.
+std::string find_emconfig() {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  const std::string named = variable("EMCONFIG_PATH");
+  if (!named.empty()) {
+    const std::string path = fs::is_directory(named, code) ? named + "/emconfig.json" : named;
+    if (fs::exists(path, code)) return path;
+    report_warning("EMCONFIG_PATH is '" + named + "', where no emconfig.json is; it is ignored");
+  }
+  const fs::path beside = fs::read_symlink("/proc/self/exe", code).parent_path() / "emconfig.json";
+  if (fs::exists(beside, code)) return beside.string();
+  return fs::exists("emconfig.json", code) ? "emconfig.json" : "";
+}
+
+std::vector<std::string> read_emconfig_platforms() {
+  const std::string path = find_emconfig();
+  std::vector<std::string> names;
+  if (path.empty()) return names;
+  try {
+    for (const xclbin::Platform* platform : xclbin::read_emconfig(path)) {
+      names.push_back(platform->vbnv);
+    }
+  } catch (const std::exception& error) {
+    report_warning(std::string(error.what()) + "; the file is ignored");
+  }
+  return names;
+}
+
+void read_cards(Settings& result) {
+  std::vector<std::string> names = read_emconfig_platforms();
+  const std::string preset = variable("TANDEM_CARD_PRESET");
+  result.platform_chosen = !names.empty() || !preset.empty();
+  if (names.empty()) names.push_back(kDefaultPlatform);
+  result.num_cards = read_num_cards().value_or(static_cast<uint32_t>(names.size()));
+  names.resize(result.num_cards, names.back());
+  if (!preset.empty()) names.assign(names.size(), preset);
+  result.platforms = std::move(names);
 }
 
 Settings read_settings() {
   Settings result;
-  result.num_cards = read_num_cards();
-  if (!variable("TANDEM_CARD_PRESET").empty()) result.preset = variable("TANDEM_CARD_PRESET");
+  read_cards(result);
   result.card_executable = variable("TANDEM_CARD_EXECUTABLE");
   if (result.card_executable.empty())
     result.card_executable = shim_folder() + "/../bin/tandem-card";

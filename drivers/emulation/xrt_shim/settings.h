@@ -4,8 +4,9 @@
 // its only interface.
 //
 // clang-format off
-//   TANDEM_CARDS            number of cards, 0 to 16; default 1
-//   TANDEM_CARD_PRESET      platform of the cards: u55c (default), u280, u50
+//   TANDEM_CARDS            number of cards, 0 to 16; default: as many as emconfig.json says, else 1
+//   TANDEM_CARD_PRESET      platform of the cards, as find_platform() takes it; default: that of emconfig.json, else u55c
+//   EMCONFIG_PATH           folder of emconfig.json; default: the executable's folder, else the working folder
 //   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's folder
 //   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default none
 //   XCL_EMULATION_MODE      as in XRT
@@ -16,12 +17,15 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tandem::emulation {
 
 struct Settings {
   uint32_t num_cards = 1;
-  std::string preset = "u55c";
+  // Of each card, as find_platform() takes it; not empty when there is a card.
+  std::vector<std::string> platforms;
+  bool platform_chosen = false;  // by a variable or emconfig.json; else the first bitstream decides
   std::string card_executable;
   std::string statistics_file;      // empty: none
   bool software_emulation = false;  // XCL_EMULATION_MODE=sw_emu: XRT ignores memory banks
