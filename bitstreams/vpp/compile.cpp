@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "bitstreams/compiler_process.h"
+#include "bitstreams/dataflow.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
@@ -116,7 +117,7 @@ class KernelCompiler {
     PreprocessedSource source = preprocess(work);
     if (has_kernel) add_kernel(source, work.source);
     const std::string stem = folder_.file(work.stem);
-    write_text(stem + ".ii", source.text);
+    write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text));
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});

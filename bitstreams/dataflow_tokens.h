@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preprocessed C++ cut into tokens: as much of the language's lexing as finding statements needs.
+//
+// Comments and blanks are dropped; a directive (a `#` line with its continuations) is one token;
+// string literals, raw ones too, and characters are one token each. `::` and `->` are one token,
+// any other punctuation is one per character. Never fails: what is not closed ends with the text.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace tandem::xclbin {
+
+enum class TokenKind { kWord, kLiteral, kDirective, kPunctuation };
+
+struct Token {
+  TokenKind kind;
+  size_t begin;
+  size_t end;
+};
+
+std::vector<Token> tokenize(std::string_view text);
+
+constexpr size_t kNoPartner = static_cast<size_t>(-1);
+
+// For each bracket of () [] {} the index of its partner, kNoPartner for other tokens. Empty when
+// the brackets do not match.
+std::vector<size_t> match_brackets(std::string_view text, const std::vector<Token>& tokens);
+
+}  // namespace tandem::xclbin
