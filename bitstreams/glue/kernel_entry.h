@@ -15,7 +15,11 @@
 namespace tandem_glue {
 
 constexpr std::uint32_t kEntryVersion = 2;
-constexpr std::uint32_t kFirstArgumentOffset = 0x10;
+// 0x20 for a kernel with an auto-restart counter and a mailbox, whose registers lie before it.
+#ifndef TANDEM_FIRST_ARGUMENT_OFFSET
+#define TANDEM_FIRST_ARGUMENT_OFFSET 0x10
+#endif
+constexpr std::uint32_t kFirstArgumentOffset = TANDEM_FIRST_ARGUMENT_OFFSET;
 
 // Stands in the library's bytes in front of the names of the CPU features it was compiled for, each
 // followed by a blank; a zero byte ends them. To be read without running the library.

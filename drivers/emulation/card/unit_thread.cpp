@@ -19,12 +19,15 @@ namespace tandem::emulation {
 namespace {
 
 constexpr std::chrono::milliseconds kStopCheck{100};
-constexpr uint32_t kExecWriteReservedWords = 6;
 // Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kSignalStackBytes = 64 << 10;
 
 thread_local int current_unit = -1;
+
+uint32_t first_argument(const tandem_glue::KernelEntry& entry) {
+  return entry.num_arguments > 0 ? entry.arguments[0].offset : tandem_glue::kFirstArgumentOffset;
+}
 
 }  // namespace
 
@@ -34,8 +37,7 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit,
       unit_(unit),
       channel_(areas.shared().units[unit]),
       library_(std::move(library)),
-      registers_(std::max<size_t>(library_->entry().register_bytes, kRegisterWords * 4)) {
-  channel_.registers[0].store(kRegisterIdle);
+      registers_(channel_, library_->entry().register_bytes, first_argument(library_->entry())) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
@@ -97,50 +99,39 @@ void UnitThread::run_entry(RingEntry& entry) {
   const bool valid = load_registers(entry);
   if (valid) {
     if (!set_packet_running(header)) return;  // aborted since the entry was claimed
-    call_kernel();
+    run_kernel(entry);
   }
   expected = EntryState::kRunning;
   if (!entry.state.compare_exchange_strong(expected, EntryState::kDone)) return;
   set_packet_state(header, valid ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
 }
 
-// Fills registers_ from the packet; false when the packet is malformed.
+// False when the packet is malformed.
 bool UnitThread::load_registers(const RingEntry& entry) {
   const uint64_t offset = entry.packet_offset;
   if (offset % 4 != 0 || offset > kPacketAreaBytes ||
-      entry.packet_bytes > kPacketAreaBytes - offset ||
-      entry.packet_bytes < sizeof(ert_start_kernel_cmd)) {
+      entry.packet_bytes > kPacketAreaBytes - offset) {
     return false;
   }
-  const auto* words = reinterpret_cast<const uint32_t*>(areas_.packets.data() + offset);
-  ert_start_kernel_cmd command;
-  std::memcpy(&command, words, sizeof(command));
-  const uint32_t num_masks = 1 + command.extra_cu_masks;
-  if (command.count < num_masks || (1u + command.count) * 4 > entry.packet_bytes) return false;
-  const uint32_t* payload = words + 1 + num_masks;
-  const uint32_t num_words = command.count - num_masks;
-  std::fill(registers_.begin(), registers_.end(), 0);
-  if (command.opcode == ERT_START_CU) {
-    const size_t bytes = std::min<size_t>(num_words * 4, registers_.size());
-    std::memcpy(registers_.data(), payload, bytes);
-    return true;
-  }
-  const uint32_t first = command.opcode == ERT_EXEC_WRITE ? kExecWriteReservedWords : 0;
-  for (uint32_t word = first; word + 1 < num_words; word += 2) {
-    const uint64_t at = payload[word];
-    if (at + 4 > registers_.size()) return false;
-    std::memcpy(registers_.data() + at, &payload[word + 1], 4);
-  }
-  return true;
+  return registers_.load(reinterpret_cast<const uint32_t*>(areas_.packets.data() + offset),
+                         entry.packet_bytes);
+}
+
+// Once, or until the repetitions are over or the command is aborted.
+void UnitThread::run_kernel(const RingEntry& entry) {
+  do {
+    registers_.begin();
+    call_kernel();
+    registers_.finish();
+  } while (registers_.again() && entry.state.load() == EntryState::kRunning && !stopping_.load());
+  registers_.end();
 }
 
 void UnitThread::call_kernel() {
   const auto begin = Clock::now();
-  channel_.registers[0].store(kRegisterStart);
   const std::vector<void*> streams(library_->entry().num_arguments, nullptr);
   library_->entry().call(
       {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), streams.data()});
-  channel_.registers[0].store(kRegisterDone | kRegisterIdle | kRegisterReady);
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
   channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "emulation/card/kernel_library.h"
+#include "emulation/card/register_file.h"
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
 
@@ -45,13 +46,14 @@ class UnitThread {
   void run();
   void run_entry(RingEntry& entry);
   bool load_registers(const RingEntry& entry);
+  void run_kernel(const RingEntry& entry);
   void call_kernel();
 
   const CardAreas& areas_;
   const uint32_t unit_;
   UnitChannel& channel_;
   const std::unique_ptr<KernelLibrary> library_;
-  std::vector<unsigned char> registers_;
+  RegisterFile registers_;
   std::atomic<bool> stopping_{false};
   pthread_t thread_{};
 };

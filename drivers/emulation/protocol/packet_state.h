@@ -15,6 +15,22 @@ constexpr uint32_t kRegisterStart = 1;
 constexpr uint32_t kRegisterDone = 2;
 constexpr uint32_t kRegisterIdle = 4;
 constexpr uint32_t kRegisterReady = 8;
+constexpr uint32_t kRegisterAutoRestart = 0x80;
+
+// Control words of a unit, by byte offset.
+constexpr uint32_t kGlobalInterruptOffset = 0x4;
+constexpr uint32_t kInterruptEnableOffset = 0x8;
+constexpr uint32_t kInterruptStatusOffset = 0xc;
+
+// Of a unit whose first argument lies at kMailboxArgumentOffset: how often it is still to run, and
+// the control words of its mailbox, as XRT 2.13 expects them.
+constexpr uint32_t kCounterOffset = 0x10;
+constexpr uint32_t kMailboxInputOffset = 0x14;
+constexpr uint32_t kMailboxOutputOffset = 0x18;
+constexpr uint32_t kMailboxArgumentOffset = 0x20;
+constexpr uint32_t kMailboxReleased = 1;  // by the program, to the kernel
+constexpr uint32_t kMailboxLocked = uint32_t{1}
+                                    << 31;  // while it is copied; programs do not see it
 
 // Replaces bits 0 to 3 of the packet header with `state`; everything written before is visible to
 // who reads it.

@@ -40,6 +40,10 @@ struct UnitChannel {
   alignas(64) std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> asleep{0};
   UnitStatistics statistics;
+  std::atomic<uint32_t> first_argument{0};  // byte offset in the register map
+  // Calls of the kernel; a command that repeats makes several.
+  std::atomic<uint32_t> calls_begun{0};
+  std::atomic<uint32_t> calls_finished{0};
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.
   alignas(64) std::atomic<uint32_t> registers[kRegisterWords];

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words shared with programs are atomics; a lock bit of the mailbox's control words keeps a side
+// whole while it is copied.
+#include "emulation/card/register_file.h"
+
+#include <ert.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "emulation/protocol/packet_state.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint32_t kExecWriteReservedWords = 6;
+constexpr uint32_t kForEver = ~uint32_t{0};
+constexpr uint32_t kControlWords = 4;  // those before the arguments
+
+uint32_t word_at(const std::vector<unsigned char>& bytes, uint32_t word) {
+  uint32_t value;
+  std::memcpy(&value, bytes.data() + 4 * size_t{word}, sizeof(value));
+  return value;
+}
+
+// Locks a side of the mailbox; false when the program has it.
+bool lock_side(std::atomic<uint32_t>& control) {
+  uint32_t expected = kMailboxReleased;
+  while (!control.compare_exchange_weak(expected, kMailboxReleased | kMailboxLocked)) {
+    if ((expected & kMailboxReleased) == 0) return false;
+    expected = kMailboxReleased;
+  }
+  return true;
+}
+
+void unlock_side(std::atomic<uint32_t>& control) { control.fetch_and(~kMailboxLocked); }
+
+}  // namespace
+
+RegisterFile::RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32_t first_argument)
+    : channel_(channel),
+      first_argument_(first_argument),
+      values_(std::max<size_t>(register_bytes, kRegisterWords * 4)),
+      before_(std::min<size_t>((register_bytes + 3) / 4, kRegisterWords) * 4),
+      is_output_(before_.size() / 4) {
+  channel_.registers[0].store(kRegisterIdle);
+  channel_.first_argument.store(first_argument);
+}
+
+bool RegisterFile::load(const uint32_t* packet, uint64_t packet_bytes) {
+  if (packet_bytes < sizeof(ert_start_kernel_cmd)) return false;
+  ert_start_kernel_cmd command;
+  std::memcpy(&command, packet, sizeof(command));
+  const uint32_t num_masks = 1 + command.extra_cu_masks;
+  if (command.count < num_masks || (1u + command.count) * 4 > packet_bytes) return false;
+  const uint32_t* payload = packet + 1 + num_masks;
+  const uint32_t num_payload = command.count - num_masks;
+  live_counter_ = nullptr;
+  rest_ = 0;
+  by_mailbox_ = false;
+  free_ = false;
+  if (command.opcode != ERT_START_CU) {
+    return load_pairs(payload, num_payload,
+                      command.opcode == ERT_EXEC_WRITE ? kExecWriteReservedWords : 0);
+  }
+  std::fill(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(before_.size()), 0);
+  std::memcpy(values_.data(), payload, std::min<size_t>(num_payload * size_t{4}, values_.size()));
+  free_ = num_payload > 0 && (payload[0] & kRegisterAutoRestart) != 0;
+  by_mailbox_ = has_mailbox() && num_payload <= kControlWords;
+  if (has_mailbox() && !by_mailbox_) {
+    live_counter_ = payload + kCounterOffset / 4;
+    rest_ = *live_counter_;
+  }
+  if (by_mailbox_) {
+    read_programs_words();
+    return true;
+  }
+  for (uint32_t word = first_word(); word < num_words(); ++word) {
+    channel_.registers[word].store(word_at(values_, word), std::memory_order_relaxed);
+  }
+  return true;
+}
+
+// Pairs of offset and value; what they do not name stays as it was.
+bool RegisterFile::load_pairs(const uint32_t* payload, uint32_t num_payload, uint32_t first) {
+  read_programs_words();
+  for (uint32_t word = first; word + 1 < num_payload; word += 2) {
+    const uint64_t at = payload[word];
+    if (at % 4 != 0 || at + 4 > kRegisterWords * 4) return false;
+    std::memcpy(values_.data() + at, &payload[word + 1], 4);
+    if (at >= first_argument_) {
+      channel_.registers[at / 4].store(payload[word + 1], std::memory_order_relaxed);
+    }
+  }
+  return true;
+}
+
+void RegisterFile::read_programs_words() {
+  for (uint32_t word = first_word(); word < num_words(); ++word) {
+    const uint32_t value = channel_.registers[word].load(std::memory_order_relaxed);
+    std::memcpy(values_.data() + 4 * size_t{word}, &value, sizeof(value));
+  }
+}
+
+void RegisterFile::begin() {
+  channel_.registers[0].fetch_and(kRegisterAutoRestart);
+  channel_.registers[0].fetch_or(kRegisterStart);
+  channel_.calls_begun.fetch_add(1);
+  if (by_mailbox_) take_inputs();
+  std::memcpy(before_.data(), values_.data(), before_.size());
+}
+
+void RegisterFile::finish() {
+  give_outputs();
+  channel_.calls_finished.fetch_add(1);
+}
+
+void RegisterFile::take_inputs() {
+  std::atomic<uint32_t>& control = channel_.registers[kMailboxInputOffset / 4];
+  if (!lock_side(control)) return;
+  read_programs_words();
+  unlock_side(control);
+}
+
+void RegisterFile::give_outputs() {
+  std::atomic<uint32_t>& control = channel_.registers[kMailboxOutputOffset / 4];
+  if (by_mailbox_ && !lock_side(control)) return;
+  for (uint32_t word = first_word(); word < num_words(); ++word) {
+    const uint32_t value = word_at(values_, word);
+    // A mailbox's program may have missed the call that changed a word.
+    is_output_[word] = is_output_[word] || value != word_at(before_, word);
+    const bool given = by_mailbox_ ? is_output_[word] : value != word_at(before_, word);
+    if (given) channel_.registers[word].store(value, std::memory_order_relaxed);
+  }
+  if (by_mailbox_) unlock_side(control);
+}
+
+bool RegisterFile::again() {
+  if (free_) {
+    if ((channel_.registers[0].load() & kRegisterAutoRestart) == 0) return false;
+    read_programs_words();
+    return true;
+  }
+  if (!has_mailbox()) return false;
+  if (live_counter_ != nullptr) {
+    const uint32_t now = __atomic_load_n(live_counter_, __ATOMIC_RELAXED);
+    if (now == 0) return false;
+    if (rest_ != kForEver) --rest_;
+    return rest_ != 0;
+  }
+  if (!by_mailbox_) return false;
+  std::atomic<uint32_t>& counter = channel_.registers[kCounterOffset / 4];
+  uint32_t rest = counter.load();
+  while (rest != 0 && rest != kForEver && !counter.compare_exchange_weak(rest, rest - 1)) {
+  }
+  return rest > 1;
+}
+
+void RegisterFile::end() {
+  constexpr uint32_t kDoneInterrupt = 1;
+  channel_.registers[0].fetch_and(~(kRegisterStart | kRegisterAutoRestart));
+  const bool interrupts = (channel_.registers[kGlobalInterruptOffset / 4].load() & 1) != 0;
+  if (interrupts) {
+    channel_.registers[kInterruptStatusOffset / 4].fetch_or(
+        channel_.registers[kInterruptEnableOffset / 4].load() & kDoneInterrupt);
+  }
+  channel_.registers[0].fetch_or(kRegisterDone | kRegisterIdle | kRegisterReady);
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A compute unit's registers: as its kernel sees them during a call, and as programs read and write
+// them.
+//
+// A command brings the arguments (or has them read from the registers programs wrote), begin() and
+// finish() frame every call, and again() says whether the unit is to run once more: it counts down
+// the auto-restart counter, or repeats until the auto-restart bit of the control register is
+// cleared. Outputs are what the call changed; only those words are written back, as a program may
+// be writing the next call's arguments meanwhile.
+//
+// A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and a mailbox:
+// control words at 0x14 (inputs) and 0x18 (outputs), whose bit 0 means that the program lets the
+// kernel have its side. Inputs are taken at the start, outputs given at the end of a call, while it
+// is set. Threads: the unit's; programs touch the shared words only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "emulation/protocol/packet_state.h"
+#include "emulation/protocol/shared_state.h"
+
+namespace tandem::emulation {
+
+class RegisterFile {
+ public:
+  // `register_bytes` and `first_argument` (byte offset): as the kernel's entry says.
+  RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32_t first_argument);
+
+  // Takes a start command, `packet` [packet_bytes / 4] with its header; false when it is malformed.
+  // The packet must stay while the command runs: clearing its counter stops the repetitions.
+  bool load(const uint32_t* packet, uint64_t packet_bytes);
+  unsigned char* data() { return values_.data(); }
+
+  void begin();
+  void finish();
+  bool again();
+  // The command is over: the unit is idle.
+  void end();
+
+ private:
+  bool has_mailbox() const { return first_argument_ >= kMailboxArgumentOffset; }
+  uint32_t first_word() const { return first_argument_ / 4; }
+  uint32_t num_words() const { return static_cast<uint32_t>(before_.size() / 4); }
+  bool load_pairs(const uint32_t* payload, uint32_t num_words, uint32_t first);
+  void take_inputs();
+  void give_outputs();
+  void read_programs_words();
+
+  UnitChannel& channel_;
+  const uint32_t first_argument_;
+  std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
+  std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
+  std::vector<bool> is_output_;             // [register_bytes / 4]: a call changed the word once
+  const uint32_t* live_counter_ = nullptr;  // of the packet
+  uint32_t rest_ = 0;                       // repetitions that the packet asked for
+  bool by_mailbox_ = false;
+  bool free_ = false;  // the command set the auto-restart bit
+};
+
+}  // namespace tandem::emulation
