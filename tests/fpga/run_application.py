@@ -106,6 +106,10 @@ def verdict(options, code, output, leftovers):
 
 def main():
     options = arguments()
+    for path in options.command:
+        if path.startswith("/") and not os.path.exists(path):
+            print(f"{path} does not exist: build the target fpga_applications")
+            return 1
     tag = "tandem-application-" + uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="tandem-fpga-") as folder:
         code, output = run(options, folder, tag)

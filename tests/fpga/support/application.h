@@ -31,12 +31,25 @@ void report_failure(const char* file, int line, const std::string& text);
 
 int run_application(int argc, char** argv, const std::function<void(const Arguments&)>& body);
 
+// Numbers as numbers (also those of one byte), all else as it prints itself.
+template <typename T>
+void print(std::ostream& out, const T& value) {
+  if constexpr (requires { +value; }) {
+    out << +value;
+  } else {
+    out << value;
+  }
+}
+
 template <typename A, typename B>
 void check_equal(const char* file, int line, const char* expression, const A& actual,
                  const B& expected) {
   if (actual == expected) return;
   std::ostringstream text;
-  text << expression << " is " << +actual << ", not " << +expected;
+  text << expression << " is ";
+  print(text, actual);
+  text << ", not ";
+  print(text, expected);
   report_failure(file, line, text.str());
 }
 
