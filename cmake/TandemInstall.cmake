@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder serves the `tandem` command; its libraries are not part of the package.
-list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_vpp)
+list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_vpp tandem_opencl_c)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|tensor|device|collectives.*)$")
 set(serving_libraries ${libraries})

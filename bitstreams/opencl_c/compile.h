@@ -33,6 +33,7 @@ struct CompileOptions {
   std::string object;                // written
   std::string scratch;               // an existing folder for what lies between; not removed
   std::string glue_folder;           // bitstreams/glue
+  std::string hls_folder;            // Tandem's HLS headers: pipes are streams
   std::string cxx_compiler = "c++";
   bool verbose = false;  // prints the commands
 };
@@ -56,6 +57,7 @@ struct Kernel {
 struct CompileResult {
   std::vector<Kernel> kernels;
   std::vector<std::string> dependencies;  // files the source includes, and itself
+  std::vector<std::string> messages;      // clang's warnings
 };
 
 // Whether v++ gives `path` to compile_opencl_c: it ends in .cl.

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what clang says of kernels in the text form of LLVM's intermediate language.
+//
+// Arguments from the metadata of -cl-kernel-arg-info; the required group; and, by following calls,
+// whether a kernel asks for its place in the range and which pipes it reads and writes.
+// The lines read have had the same form in LLVM 14 to 19. Errors: Error naming what is missing.
+// Threads: any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tandem::opencl_c {
+
+enum class AddressSpace : std::uint32_t { kPrivate = 0, kGlobal = 1, kConstant = 2, kLocal = 3 };
+
+struct SourceArgument {
+  std::string name;
+  std::string type;  // as in the source: "float4*"
+  AddressSpace space = AddressSpace::kPrivate;
+};
+
+struct KernelSignature {
+  std::string name;
+  std::vector<SourceArgument> arguments;
+  std::array<std::uint32_t, 3> required_group = {0, 0, 0};
+  bool asks_for_place = false;          // calls a work-item function or a barrier
+  std::map<std::uint32_t, bool> pipes;  // number to: whether it is written
+};
+
+struct ModuleDescription {
+  std::vector<KernelSignature> kernels;  // in the order of the source
+  std::vector<std::uint32_t> pipe_bytes;
+};
+
+ModuleDescription describe_module(const std::string& llvm_text, const std::string& file);
+
+}  // namespace tandem::opencl_c

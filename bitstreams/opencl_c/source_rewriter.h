@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes the vendor's additions to OpenCL C out of a preprocessed source.
+//
+// Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...) and
+// loop hints that clang accepts in other places only become blanks, so every line and column stays
+// where the user has it. A program-scope `pipe T name` becomes a number by that name. Parsing is by
+// tokens: strings, characters and line markers are stepped over. Errors: Error with the file's name
+// for an attribute without an end or a pipe without a type. Threads: any.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tandem::opencl_c {
+
+struct Pipe {
+  std::string name;
+  std::uint32_t depth = 0;  // 0: none stated
+};
+
+struct RewrittenSource {
+  std::string text;
+  std::vector<Pipe> pipes;  // a pipe's number is its place
+  std::map<std::string, std::array<std::uint32_t, 3>> maximum_groups;  // by kernel
+  std::set<std::string> conversions;                                   // convert_ functions named
+};
+
+// `text`: what the preprocessor left; `file`: for messages.
+RewrittenSource rewrite_source(const std::string& text, const std::string& file);
+
+// The preprocessed text without what came from clang's own header of the name `header`.
+std::string without_header(const std::string& text, const std::string& header);
+
+// Definitions for the convert_ functions named; throws Error naming one that there is not.
+std::string define_conversions(const std::set<std::string>& names, const std::string& file);
+
+}  // namespace tandem::opencl_c
