@@ -225,7 +225,8 @@ class XclbinParser {
       memories.push_back({fixed_string(data.m_tag, sizeof(data.m_tag), field + ".m_tag",
                                        at + offsetof(mem_data, m_tag)),
                           data.m_type, data.m_used != 0, addressed ? data.m_base_address : 0,
-                          addressed ? data.m_size * 1024 : 0});
+                          addressed ? data.m_size * 1024 : 0,
+                          data.m_type == MEM_STREAMING_CONNECTION ? data.m_size : 0});
     }
     return memories;
   }

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <map>
 
+#include "bitstreams/memory_layout.h"
 #include "bitstreams/unit_layout.h"
 #include "common/error.h"
 
@@ -54,123 +54,6 @@ void copy_text(void* field, size_t capacity, const std::string& text, const char
   std::memcpy(field, text.c_str(), text.size() + 1);
 }
 
-struct Topology {
-  std::vector<mem_data> banks;
-  std::vector<mem_data> groups;  // banks, then one entry per connected range
-  std::vector<connection> bank_connections;
-  std::vector<connection> group_connections;
-};
-
-mem_data make_memory(const std::string& tag, uint8_t type, uint64_t base, uint64_t size_bytes) {
-  mem_data data{};
-  data.m_type = type;
-  data.m_size = size_bytes / 1024;
-  data.m_base_address = base;
-  copy_text(data.m_tag, sizeof(data.m_tag), tag, "memory tag");
-  return data;
-}
-
-uint8_t memory_type(BankType type) {
-  if (type == BankType::kHbm) return MEM_HBM;
-  return type == BankType::kDdr ? MEM_DDR4 : MEM_DRAM;
-}
-
-std::string range_tag(const Bank& first, const Bank& last) {
-  const std::string index = last.tag.substr(last.tag.find('[') + 1);
-  return first.tag.substr(0, first.tag.size() - 1) + ":" + index;
-}
-
-int32_t argument_index(const Kernel& kernel, const std::string& name) {
-  for (size_t index = 0; index < kernel.arguments.size(); ++index) {
-    if (kernel.arguments[index].name != name) continue;
-    if (kernel.arguments[index].kind != 1) {
-      throw Error("xclbin",
-                  "sp: argument '" + name + "' of kernel " + kernel.name +
-                      " is not in global memory; only pointers can be connected to banks");
-    }
-    return static_cast<int32_t>(index);
-  }
-  throw Error("xclbin", "sp: kernel " + kernel.name + " has no argument '" + name + "'");
-}
-
-class TopologyBuilder {
- public:
-  explicit TopologyBuilder(const Design& design) : design_(design), units_(place_units(design)) {
-    for (const Bank& bank : design.platform->banks) {
-      topology_.banks.push_back(
-          make_memory(bank.tag, memory_type(bank.type), bank.base, bank.size_bytes));
-    }
-    topology_.groups = topology_.banks;
-  }
-
-  Topology run() {
-    for (size_t unit = 0; unit < units_.size(); ++unit) {
-      const Kernel& kernel = *units_[unit].kernel;
-      for (size_t index = 0; index < kernel.arguments.size(); ++index) {
-        if (kernel.arguments[index].kind == 1) connect(unit, index);
-      }
-    }
-    for (const BankConnection& wanted : design_.connections) check_known(wanted);
-    return topology_;
-  }
-
- private:
-  void connect(size_t unit, size_t argument) {
-    const std::string& name = units_[unit].kernel->arguments[argument].name;
-    bool found = false;
-    for (const BankConnection& wanted : design_.connections) {
-      if (wanted.unit != units_[unit].name || wanted.argument != name) continue;
-      add(unit, argument, wanted.first_bank, wanted.last_bank);
-      found = true;
-    }
-    if (!found) add(unit, argument, 0, 0);
-  }
-
-  void add(size_t unit, size_t argument, uint32_t first, uint32_t last) {
-    if (first > last || last >= topology_.banks.size()) {
-      throw Error("xclbin", "sp: bank range of " + units_[unit].name + " is not on platform " +
-                                design_.platform->name);
-    }
-    const auto argument_id = static_cast<int32_t>(argument);
-    const auto unit_id = static_cast<int32_t>(unit);
-    for (uint32_t bank = first; bank <= last; ++bank) {
-      topology_.banks[bank].m_used = 1;
-      topology_.groups[bank].m_used = 1;
-      topology_.bank_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
-    }
-    topology_.group_connections.push_back({argument_id, unit_id, group_of(first, last)});
-  }
-
-  int32_t group_of(uint32_t first, uint32_t last) {
-    if (first == last) return static_cast<int32_t>(first);
-    const auto known = ranges_.find({first, last});
-    if (known != ranges_.end()) return known->second;
-    const Bank& begin = design_.platform->banks[first];
-    const Bank& end = design_.platform->banks[last];
-    topology_.groups.push_back(make_memory(range_tag(begin, end), MEM_DRAM, begin.base,
-                                           end.base + end.size_bytes - begin.base));
-    topology_.groups.back().m_used = 1;
-    const auto index = static_cast<int32_t>(topology_.groups.size() - 1);
-    ranges_[{first, last}] = index;
-    return index;
-  }
-
-  void check_known(const BankConnection& wanted) const {
-    for (const PlacedUnit& unit : units_) {
-      if (unit.name == wanted.unit) {
-        argument_index(*unit.kernel, wanted.argument);
-        return;
-      }
-    }
-    throw Error("xclbin", "sp: no compute unit is called '" + wanted.unit + "'");
-  }
-
-  const Design& design_;
-  std::vector<PlacedUnit> units_;
-  Topology topology_;
-  std::map<std::pair<uint32_t, uint32_t>, int32_t> ranges_;
-};
-
 Bytes ip_section(const Design& design) {
   std::vector<ip_data> entries;
   for (const PlacedUnit& unit : place_units(design)) {
@@ -192,7 +75,7 @@ Bytes clock_section(const Design& design) {
   for (const auto& [type, name] :
        {std::pair{CT_DATA, "DATA_CLK"}, std::pair{CT_KERNEL, "KERNEL_CLK"}}) {
     clock_freq clock{};
-    clock.m_freq_Mhz = static_cast<uint16_t>(design.platform->kernel_clock_mhz);
+    clock.m_freq_Mhz = static_cast<uint16_t>(clock_mhz(design));
     clock.m_type = static_cast<uint8_t>(type);
     copy_text(clock.m_name, sizeof(clock.m_name), name, "clock");
     clocks.push_back(clock);
@@ -205,7 +88,7 @@ Bytes clock_section(const Design& design) {
 }
 
 std::vector<RawSection> make_sections(const Design& design) {
-  const Topology topology = TopologyBuilder(design).run();
+  const Topology topology = make_topology(design);
   const std::string xml = metadata_xml(design);
   const auto* text = reinterpret_cast<const std::byte*>(xml.data());
   const size_t first_memory = offsetof(mem_topology, m_mem_data);
@@ -217,6 +100,10 @@ std::vector<RawSection> make_sections(const Design& design) {
       {IP_LAYOUT, "ip_layout", ip_section(design)},
       {CONNECTIVITY, "connectivity", counted_section(topology.bank_connections, first_connection)},
       {CLOCK_FREQ_TOPOLOGY, "clocks", clock_section(design)}};
+  const std::string build = build_metadata(design);
+  const auto* build_text = reinterpret_cast<const std::byte*>(build.data());
+  sections.push_back(
+      {BUILD_METADATA, "build_metadata", Bytes(build_text, build_text + build.size())});
   if (topology.groups.size() > topology.banks.size()) {
     sections.push_back(
         {ASK_GROUP_TOPOLOGY, "group_topology", counted_section(topology.groups, first_memory)});
@@ -250,7 +137,7 @@ axlf make_header(const Design& design, const std::vector<RawSection>& sections, 
   top.m_header.m_length = length;
   top.m_header.m_versionMajor = 2;
   top.m_header.m_versionMinor = 13;
-  top.m_header.m_mode = XCLBIN_SW_EMU;
+  top.m_header.m_mode = design.hardware_emulation ? XCLBIN_HW_EMU : XCLBIN_SW_EMU;
   copy_text(top.m_header.m_platformVBNV, sizeof(top.m_header.m_platformVBNV), design.platform->vbnv,
             "platform");
   hash_uuid(sections, top.m_header.uuid);
@@ -263,11 +150,22 @@ uint64_t round_up8(uint64_t value) { return (value + 7) / 8 * 8; }
 
 }  // namespace
 
+bool Kernel::free_running() const {
+  return control == Control::kNone &&
+         std::all_of(arguments.begin(), arguments.end(),
+                     [](const Argument& argument) { return argument.kind == 4; });
+}
+
+uint32_t clock_mhz(const Design& design) {
+  return design.kernel_clock_mhz != 0 ? design.kernel_clock_mhz : design.platform->kernel_clock_mhz;
+}
+
 std::vector<PlacedUnit> place_units(const Design& design) {
   std::vector<PlacedUnit> units;
   for (const Kernel& kernel : design.kernels) {
     for (const std::string& name : kernel.unit_names) {
-      units.push_back({&kernel, name, kFirstUnitBase + units.size() * kUnitStride});
+      const uint64_t base = kFirstUnitBase + units.size() * kUnitStride;
+      units.push_back({&kernel, name, kernel.free_running() ? kNoBase : base});
     }
   }
   return units;

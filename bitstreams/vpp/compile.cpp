@@ -63,6 +63,8 @@ class KernelCompiler {
     for (const char* macro : {"__VITIS_HLS__", "__HLS_CSIM__"}) {
       flags.push_back(std::string("-D") + macro);
     }
+    // The card finds a mailbox and a restart counter in front of such a kernel's arguments.
+    if (hls_.has_control_registers()) flags.push_back("-DTANDEM_FIRST_ARGUMENT_OFFSET=0x20");
     for (const std::string& define : options_.defines) flags.push_back("-D" + define);
     for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
     flags.push_back("-I" + toolchain_.glue_folder);
@@ -80,6 +82,10 @@ class KernelCompiler {
     if (options_.kernels.size() > 1) {
       throw Error("v++", "-c compiles one kernel at a time; -k is given " +
                              std::to_string(options_.kernels.size()) + " times");
+    }
+    for (const std::string& script : options_.hls_scripts) {
+      read_hls_script(read_text(script), script, hls_);
+      result_.dependencies.push_back(script);
     }
     flags_ = flags();
     const size_t home = find_home();
@@ -134,6 +140,9 @@ class KernelCompiler {
     kernel.name = options_.kernels[0];
     kernel.source = fs::absolute(path).lexically_normal().string();
     kernel.control = scanned.control;
+    kernel.restart_counters = hls_.restart_counters;
+    kernel.mailbox = hls_.mailbox;
+    kernel.software_reset = hls_.software_reset;
     std::vector<std::string> elements;
     for (const ScannedArgument& argument : scanned.arguments) {
       ArgumentDescription description;
@@ -154,6 +163,7 @@ class KernelCompiler {
   const Toolchain& toolchain_;
   std::string output_;
   WorkFolder folder_;
+  HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
   std::vector<KernelDescription> kernels_;
   StageResult result_;

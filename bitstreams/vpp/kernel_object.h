@@ -44,8 +44,8 @@ struct KernelDescription {
   uint32_t restart_counters = 0;  // countedAutoRestart
   Mailbox mailbox = Mailbox::kNone;
   bool software_reset = false;
-  std::array<uint32_t, 3> required_group = {0, 0, 0};  // OpenCL C; 0 0 0: any
-  std::array<uint32_t, 3> maximum_group = {0, 0, 0};   // OpenCL C; 0: any
+  std::array<uint32_t, 3> required_group = {1, 1, 1};  // OpenCL C; 0 0 0: any
+  std::array<uint32_t, 3> maximum_group = {1, 1, 1};   // OpenCL C; 0: any
 };
 
 // The section's text.

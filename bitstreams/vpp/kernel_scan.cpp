@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "bitstreams/hls_pragma.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -287,57 +288,26 @@ struct Interface {
   std::string bundle;
 };
 
-// One "#pragma HLS interface" line: "mode", or "mode=mode"; then key=value with blanks anywhere.
-class InterfacePragmas {
- public:
-  explicit InterfacePragmas(std::string_view body) {
-    std::istringstream lines{std::string(body)};
-    for (std::string line; std::getline(lines, line);) read(line);
-  }
-
-  const std::map<std::string, Interface>& ports() const { return ports_; }
-
- private:
-  void read(const std::string& line) {
-    std::istringstream words(joined(line));
-    std::string directive, vendor, kind;
-    words >> directive >> vendor >> kind;
-    if (directive == "#") {  // "# pragma"
-      directive = "#" + vendor;
-      vendor = kind;
-      words >> kind;
+// The interface pragmas of a body, by port. The mode stands alone, or as mode=...
+std::map<std::string, Interface> read_interfaces(std::string_view body) {
+  std::map<std::string, Interface> ports;
+  std::istringstream lines{std::string(body)};
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = line.find_first_not_of(" \t");
+    if (begin == std::string::npos || line[begin] != '#') continue;
+    const xclbin::HlsPragma pragma = xclbin::parse_hls_pragma(line.substr(begin));
+    if (pragma.kind != "interface") continue;
+    std::string mode = lower(pragma.value("mode"));
+    for (const auto& [key, value] : pragma.options) {
+      if (mode.empty() && value.empty()) mode = key;
     }
-    if (directive != "#pragma" || lower(vendor) != "hls" || lower(kind) != "interface") return;
-    std::string mode, port, bundle;
-    for (std::string word; words >> word;) {
-      const size_t equals = word.find('=');
-      const std::string key = lower(word.substr(0, equals));
-      const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-      if (key == "port") port = value;
-      if (key == "bundle") bundle = value;
-      if (key == "mode") mode = lower(value);
-      if (equals == std::string::npos && mode.empty()) mode = key;
-    }
-    Interface& interface = ports_[port];
+    Interface& interface = ports[pragma.value("port")];
     interface.modes.insert(mode);
+    const std::string bundle = pragma.value("bundle");
     if (mode == "m_axi" && !bundle.empty()) interface.bundle = bundle;
   }
-
-  // Without blanks around '='.
-  static std::string joined(const std::string& line) {
-    std::string out;
-    for (char c : line) {
-      if (c == '=') {
-        while (!out.empty() && blank_char(out.back())) out.pop_back();
-      }
-      if (blank_char(c) && !out.empty() && out.back() == '=') continue;
-      out += c;
-    }
-    return out;
-  }
-
-  std::map<std::string, Interface> ports_;
-};
+  return ports;
+}
 
 xclbin::Control control_of(const std::map<std::string, Interface>& ports) {
   for (const auto& [port, interface] : ports) {
@@ -386,12 +356,11 @@ ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
   const std::vector<FunctionDefinition> functions = find_functions(text);
   for (const FunctionDefinition& function : functions) {
     if (function.name != kernel) continue;
-    const InterfacePragmas pragmas(function.body);
+    const std::map<std::string, Interface> ports = read_interfaces(function.body);
     ScannedKernel result;
-    result.control = control_of(pragmas.ports());
+    result.control = control_of(ports);
     for (const std::string& parameter : split_parameters(function.parameters)) {
-      result.arguments.push_back(
-          scan_argument(parameter, result.arguments.size(), pragmas.ports()));
+      result.arguments.push_back(scan_argument(parameter, result.arguments.size(), ports));
     }
     return result;
   }

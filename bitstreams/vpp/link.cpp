@@ -9,7 +9,7 @@
 
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/glue/kernel_entry.h"
-#include "bitstreams/recipe.h"
+#include "bitstreams/vpp/connectivity.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/stages.h"
@@ -21,6 +21,25 @@ namespace tandem::vpp {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint32_t kLocalMemory = 3;
+
+// Units that have one end of a pipe, each with the argument that stands for it.
+using Pipe = std::vector<std::pair<std::string, std::string>>;
+
+const char* mailbox_name(Mailbox mailbox) {
+  switch (mailbox) {
+    case Mailbox::kNone:
+      return "none";
+    case Mailbox::kIn:
+      return "in";
+    case Mailbox::kOut:
+      return "out";
+    case Mailbox::kBoth:
+      return "inout";
+  }
+  return "none";
+}
 
 class Linker {
  public:
@@ -39,7 +58,10 @@ class Linker {
     xclbin::Design design{
         fs::path(output_).stem().string(), &xclbin::find_platform(options_.platform), {}, {}, {}};
     describe(library, design);
-    connect(design);
+    design.hardware_emulation = options_.target == Target::kHardware;
+    design.kernel_clock_mhz = options_.kernel_frequency_mhz;
+    result_.warnings = connect(options_.connectivity, design);
+    link_pipes(design);
     const std::string elf = read_text(library);
     const auto* bytes = reinterpret_cast<const std::byte*>(elf.data());
     design.elf.assign(bytes, bytes + elf.size());
@@ -96,25 +118,43 @@ class Linker {
                              " were found in its source");
     }
     xclbin::Kernel kernel{description.name, description.control, {}, {}};
+    kernel.language = description.language;
+    kernel.restart_counters = description.restart_counters;
+    kernel.mailbox = mailbox_name(description.mailbox);
+    kernel.software_reset = description.software_reset;
+    kernel.required_group = description.required_group;
+    kernel.maximum_group = description.maximum_group;
     for (uint32_t index = 0; index < entry.num_arguments; ++index) {
+      const ArgumentDescription& known = description.arguments[index];
       const tandem_glue::ArgumentEntry& argument = entry.arguments[index];
-      kernel.arguments.push_back({description.arguments[index].name, argument.type, argument.kind,
-                                  argument.host_bytes, argument.register_bytes, argument.offset});
+      kernel.arguments.push_back({known.name, known.type.empty() ? argument.type : known.type,
+                                  known.local ? kLocalMemory : argument.kind, argument.host_bytes,
+                                  argument.register_bytes, argument.offset, known.bundle,
+                                  known.hidden, argument.element_bytes});
     }
     return kernel;
   }
 
-  void connect(xclbin::Design& design) const {
-    std::string text = "[connectivity]\n";
-    for (const Setting& line : options_.connectivity) text += line.key + "=" + line.value + "\n";
-    const xclbin::Connectivity wanted =
-        xclbin::parse_connectivity(text, "connectivity", *design.platform);
-    design.connections = wanted.connections;
-    for (xclbin::Kernel& kernel : design.kernels) {
-      for (const xclbin::UnitCount& units : wanted.units) {
-        if (units.kernel == kernel.name) kernel.unit_names = units.unit_names;
+  // A program-scope pipe of OpenCL C links the unit that writes it with the one that reads it.
+  void link_pipes(xclbin::Design& design) const {
+    std::map<std::string, std::pair<Pipe, Pipe>> pipes;  // writer and reader by the pipe's name
+    for (size_t index = 0; index < kernels_.size(); ++index) {
+      for (const ArgumentDescription& argument : kernels_[index].arguments) {
+        if (argument.pipe.empty()) continue;
+        auto& [writer, reader] = pipes[argument.pipe];
+        for (const std::string& unit : design.kernels[index].unit_names) {
+          (argument.writes ? writer : reader).push_back({unit, argument.name});
+        }
       }
-      if (kernel.unit_names.empty()) kernel.unit_names = {kernel.name + "_1"};
+    }
+    for (const auto& [name, ends] : pipes) {
+      if (ends.first.size() != 1 || ends.second.size() != 1) {
+        throw Error("v++", "pipe '" + name + "' has " + std::to_string(ends.first.size()) +
+                               " writing and " + std::to_string(ends.second.size()) +
+                               " reading units; it needs one of each");
+      }
+      design.links.push_back({ends.first[0].first, ends.first[0].second, ends.second[0].first,
+                              ends.second[0].second, 0});
     }
   }
 

@@ -175,6 +175,8 @@ class OptionReader {
       read_property(setting, section);
     } else if (section == "hls" && key == "pre_tcl") {
       append(options_.hls_scripts, split(setting.value, ","));
+    } else if (section == "hls" && read_hls_key(key, setting.value, setting.where, options_.hls)) {
+      return;
     } else {
       idle_.insert("[" + section + "]");
     }

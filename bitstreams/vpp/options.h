@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bitstreams/vpp/hls_settings.h"
 #include "bitstreams/vpp/settings.h"
 
 namespace tandem::vpp {
@@ -34,7 +35,8 @@ struct Options {
   std::string depfile;
   uint32_t kernel_frequency_mhz = 0;     // 0: the platform's
   std::vector<Setting> connectivity;     // keys without "connectivity."
-  std::vector<std::string> hls_scripts;  // Tcl files run before synthesis (hls.pre_tcl)
+  std::vector<std::string> hls_scripts;  // Tcl files read before synthesis (hls.pre_tcl)
+  HlsSettings hls;
   std::string package_dir;
   std::vector<std::string> package_files;
   std::vector<std::string> config_files;

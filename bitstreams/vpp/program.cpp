@@ -48,7 +48,7 @@ Toolchain find_toolchain(const Options& options) {
   const fs::path tree = program.parent_path().parent_path();
   Toolchain toolchain;
   if (!environment("TANDEM_CXX").empty()) toolchain.compiler = environment("TANDEM_CXX");
-  toolchain.glue_folder = find_folder({tree.parent_path() / "glue", TANDEM_GLUE_SOURCE_DIR},
+  toolchain.glue_folder = find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR},
                                       "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
@@ -95,6 +95,9 @@ void run(const std::vector<std::string>& arguments) {
   }
   for (const std::string& line : options.notes) std::printf("INFO: [v++] %s\n", line.c_str());
   const StageResult result = run_stage(options);
+  for (const std::string& line : result.warnings) {
+    std::fprintf(stderr, "WARNING: [v++] %s\n", line.c_str());
+  }
   for (const std::string& text : result.messages) std::fprintf(stderr, "%s", text.c_str());
   if (!options.depfile.empty()) write_depfile(options, result);
 }

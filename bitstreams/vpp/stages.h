@@ -25,7 +25,8 @@ struct Toolchain {
 
 // What a stage did, for the log and the summary.
 struct StageResult {
-  std::vector<std::string> messages;      // the compiler's warnings
+  std::vector<std::string> messages;  // the compiler's own
+  std::vector<std::string> warnings;
   std::vector<std::string> dependencies;  // files that went into the output
   std::vector<std::string> kernels;
 };
