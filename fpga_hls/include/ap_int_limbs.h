@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic under ap_int: two's complement numbers of any width as 64-bit limbs, lowest first.
+// The arithmetic under numbers of more than 128 bits: two's complement as 64-bit limbs, lowest
+// first.
 //
 // Functions work modulo 2^(64 * n) on arrays of n limbs and know neither sign nor width;
 // ap_int_base extends operands first and cuts results after. Not for kernels to use directly. Cost:
-// linear in n, products quadratic, quotients quadratic in bits. C++14.
+// linear in n; products and quotients quadratic (Knuth's algorithm D on 32-bit digits). C++14.
 #pragma once
 
-#include <cstdint>
+#include "ap_number.h"
 
 namespace ap_detail {
-
-typedef std::uint64_t Limb;
 
 constexpr int limb_count(int bits) { return (bits + 63) / 64; }
 
@@ -22,12 +21,22 @@ inline Limb cut(Limb value, int bits, bool is_signed) {
                    : (value << unused) >> unused;
 }
 
-inline void add(const Limb* a, const Limb* b, Limb carry, int n, Limb* sum) {
+inline void add(const Limb* a, const Limb* b, int n, Limb* sum) {
+  Uint128 carry = 0;
   for (int i = 0; i < n; ++i) {
-    const Limb partial = a[i] + carry;
-    const Limb total = partial + b[i];
-    carry = static_cast<Limb>(partial < carry) + static_cast<Limb>(total < partial);
-    sum[i] = total;
+    carry += static_cast<Uint128>(a[i]) + b[i];
+    sum[i] = static_cast<Limb>(carry);
+    carry >>= 64;
+  }
+}
+
+// a - b.
+inline void subtract(const Limb* a, const Limb* b, int n, Limb* difference) {
+  Limb borrow = 0;
+  for (int i = 0; i < n; ++i) {
+    const Uint128 partial = static_cast<Uint128>(a[i]) - b[i] - borrow;
+    difference[i] = static_cast<Limb>(partial);
+    borrow = static_cast<Limb>(partial >> 64) & 1;
   }
 }
 
@@ -39,25 +48,14 @@ inline void negate(Limb* a, int n) {
   }
 }
 
-// a - b.
-inline void subtract(const Limb* a, const Limb* b, int n, Limb* difference) {
-  Limb borrow = 0;
-  for (int i = 0; i < n; ++i) {
-    const Limb partial = a[i] - borrow;
-    const Limb under = static_cast<Limb>(a[i] < borrow) + static_cast<Limb>(partial < b[i]);
-    difference[i] = partial - b[i];
-    borrow = under;
-  }
-}
-
 // The low n limbs of a * b; `product` is neither.
 inline void multiply(const Limb* a, const Limb* b, int n, Limb* product) {
   for (int i = 0; i < n; ++i) product[i] = 0;
   for (int i = 0; i < n; ++i) {
+    if (a[i] == 0) continue;
     Limb carry = 0;
     for (int j = 0; i + j < n; ++j) {
-      const unsigned __int128 sum =
-          static_cast<unsigned __int128>(a[i]) * b[j] + product[i + j] + carry;
+      const Uint128 sum = static_cast<Uint128>(a[i]) * b[j] + product[i + j] + carry;
       product[i + j] = static_cast<Limb>(sum);
       carry = static_cast<Limb>(sum >> 64);
     }
@@ -72,10 +70,9 @@ inline int compare(const Limb* a, const Limb* b, int n) {
 }
 
 inline bool is_zero(const Limb* a, int n) {
-  for (int i = 0; i < n; ++i) {
-    if (a[i] != 0) return false;
-  }
-  return true;
+  Limb any = 0;
+  for (int i = 0; i < n; ++i) any |= a[i];
+  return any == 0;
 }
 
 inline bool bit(const Limb* a, int at) { return ((a[at / 64] >> (at % 64)) & 1) != 0; }
@@ -85,6 +82,7 @@ inline void set_bit(Limb* a, int at, bool value) {
   a[at / 64] = value ? a[at / 64] | mask : a[at / 64] & ~mask;
 }
 
+// `result` may be a.
 inline void shift_left(const Limb* a, int by, int n, Limb* result) {
   const int whole = by / 64, part = by % 64;
   for (int i = n - 1; i >= 0; --i) {
@@ -94,7 +92,7 @@ inline void shift_left(const Limb* a, int by, int n, Limb* result) {
   }
 }
 
-// `fill`: what comes in from above, all zeros or all ones.
+// `fill`: what comes in from above, all zeros or all ones. `result` may be a.
 inline void shift_right(const Limb* a, int by, Limb fill, int n, Limb* result) {
   const int whole = by / 64, part = by % 64;
   for (int i = 0; i < n; ++i) {
@@ -104,32 +102,38 @@ inline void shift_right(const Limb* a, int by, Limb fill, int n, Limb* result) {
   }
 }
 
-// Unsigned a / b by shifting and subtracting; b is not zero. `remainder` and `quotient` are neither
-// a nor b.
-inline void divide(const Limb* a, const Limb* b, int n, Limb* quotient, Limb* remainder) {
-  for (int i = 0; i < n; ++i) quotient[i] = remainder[i] = 0;
-  if (n == 1) {
-    quotient[0] = a[0] / b[0];
-    remainder[0] = a[0] % b[0];
-    return;
+// Bits low .. low + count - 1, count at most 64, all inside the n limbs.
+inline Limb extract(const Limb* a, int low, int count, int n) {
+  const int at = low / 64, part = low % 64;
+  Limb value = a[at] >> part;
+  if (part != 0 && at + 1 < n) value |= a[at + 1] << (64 - part);
+  return cut(value, count, false);
+}
+
+// Puts the low `count` (at most 64) bits of `value` there.
+inline void insert(Limb* a, int low, int count, Limb value) {
+  const int at = low / 64, part = low % 64;
+  const Limb mask = cut(~Limb(0), count, false);
+  a[at] = (a[at] & ~(mask << part)) | ((value & mask) << part);
+  if (part + count > 64) {
+    a[at + 1] = (a[at + 1] & ~(mask >> (64 - part))) | ((value & mask) >> (64 - part));
   }
-  for (int at = 64 * n - 1; at >= 0; --at) {
-    const bool over = bit(remainder, 64 * n - 1);  // the shift below would lose it
-    for (int i = n - 1; i > 0; --i) remainder[i] = (remainder[i] << 1) | (remainder[i - 1] >> 63);
-    remainder[0] = (remainder[0] << 1) | static_cast<Limb>(bit(a, at));
-    if (over || compare(remainder, b, n) >= 0) {
-      subtract(remainder, b, n, remainder);
-      set_bit(quotient, at, true);
-    }
-  }
+}
+
+inline std::uint32_t digit32(const Limb* a, int at) {
+  return static_cast<std::uint32_t>(a[at / 2] >> (at % 2 * 32));
+}
+inline void set_digit32(Limb* a, int at, std::uint32_t value) {
+  const int shift = at % 2 * 32;
+  a[at / 2] = (a[at / 2] & ~(Limb(0xffffffffu) << shift)) | (static_cast<Limb>(value) << shift);
 }
 
 // a = a / small; returns the remainder.
 inline std::uint32_t divide_small(Limb* a, std::uint32_t small, int n) {
-  unsigned __int128 rest = 0;
-  for (int i = n - 1; i >= 0; --i) {
-    const unsigned __int128 value = (rest << 64) | a[i];
-    a[i] = static_cast<Limb>(value / small);
+  Limb rest = 0;
+  for (int i = 2 * n - 1; i >= 0; --i) {
+    const Limb value = (rest << 32) | digit32(a, i);
+    set_digit32(a, i, static_cast<std::uint32_t>(value / small));
     rest = value % small;
   }
   return static_cast<std::uint32_t>(rest);
@@ -137,11 +141,83 @@ inline std::uint32_t divide_small(Limb* a, std::uint32_t small, int n) {
 
 // a = a * small + more.
 inline void multiply_small(Limb* a, std::uint32_t small, std::uint32_t more, int n) {
-  unsigned __int128 carry = more;
+  Limb carry = more;
   for (int i = 0; i < n; ++i) {
-    const unsigned __int128 value = static_cast<unsigned __int128>(a[i]) * small + carry;
+    const Uint128 value = static_cast<Uint128>(a[i]) * small + carry;
     a[i] = static_cast<Limb>(value);
-    carry = value >> 64;
+    carry = static_cast<Limb>(value >> 64);
+  }
+}
+
+// rest[at .. at + digits] -= quotient * divisor, in 32-bit digits; true when that went below zero.
+inline bool take_multiple(std::uint32_t* rest, const std::uint32_t* divisor, int digits,
+                          Limb quotient) {
+  Limb carry = 0;
+  std::int64_t borrow = 0;
+  for (int i = 0; i <= digits; ++i) {
+    const Limb product = (i < digits ? quotient * divisor[i] : 0) + carry;
+    carry = product >> 32;
+    const std::int64_t digit = static_cast<std::int64_t>(rest[i]) -
+                               static_cast<std::int64_t>(product & 0xffffffffu) + borrow;
+    rest[i] = static_cast<std::uint32_t>(digit);
+    borrow = digit >> 32;
+  }
+  return borrow < 0;
+}
+inline void give_back(std::uint32_t* rest, const std::uint32_t* divisor, int digits) {
+  Limb carry = 0;
+  for (int i = 0; i <= digits; ++i) {
+    carry += static_cast<Limb>(rest[i]) + (i < digits ? divisor[i] : 0);
+    rest[i] = static_cast<std::uint32_t>(carry);
+    carry >>= 32;
+  }
+}
+
+// Unsigned a / b; b is not zero. `quotient` and `remainder` are neither a nor b; room for
+// 2 * N + 1 digits. N: the limbs of each.
+template <int N>
+void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
+  int digits = 2 * N;  // of b
+  while (digits > 0 && digit32(b, digits - 1) == 0) --digits;
+  for (int i = 0; i < N; ++i) {
+    quotient[i] = a[i];
+    remainder[i] = 0;
+  }
+  if (digits <= 1) {
+    remainder[0] = divide_small(quotient, digit32(b, 0), N);
+    return;
+  }
+  // The divisor's highest digit gets its highest bit, so that a digit guessed from it is close.
+  const int shift = __builtin_clz(digit32(b, digits - 1));
+  std::uint32_t divisor[2 * N], rest[2 * N + 1];
+  for (int i = 0; i < digits; ++i) {
+    const Limb pair = (static_cast<Limb>(digit32(b, i)) << 32) | (i > 0 ? digit32(b, i - 1) : 0);
+    divisor[i] = static_cast<std::uint32_t>((pair << shift) >> 32);
+  }
+  for (int i = 0; i <= 2 * N; ++i) {
+    const Limb pair =
+        (static_cast<Limb>(i < 2 * N ? digit32(a, i) : 0) << 32) | (i > 0 ? digit32(a, i - 1) : 0);
+    rest[i] = static_cast<std::uint32_t>((pair << shift) >> 32);
+  }
+  for (int at = 2 * N - 1; at > 2 * N - digits; --at) set_digit32(quotient, at, 0);
+  for (int at = 2 * N - digits; at >= 0; --at) {
+    const Limb top = (static_cast<Limb>(rest[at + digits]) << 32) | rest[at + digits - 1];
+    Limb guess = top / divisor[digits - 1], over = top % divisor[digits - 1];
+    while (guess > 0xffffffffu ||
+           (over <= 0xffffffffu &&
+            guess * divisor[digits - 2] > ((over << 32) | rest[at + digits - 2]))) {
+      --guess;
+      over += divisor[digits - 1];
+    }
+    if (take_multiple(rest + at, divisor, digits, guess)) {
+      --guess;
+      give_back(rest + at, divisor, digits);
+    }
+    set_digit32(quotient, at, static_cast<std::uint32_t>(guess));
+  }
+  for (int i = 0; i < digits; ++i) {
+    const Limb pair = (static_cast<Limb>(rest[i + 1]) << 32) | rest[i];
+    set_digit32(remainder, i, static_cast<std::uint32_t>(pair >> shift));
   }
 }
 

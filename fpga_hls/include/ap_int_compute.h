@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arithmetic between integers of any widths, with the result's type given: computed in a 64-bit
+// integer, a 128-bit integer or limbs, whichever holds the result.
+//
+// Operands are ap_int_base, or stand for one (low64(), low128(), value()). Results are exact modulo
+// 2^W of the result type R. Operators choose R as HLS documents (Results below); assignments
+// compute in the width of what they assign to. Source: Vitis HLS user guide (UG1399), "Class
+// Methods and Operators". C++14.
+#pragma once
+
+#include <stdexcept>
+
+#include "ap_int_storage.h"
+
+namespace ap_detail {
+
+// Types of results; A and B are ap_int_base. One more bit where an unsigned operand meets a signed.
+template <typename A, typename B>
+struct Results {
+  static constexpr bool kSigned = A::is_signed || B::is_signed;
+  static constexpr int kLeft = A::width + (B::is_signed && !A::is_signed ? 1 : 0);
+  static constexpr int kRight = B::width + (A::is_signed && !B::is_signed ? 1 : 0);
+  static constexpr int kCommon = larger(kLeft, kRight);
+  typedef ap_int_base<kCommon + 1, kSigned> Sum;
+  typedef ap_int_base<kCommon + 1, true> Difference;
+  typedef ap_int_base<A::width + B::width, kSigned> Product;
+  typedef ap_int_base<A::width + (B::is_signed ? 1 : 0), kSigned> Quotient;
+  typedef ap_int_base<smaller(A::width, B::width + (!B::is_signed && A::is_signed ? 1 : 0)),
+                      A::is_signed>
+      Remainder;
+  typedef ap_int_base<kCommon, kSigned> Logic;
+};
+
+template <int N>
+struct Extended {  // N limbs of an operand
+  Limb limbs[N];
+  template <typename A>
+  explicit Extended(const A& a) {
+    a.value().limbs(limbs, N);
+  }
+};
+
+template <Kind K>
+struct Compute;
+
+template <>
+struct Compute<kWord> {
+  template <typename R, typename A, typename B>
+  static R sum(const A& a, const B& b) {
+    return R::from64(a.low64() + b.low64());
+  }
+  template <typename R, typename A, typename B>
+  static R difference(const A& a, const B& b) {
+    return R::from64(a.low64() - b.low64());
+  }
+  template <typename R, typename A, typename B>
+  static R product(const A& a, const B& b) {
+    return R::from64(a.low64() * b.low64());
+  }
+  template <typename R, typename A, typename B>
+  static R conjunction(const A& a, const B& b) {
+    return R::from64(a.low64() & b.low64());
+  }
+  template <typename R, typename A, typename B>
+  static R disjunction(const A& a, const B& b) {
+    return R::from64(a.low64() | b.low64());
+  }
+  template <typename R, typename A, typename B>
+  static R exclusion(const A& a, const B& b) {
+    return R::from64(a.low64() ^ b.low64());
+  }
+  // Quotient cut towards zero, remainder with the dividend's sign. Both operands and the quotient
+  // fit.
+  template <bool Signed, typename Q, typename M, typename A, typename B>
+  static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
+    const Limb x = a.low64(), y = b.low64();
+    if (y == 0) throw std::domain_error("ap_int: division by zero");
+    if (Signed) {
+      const std::int64_t p = static_cast<std::int64_t>(x), q = static_cast<std::int64_t>(y);
+      *quotient = Q::from64(static_cast<Limb>(p / q));
+      *remainder = M::from64(static_cast<Limb>(p % q));
+    } else {
+      *quotient = Q::from64(x / y);
+      *remainder = M::from64(x % y);
+    }
+  }
+  template <bool Signed, typename A, typename B>
+  static int compare(const A& a, const B& b) {
+    const Limb x = a.low64(), y = b.low64();
+    const bool less = Signed ? static_cast<std::int64_t>(x) < static_cast<std::int64_t>(y) : x < y;
+    return less ? -1 : (x == y ? 0 : 1);
+  }
+};
+
+template <>
+struct Compute<kPair> {
+  template <typename R, typename A, typename B>
+  static R sum(const A& a, const B& b) {
+    return R::from128(a.low128() + b.low128());
+  }
+  template <typename R, typename A, typename B>
+  static R difference(const A& a, const B& b) {
+    return R::from128(a.low128() - b.low128());
+  }
+  template <typename R, typename A, typename B>
+  static R product(const A& a, const B& b) {
+    return R::from128(a.low128() * b.low128());
+  }
+  template <typename R, typename A, typename B>
+  static R conjunction(const A& a, const B& b) {
+    return R::from128(a.low128() & b.low128());
+  }
+  template <typename R, typename A, typename B>
+  static R disjunction(const A& a, const B& b) {
+    return R::from128(a.low128() | b.low128());
+  }
+  template <typename R, typename A, typename B>
+  static R exclusion(const A& a, const B& b) {
+    return R::from128(a.low128() ^ b.low128());
+  }
+  template <bool Signed, typename Q, typename M, typename A, typename B>
+  static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
+    const Uint128 x = a.low128(), y = b.low128();
+    if (y == 0) throw std::domain_error("ap_int: division by zero");
+    if (Signed) {
+      const Int128 p = static_cast<Int128>(x), q = static_cast<Int128>(y);
+      *quotient = Q(p / q);
+      *remainder = M(p % q);
+    } else {
+      *quotient = Q(x / y);
+      *remainder = M(x % y);
+    }
+  }
+  template <bool Signed, typename A, typename B>
+  static int compare(const A& a, const B& b) {
+    const Uint128 x = a.low128(), y = b.low128();
+    const bool less = Signed ? static_cast<Int128>(x) < static_cast<Int128>(y) : x < y;
+    return less ? -1 : (x == y ? 0 : 1);
+  }
+};
+
+template <>
+struct Compute<kWide> {
+  template <typename R, typename A, typename B>
+  static R sum(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    ap_detail::add(x.limbs, y.limbs, R::kLimbs, x.limbs);
+    return R::from_limbs(x.limbs);
+  }
+  template <typename R, typename A, typename B>
+  static R difference(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    ap_detail::subtract(x.limbs, y.limbs, R::kLimbs, x.limbs);
+    return R::from_limbs(x.limbs);
+  }
+  template <typename R, typename A, typename B>
+  static R product(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    Limb result[R::kLimbs];
+    ap_detail::multiply(x.limbs, y.limbs, R::kLimbs, result);
+    return R::from_limbs(result);
+  }
+  template <typename R, typename A, typename B>
+  static R conjunction(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] &= y.limbs[i];
+    return R::from_limbs(x.limbs);
+  }
+  template <typename R, typename A, typename B>
+  static R disjunction(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] |= y.limbs[i];
+    return R::from_limbs(x.limbs);
+  }
+  template <typename R, typename A, typename B>
+  static R exclusion(const A& a, const B& b) {
+    Extended<R::kLimbs> x(a), y(b);
+    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] ^= y.limbs[i];
+    return R::from_limbs(x.limbs);
+  }
+  template <bool Signed, typename Q, typename M, typename A, typename B>
+  static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
+    constexpr int kLimbs = limb_count(larger(A::width, B::width) + 1);
+    Extended<kLimbs> x(a), y(b);
+    if (is_zero(y.limbs, kLimbs)) throw std::domain_error("ap_int: division by zero");
+    const bool a_negative = a.sign(), b_negative = b.sign();
+    if (a_negative) negate(x.limbs, kLimbs);
+    if (b_negative) negate(y.limbs, kLimbs);
+    Limb q[kLimbs], m[kLimbs];
+    ap_detail::divide<kLimbs>(x.limbs, y.limbs, q, m);
+    if (a_negative != b_negative) negate(q, kLimbs);
+    if (a_negative) negate(m, kLimbs);
+    *quotient = take<Q>(q, kLimbs);
+    *remainder = take<M>(m, kLimbs);
+  }
+  template <bool Signed, typename A, typename B>
+  static int compare(const A& a, const B& b) {
+    constexpr int kLimbs = limb_count(larger(A::width, B::width));
+    if (a.sign() != b.sign()) return a.sign() ? -1 : 1;
+    Extended<kLimbs> x(a), y(b);
+    return ap_detail::compare(x.limbs, y.limbs, kLimbs);
+  }
+
+ private:
+  // The number in n limbs as an R, which may have more.
+  template <typename R>
+  static R take(const Limb* limbs, int n) {
+    Limb all[R::kLimbs];
+    for (int i = 0; i < R::kLimbs; ++i) {
+      all[i] = i < n ? limbs[i] : static_cast<Limb>(static_cast<std::int64_t>(limbs[n - 1]) >> 63);
+    }
+    return R::from_limbs(all);
+  }
+};
+
+#define TANDEM_AP_COMPUTE(name)                                \
+  template <typename R, typename A, typename B>                \
+  R name##_as(const A& a, const B& b) {                        \
+    return Compute<kind_of(R::width)>::template name<R>(a, b); \
+  }
+TANDEM_AP_COMPUTE(sum)
+TANDEM_AP_COMPUTE(difference)
+TANDEM_AP_COMPUTE(product)
+TANDEM_AP_COMPUTE(conjunction)
+TANDEM_AP_COMPUTE(disjunction)
+TANDEM_AP_COMPUTE(exclusion)
+#undef TANDEM_AP_COMPUTE
+
+template <typename A, typename B>
+int compare(const A& a, const B& b) {
+  typedef Results<A, B> R;
+  return Compute<kind_of(R::kCommon)>::template compare<R::kSigned>(a, b);
+}
+
+// A signed quotient needs a bit more than its operands: the lowest number by -1.
+template <typename R, typename A, typename B>
+R quotient_as(const A& a, const B& b) {
+  typedef Results<A, B> All;
+  typename All::Quotient result;
+  typename All::Remainder rest;
+  Compute<kind_of(All::kCommon + (All::kSigned ? 1 : 0))>::template divide<All::kSigned>(
+      a, b, &result, &rest);
+  return result;
+}
+template <typename R, typename A, typename B>
+R remainder_as(const A& a, const B& b) {
+  typedef Results<A, B> All;
+  typename All::Quotient whole;
+  typename All::Remainder result;
+  Compute<kind_of(All::kCommon + (All::kSigned ? 1 : 0))>::template divide<All::kSigned>(
+      a, b, &whole, &result);
+  return result;
+}
+
+// A native integer, or a bit, as an operand.
+template <typename T>
+struct NumberOf {
+  typedef ap_int_base<IntOperand<T>::kWidth, IntOperand<T>::kSigned> type;
+};
+template <typename T>
+typename NumberOf<T>::type as_number(T value) {
+  return typename NumberOf<T>::type(value);
+}
+
+}  // namespace ap_detail

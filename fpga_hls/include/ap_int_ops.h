@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators between integers of stated width, ranges, concatenations, bits and native numbers.
+//
+// Arithmetic gives the full-width result that HLS documents (Results in ap_int_compute.h). Shifts
+// keep the left operand's type; a negative amount shifts the other way. With a floating-point
+// operand the result is of that type. Comparisons compare the numbers, unlike C's own of mixed
+// signs. Found by the argument's type, so that they cost other code no lookup. Source: Vitis HLS
+// user guide (UG1399), "Class Methods and Operators". C++14.
+#pragma once
+
+#include "ap_int_ref.h"
+
+namespace ap_detail {
+
+template <typename T, typename D>
+T real(const Number<D>& number) {
+  return static_cast<T>(number.self().value().to_double());
+}
+template <typename A>
+using ValueOf = typename std::decay<decltype(std::declval<const A&>().value())>::type;
+
+#define TANDEM_AP_BINARY(op, result, function)                                  \
+  template <typename A, typename B>                                             \
+  auto operator op(const Number<A>& a, const Number<B>& b) {                    \
+    typedef typename Results<ValueOf<A>, ValueOf<B>>::result R;                 \
+    return function<R>(a.self().value(), b.self().value());                     \
+  }                                                                             \
+  template <typename A, typename T, IfInt<T> = 0>                               \
+  auto operator op(const Number<A>& a, const T& b) {                            \
+    typedef typename Results<ValueOf<A>, typename NumberOf<T>::type>::result R; \
+    return function<R>(a.self().value(), as_number(b));                         \
+  }                                                                             \
+  template <typename A, typename T, IfInt<T> = 0>                               \
+  auto operator op(const T& a, const Number<A>& b) {                            \
+    typedef typename Results<typename NumberOf<T>::type, ValueOf<A>>::result R; \
+    return function<R>(as_number(a), b.self().value());                         \
+  }
+TANDEM_AP_BINARY(+, Sum, sum_as)
+TANDEM_AP_BINARY(-, Difference, difference_as)
+TANDEM_AP_BINARY(*, Product, product_as)
+TANDEM_AP_BINARY(/, Quotient, quotient_as)
+TANDEM_AP_BINARY(%, Remainder, remainder_as)
+TANDEM_AP_BINARY(&, Logic, conjunction_as)
+TANDEM_AP_BINARY(|, Logic, disjunction_as)
+TANDEM_AP_BINARY(^, Logic, exclusion_as)
+#undef TANDEM_AP_BINARY
+
+#define TANDEM_AP_REAL(op)                           \
+  template <typename A, typename T, IfFloat<T> = 0>  \
+  auto operator op(const Number<A>& a, const T& b) { \
+    return real<T>(a) op b;                          \
+  }                                                  \
+  template <typename A, typename T, IfFloat<T> = 0>  \
+  auto operator op(const T& a, const Number<A>& b) { \
+    return a op real<T>(b);                          \
+  }
+TANDEM_AP_REAL(+)
+TANDEM_AP_REAL(-)
+TANDEM_AP_REAL(*)
+TANDEM_AP_REAL(/)
+
+#define TANDEM_AP_COMPARE(op)                                \
+  template <typename A, typename B>                          \
+  bool operator op(const Number<A>& a, const Number<B>& b) { \
+    return compare(a.self().value(), b.self().value()) op 0; \
+  }                                                          \
+  template <typename A, typename T, IfInt<T> = 0>            \
+  bool operator op(const Number<A>& a, const T& b) {         \
+    return compare(a.self().value(), as_number(b)) op 0;     \
+  }                                                          \
+  template <typename A, typename T, IfInt<T> = 0>            \
+  bool operator op(const T& a, const Number<A>& b) {         \
+    return compare(as_number(a), b.self().value()) op 0;     \
+  }                                                          \
+  TANDEM_AP_REAL(op)
+TANDEM_AP_COMPARE(==)
+TANDEM_AP_COMPARE(!=)
+TANDEM_AP_COMPARE(<)
+TANDEM_AP_COMPARE(<=)
+TANDEM_AP_COMPARE(>)
+TANDEM_AP_COMPARE(>=)
+#undef TANDEM_AP_COMPARE
+#undef TANDEM_AP_REAL
+
+// A shift's amount as an int that still goes too far where the amount does.
+template <typename D>
+int amount_of(const Number<D>& by) {
+  const auto& number = by.self().value();
+  constexpr int kFar = 1 << 30;
+  if (number.width <= 31) return static_cast<int>(number.low64());
+  if (number.sign()) return compare(number, as_number(-kFar)) < 0 ? -kFar : number.to_int();
+  return compare(number, as_number(kFar)) > 0 ? kFar : number.to_int();
+}
+template <typename T, IfInt<T> = 0>
+int amount_of(T by) {
+  return amount_of(as_number(by));
+}
+
+template <typename A, typename B>
+auto operator<<(const Number<A>& a, const Number<B>& by) {
+  return a.self().value().shifted_left(amount_of(by));
+}
+template <typename A, typename T, IfInt<T> = 0>
+auto operator<<(const Number<A>& a, const T& by) {
+  return a.self().value().shifted_left(amount_of(by));
+}
+template <typename A, typename B>
+auto operator>>(const Number<A>& a, const Number<B>& by) {
+  return a.self().value().shifted_right(amount_of(by));
+}
+template <typename A, typename T, IfInt<T> = 0>
+auto operator>>(const Number<A>& a, const T& by) {
+  return a.self().value().shifted_right(amount_of(by));
+}
+// A native number shifts as C++ has it, in its own promoted type.
+template <typename T, typename B,
+          typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
+auto operator<<(const T& a, const Number<B>& by) {
+  return a << amount_of(by);
+}
+template <typename T, typename B,
+          typename std::enable_if<(NativeInt<T>::kWidth > 0), int>::type = 0>
+auto operator>>(const T& a, const Number<B>& by) {
+  return a >> amount_of(by);
+}
+
+}  // namespace ap_detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the number types of HLS know of each other: their names, the bases by which operators
+// recognise them, and which native types may stand next to them.
+//
+// Number<D>: D is an integer of a stated width, or stands for one (ap_int_base, ap_range_ref,
+// ap_concat_ref): it has value(), low64(), low128(). FixedNumber<D>: D is an ap_fixed_base, or
+// stands for one. No cost: both are empty. C++14.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+template <int W, bool S>
+class ap_int_base;
+template <int W, bool S>
+class ap_bit_ref;
+template <int W, bool S>
+class ap_range_ref;
+template <int W>
+class ap_int;
+template <int W>
+class ap_uint;
+class half;
+
+namespace ap_detail {
+
+typedef std::uint64_t Limb;
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 Uint128;
+
+template <typename D>
+struct Number {
+  const D& self() const { return static_cast<const D&>(*this); }
+  D& self() { return static_cast<D&>(*this); }
+};
+template <typename D>
+struct FixedNumber {
+  const D& self() const { return static_cast<const D&>(*this); }
+  D& self() { return static_cast<D&>(*this); }
+};
+
+// The width and sign of a native integer; width 0 for any other type.
+template <typename T, bool IsInt = std::is_integral<T>::value || std::is_enum<T>::value>
+struct NativeInt {
+  static constexpr int kWidth = 0;
+};
+template <typename T>
+struct NativeInt<T, true> {
+  static constexpr int kWidth = static_cast<int>(sizeof(T)) * 8;
+  static constexpr bool kSigned = static_cast<T>(-1) < static_cast<T>(0);
+};
+template <>
+struct NativeInt<bool, true> {
+  static constexpr int kWidth = 1;
+  static constexpr bool kSigned = false;
+};
+template <bool IsInt>
+struct NativeInt<Int128, IsInt> {
+  static constexpr int kWidth = 128;
+  static constexpr bool kSigned = true;
+};
+template <bool IsInt>
+struct NativeInt<Uint128, IsInt> {
+  static constexpr int kWidth = 128;
+  static constexpr bool kSigned = false;
+};
+
+// Native integers, and bits of ap types, which count as bool.
+template <typename T>
+struct IntOperand : NativeInt<T> {};
+template <int W, bool S>
+struct IntOperand<ap_bit_ref<W, S>> : NativeInt<bool> {};
+template <typename T>
+using IfInt = typename std::enable_if<(IntOperand<T>::kWidth > 0), int>::type;
+
+template <typename T>
+using IfFloat =
+    typename std::enable_if<std::is_floating_point<T>::value || std::is_same<T, half>::value,
+                            int>::type;
+
+constexpr int larger(int a, int b) { return a > b ? a : b; }
+constexpr int smaller(int a, int b) { return a < b ? a : b; }
+
+}  // namespace ap_detail
