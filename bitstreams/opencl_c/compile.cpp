@@ -201,7 +201,7 @@ class Compiler {
     hide.push_back(stem_ + ".kernel.o");
     tool(hide);
     write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
-    tool({options_.cxx_compiler, "-std=c++14", "-O2", "-fPIC", "-fvisibility=hidden",
+    tool({options_.cxx_compiler, "-std=c++14", "-O1", "-fPIC", "-fvisibility=hidden",
           "-I" + options_.glue_folder, "-I" + options_.hls_folder, "-c", stem_ + ".cpp", "-o",
           stem_ + ".entry.o"});
     tool({options_.cxx_compiler, "-r", "-nostdlib", stem_ + ".kernel.o", stem_ + ".entry.o", "-o",

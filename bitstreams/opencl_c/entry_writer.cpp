@@ -99,6 +99,23 @@ void write_table(std::ostringstream& out, const KernelSignature& kernel) {
       << "  }\n  return kernel->entry();\n}\n";
 }
 
+void write_pipes(std::ostringstream& out, const std::vector<Pipe>& pipes,
+                 const std::vector<std::uint32_t>& pipe_bytes) {
+  out << "#include \"opencl_c/pipe_links.h\"\nstatic tandem_opencl::Pipe pipes[] = {\n";
+  for (size_t index = 0; index < pipes.size(); ++index) {
+    out << "    tandem_opencl::PipeClass<" << pipe_bytes[index] << ", " << pipes[index].depth
+        << ">::entry(),\n";
+  }
+  out << R"(};
+extern "C" int tandem_cl_pipe_read(std::uint32_t pipe, std::uint64_t to, std::uint32_t wait) {
+  return pipes[pipe].read(pipes[pipe].stream, reinterpret_cast<void*>(to), wait != 0) ? 0 : -1;
+}
+extern "C" int tandem_cl_pipe_write(std::uint32_t pipe, std::uint64_t from, std::uint32_t wait) {
+  return pipes[pipe].write(pipes[pipe].stream, reinterpret_cast<void*>(from), wait != 0) ? 0 : -1;
+}
+)";
+}
+
 }  // namespace
 
 std::string opencl_half(const std::vector<KernelSignature>& kernels) {
@@ -115,20 +132,12 @@ std::string opencl_half(const std::vector<KernelSignature>& kernels) {
 std::string cpp_half(const std::vector<KernelSignature>& kernels, const std::vector<Pipe>& pipes,
                      const std::vector<std::uint32_t>& pipe_bytes) {
   std::ostringstream out;
-  out << "#undef _FORTIFY_SOURCE\n#include \"opencl_c/kernel_exports.h\"\n"
-      << "static tandem_opencl::Pipe pipes[] = {\n";
-  for (size_t index = 0; index < pipes.size(); ++index) {
-    out << "    tandem_opencl::PipeClass<" << pipe_bytes[index] << ", " << pipes[index].depth
-        << ">::entry(),\n";
+  out << "#undef _FORTIFY_SOURCE\n#include \"opencl_c/kernel_exports.h\"\n";
+  if (pipes.empty()) {
+    out << "static tandem_opencl::Pipe* const pipes = nullptr;\n";
+  } else {
+    write_pipes(out, pipes, pipe_bytes);
   }
-  out << "    tandem_opencl::Pipe{0, nullptr, nullptr, nullptr, nullptr}};\n"
-      << R"(extern "C" int tandem_cl_pipe_read(std::uint32_t pipe, std::uint64_t to, std::uint32_t wait) {
-  return pipes[pipe].read(pipes[pipe].stream, reinterpret_cast<void*>(to), wait != 0) ? 0 : -1;
-}
-extern "C" int tandem_cl_pipe_write(std::uint32_t pipe, std::uint64_t from, std::uint32_t wait) {
-  return pipes[pipe].write(pipes[pipe].stream, reinterpret_cast<void*>(from), wait != 0) ? 0 : -1;
-}
-)";
   for (const KernelSignature& kernel : kernels) write_table(out, kernel);
   return out.str();
 }

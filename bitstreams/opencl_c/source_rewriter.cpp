@@ -229,8 +229,13 @@ std::string without_header(const std::string& text, const std::string& header) {
   bool inside = false;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    if (line.starts_with("# ")) inside = line.find("/" + header + "\"") != std::string::npos;
+    std::string line = text.substr(begin, end - begin);
+    if (line.starts_with("# ")) {
+      inside = line.find("/" + header + "\"") != std::string::npos;
+      // What a marker says of inclusion would no longer be true.
+      const size_t quote = line.rfind('"');
+      if (quote != std::string::npos) line.resize(quote + 1);
+    }
     if (!inside) kept += line + "\n";
     begin = end + 1;
   }

@@ -13,7 +13,6 @@
 
 #include "../kernel_entry.h"
 #include "device_printf.h"
-#include "hls_stream.h"
 #include "work_group.h"
 
 namespace tandem_opencl {
@@ -27,12 +26,6 @@ constexpr std::uint32_t kLocal = 3;
 constexpr std::size_t kLocalBytes = 16384;
 constexpr std::uint32_t kHiddenArguments = 13;
 
-// What a pipe carries.
-template <std::size_t kBytes>
-struct Packet {
-  unsigned char bytes[kBytes];
-};
-
 // A pipe of the program, by its number: its class, and the object it is bound to in this call.
 struct Pipe {
   std::uint32_t bytes;
@@ -41,36 +34,6 @@ struct Pipe {
   bool (*read)(void* stream, void* to, bool wait);
   bool (*write)(void* stream, const void* from, bool wait);
   void* stream = nullptr;
-};
-
-template <std::size_t kBytes, std::uint32_t kDepth>
-struct PipeClass {
-  using Stream = hls::stream<Packet<kBytes>>;
-
-  static void* make(const char* name, std::uint32_t depth) {
-    Stream* const stream = new Stream(std::string(name));
-    stream->set_depth(depth != 0 ? depth : kDepth);
-    return stream;
-  }
-  static void drop(void* stream) { delete static_cast<Stream*>(stream); }
-  static bool read(void* stream, void* to, bool wait) {
-    Packet<kBytes> packet;
-    if (wait) {
-      static_cast<Stream*>(stream)->read(packet);
-    } else if (!static_cast<Stream*>(stream)->read_nb(packet)) {
-      return false;
-    }
-    std::memcpy(to, packet.bytes, kBytes);
-    return true;
-  }
-  static bool write(void* stream, const void* from, bool wait) {
-    Packet<kBytes> packet;
-    std::memcpy(packet.bytes, from, kBytes);
-    if (!wait) return static_cast<Stream*>(stream)->write_nb(packet);
-    static_cast<Stream*>(stream)->write(packet);
-    return true;
-  }
-  static Pipe entry() { return Pipe{kBytes, &make, &drop, &read, &write}; }
 };
 
 inline WorkGroup& work_group() {

@@ -8,9 +8,9 @@
 
 #include "overloads.h"
 
-int tandem_cl_pipe_read(uint pipe, ulong to, uint wait);
-int tandem_cl_pipe_write(uint pipe, ulong from, uint wait);
-#define read_pipe_block(pipe, to) ((void)tandem_cl_pipe_read(pipe, (ulong)(to), 1))
-#define write_pipe_block(pipe, from) ((void)tandem_cl_pipe_write(pipe, (ulong)(from), 1))
-#define read_pipe(pipe, to) tandem_cl_pipe_read(pipe, (ulong)(to), 0)
-#define write_pipe(pipe, from) tandem_cl_pipe_write(pipe, (ulong)(from), 0)
+int tandem_cl_pipe_read(uint number, ulong to, uint wait);
+int tandem_cl_pipe_write(uint number, ulong from, uint wait);
+#define read_pipe_block(name, to) ((void)tandem_cl_pipe_read(name, (ulong)(to), 1))
+#define write_pipe_block(name, from) ((void)tandem_cl_pipe_write(name, (ulong)(from), 1))
+#define read_pipe(name, to) tandem_cl_pipe_read(name, (ulong)(to), 0)
+#define write_pipe(name, from) tandem_cl_pipe_write(name, (ulong)(from), 0)
