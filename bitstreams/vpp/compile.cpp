@@ -6,6 +6,7 @@
 
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/dataflow.h"
+#include "bitstreams/opencl_c/compile.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
@@ -19,12 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr uint32_t kLocalMemory = 3;  // kind of a __local argument
+
 class KernelCompiler {
  public:
   KernelCompiler(const Options& options, const Toolchain& toolchain)
       : options_(options),
         toolchain_(toolchain),
-        output_(output_path(options)),
+        output_(options.output.empty() ? default_object_name(options) : options.output),
         folder_(options.save_temps
                     ? options.temp_dir + "/compile/" + fs::path(output_).stem().string()
                     : "") {}
@@ -33,7 +36,7 @@ class KernelCompiler {
     for (const std::string& source : options_.inputs) {
       if (!fs::is_regular_file(source)) throw Error("v++", "no such source: " + source);
     }
-    const bool opencl = options_.inputs[0].ends_with(".cl");
+    const bool opencl = opencl_c::is_opencl_c(options_.inputs[0]);
     std::vector<std::string> objects = opencl ? compile_opencl() : compile_cpp();
     make_parent(output_);
     write_kernel_object(objects, kernels_, folder_.path(), output_);
@@ -42,13 +45,6 @@ class KernelCompiler {
   }
 
  private:
-  static std::string output_path(const Options& options) {
-    if (!options.output.empty()) return options.output;
-    return (options.kernels.empty() ? fs::path(options.inputs[0]).stem().string()
-                                    : options.kernels[0]) +
-           ".xo";
-  }
-
   // For the preprocessor and the compiler.
   std::vector<std::string> flags() const {
     std::vector<std::string> flags = {"-std=gnu++14",        "-fPIC",
@@ -155,8 +151,43 @@ class KernelCompiler {
     kernels_.push_back(std::move(kernel));
   }
 
+  // One object with all wanted kernels.
   std::vector<std::string> compile_opencl() {
-    throw Error("v++", options_.inputs[0] + ": OpenCL C kernels are not compiled by this build");
+    if (options_.inputs.size() > 1) {
+      throw Error("v++", "-c takes one OpenCL C source at a time, not " + options_.inputs[0] +
+                             " and " + options_.inputs[1]);
+    }
+    const std::string object = folder_.file("kernels.o");
+    const opencl_c::CompileResult compiled =
+        opencl_c::compile_opencl_c({options_.inputs[0], options_.kernels, opencl_flags(), object,
+                                    folder_.path(), toolchain_.glue_folder, toolchain_.compiler});
+    for (const opencl_c::Kernel& kernel : compiled.kernels) kernels_.push_back(describe(kernel));
+    result_.dependencies = compiled.dependencies;
+    return {object};
+  }
+
+  std::vector<std::string> opencl_flags() const {
+    std::vector<std::string> flags = {"-O" + options_.optimization};
+    if (options_.debug) flags.push_back("-g");
+    for (const std::string& define : options_.defines) flags.push_back("-D" + define);
+    for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
+    flags.insert(flags.end(), options_.kernel_flags.begin(), options_.kernel_flags.end());
+    return flags;
+  }
+
+  KernelDescription describe(const opencl_c::Kernel& kernel) const {
+    KernelDescription description;
+    description.name = kernel.name;
+    description.source = fs::absolute(options_.inputs[0]).lexically_normal().string();
+    description.language = "clc";
+    description.required_group = kernel.required_group;
+    description.maximum_group = kernel.maximum_group;
+    for (const opencl_c::Argument& argument : kernel.arguments) {
+      description.arguments.push_back({argument.name, "gmem", argument.type,
+                                       argument.kind == kLocalMemory, argument.hidden,
+                                       argument.pipe, argument.writes});
+    }
+    return description;
   }
 
   const Options& options_;
@@ -170,6 +201,11 @@ class KernelCompiler {
 };
 
 }  // namespace
+
+std::string default_object_name(const Options& options) {
+  const bool named = options.kernels.size() == 1;
+  return (named ? options.kernels[0] : fs::path(options.inputs[0]).stem().string()) + ".xo";
+}
 
 StageResult compile(const Options& options, const Toolchain& toolchain) {
   return KernelCompiler(options, toolchain).run();

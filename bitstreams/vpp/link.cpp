@@ -9,6 +9,7 @@
 
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/glue/kernel_entry.h"
+#include "bitstreams/tools/xclbin_report.h"
 #include "bitstreams/vpp/connectivity.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
@@ -67,6 +68,10 @@ class Linker {
     design.elf.assign(bytes, bytes + elf.size());
     make_parent(output_);
     xclbin::write_xclbin(design, output_);
+    const std::string image = read_text(output_);
+    write_text(output_ + ".info",
+               xclbin::xclbin_report(
+                   {reinterpret_cast<const std::byte*>(image.data()), image.size()}, output_));
     return std::move(result_);
   }
 

@@ -8,6 +8,7 @@
 #include "bitstreams/depfile.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/option_table.h"
+#include "bitstreams/vpp/run_log.h"
 #include "bitstreams/vpp/stages.h"
 #include "common/error.h"
 
@@ -48,8 +49,8 @@ Toolchain find_toolchain(const Options& options) {
   const fs::path tree = program.parent_path().parent_path();
   Toolchain toolchain;
   if (!environment("TANDEM_CXX").empty()) toolchain.compiler = environment("TANDEM_CXX");
-  toolchain.glue_folder = find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR},
-                                      "the kernels' glue headers");
+  toolchain.glue_folder =
+      find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR}, "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
     toolchain.hls_includes = split(environment("TANDEM_HLS_INCLUDE"), ':');
@@ -77,39 +78,38 @@ void write_depfile(const Options& options, const StageResult& result) {
   write_text(options.depfile, text + "\n");
 }
 
-void run(const std::vector<std::string>& arguments) {
+void run(const std::vector<std::string>& arguments, RunLog& log) {
   Options options = read_options(arguments);
   if (options.stage == Stage::kHelp) {
     std::printf("%s", usage().c_str());
     return;
   }
   if (options.stage == Stage::kVersion) {
-    std::printf("v++ of Tandem (software emulation; command line of 2022.1)\n");
+    std::printf("v++ of Tandem: software emulation, command line of 2022.1\n");
     return;
   }
+  log.open(options);
   for (const std::string& flag : split(environment("TANDEM_KERNEL_FLAGS"), ' ')) {
     options.kernel_flags.push_back(flag);
   }
-  for (const std::string& line : options.warnings) {
-    std::fprintf(stderr, "WARNING: [v++] %s\n", line.c_str());
-  }
-  for (const std::string& line : options.notes) std::printf("INFO: [v++] %s\n", line.c_str());
+  for (const std::string& line : options.warnings) log.warning(line);
+  for (const std::string& line : options.notes) log.info(line);
   const StageResult result = run_stage(options);
-  for (const std::string& line : result.warnings) {
-    std::fprintf(stderr, "WARNING: [v++] %s\n", line.c_str());
-  }
-  for (const std::string& text : result.messages) std::fprintf(stderr, "%s", text.c_str());
+  for (const std::string& line : result.warnings) log.warning(line);
+  for (const std::string& text : result.messages) log.compiler_output(text);
+  write_summary(options, result, arguments);
   if (!options.depfile.empty()) write_depfile(options, result);
 }
 
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
+  RunLog log(arguments);
   try {
-    run(arguments);
+    run(arguments, log);
     return 0;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "ERROR: %s\n", error.what());
+    log.error(error.what());
     return 1;
   }
 }

@@ -31,6 +31,9 @@ struct StageResult {
   std::vector<std::string> kernels;
 };
 
+// What -c writes when -o is not given: the kernel's name, or the source's, with .xo.
+std::string default_object_name(const Options& options);
+
 StageResult compile(const Options& options, const Toolchain& toolchain);
 StageResult link(const Options& options, const Toolchain& toolchain);
 StageResult package(const Options& options);
