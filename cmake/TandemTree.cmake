@@ -56,14 +56,9 @@ function(tandem_make_tree)
   file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
-  # First by name, and setup.sh asks the loader for this order: programs for cards take the first platform.
-  file(REMOVE ${TANDEM_XRT_TREE}/icd/xilinx.icd)
-  file(WRITE ${TANDEM_XRT_TREE}/icd/00-xilinx.icd "libxilinxopencl.so.2\n")
-  # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too.
-  file(GLOB system_icds /etc/OpenCL/vendors/*.icd)
-  if(system_icds)
-    file(COPY ${system_icds} DESTINATION ${TANDEM_XRT_TREE}/icd)
-  endif()
+  # The cards alone: programs for cards take the first platform, and the loader keeps no order among several.
+  file(REMOVE_RECURSE ${TANDEM_XRT_TREE}/icd)
+  file(WRITE ${TANDEM_XRT_TREE}/icd/xilinx.icd "libxilinxopencl.so.2\n")
 endfunction()
 
 function(tandem_install_tree)
