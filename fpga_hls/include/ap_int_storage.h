@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "ap_int_limbs.h"
 
@@ -101,11 +102,13 @@ class Storage<W, S, kWide> {
 
 // sign * digits * 2^exponent, exactly `value`; NaN and infinity count as 0.
 struct Dissected {
-  explicit Dissected(double value) : digits(0), exponent(0), negative(value < 0) {
+  template <typename Real>
+  explicit Dissected(Real value) : digits(0), exponent(0), negative(value < 0) {
     if (!(value - value == 0)) return;
-    const double fraction = std::frexp(negative ? -value : value, &exponent);
-    digits = static_cast<Limb>(fraction * 9007199254740992.0);  // 2^53
-    exponent -= 53;
+    constexpr int kDigits = std::numeric_limits<Real>::digits;
+    const Real fraction = std::frexp(negative ? -value : value, &exponent);
+    digits = static_cast<Limb>(std::ldexp(fraction, kDigits));
+    exponent -= kDigits;
   }
   Limb digits;
   int exponent;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ap_fixed<W, I, Q, O, N> and ap_ufixed<W, I, Q, O, N>: fixed-point numbers, exact to the bit.
+//
+// The number and its methods are in ap_fixed_base.h, quantisation and overflow in ap_fixed_fit.h,
+// operators in ap_fixed_ops.h. Streams print and read the value in decimal as they do a double.
+// Source: Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
+#pragma once
+
+#include "ap_fixed_ops.h"
+#include "ap_int.h"
+
+template <int W, int I, ap_q_mode Q = AP_TRN, ap_o_mode O = AP_WRAP, int N = 0>
+class ap_fixed : public ap_fixed_base<W, I, true, Q, O, N> {
+ public:
+  typedef ap_fixed_base<W, I, true, Q, O, N> Base;
+  using Base::Base;
+  ap_fixed() = default;
+};
+
+template <int W, int I, ap_q_mode Q = AP_TRN, ap_o_mode O = AP_WRAP, int N = 0>
+class ap_ufixed : public ap_fixed_base<W, I, false, Q, O, N> {
+ public:
+  typedef ap_fixed_base<W, I, false, Q, O, N> Base;
+  using Base::Base;
+  ap_ufixed() = default;
+};
+
+namespace ap_detail {
+
+template <typename D>
+std::ostream& operator<<(std::ostream& out, const FixedNumber<D>& number) {
+  return out << number.self().to_double();
+}
+template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, int N>
+std::istream& operator>>(std::istream& in, ap_fixed_base<W, I, S, Q, O, N>& number) {
+  double value = 0;
+  if (in >> value) number = ap_fixed_base<W, I, S, Q, O, N>(value);
+  return in;
+}
+
+template <typename Fixed>
+struct FixedLimits {
+  static constexpr bool is_specialized = true;
+  static constexpr bool is_signed = Fixed::is_signed;
+  static constexpr bool is_integer = Fixed::kFraction <= 0;
+  static constexpr bool is_exact = true;
+  static constexpr bool has_infinity = false;
+  static constexpr bool has_quiet_NaN = false;
+  static constexpr bool is_bounded = true;
+  static constexpr int radix = 2;
+  static constexpr int digits = Fixed::width - (Fixed::is_signed ? 1 : 0);
+  static Fixed max() {
+    Fixed value;
+    value.bits() = std::numeric_limits<Int>::max();
+    return value;
+  }
+  static Fixed lowest() {
+    Fixed value;
+    value.bits() = std::numeric_limits<Int>::min();
+    return value;
+  }
+  // The smallest positive value, as for floating-point types.
+  static Fixed min() { return epsilon(); }
+  static Fixed epsilon() {
+    Fixed value;
+    value.bits() = 1;
+    return value;
+  }
+
+ private:
+  typedef
+      typename std::conditional<is_signed, ap_int<Fixed::width>, ap_uint<Fixed::width>>::type Int;
+};
+
+}  // namespace ap_detail
+
+namespace std {
+
+template <int W, int I, ap_q_mode Q, ap_o_mode O, int N>
+struct numeric_limits<ap_fixed<W, I, Q, O, N>> : ap_detail::FixedLimits<ap_fixed<W, I, Q, O, N>> {};
+template <int W, int I, ap_q_mode Q, ap_o_mode O, int N>
+struct numeric_limits<ap_ufixed<W, I, Q, O, N>> : ap_detail::FixedLimits<ap_ufixed<W, I, Q, O, N>> {
+};
+
+}  // namespace std

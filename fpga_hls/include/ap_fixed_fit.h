@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How an exact value becomes a fixed-point number of W bits: the quantisation modes decide what the
+// bits below the last one do, the overflow modes what happens to a value out of range.
+//
+// Values come as integers in units of 2^-F2; the result is an integer in units of 2^-F. Quantised
+// first, then checked for overflow. Sign-magnitude wrapping of unsigned numbers is not defined by
+// the guide and wraps. Infinite floating-point values are taken as very large, NaN as 0. Cost:
+// truncation and wrapping are a shift; the others compute in 64 or 128-bit integers where value and
+// result fit. Source: Vitis HLS user guide (UG1399), "Quantization Modes", "Overflow Modes"; IEEE
+// 1666-2011, 7.10. C++14.
+#pragma once
+
+#include "ap_int_ops.h"
+
+enum ap_q_mode {
+  AP_RND,
+  AP_RND_ZERO,
+  AP_RND_MIN_INF,
+  AP_RND_INF,
+  AP_RND_CONV,
+  AP_TRN,
+  AP_TRN_ZERO
+};
+enum ap_o_mode { AP_SAT, AP_SAT_ZERO, AP_SAT_SYM, AP_WRAP, AP_WRAP_SM };
+
+namespace ap_detail {
+
+// A signed integer of at least K bits.
+template <int K>
+struct Work {
+  typedef typename std::conditional<
+      K <= 64, std::int64_t,
+      typename std::conditional<K <= 128, Int128, ap_int_base<K, true>>::type>::type type;
+};
+template <typename N>
+std::int64_t to_work(const N& number, std::int64_t) {
+  return static_cast<std::int64_t>(number.low64());
+}
+template <typename N>
+Int128 to_work(const N& number, Int128) {
+  return static_cast<Int128>(number.low128());
+}
+template <typename N, int K>
+ap_int_base<K, true> to_work(const N& number, ap_int_base<K, true>) {
+  return ap_int_base<K, true>(number);
+}
+
+// Whether `whole` + a part of one goes up: `half` says how the part, which is not 0, compares with
+// a half, `negative` is the value's sign.
+template <ap_q_mode Q>
+bool goes_up(int half, bool negative, bool odd) {
+  if (Q == AP_TRN) return false;
+  if (Q == AP_TRN_ZERO) return negative;
+  if (half != 0) return half > 0;
+  return Q == AP_RND || (Q == AP_RND_ZERO && negative) || (Q == AP_RND_INF && !negative) ||
+         (Q == AP_RND_CONV && odd);
+}
+
+// value / 2^drop as a whole number; 1 <= drop, and T holds 2^drop.
+template <ap_q_mode Q, typename T>
+T quantised(const T& value, int drop) {
+  const T whole(value >> drop);
+  if (Q == AP_TRN) return whole;
+  const T rest(value - T(whole << drop));
+  if (rest == T(0)) return whole;
+  const T half(T(1) << (drop - 1));
+  const int against = rest == half ? 0 : (rest > half ? 1 : -1);
+  return goes_up<Q>(against, value < T(0), T(whole & T(1)) != T(0)) ? T(whole + T(1)) : whole;
+}
+
+// Wrapping that keeps the N highest bits saturated, and by sign and magnitude. `deleted`: the
+// lowest bit of those cut off.
+template <ap_o_mode O, int N, int W, bool S>
+ap_int_base<W, S> wrapped(ap_int_base<W, S> bits, bool negative, bool deleted) {
+  if (O == AP_WRAP_SM && S) {
+    const bool sign = N == 0 ? deleted : negative;
+    const bool guide = N > 1 && N <= W ? !bits.test(W - N) : bits.test(W - 1);
+    if (guide != sign) bits.b_not();
+    bits.set_bit(W - 1, sign);
+  }
+  if (N == 0) return bits;
+  if (S) bits.set_bit(W - 1, negative);
+  for (int at = W - (S ? 2 : 1); at >= 0 && at >= W - N; --at) bits.set_bit(at, !S || !negative);
+  return bits;
+}
+
+// A whole number as W bits; T holds 2^(W + 1).
+template <ap_o_mode O, int N, int W, bool S, typename T>
+ap_int_base<W, S> bounded(const T& value) {
+  typedef ap_int_base<W, S> Bits;
+  if (O == AP_WRAP && N == 0) return Bits(value);
+  const T high(T(T(1) << (S ? W - 1 : W)) - T(1));
+  const T low = S ? T(T(-1) - high) : T(0);
+  const T lowest = O == AP_SAT_SYM && S ? T(T(0) - high) : low;
+  if (value <= high && value >= lowest) return Bits(value);
+  const bool negative = value < T(0);
+  switch (O) {
+    case AP_SAT:
+      return Bits(negative ? low : high);
+    case AP_SAT_ZERO:
+      return Bits(0);
+    case AP_SAT_SYM:
+      return Bits(negative ? lowest : high);
+    default:
+      return wrapped<O, N>(Bits(value), negative, T(T(value >> W) & T(1)) != T(0));
+  }
+}
+
+// `number` / 2^Drop as W bits.
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int Drop>
+struct Fit {
+  static constexpr int kLeft = Drop < 0 ? -Drop : 0;
+  static constexpr int kRight = Drop > 0 ? Drop : 0;
+  static constexpr bool kPlain = (Drop <= 0 || Q == AP_TRN) && O == AP_WRAP && N == 0;
+
+  template <typename A>
+  static ap_int_base<W, S> of(const A& number) {
+    return of(number, std::integral_constant<bool, kPlain>());
+  }
+
+ private:
+  template <typename A>
+  static ap_int_base<W, S> of(const A& number, std::true_type) {
+    return Drop > 0 ? ap_int_base<W, S>(number.shifted_right(kRight))
+                    : ap_int_base<W, S>(number).shifted_left(kLeft);
+  }
+  template <typename A>
+  static ap_int_base<W, S> of(const A& number, std::false_type) {
+    typedef typename Work<larger(larger(A::width + 2 + kLeft, kRight + 2), W + 3)>::type T;
+    const T exact = to_work(number, T());
+    return bounded<O, N, W, S>(Drop > 0 ? quantised<Q>(exact, larger(kRight, 1))
+                                        : T(exact << kLeft));
+  }
+};
+
+// 2^exponent, exactly.
+template <typename Real>
+constexpr Real power_of_two(int exponent) {
+  Real power = 1;
+  for (int i = 0; i < exponent; ++i) power *= 2;
+  for (int i = 0; i > exponent; --i) power /= 2;
+  return power;
+}
+
+// value * 2^F as W bits, for any finite value.
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, typename Real>
+ap_int_base<W, S> fit_exactly(Real value, int fraction_bits) {
+  typedef typename Work<W + 70>::type T;
+  const Dissected parts(value);
+  T digits(parts.digits);
+  if (parts.negative) digits = T(T(0) - digits);
+  // Bits that far beyond either end change nothing any more.
+  const int exponent = parts.exponent + fraction_bits;
+  if (exponent < 0) return bounded<O, N, W, S>(quantised<Q>(digits, smaller(-exponent, 67)));
+  return bounded<O, N, W, S>(T(digits << smaller(exponent, W + 2)));
+}
+
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F>
+ap_int_base<W, S> fit_real(double value) {
+  if (W <= 60 && F < 1000 && F > -1000) {
+    const double scaled = value * power_of_two<double>(F);
+    if (scaled > -4e18 && scaled < 4e18) {
+      std::int64_t whole = static_cast<std::int64_t>(scaled);
+      if (static_cast<double>(whole) > scaled) --whole;
+      const double rest = scaled - static_cast<double>(whole);
+      const int half = rest == 0.5 ? 0 : (rest > 0.5 ? 1 : -1);
+      if (rest != 0 && goes_up<Q>(half, scaled < 0, (whole & 1) != 0)) ++whole;
+      return bounded<O, N, W, S>(whole);
+    }
+  }
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  return fit_exactly<Q, O, N, W, S>(value > kLargest    ? kLargest
+                                    : value < -kLargest ? -kLargest
+                                                        : value,
+                                    F);
+}
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F>
+ap_int_base<W, S> fit_real(long double value) {
+  constexpr long double kLargest = std::numeric_limits<long double>::max();
+  return fit_exactly<Q, O, N, W, S>(value > kLargest    ? kLargest
+                                    : value < -kLargest ? -kLargest
+                                                        : value,
+                                    F);
+}
+
+}  // namespace ap_detail
