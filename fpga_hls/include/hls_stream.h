@@ -94,8 +94,15 @@ class stream<T, 0> {
   void operator>>(T& value) { read(value); }
   void operator<<(const T& value) { write(value); }
 
-  // For hls_streamofblocks.h and hls_np_channel.h.
+  // For hls_streamofblocks.h and hls_np_channel.h: the channel, room for one value, a write that
+  // does not wait.
   tandem_hls::Channel& tandem_channel() { return channel_; }
+  void tandem_await_space() {
+    if (channel_.written.load(std::memory_order_relaxed) >= limit_) {
+      limit_ = tandem_hls::await_space(channel_);
+    }
+  }
+  void tandem_put(const T& value) { put(channel_.written.load(std::memory_order_relaxed), value); }
 
  private:
   static constexpr std::uint64_t kTurn = 1024;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Channels with one end on one side and several on the other: hls::split and hls::merge, each by
+// turns (round_robin) or by who is ready (load_balance).
+//
+// A channel moves its values by a task of its own. split: `in`, `out[N]`; merge: `in[N]`, `out`.
+// load_balance gives a value to the next consumer with room, and takes one from the next producer
+// that has any. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
+#pragma once
+
+#include "hls_stream.h"
+#include "tandem_task.h"
+
+namespace tandem_hls {
+
+// The first port from `turn` on that is ready at `side`; waits for one.
+template <typename Stream, int kPorts>
+int ready_port(Stream (&ports)[kPorts], int side, int turn) {
+  Channel* channels[kPorts];
+  int sides[kPorts];
+  for (int port = 0; port < kPorts; ++port) {
+    channels[port] = &ports[port].tandem_channel();
+    sides[port] = side;
+  }
+  while (true) {
+    for (int step = 0; step < kPorts; ++step) {
+      const int port = (turn + step) % kPorts;
+      const Channel& channel = *channels[port];
+      const bool ready = side == kReader ? channel.held() != 0
+                                         : channel.held() < channel.depth + channel.extra.load();
+      if (ready) return port;
+    }
+    await_any(channels, sides, kPorts);
+  }
+}
+
+}  // namespace tandem_hls
+
+namespace hls {
+namespace split {
+
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+class round_robin {
+ public:
+  round_robin() = default;
+  explicit round_robin(const char*) {}
+  hls::stream<T, kDepth> in;
+  hls::stream<T, kPortDepth> out[kPorts];
+
+ private:
+  int turn_ = 0;
+  hls::task mover_{[this] {
+    out[turn_].write(in.read());
+    turn_ = (turn_ + 1) % kPorts;
+  }};
+};
+
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+class load_balance {
+ public:
+  load_balance() = default;
+  explicit load_balance(const char*) {}
+  hls::stream<T, kDepth> in;
+  hls::stream<T, kPortDepth> out[kPorts];
+
+ private:
+  int turn_ = 0;
+  hls::task mover_{[this] {
+    const T value = in.read();
+    const int port = tandem_hls::ready_port(out, tandem_hls::kWriter, turn_);
+    out[port].write(value);
+    turn_ = (port + 1) % kPorts;
+  }};
+};
+
+}  // namespace split
+
+namespace merge {
+
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+class round_robin {
+ public:
+  round_robin() = default;
+  explicit round_robin(const char*) {}
+  hls::stream<T, kPortDepth> in[kPorts];
+  hls::stream<T, kDepth> out;
+
+ private:
+  int turn_ = 0;
+  hls::task mover_{[this] {
+    out.write(in[turn_].read());
+    turn_ = (turn_ + 1) % kPorts;
+  }};
+};
+
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+class load_balance {
+ public:
+  load_balance() = default;
+  explicit load_balance(const char*) {}
+  hls::stream<T, kPortDepth> in[kPorts];
+  hls::stream<T, kDepth> out;
+
+ private:
+  int turn_ = 0;
+  hls::task mover_{[this] {
+    const int port = tandem_hls::ready_port(in, tandem_hls::kReader, turn_);
+    out.write(in[port].read());
+    turn_ = (port + 1) % kPorts;
+  }};
+};
+
+}  // namespace merge
+}  // namespace hls

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// hls::task for software emulation: a process that calls its function again and again, driven by
+// the data of its streams.
+//
+// Streams and channels are taken by reference and must outlive the task, so both are declared
+// hls_thread_local, the streams first. Inside an emulated card a task is a process of the compute
+// unit and lives from the kernel's first call until the bitstream goes; in a plain program it is a
+// thread that ends with its object. Source: UG1399, "Data-driven Task-level Parallelism". C++14.
+#pragma once
+
+#include "hls_np_channel.h"
+#include "hls_stream.h"
+#include "tandem_task.h"
+
+#ifndef hls_thread_local
+#define hls_thread_local thread_local
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process of a kernel: the kernel itself, a call in a dataflow region, or a task.
+//
+// The kernel's own process runs on its thread's stack, the others on stacks of the pool. What a
+// process waits for is kept in it, so that a deadlock can be explained.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fpga_hls/include/tandem_channel.h"
+#include "fpga_hls/runtime/stack_pool.h"
+
+namespace tandem::hls_runtime {
+
+using tandem_hls::Channel;
+
+struct Wait {
+  Channel* channel;
+  int side;
+};
+
+struct Process;
+
+// The processes of one dataflow region during one pass.
+struct Region {
+  Process* owner;
+  uint32_t live = 0;
+};
+
+enum class Blocked { kNo, kChannels, kJoin, kForever };
+
+struct Process {
+  uint64_t id = 0;
+  std::string name;
+  Process* parent = nullptr;
+  Region* region = nullptr;
+  uint32_t live_children = 0;
+  bool task = false;
+  bool dropped = false;  // a task whose object is gone
+  Blocked blocked = Blocked::kNo;
+  std::vector<Wait> waits;
+  const Region* joining = nullptr;
+  void (*body)(void*) = nullptr;
+  void* argument = nullptr;
+  Stack stack;
+  boost::context::fiber context;
+  void* sanitizer = nullptr;
+};
+
+// Thrown where a process waits when its command is over: unwinds the process.
+struct Stopped {};
+
+inline bool is_ready(const Wait& wait) {
+  const Channel& channel = *wait.channel;
+  return wait.side == tandem_hls::kReader
+             ? channel.held() != 0
+             : channel.held() < (channel.depth != 0 ? channel.depth : size_t{1024}) +
+                                    channel.extra.load(std::memory_order_relaxed);
+}
+
+}  // namespace tandem::hls_runtime

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starting, switching and ending processes. What happens when none can run is in waiting.cpp.
+#include "fpga_hls/runtime/scheduler.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "fpga_hls/runtime/sanitizer_fiber.h"
+
+namespace tandem::hls_runtime {
+namespace {
+
+thread_local Scheduler* current_scheduler = nullptr;
+
+// Gives a process' fiber the stack it was made with; the pool gets it back when the process is
+// gone.
+struct OwnStack {
+  boost::context::stack_context allocate() const {
+    boost::context::stack_context context;
+    context.size = kStackBytes;
+    context.sp = stack.top();
+    return context;
+  }
+  void deallocate(boost::context::stack_context&) const {}
+  Stack stack;
+};
+
+}  // namespace
+
+Scheduler* Scheduler::current() { return current_scheduler; }
+
+Scheduler::Scheduler(UnitSettings settings) : settings_(std::move(settings)) {
+  main_.id = 1;
+  main_.name = settings_.name;
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    void* low = nullptr;
+    size_t size_bytes = 0, guard_bytes = 0;
+    pthread_attr_getstack(&attributes, &low, &size_bytes);
+    pthread_attr_getguardsize(&attributes, &guard_bytes);
+    pthread_attr_destroy(&attributes);
+    main_stack_low_ = static_cast<char*>(low);
+    main_stack_guard_ = main_stack_low_ - std::max<size_t>(guard_bytes, 4096);
+    main_.sanitizer = sanitizer::thread_fiber(main_stack_low_, size_bytes);
+  }
+  current_scheduler = this;
+}
+
+Scheduler::~Scheduler() {
+  end_tasks();
+  if (settings_.group != nullptr) settings_.group->withdraw(*this);
+  sanitizer::drop_thread_fiber(main_.sanitizer);
+  current_scheduler = nullptr;
+}
+
+// The first frames of a process.
+struct ProcessEntry {
+  Scheduler* scheduler;
+  Process* process;
+  boost::context::fiber operator()(boost::context::fiber&&) const {
+    sanitizer::arrived(process->sanitizer);
+    try {
+      process->body(process->argument);
+    } catch (const Stopped&) {
+      // The command is over: the stack is unwound, nothing else is left to do.
+    } catch (...) {
+      std::terminate();  // prints what was thrown; the card reports the rest
+    }
+    scheduler->finish(process);
+    return scheduler->leave(process);
+  }
+};
+
+Process* Scheduler::make_process(const char* name, void (*body)(void*), void* argument) {
+  auto process = std::make_unique<Process>();
+  process->id = next_id_++;
+  process->name = name;
+  process->parent = current_process_;
+  process->body = body;
+  process->argument = argument;
+  process->stack = stacks_.take();
+  process->sanitizer = sanitizer::make_fiber(process->stack.low(), kStackBytes);
+  process->context = boost::context::fiber(std::allocator_arg, OwnStack{process->stack},
+                                           ProcessEntry{this, process.get()});
+  Process* const result = process.get();
+  processes_.emplace(result->id, std::move(process));
+  return result;
+}
+
+// Runs a new process until it waits; the caller is next.
+void Scheduler::run_now(Process* process) {
+  ready_.push_front(current_process_);
+  switch_to(process);
+  check_stop();
+}
+
+// The books of a process that has ended; it still runs, on its own stack.
+void Scheduler::finish(Process* process) {
+  ++progress_;
+  if (process->region != nullptr) {
+    --process->region->live;
+    Process* const parent = process->parent;
+    --parent->live_children;
+    const bool joined = parent->joining != nullptr && parent->joining->live == 0;
+    if (parent->blocked == Blocked::kJoin && (joined || parent->live_children == 0)) {
+      make_ready(parent);
+    }
+  }
+  if (process->task) --num_tasks_;
+}
+
+// Leaves the ended process for good.
+boost::context::fiber Scheduler::leave(Process* process) {
+  Process* const to = next();
+  const auto found = processes_.find(process->id);
+  ended_ = std::move(found->second);
+  processes_.erase(found);
+  current_process_ = to;
+  sanitizer::leave_for_good(ended_->sanitizer, to->sanitizer);
+  return std::move(to->context);
+}
+
+void Scheduler::switch_to(Process* to) {
+  Process* const from = current_process_;
+  if (to == from) return;
+  current_process_ = to;
+  sanitizer::leave(from->sanitizer, to->sanitizer);
+  std::move(to->context).resume_with([from](boost::context::fiber&& left) {
+    from->context = std::move(left);
+    return boost::context::fiber();
+  });
+  sanitizer::arrived(from->sanitizer);
+  if (ended_ != nullptr) {
+    stacks_.give_back(ended_->stack);
+    sanitizer::drop_fiber(ended_->sanitizer);
+    ended_.reset();
+  }
+}
+
+void Scheduler::make_ready(Process* process) {
+  if (process->blocked == Blocked::kNo) return;
+  for (const Wait& wait : process->waits) {
+    // Of a link's end the sleeper is this unit, else it is the process, or one that came later.
+    std::atomic<void*>& sleeper = wait.channel->sleeper[wait.side];
+    void* mine = wait.channel->unit[wait.side] != nullptr ? static_cast<void*>(this) : process;
+    sleeper.compare_exchange_strong(mine, nullptr, std::memory_order_relaxed);
+  }
+  process->blocked = Blocked::kNo;
+  blocked_.erase(std::find(blocked_.begin(), blocked_.end(), process));
+  ready_.push_back(process);
+  ++progress_;
+}
+
+void Scheduler::block(Blocked why) {
+  Process* const process = current_process_;
+  process->blocked = why;
+  blocked_.push_back(process);
+  for (const Wait& wait : process->waits) {
+    Channel& channel = *wait.channel;
+    channel.process[wait.side].store(process->id, std::memory_order_relaxed);
+    if (channel.unit[wait.side] != nullptr) continue;  // a link: looked at by next()
+    channel.sleeper[wait.side].store(process, std::memory_order_relaxed);
+    channel.attention.store(1, std::memory_order_relaxed);
+  }
+  switch_to(next());
+  process->waits.clear();
+  check_stop();
+}
+
+bool Scheduler::must_stop(const Process& process) const {
+  if (process.task) return unit_over_ || process.dropped;
+  for (const Process* at = &process; at != nullptr; at = at->parent) {
+    if (at->task) return unit_over_ || at->dropped;
+  }
+  return command_over_;
+}
+
+// Throws in a process whose command is over, once the processes it started have ended.
+void Scheduler::check_stop() {
+  Process& process = *current_process_;
+  if (!must_stop(process)) return;
+  while (process.live_children != 0) {
+    process.joining = nullptr;
+    process.blocked = Blocked::kJoin;
+    blocked_.push_back(&process);
+    switch_to(next());
+  }
+  throw Stopped();
+}
+
+Region* Scheduler::open_region() { return new Region{current_process_}; }
+
+void Scheduler::start(Region* region, const char* name, void (*body)(void*), void* argument) {
+  check_stop();
+  Process* const process = make_process(name, body, argument);
+  process->region = region;
+  process->task = false;
+  ++region->live;
+  ++current_process_->live_children;
+  run_now(process);
+}
+
+void Scheduler::join(Region* region) {
+  Process& process = *current_process_;
+  while (region->live != 0) {
+    process.joining = region;
+    block(Blocked::kJoin);
+    process.joining = nullptr;
+  }
+  check_stop();
+}
+
+uint64_t Scheduler::start_task(const char* name, void (*body)(void*), void* argument) {
+  Process* const process = make_process(name, body, argument);
+  process->task = true;
+  process->parent = nullptr;
+  ++num_tasks_;
+  const uint64_t id = process->id;
+  run_now(process);
+  return id;
+}
+
+void Scheduler::drop_task(uint64_t task) {
+  const auto found = processes_.find(task);
+  if (found == processes_.end()) return;
+  Process* const process = found->second.get();
+  process->dropped = true;
+  make_ready(process);
+  // Its own destructors run here and now, as the objects it refers to are about to go.
+  while (process != current_process_ && processes_.count(task) != 0) {
+    const auto place = std::find(ready_.begin(), ready_.end(), process);
+    if (place != ready_.end()) {
+      ready_.erase(place);
+      ready_.push_front(current_process_);
+      switch_to(process);
+    } else {  // waits for processes of its own
+      ready_.push_back(current_process_);
+      switch_to(next());
+    }
+  }
+}
+
+void Scheduler::end_tasks() {
+  unit_over_ = true;
+  std::vector<uint64_t> tasks;
+  for (const auto& [id, process] : processes_) {
+    if (process->task) tasks.push_back(id);
+  }
+  for (const uint64_t task : tasks) drop_task(task);
+}
+
+void Scheduler::stop_command(End end) {
+  if (command_over_) return;
+  end_ = end;
+  command_over_ = true;
+  const std::vector<Process*> blocked = blocked_;
+  for (Process* process : blocked) {
+    if (must_stop(*process)) make_ready(process);
+  }
+}
+
+End Scheduler::run(void (*kernel)(void*), void* argument) {
+  end_ = End::kDone;
+  command_over_ = false;
+  active_.store(true, std::memory_order_release);
+  try {
+    kernel(argument);
+    drain();
+  } catch (const Stopped&) {
+    // end_ tells why.
+  }
+  command_over_ = false;
+  idle_turns_ = 0;
+  flush_wakes();
+  if (!settings_.free_running) active_.store(false, std::memory_order_release);
+  return end_;
+}
+
+// Gives tasks their turn until nothing moves any more.
+void Scheduler::drain() {
+  uint64_t before = progress_;
+  for (int still = 0; still < 2 && (poll_waits() || !ready_.empty());) {
+    ready_.push_back(current_process_);
+    switch_to(next());
+    still = progress_ == before ? still + 1 : 0;
+    before = progress_;
+  }
+}
+
+void Scheduler::run_tasks() {
+  try {
+    while (true) block(Blocked::kForever);
+  } catch (const Stopped&) {
+    // The unit is unloaded.
+  }
+}
+
+bool Scheduler::overflowed(const void* address) const {
+  const char* const at = static_cast<const char*>(address);
+  if (current_process_ == &main_) return at >= main_stack_guard_ && at < main_stack_low_;
+  const Stack& stack = current_process_->stack;
+  return at >= stack.guard && at < stack.low();
+}
+
+}  // namespace tandem::hls_runtime

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The processes of one compute unit: fibers of the unit's thread, one running at a time.
+//
+// A process runs until it waits for a stream; then another one that can goes on. A new process runs
+// at once, its starter next: so calls and scalars keep the order of sequential C. When none can go
+// on, the unit waits for the streams that link it to other units (a moment of spinning, then
+// sleep), lets full streams grow, or ends the command as deadlocked. A writer that finds its stream
+// full runs ahead while the reader is not known to run, as there is nothing to wait for; processes
+// that never end (tasks, free-running kernels) do not. Cost: a switch takes some ten nanoseconds.
+// Threads: one unit thread; signal(), stop() and end_in_deadlock() from any. Source: UG1399,
+// dataflow and "Data-driven Task-level Parallelism".
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "fpga_hls/runtime/process.h"
+#include "fpga_hls/runtime/unit_group.h"
+
+namespace tandem::hls_runtime {
+
+enum class End { kDone, kStopped, kDeadlock };
+
+struct UnitSettings {
+  std::string name;
+  UnitGroup* group = nullptr;            // of the card; null: the unit is alone
+  bool free_running = false;             // called from load to unload
+  std::function<bool()> cancelled = {};  // asked now and then while the unit waits
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(UnitSettings settings);  // on the unit's thread
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // The calling thread's; null on threads that have none.
+  static Scheduler* current();
+
+  // Runs a kernel as the unit's main process, then the tasks until they wait. message() tells what
+  // a deadlocked one waited for. Exceptions of processes end the program.
+  End run(void (*kernel)(void*), void* argument);
+  const std::string& message() const { return message_; }
+  // Runs the tasks until stop() is called.
+  void run_tasks();
+  bool has_tasks() const { return num_tasks_ != 0; }
+  // Unwinds all tasks; before the thread ends.
+  void end_tasks();
+
+  const std::string& name() const { return settings_.name; }
+  // Running a command or free-running, and all its processes wait for other units.
+  bool asleep() const { return asleep_.load(std::memory_order_acquire); }
+  bool active() const { return active_.load(std::memory_order_acquire); }
+  // Any thread: all waits of the unit end, now and later.
+  void stop();
+  void signal();
+  void end_in_deadlock(const std::string& message);
+
+  // Whether `address` is in the guard below the running process' stack; signal-safe.
+  bool overflowed(const void* address) const;
+  const char* running_process() const { return current_process_->name.c_str(); }
+
+  // For the functions kernels call.
+  uint64_t await_data(Channel& channel);
+  uint64_t await_space(Channel& channel);
+  void await_any(std::vector<Wait> waits);
+  void moved(Channel& channel, int side);
+  void idle();
+  Region* open_region();
+  void start(Region* region, const char* name, void (*body)(void*), void* argument);
+  void join(Region* region);
+  uint64_t start_task(const char* name, void (*body)(void*), void* argument);
+  void drop_task(uint64_t task);
+
+ private:
+  friend struct ProcessEntry;
+
+  Process* make_process(const char* name, void (*body)(void*), void* argument);
+  void run_now(Process* process);
+  void finish(Process* process);
+  boost::context::fiber leave(Process* process);
+  void switch_to(Process* next);
+  void block(Blocked why);
+  void make_ready(Process* process);
+  Process* next();
+  bool poll_waits();
+  bool waits_on_link() const;
+  bool grow_full_stream();
+  void declare_deadlock();
+  void sleep();
+  bool spin();
+  void watch_links(bool on);
+  void flush_wakes();
+  void wake(Channel& channel, int side);
+  void check_stop();
+  bool must_stop(const Process& process) const;
+  void stop_command(End end);
+  void drain();
+  bool may_run_ahead(const Channel& channel) const;
+  bool strict() const { return settings_.free_running || current_process_->task; }
+  std::vector<PublishedWait> all_waits() const;
+
+  UnitSettings settings_;
+  StackPool stacks_;
+  Process main_;
+  Process* current_process_ = &main_;
+  std::unordered_map<uint64_t, std::unique_ptr<Process>> processes_;  // all but main_
+  std::deque<Process*> ready_;
+  std::vector<Process*> blocked_;
+  std::vector<Channel*> late_wakes_;
+  std::unique_ptr<Process> ended_;
+  uint64_t next_id_ = 2;  // 1 is main_
+  uint32_t num_tasks_ = 0;
+  uint64_t progress_ = 0;
+  uint32_t idle_turns_ = 0;
+  uint32_t sleeps_ = 0;
+  std::chrono::nanoseconds spin_budget_{20'000};
+  bool command_over_ = false;  // processes of the command unwind
+  bool unit_over_ = false;     // tasks too
+  End end_ = End::kDone;
+  std::string message_;
+  char* main_stack_guard_ = nullptr;
+  char* main_stack_low_ = nullptr;
+
+  std::atomic<uint32_t> event_{0};
+  std::atomic<bool> futex_asleep_{false};
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> active_{false};
+  std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> deadlock_found_{false};
+  std::mutex deadlock_mutex_;
+  std::string deadlock_message_;
+};
+
+}  // namespace tandem::hls_runtime

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stacks are private mappings without reserved swap.
+#include "fpga_hls/runtime/stack_pool.h"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace tandem::hls_runtime {
+namespace {
+
+constexpr size_t kKeptStacks = 64;
+constexpr size_t kKeptBytes = size_t{1} << 20;  // of a free stack, from its top
+
+}  // namespace
+
+StackPool::~StackPool() {
+  for (const Stack& stack : free_) munmap(stack.guard, kGuardBytes + kStackBytes);
+}
+
+Stack StackPool::take() {
+  if (!free_.empty()) {
+    const Stack stack = free_.back();
+    free_.pop_back();
+    return stack;
+  }
+  void* const place = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (place == MAP_FAILED) throw std::bad_alloc();
+  const Stack stack{static_cast<char*>(place)};
+  if (mprotect(stack.low(), kStackBytes, PROT_READ | PROT_WRITE) != 0) {
+    munmap(place, kGuardBytes + kStackBytes);
+    throw std::bad_alloc();
+  }
+  return stack;
+}
+
+void StackPool::give_back(Stack stack) {
+  if (free_.size() >= kKeptStacks) {
+    munmap(stack.guard, kGuardBytes + kStackBytes);
+    return;
+  }
+  madvise(stack.low(), kStackBytes - kKeptBytes, MADV_DONTNEED);
+  free_.push_back(stack);
+}
+
+}  // namespace tandem::hls_runtime

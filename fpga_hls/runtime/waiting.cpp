@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for streams, and what a unit does when none of its processes can go on.
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "fpga_hls/runtime/scheduler.h"
+
+namespace tandem::hls_runtime {
+namespace {
+
+using tandem_hls::kReader;
+using tandem_hls::kWriter;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kRoom = 1024;  // of a stream without a stated depth, where a bound is needed
+constexpr uint64_t kRunAheadBytes = uint64_t{256} << 20;
+constexpr uint64_t kWakeBatch = 64;
+constexpr std::chrono::nanoseconds kSpinLargest{20'000}, kSpinSmallest{500};
+constexpr uint32_t kIdleTurns = 1024;
+
+bool is_link(const Channel& channel) { return channel.unit[kReader] != nullptr; }
+
+uint64_t room_of(const Channel& channel) {
+  return (channel.depth != 0 ? channel.depth : kRoom) +
+         channel.extra.load(std::memory_order_relaxed);
+}
+
+void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds timeout) {
+  const timespec relative{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, seen, &relative,
+          nullptr, 0);
+}
+
+}  // namespace
+
+uint64_t Scheduler::await_data(Channel& channel) {
+  while (channel.held() == 0) await_any({{&channel, kReader}});
+  return channel.written.load(std::memory_order_acquire);
+}
+
+uint64_t Scheduler::await_space(Channel& channel) {
+  while (true) {
+    const uint64_t taken = channel.read.load(std::memory_order_acquire);
+    const uint64_t written = channel.written.load(std::memory_order_relaxed);
+    const uint64_t room = room_of(channel);
+    if (written - taken < room) return taken + room;
+    if (may_run_ahead(channel)) return written + kWakeBatch;
+    await_any({{&channel, kWriter}});
+  }
+}
+
+void Scheduler::await_any(std::vector<Wait> waits) {
+  idle_turns_ = 0;
+  current_process_->waits = std::move(waits);
+  block(Blocked::kChannels);
+}
+
+// Whether a writer may exceed the depth: as sequential C, it runs to its end while nobody who could
+// make room is known to run.
+bool Scheduler::may_run_ahead(const Channel& channel) const {
+  if (strict() || channel.held() * channel.element_bytes >= kRunAheadBytes) return false;
+  if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
+  if (channel.depth == 0) return true;
+  const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
+  if (reader == current_process_->id) return true;
+  return reader != main_.id && processes_.count(reader) == 0;
+}
+
+void Scheduler::moved(Channel& channel, int side) {
+  idle_turns_ = 0;
+  if (!is_link(channel)) {
+    channel.attention.store(0, std::memory_order_relaxed);
+    void* const waiting = channel.sleeper[1 - side].load(std::memory_order_relaxed);
+    if (waiting != nullptr) make_ready(static_cast<Process*>(waiting));
+    if (channel.sleeper[side].load(std::memory_order_relaxed) != nullptr) {
+      channel.attention.store(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  // Either the other unit, about to sleep, sees the transfer, or its mark is seen here.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (channel.sleeper[1 - side].load(std::memory_order_relaxed) == nullptr) return;
+  const uint64_t held = channel.held(), half = room_of(channel) / 2;
+  const bool worth_it = side == kWriter ? held >= std::min(kWakeBatch, half) : held <= half;
+  if (worth_it) {
+    wake(channel, side);
+  } else if (std::find(late_wakes_.begin(), late_wakes_.end(), &channel) == late_wakes_.end()) {
+    late_wakes_.push_back(&channel);
+  }
+}
+
+// Wakes whoever sleeps at the other end from `side`.
+void Scheduler::wake(Channel& channel, int side) {
+  if (channel.sleeper[1 - side].load(std::memory_order_relaxed) == nullptr) return;
+  static_cast<Scheduler*>(channel.unit[1 - side])->signal();
+}
+
+// A wake-up costs more than a transfer, so those for few values wait until this unit rests.
+void Scheduler::flush_wakes() {
+  for (Channel* channel : late_wakes_) {
+    for (const int side : {kReader, kWriter}) {
+      if (channel->unit[side] == this) wake(*channel, side);
+    }
+  }
+  late_wakes_.clear();
+}
+
+// A look at a stream found nothing to do.
+void Scheduler::idle() {
+  check_stop();
+  ++idle_turns_;
+  if (idle_turns_ % 64 == 0) {
+    flush_wakes();
+    poll_waits();
+  }
+  if (ready_.empty() && idle_turns_ % kIdleTurns == 0) {
+    if (idle_turns_ > 64 * kIdleTurns) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    } else {
+      std::this_thread::yield();
+    }
+    if (settings_.cancelled && settings_.cancelled()) stop_command(End::kStopped);
+  }
+  if (ready_.empty() && idle_turns_ % kIdleTurns != 0) return;
+  ready_.push_back(current_process_);
+  switch_to(next());
+  check_stop();
+}
+
+// The process to run now; waits until there is one.
+Process* Scheduler::next() {
+  while (true) {
+    if (stop_requested_.load(std::memory_order_relaxed)) stop_command(End::kStopped);
+    if (deadlock_found_.exchange(false, std::memory_order_acquire)) {
+      const std::lock_guard<std::mutex> lock(deadlock_mutex_);
+      if (active()) {
+        message_ = deadlock_message_;
+        stop_command(End::kDeadlock);
+      }
+    }
+    if (ready_.empty()) poll_waits();
+    if (!ready_.empty()) {
+      if (asleep_.load(std::memory_order_relaxed)) {
+        if (settings_.group != nullptr) settings_.group->withdraw(*this);
+        asleep_.store(false, std::memory_order_release);
+        sleeps_ = 0;
+      }
+      Process* const process = ready_.front();
+      ready_.pop_front();
+      return process;
+    }
+    if (waits_on_link() || main_.blocked == Blocked::kForever) {
+      sleep();
+    } else if (!grow_full_stream()) {
+      declare_deadlock();
+    }
+  }
+}
+
+// Makes processes ready whose streams have moved: links, which other units move, and whatever a
+// second process waits for at the same side.
+bool Scheduler::poll_waits() {
+  bool any = false;
+  for (size_t index = 0; index < blocked_.size();) {
+    Process* const process = blocked_[index];
+    const bool now = process->blocked == Blocked::kChannels &&
+                     std::any_of(process->waits.begin(), process->waits.end(), is_ready);
+    if (now) {
+      make_ready(process);  // takes it out of blocked_
+      any = true;
+    } else {
+      ++index;
+    }
+  }
+  return any;
+}
+
+bool Scheduler::waits_on_link() const {
+  for (const Process* process : blocked_) {
+    for (const Wait& wait : process->waits) {
+      if (is_link(*wait.channel)) return true;
+    }
+  }
+  return false;
+}
+
+bool Scheduler::grow_full_stream() {
+  for (Process* process : blocked_) {
+    for (const Wait& wait : process->waits) {
+      if (wait.side != kWriter) continue;
+      wait.channel->extra.fetch_add(std::max<uint64_t>(wait.channel->depth, kWakeBatch));
+      make_ready(process);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<PublishedWait> Scheduler::all_waits() const {
+  std::vector<PublishedWait> waits;
+  for (const Process* process : blocked_) {
+    for (const Wait& wait : process->waits) waits.push_back({wait, process->name});
+  }
+  return waits;
+}
+
+void Scheduler::declare_deadlock() {
+  if (command_over_) {
+    // A process waits while it is being unwound: there is nothing left to wait for.
+    const std::vector<Process*> blocked = blocked_;
+    for (Process* process : blocked) {
+      if (must_stop(*process) && process->live_children == 0) make_ready(process);
+    }
+    return;
+  }
+  message_.clear();
+  for (const PublishedWait& published : all_waits()) {
+    message_ += (message_.empty() ? "" : "; ") + describe(published.process, published.wait);
+  }
+  stop_command(End::kDeadlock);
+}
+
+// Until a link moves or somebody signals.
+void Scheduler::sleep() {
+  flush_wakes();
+  if (!asleep_.load(std::memory_order_relaxed) && spin()) return;
+  asleep_.store(true, std::memory_order_release);
+  const uint32_t seen = event_.load(std::memory_order_acquire);
+  watch_links(true);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!poll_waits() && !stop_requested_.load() && !deadlock_found_.load()) {
+    const auto timeout = std::chrono::milliseconds(std::min<uint32_t>(1 + sleeps_ * 2, 20));
+    futex_asleep_.store(true);
+    futex_wait(event_, seen, timeout);
+    futex_asleep_.store(false);
+    ++sleeps_;
+  }
+  watch_links(false);
+  if (settings_.cancelled && settings_.cancelled()) stop_command(End::kStopped);
+  const bool rests = sleeps_ > 1 && event_.load(std::memory_order_acquire) == seen;
+  if (rests && settings_.group != nullptr && ready_.empty()) {
+    settings_.group->publish(*this, all_waits(), !settings_.free_running);
+  }
+}
+
+// A moment of looking, as long as that has paid lately.
+bool Scheduler::spin() {
+  const auto until = Clock::now() + spin_budget_;
+  do {
+    for (int look = 0; look < 16; ++look) {
+      if (poll_waits()) {
+        spin_budget_ = std::min(2 * spin_budget_, kSpinLargest);
+        return true;
+      }
+      __builtin_ia32_pause();
+    }
+  } while (Clock::now() < until);
+  spin_budget_ = std::max(spin_budget_ / 2, kSpinSmallest);
+  return false;
+}
+
+void Scheduler::watch_links(bool on) {
+  for (const Process* process : blocked_) {
+    for (const Wait& wait : process->waits) {
+      if (!is_link(*wait.channel)) continue;
+      wait.channel->sleeper[wait.side].store(on ? this : nullptr, std::memory_order_relaxed);
+    }
+  }
+}
+
+void Scheduler::signal() {
+  event_.fetch_add(1);
+  if (futex_asleep_.load()) {
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&event_), FUTEX_WAKE_PRIVATE, 1, nullptr,
+            nullptr, 0);
+  }
+}
+
+void Scheduler::stop() {
+  stop_requested_.store(true);
+  signal();
+}
+
+void Scheduler::end_in_deadlock(const std::string& message) {
+  {
+    const std::lock_guard<std::mutex> lock(deadlock_mutex_);
+    deadlock_message_ = message;
+  }
+  deadlock_found_.store(true, std::memory_order_release);
+  signal();
+}
+
+}  // namespace tandem::hls_runtime
