@@ -144,7 +144,7 @@ class Compiler {
     command.insert(command.end(),
                    {"-I" + options_.glue_folder, "-include", "opencl_c/builtins.h", "-include",
                     stem_ + ".conversions.h", "-fPIC", "-fno-builtin-printf", "-ffp-contract=off",
-                    "-Wno-unknown-attributes", "-Wno-format", "-cl-kernel-arg-info"});
+                    "-Wno-unknown-attributes", "-Wno-format", "-Wno-psabi", "-cl-kernel-arg-info"});
     for (size_t index = 0; index < options_.flags.size(); ++index) {
       const std::string& flag = options_.flags[index];
       if (is_preprocessor_flag(flag)) {
