@@ -201,9 +201,14 @@ class Compiler {
     hide.push_back(stem_ + ".kernel.o");
     tool(hide);
     write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
-    tool({options_.cxx_compiler, "-std=c++14", "-O1", "-fPIC", "-fvisibility=hidden",
-          "-I" + options_.glue_folder, "-I" + options_.hls_folder, "-c", stem_ + ".cpp", "-o",
-          stem_ + ".entry.o"});
+    std::vector<std::string> entry = {options_.cxx_compiler, "-std=c++14", "-O1", "-fPIC",
+                                      "-fvisibility=hidden", "-I" + options_.glue_folder,
+                                      "-I" + options_.hls_folder};
+    // GCC's unique symbols would be shared by kernel objects, and by units.
+    const std::string not_unique = "-fno-gnu-unique";
+    if (xclbin::accepts_flag(options_.cxx_compiler, not_unique)) entry.push_back(not_unique);
+    entry.insert(entry.end(), {"-c", stem_ + ".cpp", "-o", stem_ + ".entry.o"});
+    tool(entry);
     tool({options_.cxx_compiler, "-r", "-nostdlib", stem_ + ".kernel.o", stem_ + ".entry.o", "-o",
           options_.object});
   }
