@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words shared with programs are atomics; a lock bit of the mailbox's control words keeps a side
-// whole while it is copied.
+// Words shared with programs are atomics; the mailbox has a lock.
 #include "emulation/card/register_file.h"
 
 #include <ert.h>
@@ -25,26 +24,13 @@ uint32_t word_at(const std::vector<unsigned char>& bytes, uint32_t word) {
   return value;
 }
 
-// Locks a side of the mailbox; false when the program has it.
-bool lock_side(std::atomic<uint32_t>& control) {
-  uint32_t expected = kMailboxReleased;
-  while (!control.compare_exchange_weak(expected, kMailboxReleased | kMailboxLocked)) {
-    if ((expected & kMailboxReleased) == 0) return false;
-    expected = kMailboxReleased;
-  }
-  return true;
-}
-
-void unlock_side(std::atomic<uint32_t>& control) { control.fetch_and(~kMailboxLocked); }
-
 }  // namespace
 
 RegisterFile::RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32_t first_argument)
     : channel_(channel),
       first_argument_(first_argument),
       values_(std::max<size_t>(register_bytes, kRegisterWords * 4)),
-      before_(std::min<size_t>((register_bytes + 3) / 4, kRegisterWords) * 4),
-      is_output_(before_.size() / 4) {
+      before_(std::min<size_t>((register_bytes + 3) / 4, kRegisterWords) * 4) {
   channel_.registers[0].store(kRegisterIdle);
   channel_.first_argument.store(first_argument);
 }
@@ -73,10 +59,7 @@ bool RegisterFile::load(const uint32_t* packet, uint64_t packet_bytes) {
     live_counter_ = payload + kCounterOffset / 4;
     rest_ = *live_counter_;
   }
-  if (by_mailbox_) {
-    read_programs_words();
-    return true;
-  }
+  if (by_mailbox_) return true;
   for (uint32_t word = first_word(); word < num_words(); ++word) {
     channel_.registers[word].store(word_at(values_, word), std::memory_order_relaxed);
   }
@@ -113,28 +96,42 @@ void RegisterFile::begin() {
 }
 
 void RegisterFile::finish() {
-  give_outputs();
+  if (by_mailbox_) {
+    put_outputs();
+  } else {
+    write_outputs();
+  }
   channel_.calls_finished.fetch_add(1);
 }
 
 void RegisterFile::take_inputs() {
-  std::atomic<uint32_t>& control = channel_.registers[kMailboxInputOffset / 4];
-  if (!lock_side(control)) return;
-  read_programs_words();
-  unlock_side(control);
+  MailboxLock lock(channel_.mailbox);
+  if (channel_.mailbox.has_inputs == 0) return;
+  channel_.mailbox.has_inputs = 0;
+  const uint32_t end = std::min(num_words(), kMailboxWords);
+  for (uint32_t word = first_word(); word < end; ++word) {
+    std::memcpy(values_.data() + 4 * size_t{word}, &channel_.mailbox.inputs[word], 4);
+  }
 }
 
-void RegisterFile::give_outputs() {
-  std::atomic<uint32_t>& control = channel_.registers[kMailboxOutputOffset / 4];
-  if (by_mailbox_ && !lock_side(control)) return;
+void RegisterFile::put_outputs() {
+  Mailbox& mailbox = channel_.mailbox;
+  MailboxLock lock(mailbox);
+  const uint32_t end = std::min(num_words(), kMailboxWords);
+  for (uint32_t word = first_word(); word < end; ++word) {
+    const uint32_t value = word_at(values_, word);
+    if (value == word_at(before_, word)) continue;
+    mailbox.outputs[word] = value;
+    mailbox.output_words |= uint64_t{1} << word;
+  }
+}
+
+void RegisterFile::write_outputs() {
   for (uint32_t word = first_word(); word < num_words(); ++word) {
     const uint32_t value = word_at(values_, word);
-    // A mailbox's program may have missed the call that changed a word.
-    is_output_[word] = is_output_[word] || value != word_at(before_, word);
-    const bool given = by_mailbox_ ? is_output_[word] : value != word_at(before_, word);
-    if (given) channel_.registers[word].store(value, std::memory_order_relaxed);
+    if (value == word_at(before_, word)) continue;
+    channel_.registers[word].store(value, std::memory_order_relaxed);
   }
-  if (by_mailbox_) unlock_side(control);
 }
 
 bool RegisterFile::again() {

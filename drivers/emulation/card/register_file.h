@@ -9,10 +9,9 @@
 // cleared. Outputs are what the call changed; only those words are written back, as a program may
 // be writing the next call's arguments meanwhile.
 //
-// A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and a mailbox:
-// control words at 0x14 (inputs) and 0x18 (outputs), whose bit 0 means that the program lets the
-// kernel have its side. Inputs are taken at the start, outputs given at the end of a call, while it
-// is set. Threads: the unit's; programs touch the shared words only.
+// A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and a mailbox
+// (protocol/mailbox.h), by which it gets its arguments when the command brings none. Threads: the
+// unit's; programs touch the shared words only.
 #pragma once
 
 #include <cstddef>
@@ -46,14 +45,14 @@ class RegisterFile {
   uint32_t num_words() const { return static_cast<uint32_t>(before_.size() / 4); }
   bool load_pairs(const uint32_t* payload, uint32_t num_words, uint32_t first);
   void take_inputs();
-  void give_outputs();
+  void put_outputs();
+  void write_outputs();
   void read_programs_words();
 
   UnitChannel& channel_;
   const uint32_t first_argument_;
   std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
   std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
-  std::vector<bool> is_output_;             // [register_bytes / 4]: a call changed the word once
   const uint32_t* live_counter_ = nullptr;  // of the packet
   uint32_t rest_ = 0;                       // repetitions that the packet asked for
   bool by_mailbox_ = false;

@@ -29,8 +29,6 @@ constexpr uint32_t kMailboxInputOffset = 0x14;
 constexpr uint32_t kMailboxOutputOffset = 0x18;
 constexpr uint32_t kMailboxArgumentOffset = 0x20;
 constexpr uint32_t kMailboxReleased = 1;  // by the program, to the kernel
-constexpr uint32_t kMailboxLocked = uint32_t{1}
-                                    << 31;  // while it is copied; programs do not see it
 
 // Replaces bits 0 to 3 of the packet header with `state`; everything written before is visible to
 // who reads it.

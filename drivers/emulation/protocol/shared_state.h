@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "emulation/protocol/mailbox.h"
+
 namespace tandem::emulation {
 
 constexpr uint32_t kProtocolVersion = 1;
@@ -44,6 +46,8 @@ struct UnitChannel {
   // Calls of the kernel; a command that repeats makes several.
   std::atomic<uint32_t> calls_begun{0};
   std::atomic<uint32_t> calls_finished{0};
+  std::atomic<uint32_t> calls_awaited{0};  // those begun when the program asked for outputs
+  Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.
   alignas(64) std::atomic<uint32_t> registers[kRegisterWords];

@@ -123,7 +123,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   std::lock_guard one_at_a_time(load_mutex_);
   const auto present = program();
   if (present != nullptr && present->uuid == file.uuid() && !failed()) return "";
-  if (present != nullptr && contexts_.load() > 0) {
+  if (present != nullptr && contexts_.any()) {
     return "another bitstream is in use on this card; close its kernels first";
   }
   auto program = std::make_shared<Program>();

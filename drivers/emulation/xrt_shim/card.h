@@ -24,6 +24,7 @@
 #include "emulation/protocol/shared_state.h"
 #include "emulation/xrt_shim/card_process.h"
 #include "emulation/xrt_shim/device_memory.h"
+#include "emulation/xrt_shim/unit_contexts.h"
 
 namespace tandem::emulation {
 
@@ -61,13 +62,14 @@ class Card {
   // Loads a bitstream; keeps the present one when it is the same. Empty, or what went wrong.
   std::string load(const xclbin::XclbinFile& file);
   std::shared_ptr<const Program> program() const;
-  void count_contexts(int change) { contexts_.fetch_add(change); }
+  UnitContexts& contexts() { return contexts_; }
 
   // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
   // EBUSY when the ring is full.
   int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes);
-  // Runs unit `unit` with the arguments in its register map. An errno value: EBUSY while it runs.
-  int start_from_registers(uint32_t unit);
+  // Runs unit `unit` with the arguments in its register map and the bits of the control register
+  // (start, auto-restart). An errno value: EBUSY while it runs.
+  int start_from_registers(uint32_t unit, uint32_t control);
   // Sets an unfinished command's packet to ERT_CMD_STATE_ABORT; false when it is not queued or
   // running.
   bool abort(uint64_t packet_offset);
@@ -98,7 +100,7 @@ class Card {
   std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
   mutable std::mutex program_mutex_;
   std::shared_ptr<const Program> program_;
-  std::atomic<int> contexts_{0};
+  UnitContexts contexts_;
   const uint64_t identity_;
   std::unique_ptr<CardProcess> process_;  // last: its thread uses the rest
 };

@@ -72,7 +72,7 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   return 0;
 }
 
-int Card::start_from_registers(uint32_t unit) {
+int Card::start_from_registers(uint32_t unit, uint32_t control) {
   std::lock_guard lock(register_mutex_);
   const auto [known, is_new] = register_packets_.try_emplace(unit, 0);
   if (is_new) {
@@ -96,10 +96,11 @@ int Card::start_from_registers(uint32_t unit) {
   for (uint32_t word = 0; word < kRegisterPacketWords; ++word) {
     command->data[word] = channel.registers[word].load();
   }
-  const uint32_t before = channel.registers[0].exchange(kRegisterStart);
+  command->data[0] = control;
+  const uint32_t before = channel.registers[0].exchange(control);
   const int code = submit({unit}, known->second, kAllocationGranule);
   if (code != 0) {  // not queued: nobody else will end the packet, and it must not look pending
-    uint32_t expected = kRegisterStart;
+    uint32_t expected = control;
     channel.registers[0].compare_exchange_strong(expected, before);
     set_packet_state(header, ERT_CMD_STATE_ERROR);
   }

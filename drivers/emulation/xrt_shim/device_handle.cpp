@@ -68,6 +68,7 @@ void DeviceHandle::close(DeviceHandle* handle) {
 }
 
 DeviceHandle::~DeviceHandle() {
+  card_->contexts().forget(this);
   for (auto& [id, buffer] : buffers_) free_buffer(buffer);
 }
 

@@ -12,16 +12,21 @@
 #include "bitstreams/xclbin_file.h"
 #include "common/error.h"
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/opencl_events.h"
 #include "emulation/xrt_shim/report.h"
+#include "emulation/xrt_shim/settings.h"
+#include "emulation/xrt_shim/software_banks.h"
 #include "emulation/xrt_shim/xrt_internal.h"
 
 namespace {
 
 using tandem::emulation::DeviceHandle;
+using tandem::emulation::kWholeBitstream;
+using tandem::emulation::report_error;
 using tandem::xclbin::XclbinFile;
 
 constexpr uint64_t kMaxBitstreamBytes = uint64_t{2} << 30;
-constexpr unsigned int kVirtualUnit = 0xffffffff;  // XRT's lock on the bitstream as a whole
+constexpr unsigned int kUnitIndexMask = 0xffff;
 
 // False when part of the interval is no memory of this process. What lies there may still be
 // somebody else's: XRT passes no size, so this is all that can be known.
@@ -61,32 +66,44 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
     const auto file = XclbinFile::parse(bytes_of(top), "loaded xclbin");
     const std::string problem = handle->card()->load(file);
     if (!problem.empty()) {
-      tandem::emulation::report_error(problem);
+      report_error(problem);
       return -EBUSY;
     }
   } catch (const std::exception& error) {
-    tandem::emulation::report_error(error.what());
+    report_error(error.what());
     return -EINVAL;
   }
-  if (const auto device = xrt_core::get_userpf_device(raw)) device->register_axlf(top);
+  if (const auto device = xrt_core::get_userpf_device(raw)) {
+    device->register_axlf(top);
+    if (tandem::emulation::opencl_in_use() && tandem::emulation::settings().software_emulation) {
+      tandem::emulation::join_banks(*device);
+    }
+  }
   return 0;
 }
 
-int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int unit, bool) {
+int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int unit, bool shared) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return -ENODEV;
   const auto program = handle->card()->program();
-  if (program == nullptr || std::memcmp(program->uuid.data(), xclbin_id, 16) != 0) return -EBUSY;
-  if (unit != kVirtualUnit && (unit & 0xffff) >= program->units.size()) return -EINVAL;
-  handle->card()->count_contexts(1);
-  return 0;
+  if (program == nullptr || std::memcmp(program->uuid.data(), xclbin_id, 16) != 0) {
+    report_error("the bitstream a kernel was asked of is not the one that is loaded on the card");
+    return -EBUSY;
+  }
+  if (unit != kWholeBitstream) unit &= kUnitIndexMask;
+  if (unit != kWholeBitstream && unit >= program->units.size()) return -EINVAL;
+  if (handle->card()->contexts().open(handle, unit, shared || unit == kWholeBitstream)) return 0;
+  report_error("compute unit " + program->units[unit].kernel + ":" + program->units[unit].name +
+               (shared ? " is held exclusively by another device handle"
+                       : " cannot be held exclusively: another device handle uses it"));
+  return -EBUSY;
 }
 
-int xclCloseContext(xclDeviceHandle raw, const xuid_t, unsigned int) {
+int xclCloseContext(xclDeviceHandle raw, const xuid_t, unsigned int unit) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return -ENODEV;
-  handle->card()->count_contexts(-1);
-  return 0;
+  if (unit != kWholeBitstream) unit &= kUnitIndexMask;
+  return handle->card()->contexts().close(handle, unit) ? 0 : -EINVAL;
 }
 
 int xclIPName2Index(xclDeviceHandle raw, const char* name) {

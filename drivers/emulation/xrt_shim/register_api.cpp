@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT's C API: reading and writing the registers of compute units.
-//
-// Writing the start bit runs the unit with the arguments in its register map; done is cleared by
-// reading it, as HLS control registers do.
+// XRT's C API: reading and writing the registers of compute units, by unit or by address.
 #include <ert.h>
 #include <experimental/xrt-next.h>
 #include <xrt.h>
@@ -12,8 +9,8 @@
 #include <cstring>
 #include <optional>
 
-#include "emulation/protocol/packet_state.h"
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/registers.h"
 
 namespace {
 
@@ -32,29 +29,6 @@ std::optional<std::pair<uint32_t, uint32_t>> locate(const Card& card, uint64_t a
     }
   }
   return std::nullopt;
-}
-
-bool valid(const Card& card, uint32_t unit, uint32_t offset) {
-  const auto program = card.program();
-  return program != nullptr && unit < program->units.size() && offset % 4 == 0 &&
-         offset / 4 < kRegisterWords;
-}
-
-int read_register(const Card& card, uint32_t unit, uint32_t offset, uint32_t* value) {
-  if (!valid(card, unit, offset)) return -EINVAL;
-  std::atomic<uint32_t>& word = card.shared().units[unit].registers[offset / 4];
-  *value = offset == 0 ? word.fetch_and(~kRegisterDone) : word.load();
-  return 0;
-}
-
-int write_register(Card& card, uint32_t unit, uint32_t offset, uint32_t value) {
-  if (!valid(card, unit, offset)) return -EINVAL;
-  UnitChannel& channel = card.shared().units[unit];
-  if (offset != 0) {
-    channel.registers[offset / 4].store(value);
-    return 0;
-  }
-  return (value & kRegisterStart) != 0 ? -card.start_from_registers(unit) : 0;
 }
 
 }  // namespace

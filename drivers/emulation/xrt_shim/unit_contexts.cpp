@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ordered map: the contexts of a unit lie next to each other.
+#include "emulation/xrt_shim/unit_contexts.h"
+
+#include <iterator>
+
+namespace tandem::emulation {
+
+bool UnitContexts::open(const void* handle, uint32_t unit, bool shared) {
+  std::lock_guard lock(mutex_);
+  for (auto it = contexts_.lower_bound({unit, nullptr});
+       it != contexts_.end() && it->first.first == unit; ++it) {
+    const bool compatible = shared && it->second.shared;
+    if (it->first.second != handle && !compatible) return false;
+  }
+  Context& context = contexts_[{unit, handle}];
+  if (context.count > 0 && context.shared != shared) return false;
+  ++context.count;
+  context.shared = shared;
+  return true;
+}
+
+bool UnitContexts::close(const void* handle, uint32_t unit) {
+  std::lock_guard lock(mutex_);
+  const auto found = contexts_.find({unit, handle});
+  if (found == contexts_.end()) return false;
+  if (--found->second.count == 0) contexts_.erase(found);
+  return true;
+}
+
+void UnitContexts::forget(const void* handle) {
+  std::lock_guard lock(mutex_);
+  for (auto it = contexts_.begin(); it != contexts_.end();) {
+    it = it->first.second == handle ? contexts_.erase(it) : std::next(it);
+  }
+}
+
+bool UnitContexts::any() const {
+  std::lock_guard lock(mutex_);
+  return !contexts_.empty();
+}
+
+}  // namespace tandem::emulation

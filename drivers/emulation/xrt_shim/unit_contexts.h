@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who has a context on which compute unit of a card: shared by any number of handles, or exclusive.
+//
+// The bitstream as a whole counts as a unit of its own (kWholeBitstream), always shared. While
+// there is a context the bitstream is in use. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace tandem::emulation {
+
+constexpr uint32_t kWholeBitstream = ~uint32_t{0};
+
+class UnitContexts {
+ public:
+  // False when another handle's context forbids it.
+  bool open(const void* handle, uint32_t unit, bool shared);
+  // False when the handle has no context on the unit.
+  bool close(const void* handle, uint32_t unit);
+  // Drops all contexts of a handle.
+  void forget(const void* handle);
+  bool any() const;
+
+ private:
+  struct Context {
+    uint32_t count = 0;
+    bool shared = true;
+  };
+
+  mutable std::mutex mutex_;
+  std::map<std::pair<uint32_t, const void*>, Context> contexts_;  // by unit and handle
+};
+
+}  // namespace tandem::emulation
