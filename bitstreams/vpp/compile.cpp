@@ -130,6 +130,13 @@ class KernelCompiler {
     return stem + ".o";
   }
 
+  // All share the port "gmem" by default.
+  std::string bundle_of(const ScannedArgument& argument, uint32_t& num_ports) const {
+    if (!argument.bundle.empty()) return argument.bundle;
+    if (!hls_.separate_ports || !argument.global) return "gmem";
+    return "gmem" + std::to_string(num_ports++);
+  }
+
   void add_kernel(PreprocessedSource& source, const std::string& path) {
     const ScannedKernel scanned = scan_kernel(source.text, options_.kernels[0], path);
     KernelDescription kernel;
@@ -140,10 +147,11 @@ class KernelCompiler {
     kernel.mailbox = hls_.mailbox;
     kernel.software_reset = hls_.software_reset;
     std::vector<std::string> elements;
+    uint32_t num_ports = 0;
     for (const ScannedArgument& argument : scanned.arguments) {
       ArgumentDescription description;
       description.name = argument.name;
-      description.bundle = argument.bundle;
+      description.bundle = bundle_of(argument, num_ports);
       kernel.arguments.push_back(description);
       elements.push_back(argument.register_elements);
     }
@@ -158,9 +166,16 @@ class KernelCompiler {
                              " and " + options_.inputs[1]);
     }
     const std::string object = folder_.file("kernels.o");
-    const opencl_c::CompileResult compiled =
-        opencl_c::compile_opencl_c({options_.inputs[0], options_.kernels, opencl_flags(), object,
-                                    folder_.path(), toolchain_.glue_folder, toolchain_.compiler});
+    opencl_c::CompileOptions wanted;
+    wanted.source = options_.inputs[0];
+    wanted.kernels = options_.kernels;
+    wanted.flags = opencl_flags();
+    wanted.object = object;
+    wanted.scratch = folder_.path();
+    wanted.glue_folder = toolchain_.glue_folder;
+    wanted.hls_folder = toolchain_.own_hls_folder;
+    wanted.cxx_compiler = toolchain_.compiler;
+    const opencl_c::CompileResult compiled = opencl_c::compile_opencl_c(wanted);
     for (const opencl_c::Kernel& kernel : compiled.kernels) kernels_.push_back(describe(kernel));
     result_.dependencies = compiled.dependencies;
     return {object};
