@@ -39,6 +39,8 @@ bool apply(const std::string& name, const std::string& value, const std::string&
     result.restart_counters = value == "1" ? 1 : 0;
   } else if (name == "s_axilite_sw_reset") {
     result.software_reset = is_true(value);
+  } else if (name == "m_axi_auto_max_ports") {
+    result.separate_ports = is_true(value);
   } else {
     return false;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What settings of the HLS compiler change in a kernel's registers: counted auto restart, mailbox,
-// software reset.
+// software reset; and how arguments share memory ports.
 //
 // They come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
 // keys (hls.syn.interface.s_axilite_mailbox=both). Other commands of a script concern synthesis and
@@ -20,6 +20,7 @@ struct HlsSettings {
   uint32_t restart_counters = 0;
   Mailbox mailbox = Mailbox::kNone;
   bool software_reset = false;
+  bool separate_ports = false;  // m_axi_auto_max_ports: arguments without a bundle get their own
 
   // Whether registers of the control interface stand in front of the arguments.
   bool has_control_registers() const { return restart_counters > 0 || mailbox != Mailbox::kNone; }

@@ -323,10 +323,11 @@ ScannedArgument scan_argument(const std::string& parameter, size_t index,
   const Declarator declarator = read_declarator(parameter);
   ScannedArgument argument;
   argument.name = declarator.name.empty() ? "arg" + std::to_string(index) : declarator.name;
+  argument.global = declarator.pointer || parameter.find("burst_maxi") != std::string::npos;
   const auto found = ports.find(argument.name);
   if (found == ports.end()) return argument;
   const Interface& interface = found->second;
-  if (!interface.bundle.empty()) argument.bundle = interface.bundle;
+  argument.bundle = interface.bundle;
   if (declarator.pointer && interface.modes == std::set<std::string>{"s_axilite"}) {
     argument.register_elements = declarator.bound.empty() ? "1" : declarator.bound;
   }

@@ -27,7 +27,8 @@ struct FunctionDefinition {
 
 struct ScannedArgument {
   std::string name;
-  std::string bundle = "gmem";  // of its m_axi interface
+  bool global = false;  // a pointer, array or burst class, in the register map or not
+  std::string bundle;   // of its m_axi interface; empty when the source names none
   // How many elements lie in the register map, as a C++ expression: a pointer or array whose only
   // interface is s_axilite. Empty for all others.
   std::string register_elements;

@@ -55,10 +55,9 @@ Toolchain find_toolchain(const Options& options) {
   if (toolchain.hls_includes.empty()) {
     toolchain.hls_includes = split(environment("TANDEM_HLS_INCLUDE"), ':');
   }
-  if (toolchain.hls_includes.empty()) {
-    toolchain.hls_includes.push_back(
-        find_folder({tree / "vitis" / "include", TANDEM_HLS_SOURCE_DIR}, "the HLS headers"));
-  }
+  toolchain.own_hls_folder =
+      find_folder({tree / "vitis" / "include", TANDEM_HLS_SOURCE_DIR}, "the HLS headers");
+  if (toolchain.hls_includes.empty()) toolchain.hls_includes = {toolchain.own_hls_folder};
   return toolchain;
 }
 

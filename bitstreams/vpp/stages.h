@@ -20,7 +20,8 @@ namespace tandem::vpp {
 struct Toolchain {
   std::string compiler = "c++";
   std::string glue_folder;                // bitstreams/glue
-  std::vector<std::string> hls_includes;  // folders of HLS headers
+  std::string own_hls_folder;             // Tandem's HLS headers
+  std::vector<std::string> hls_includes;  // folders of the HLS headers to use
 };
 
 // What a stage did, for the log and the summary.
