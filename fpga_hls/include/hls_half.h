@@ -11,8 +11,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <istream>
+#include <limits>
 #include <ostream>
 #include <type_traits>
+
+#include "ap_number.h"
 
 namespace hls {
 namespace detail {
@@ -65,12 +69,22 @@ class half {
   half(unsigned long value) : half(static_cast<double>(value)) {}
   half(long long value) : half(static_cast<double>(value)) {}
   half(unsigned long long value) : half(static_cast<double>(value)) {}
+  half(long double value) : half(static_cast<double>(value)) {}
+  template <typename D>
+  half(const ap_detail::Number<D>& value) : half(value.self().value().to_double()) {}
+  template <typename D>
+  half(const ap_detail::FixedNumber<D>& value) : half(value.self().to_double()) {}
   operator float() const { return hls::detail::half_bits_to_float(bits_); }
 
   half& operator+=(half other) { return *this = half(float(*this) + float(other)); }
   half& operator-=(half other) { return *this = half(float(*this) - float(other)); }
   half& operator*=(half other) { return *this = half(float(*this) * float(other)); }
   half& operator/=(half other) { return *this = half(float(*this) / float(other)); }
+  // A float operand is not rounded first.
+  half& operator+=(float other) { return *this = half(float(*this) + other); }
+  half& operator-=(float other) { return *this = half(float(*this) - other); }
+  half& operator*=(float other) { return *this = half(float(*this) * other); }
+  half& operator/=(float other) { return *this = half(float(*this) / other); }
   half operator-() const {
     half result;
     result.bits_ = static_cast<std::uint16_t>(bits_ ^ 0x8000u);
@@ -79,8 +93,31 @@ class half {
   half operator+() const { return *this; }
   half& operator++() { return *this += half(1.0f); }
   half& operator--() { return *this -= half(1.0f); }
+  half operator++(int) {
+    const half before = *this;
+    ++*this;
+    return before;
+  }
+  half operator--(int) {
+    const half before = *this;
+    --*this;
+    return before;
+  }
+
+  std::uint16_t get_bits() const { return bits_; }
+  void set_bits(std::uint16_t bits) { bits_ = bits; }
+  static half from_bits(std::uint16_t bits) {
+    half result;
+    result.bits_ = bits;
+    return result;
+  }
 
   friend std::ostream& operator<<(std::ostream& out, half value) { return out << float(value); }
+  friend std::istream& operator>>(std::istream& in, half& value) {
+    float read = 0;
+    if (in >> read) value = half(read);
+    return in;
+  }
 
  private:
   // A double goes to float by rounding to odd, so that the second rounding sees what the first cut.
@@ -176,3 +213,32 @@ template <typename A, typename B, hls::detail::HalfEnabled<A, B> = 0>
 bool operator>=(A a, B b) {
   return hls::detail::half_operand(a) >= hls::detail::half_operand(b);
 }
+
+// 1.5_h
+inline half operator""_h(long double value) { return half(value); }
+inline half operator""_h(unsigned long long value) { return half(value); }
+
+namespace std {
+
+template <>
+class numeric_limits<half> : public numeric_limits<float> {
+ public:
+  static constexpr int digits = 11;
+  static constexpr int digits10 = 3;
+  static constexpr int max_digits10 = 5;
+  static constexpr int min_exponent = -13;
+  static constexpr int min_exponent10 = -4;
+  static constexpr int max_exponent = 16;
+  static constexpr int max_exponent10 = 4;
+  static half min() { return half::from_bits(0x0400); }
+  static half max() { return half::from_bits(0x7bff); }
+  static half lowest() { return half::from_bits(0xfbff); }
+  static half epsilon() { return half::from_bits(0x1400); }
+  static half round_error() { return half::from_bits(0x3800); }
+  static half infinity() { return half::from_bits(0x7c00); }
+  static half quiet_NaN() { return half::from_bits(0x7e00); }
+  static half signaling_NaN() { return half::from_bits(0x7d00); }
+  static half denorm_min() { return half::from_bits(0x0001); }
+};
+
+}  // namespace std

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hls::vector<T, N> for software emulation: N lanes that move and compute together, and the way to
-// give a kernel's port a wide bus. Lanes are stored in order, lane 0 at the lowest address; the
-// vector is aligned to its size rounded up to a power of two (at most 64 bytes here, where a page
-// of memory starts). Operators work lane by lane; comparisons compare lexicographically; the
-// reduce_* methods fold all lanes from lane 0 up. Source: Vitis HLS user guide (UG1399), "Vector
-// Data Types". C++14.
+// give a kernel's port a wide bus. Lanes are stored in order, lane 0 at the lowest address, and
+// nothing else is: the vector is aligned to the greatest power of two that divides its size (at
+// most 64 here, what a beat of memory has). Operators work lane by lane; comparisons compare
+// lexicographically; the reduce_* methods fold all lanes from lane 0 up. Source: Vitis HLS user
+// guide (UG1399), "Vector Data Types". C++14.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,17 @@
 namespace hls {
 namespace detail {
 
-constexpr std::size_t vector_alignment(std::size_t bytes) {
+// The greatest power of two that divides the size; at most 64, at least what T needs.
+constexpr std::size_t vector_alignment(std::size_t bytes, std::size_t least) {
   std::size_t alignment = 1;
-  while (alignment < bytes && alignment < 64) alignment *= 2;
-  return alignment;
+  while (alignment < 64 && bytes % (2 * alignment) == 0) alignment *= 2;
+  return alignment < least ? least : alignment;
 }
 
 }  // namespace detail
 
 template <typename T, std::size_t N>
-class alignas(detail::vector_alignment(sizeof(T) * N) < alignof(T)
-                  ? alignof(T)
-                  : detail::vector_alignment(sizeof(T) * N)) vector {
+class alignas(detail::vector_alignment(sizeof(T) * N, alignof(T))) vector {
   static_assert(N > 0, "hls::vector needs at least one lane");
 
  public:

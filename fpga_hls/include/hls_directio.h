@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Direct I/O: hls::ap_hs, ap_vld, ap_ack, ap_ovld and ap_none, single wires with or without a
+// handshake, between processes of a kernel and its test bench.
+//
+// Those with a handshake deliver every value once and in order: read() waits for one, valid() says
+// whether there is one, ready() whether all that was written has been read. Without a clock nothing
+// is lost on ap_vld, whose sender would not wait in hardware. ap_none is a wire: read() gives what
+// was written last, at first a value made of zeros, and never waits. As an argument of a kernel's
+// top function they are not served by the card. Source: Vitis HLS user guide (UG1399), "Using
+// Direct I/O Streams". C++14.
+#pragma once
+
+#include "hls_stream.h"
+
+namespace hls {
+namespace directio_detail {
+
+template <typename T>
+class Handshake {
+ public:
+  typedef T value_type;
+
+  Handshake() = default;
+  explicit Handshake(const char* name) : wire_(name) {}
+  Handshake(const Handshake&) = delete;
+  Handshake& operator=(const Handshake&) = delete;
+
+  T read() { return wire_.read(); }
+  void read(T& value) { value = wire_.read(); }
+  bool read_nb(T& value) { return wire_.read_nb(value); }
+  void write(const T& value) { wire_.write(value); }
+  bool write_nb(const T& value) { return wire_.write_nb(value); }
+  void operator>>(T& value) { read(value); }
+  void operator<<(const T& value) { write(value); }
+  bool valid() { return !wire_.empty(); }
+  bool ready() { return wire_.empty(); }
+
+ private:
+  hls::stream<T> wire_;
+};
+
+}  // namespace directio_detail
+
+template <typename T>
+class ap_hs : public directio_detail::Handshake<T> {
+  using directio_detail::Handshake<T>::Handshake;
+};
+template <typename T>
+class ap_vld : public directio_detail::Handshake<T> {
+  using directio_detail::Handshake<T>::Handshake;
+};
+template <typename T>
+class ap_ovld : public directio_detail::Handshake<T> {
+  using directio_detail::Handshake<T>::Handshake;
+};
+template <typename T>
+class ap_ack : public directio_detail::Handshake<T> {
+  using directio_detail::Handshake<T>::Handshake;
+};
+
+template <typename T>
+class ap_none {
+ public:
+  typedef T value_type;
+
+  ap_none() : value_() {}
+  explicit ap_none(const char* name) : value_() { static_cast<void>(name); }
+  ap_none(const ap_none&) = delete;
+  ap_none& operator=(const ap_none&) = delete;
+
+  T read() const { return value_; }
+  void read(T& value) const { value = value_; }
+  void write(const T& value) { value_ = value; }
+  void operator>>(T& value) const { read(value); }
+  void operator<<(const T& value) { write(value); }
+
+ private:
+  T value_;
+};
+
+}  // namespace hls
