@@ -127,10 +127,9 @@ class stream<T, 0> {
   }
 
   tandem_hls::Channel channel_;
-  tandem_hls::Chain<T> values_;
-  std::uint64_t limit_ = 0;  // the producer may write while `written` is below
-  char pad_[64];
-  std::uint64_t seen_ = 0;  // `written` as the consumer last saw it
+  std::uint64_t limit_ = 0;      // the producer may write while `written` is below
+  tandem_hls::Chain<T> values_;  // the producer's part first, then the consumer's
+  std::uint64_t seen_ = 0;       // `written` as the consumer last saw it
 };
 
 // A stream of stated depth.

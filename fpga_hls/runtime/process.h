@@ -6,6 +6,7 @@
 // process waits for is kept in it, so that a deadlock can be explained.
 #pragma once
 
+#include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <string>
@@ -54,12 +55,26 @@ struct Process {
 // Thrown where a process waits when its command is over: unwinds the process.
 struct Stopped {};
 
+// What a channel without a stated depth holds where a bound is needed: a link more, as its two
+// units may have to share a processor and then take turns of milliseconds.
+constexpr uint64_t kRoom = 1024;
+constexpr uint64_t kLinkRoomBytes = uint64_t{512} << 10;
+
+inline bool is_link(const Channel& channel) { return channel.unit[0] != nullptr; }
+
+inline uint64_t room_of(const Channel& channel) {
+  uint64_t room = channel.depth;
+  if (room == 0) {
+    room = is_link(channel) && channel.element_bytes != 0
+               ? std::max(kRoom, kLinkRoomBytes / channel.element_bytes)
+               : kRoom;
+  }
+  return room + channel.extra.load(std::memory_order_relaxed);
+}
+
 inline bool is_ready(const Wait& wait) {
   const Channel& channel = *wait.channel;
-  return wait.side == tandem_hls::kReader
-             ? channel.held() != 0
-             : channel.held() < (channel.depth != 0 ? channel.depth : size_t{1024}) +
-                                    channel.extra.load(std::memory_order_relaxed);
+  return wait.side == tandem_hls::kReader ? channel.held() != 0 : channel.held() < room_of(channel);
 }
 
 }  // namespace tandem::hls_runtime

@@ -146,8 +146,11 @@ void Scheduler::make_ready(Process* process) {
   for (const Wait& wait : process->waits) {
     // Of a link's end the sleeper is this unit, else it is the process, or one that came later.
     std::atomic<void*>& sleeper = wait.channel->sleeper[wait.side];
-    void* mine = wait.channel->unit[wait.side] != nullptr ? static_cast<void*>(this) : process;
-    sleeper.compare_exchange_strong(mine, nullptr, std::memory_order_relaxed);
+    void* const mine =
+        wait.channel->unit[wait.side] != nullptr ? static_cast<void*>(this) : process;
+    if (sleeper.load(std::memory_order_relaxed) == mine) {
+      sleeper.store(nullptr, std::memory_order_relaxed);
+    }
   }
   process->blocked = Blocked::kNo;
   blocked_.erase(std::find(blocked_.begin(), blocked_.end(), process));

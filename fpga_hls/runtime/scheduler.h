@@ -72,7 +72,7 @@ class Scheduler {
   // For the functions kernels call.
   uint64_t await_data(Channel& channel);
   uint64_t await_space(Channel& channel);
-  void await_any(std::vector<Wait> waits);
+  void await_any(const std::vector<Wait>& waits);
   void moved(Channel& channel, int side);
   void idle();
   Region* open_region();
@@ -88,6 +88,8 @@ class Scheduler {
   void run_now(Process* process);
   void finish(Process* process);
   boost::context::fiber leave(Process* process);
+  void await(Channel& channel, int side);
+  void gather(const Channel& channel);
   void switch_to(Process* next);
   void block(Blocked why);
   void make_ready(Process* process);

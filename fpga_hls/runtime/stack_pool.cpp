@@ -11,7 +11,7 @@ namespace tandem::hls_runtime {
 namespace {
 
 constexpr size_t kKeptStacks = 64;
-constexpr size_t kKeptBytes = size_t{1} << 20;  // of a free stack, from its top
+constexpr size_t kKeptBytes = size_t{256} << 10;  // of a free stack, from its top
 
 }  // namespace
 
@@ -41,7 +41,12 @@ void StackPool::give_back(Stack stack) {
     munmap(stack.guard, kGuardBytes + kStackBytes);
     return;
   }
-  madvise(stack.low(), kStackBytes - kKeptBytes, MADV_DONTNEED);
+  // Looking costs less than giving back what was never touched.
+  unsigned char resident = 0;
+  char* const last_kept = stack.top() - kKeptBytes;
+  if (mincore(last_kept, 1, &resident) != 0 || (resident & 1) != 0) {
+    madvise(stack.low(), kStackBytes - kKeptBytes, MADV_DONTNEED);
+  }
   free_.push_back(stack);
 }
 

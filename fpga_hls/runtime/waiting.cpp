@@ -2,6 +2,7 @@
 //
 // Waiting for streams, and what a unit does when none of its processes can go on.
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,18 +18,11 @@ using tandem_hls::kReader;
 using tandem_hls::kWriter;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kRoom = 1024;  // of a stream without a stated depth, where a bound is needed
 constexpr uint64_t kRunAheadBytes = uint64_t{256} << 20;
 constexpr uint64_t kWakeBatch = 64;
 constexpr std::chrono::nanoseconds kSpinLargest{20'000}, kSpinSmallest{500};
 constexpr uint32_t kIdleTurns = 1024;
-
-bool is_link(const Channel& channel) { return channel.unit[kReader] != nullptr; }
-
-uint64_t room_of(const Channel& channel) {
-  return (channel.depth != 0 ? channel.depth : kRoom) +
-         channel.extra.load(std::memory_order_relaxed);
-}
+constexpr int kGatherTurns = 16;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds timeout) {
   const timespec relative{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
@@ -36,11 +30,45 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanosec
           nullptr, 0);
 }
 
+// A fence whose cost is with those who sleep: heavy_fence() makes every other thread of the process
+// pass a full fence, so light_fence() need only keep the compiler's order.
+bool has_membarrier() {
+  static const bool has =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return has;
+}
+const bool kMembarrier = has_membarrier();
+
+void light_fence() {
+  if (kMembarrier) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+}
+void heavy_fence() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (kMembarrier) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 }  // namespace
 
 uint64_t Scheduler::await_data(Channel& channel) {
-  while (channel.held() == 0) await_any({{&channel, kReader}});
+  const bool link = is_link(channel);
+  if (link && channel.held() == 0) flush_wakes();
+  while (channel.held() == 0) await(channel, kReader);
+  if (link && ready_.empty()) gather(channel);
   return channel.written.load(std::memory_order_acquire);
+}
+
+// Lets the values of a link come together: a reader that takes each as it comes slows its writer
+// down, as both then wait for the same cache line. Ends as soon as no more come.
+void Scheduler::gather(const Channel& channel) {
+  uint64_t before = 0;
+  for (uint64_t held = channel.held(); held > before && held < kWakeBatch; held = channel.held()) {
+    before = held;
+    for (int turn = 0; turn < kGatherTurns; ++turn) __builtin_ia32_pause();
+  }
 }
 
 uint64_t Scheduler::await_space(Channel& channel) {
@@ -50,13 +78,19 @@ uint64_t Scheduler::await_space(Channel& channel) {
     const uint64_t room = room_of(channel);
     if (written - taken < room) return taken + room;
     if (may_run_ahead(channel)) return written + kWakeBatch;
-    await_any({{&channel, kWriter}});
+    await(channel, kWriter);
   }
 }
 
-void Scheduler::await_any(std::vector<Wait> waits) {
+void Scheduler::await(Channel& channel, int side) {
   idle_turns_ = 0;
-  current_process_->waits = std::move(waits);
+  current_process_->waits.push_back({&channel, side});
+  block(Blocked::kChannels);
+}
+
+void Scheduler::await_any(const std::vector<Wait>& waits) {
+  idle_turns_ = 0;
+  current_process_->waits = waits;
   block(Blocked::kChannels);
 }
 
@@ -68,6 +102,7 @@ bool Scheduler::may_run_ahead(const Channel& channel) const {
   if (channel.depth == 0) return true;
   const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
   if (reader == current_process_->id) return true;
+  if (!ready_.empty() && ready_.front()->id == reader) return false;
   return reader != main_.id && processes_.count(reader) == 0;
 }
 
@@ -83,7 +118,7 @@ void Scheduler::moved(Channel& channel, int side) {
     return;
   }
   // Either the other unit, about to sleep, sees the transfer, or its mark is seen here.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  light_fence();
   if (channel.sleeper[1 - side].load(std::memory_order_relaxed) == nullptr) return;
   const uint64_t held = channel.held(), half = room_of(channel) / 2;
   const bool worth_it = side == kWriter ? held >= std::min(kWakeBatch, half) : held <= half;
@@ -136,7 +171,7 @@ void Scheduler::idle() {
 Process* Scheduler::next() {
   while (true) {
     if (stop_requested_.load(std::memory_order_relaxed)) stop_command(End::kStopped);
-    if (deadlock_found_.exchange(false, std::memory_order_acquire)) {
+    if (deadlock_found_.load(std::memory_order_relaxed) && deadlock_found_.exchange(false)) {
       const std::lock_guard<std::mutex> lock(deadlock_mutex_);
       if (active()) {
         message_ = deadlock_message_;
@@ -232,7 +267,7 @@ void Scheduler::sleep() {
   asleep_.store(true, std::memory_order_release);
   const uint32_t seen = event_.load(std::memory_order_acquire);
   watch_links(true);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  heavy_fence();
   if (!poll_waits() && !stop_requested_.load() && !deadlock_found_.load()) {
     const auto timeout = std::chrono::milliseconds(std::min<uint32_t>(1 + sleeps_ * 2, 20));
     futex_asleep_.store(true);
