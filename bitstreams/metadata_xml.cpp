@@ -145,6 +145,8 @@ void write_kernel(std::ostringstream& out, const Design& design, const Kernel& k
   write_group(out, "maxWorkGroupSize", kernel.maximum_group);
   write_ports(out, design, kernel);
   for (size_t id = 0; id < kernel.arguments.size(); ++id) {
+    // A program's pipe is no argument to XRT: the card joins its ends.
+    if (kernel.arguments[id].hidden && kernel.arguments[id].kind == 4) continue;
     write_argument(out, kernel.arguments[id], id);
   }
   write_units(out, design, kernel);

@@ -18,6 +18,7 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void reduce(global const 
   scratch[63 - id] = in[get_global_id(0)];
   barrier(CLK_LOCAL_MEM_FENCE);
   if (id == 63) last = scratch[0];
+  barrier(CLK_LOCAL_MEM_FENCE);
   for (uint stride = 32; stride > 0; stride /= 2) halve(scratch, stride);
   if (id == 0) {
     out[get_group_id(0) * 2] = scratch[0];
