@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "bitstreams/platform.h"
 #include "common/error.h"
+#include "emulation/xrt_shim/settings.h"
 
 namespace tandem::emulation {
 namespace {
@@ -142,6 +142,16 @@ ListedCard find_card(const std::string& name) {
                             "'; cards here:" + (known.empty() ? " none, see TANDEM_CARDS" : known));
 }
 
+const xclbin::Platform& platform_of(const ListedCard& card) {
+  // The shim in this process has read the same settings, but keeps its platforms to itself.
+  const std::vector<std::string>& configured = settings().platforms;
+  if (card.index < configured.size()) {
+    const xclbin::Platform& platform = xclbin::find_platform(configured[card.index]);
+    if (platform.vbnv == card.platform) return platform;
+  }
+  return xclbin::find_platform(card.platform);
+}
+
 const std::vector<std::string>& report_names() {
   static const std::vector<std::string> names = {"platform", "memory", "dynamic-regions"};
   return names;
@@ -174,7 +184,7 @@ ordered_json host_report(const std::vector<ListedCard>& cards) {
 }
 
 ordered_json card_report(const ListedCard& card, const std::vector<std::string>& reports) {
-  const xclbin::Platform& platform = xclbin::find_platform(card.platform);
+  const xclbin::Platform& platform = platform_of(card);
   ordered_json result = {{"index", card.index}, {"device_id", card.address}};
   for (const std::string& report : reports) {
     if (report == "platform") result["platform"] = platform_part(platform);

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "bitstreams/platform.h"
+
 namespace tandem::emulation {
 
 struct ListedCard {
@@ -20,6 +22,9 @@ struct ListedCard {
   std::string address;  // "0000:00:00.0"
   std::string platform;
 };
+
+// What the card's name stands for, also where it is a platform of the user's own.
+const xclbin::Platform& platform_of(const ListedCard& card);
 
 // Every card that an application started here would see.
 std::vector<ListedCard> list_cards();

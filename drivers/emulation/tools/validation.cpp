@@ -17,7 +17,6 @@
 #include <functional>
 #include <iterator>
 
-#include "bitstreams/platform.h"
 #include "common/error.h"
 
 namespace tandem::emulation {
@@ -74,7 +73,7 @@ void run_program(const std::vector<std::string>& words, const std::string& log) 
 
 // What v++ takes as the card's platform: the name, or a file when it is the user's own.
 std::string platform_argument(const ListedCard& card, const TemporaryFolder& folder) {
-  const xclbin::Platform& platform = xclbin::find_platform(card.platform);
+  const xclbin::Platform& platform = platform_of(card);
   if (platform.description.empty()) return platform.vbnv;
   std::ofstream(folder.file("platform.json")) << platform.description;
   return folder.file("platform.json");
