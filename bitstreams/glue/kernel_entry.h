@@ -45,6 +45,8 @@ struct ArgumentEntry {
   std::uint32_t element_bytes;
   void* (*make_stream)(const char* name, std::uint32_t depth);
   void (*drop_stream)(void* stream);
+  // The stream's tandem_hls::Channel; null for streams that wait by means of their own.
+  void* (*channel)(void* stream);
 };
 
 struct KernelEntry {

@@ -60,15 +60,18 @@ struct StreamParts<Stream<T, kTypeDepth>> {
 template <typename Stream, typename = void>
 struct StreamMaker {
   static void* make(const char* name, std::uint32_t) { return new Stream(std::string(name)); }
+  static constexpr void* (*kChannel)(void*) = nullptr;
 };
 // Tandem's own streams take their depth at run time.
 template <typename Stream>
-struct StreamMaker<Stream, decltype(void(std::declval<Stream&>().set_depth(1u)))> {
+struct StreamMaker<Stream, decltype(void(std::declval<Stream&>().tandem_channel()))> {
   static void* make(const char* name, std::uint32_t depth) {
     Stream* const stream = new Stream(std::string(name));
     if (depth != 0) stream->set_depth(depth);
     return stream;
   }
+  static void* channel_of(void* stream) { return &static_cast<Stream*>(stream)->tandem_channel(); }
+  static constexpr void* (*kChannel)(void*) = &channel_of;
 };
 
 template <typename T>
@@ -94,7 +97,8 @@ class Argument<
  public:
   using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
   static ArgumentEntry describe() {
-    return {kScalar, sizeof(Type), whole_words(sizeof(Type)), 0, nullptr, 0, nullptr, nullptr};
+    return {kScalar, sizeof(Type), whole_words(sizeof(Type)), 0, nullptr, 0, nullptr,
+            nullptr, nullptr};
   }
   static constexpr std::uint32_t kRegisterBytes = whole_words(sizeof(Type));
 
@@ -124,7 +128,9 @@ class Argument<Parameter, 0,
   using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
   static_assert(!IsStream<std::remove_pointer_t<Type>>::value,
                 "an array of streams is an argument of this kernel: give each stream its own");
-  static ArgumentEntry describe() { return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr}; }
+  static ArgumentEntry describe() {
+    return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr, nullptr};
+  }
   static constexpr std::uint32_t kRegisterBytes = 8;
 
   Argument(const Invocation& call, std::size_t, std::uint32_t offset) {
@@ -147,7 +153,9 @@ class Argument<
  public:
   using Type = std::remove_cv_t<std::remove_reference_t<Parameter>>;
   using Element = typename BurstElement<Type>::Type;
-  static ArgumentEntry describe() { return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr}; }
+  static ArgumentEntry describe() {
+    return {kGlobal, 8, 8, 0, nullptr, 0, nullptr, nullptr, nullptr};
+  }
   static constexpr std::uint32_t kRegisterBytes = 8;
 
   Argument(const Invocation& call, std::size_t, std::uint32_t offset)
@@ -175,7 +183,8 @@ class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
   using Element = std::remove_cv_t<std::remove_pointer_t<Type>>;
   static constexpr std::uint32_t kRegisterBytes = whole_words(sizeof(Element) * kElements);
   static ArgumentEntry describe() {
-    return {kScalar, sizeof(Element) * kElements, kRegisterBytes, 0, nullptr, 0, nullptr, nullptr};
+    return {kScalar, sizeof(Element) * kElements, kRegisterBytes, 0, nullptr, 0, nullptr, nullptr,
+            nullptr};
   }
 
   Argument(const Invocation& call, std::size_t, std::uint32_t offset)
@@ -207,7 +216,9 @@ class Argument<
                 "a stream is passed by reference: declare the argument as hls::stream<...>&");
   static constexpr std::uint32_t kRegisterBytes = 8;
   static ArgumentEntry describe() {
-    return {kStream, 0, 8, 0, nullptr, sizeof(typename Parts::Element), &make, &drop};
+    return {kStream, 0,       8,
+            0,       nullptr, sizeof(typename Parts::Element),
+            &make,   &drop,   StreamMaker<Base>::kChannel};
   }
 
   Argument(const Invocation& call, std::size_t index, std::uint32_t)

@@ -36,6 +36,13 @@ Scheduler* Scheduler::current() { return current_scheduler; }
 Scheduler::Scheduler(UnitSettings settings) : settings_(std::move(settings)) {
   main_.id = 1;
   main_.name = settings_.name;
+}
+
+Scheduler::~Scheduler() {
+  if (settings_.group != nullptr) settings_.group->withdraw(*this);
+}
+
+void Scheduler::adopt_thread() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
     void* low = nullptr;
@@ -48,12 +55,14 @@ Scheduler::Scheduler(UnitSettings settings) : settings_(std::move(settings)) {
     main_.sanitizer = sanitizer::thread_fiber(main_stack_low_, size_bytes);
   }
   current_scheduler = this;
+  if (settings_.free_running) active_.store(true);
 }
 
-Scheduler::~Scheduler() {
+void Scheduler::leave_thread() {
   end_tasks();
   if (settings_.group != nullptr) settings_.group->withdraw(*this);
   sanitizer::drop_thread_fiber(main_.sanitizer);
+  main_.sanitizer = nullptr;
   current_scheduler = nullptr;
 }
 
@@ -277,9 +286,11 @@ End Scheduler::run(void (*kernel)(void*), void* argument) {
     // end_ tells why.
   }
   command_over_ = false;
-  idle_turns_ = 0;
-  flush_wakes();
-  if (!settings_.free_running) active_.store(false, std::memory_order_release);
+  // A free-running kernel is called for every few values: it wakes others when it rests.
+  if (!settings_.free_running) {
+    flush_wakes();
+    active_.store(false, std::memory_order_release);
+  }
   return end_;
 }
 

@@ -38,11 +38,14 @@ struct UnitSettings {
 
 class Scheduler {
  public:
-  explicit Scheduler(UnitSettings settings);  // on the unit's thread
+  explicit Scheduler(UnitSettings settings);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
+  // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
+  void adopt_thread();
+  void leave_thread();
   // The calling thread's; null on threads that have none.
   static Scheduler* current();
 
@@ -53,8 +56,6 @@ class Scheduler {
   // Runs the tasks until stop() is called.
   void run_tasks();
   bool has_tasks() const { return num_tasks_ != 0; }
-  // Unwinds all tasks; before the thread ends.
-  void end_tasks();
 
   const std::string& name() const { return settings_.name; }
   // Running a command or free-running, and all its processes wait for other units.
@@ -106,6 +107,7 @@ class Scheduler {
   void check_stop();
   bool must_stop(const Process& process) const;
   void stop_command(End end);
+  void end_tasks();
   void drain();
   bool may_run_ahead(const Channel& channel) const;
   bool strict() const { return settings_.free_running || current_process_->task; }
