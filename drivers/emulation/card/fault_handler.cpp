@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "emulation/card/unit_thread.h"
+
 namespace tandem::emulation {
 namespace {
 

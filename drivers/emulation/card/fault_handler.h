@@ -3,7 +3,7 @@
 // A kernel that crashes takes its card down, after writing what happened into the shared state.
 #pragma once
 
-#include "emulation/card/unit_thread.h"
+#include "emulation/card/card_areas.h"
 
 namespace tandem::emulation {
 

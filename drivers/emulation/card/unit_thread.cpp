@@ -18,7 +18,6 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr std::chrono::milliseconds kStopCheck{100};
 // Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kSignalStackBytes = 64 << 10;
@@ -36,6 +35,7 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit,
     : areas_(areas),
       unit_(unit),
       channel_(areas.shared().units[unit]),
+      queue_(channel_, unit, areas.clients),
       library_(std::move(library)),
       registers_(channel_, library_->entry().register_bytes, first_argument(library_->entry())) {
   pthread_attr_t attributes;
@@ -65,65 +65,39 @@ void* UnitThread::start(void* self) {
   return nullptr;
 }
 
-bool UnitThread::busy() const {
-  return channel_.finished.load(std::memory_order_acquire) !=
-         channel_.submitted.load(std::memory_order_acquire);
-}
-
 int UnitThread::current() { return current_unit; }
 
 void UnitThread::run() {
   current_unit = static_cast<int>(unit_);
-  uint32_t next = channel_.finished.load();
-  AdaptiveSpin spin;
-  while (!stopping_.load()) {
-    if (channel_.submitted.load(std::memory_order_acquire) == next) {
-      if (spin.wait(channel_.submitted, next)) continue;
-      channel_.asleep.store(1);
-      if (channel_.submitted.load() == next) futex_wait(channel_.submitted, next, kStopCheck);
-      channel_.asleep.store(0);
-      continue;
-    }
-    run_entry(channel_.ring[next % kRingEntries]);
-    channel_.finished.store(++next, std::memory_order_release);
-    SharedState& shared = areas_.shared();
-    shared.completions.fetch_add(1);
-    if (shared.waiters.load() != 0) futex_wake_all(shared.completions);
-  }
+  while (const auto command = queue_.next(stopping_)) run_command(*command);
 }
 
-void UnitThread::run_entry(RingEntry& entry) {
-  EntryState expected = EntryState::kQueued;
-  if (!entry.state.compare_exchange_strong(expected, EntryState::kRunning)) return;
-  uint32_t* header = reinterpret_cast<uint32_t*>(areas_.packets.data() + entry.packet_offset);
-  const bool valid = load_registers(entry);
-  if (valid) {
-    if (!set_packet_running(header)) return;  // aborted since the entry was claimed
-    run_kernel(entry);
+void UnitThread::run_command(const Command& command) {
+  const bool valid = load_registers(command);
+  // A packet that is not to run any more was aborted since the command was taken.
+  if (valid && set_packet_running(command.client->packet_header(command.entry->packet_offset))) {
+    run_kernel(command);
   }
-  expected = EntryState::kRunning;
-  if (!entry.state.compare_exchange_strong(expected, EntryState::kDone)) return;
-  set_packet_state(header, valid ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  queue_.finish(command, valid ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
 }
 
 // False when the packet is malformed.
-bool UnitThread::load_registers(const RingEntry& entry) {
-  const uint64_t offset = entry.packet_offset;
-  if (offset % 4 != 0 || offset > kPacketAreaBytes ||
-      entry.packet_bytes > kPacketAreaBytes - offset) {
+bool UnitThread::load_registers(const Command& command) {
+  const uint64_t offset = command.entry->packet_offset;
+  const uint64_t packet_bytes = command.entry->packet_bytes;
+  if (offset % 4 != 0 || offset > kPacketAreaBytes || packet_bytes > kPacketAreaBytes - offset) {
     return false;
   }
-  return registers_.load(reinterpret_cast<const uint32_t*>(areas_.packets.data() + offset),
-                         entry.packet_bytes);
+  return registers_.load(command.client->packet_header(offset), packet_bytes);
 }
 
 // Once, or until the repetitions are over or the command is aborted.
-void UnitThread::run_kernel(const RingEntry& entry) {
+void UnitThread::run_kernel(const Command& command) {
   do {
     registers_.begin();
     call_kernel();
     registers_.finish();
-  } while (registers_.again() && entry.state.load() == EntryState::kRunning && !stopping_.load());
+  } while (registers_.again() && !command.cancelled() && !stopping_.load());
   registers_.end();
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit: a thread that takes commands from its ring, runs the kernel and reports
+// A compute unit: a thread that takes commands from its queue, runs the kernel and reports
 // completion.
 //
 // Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (offset, value
-// pairs). A malformed packet ends in state ERROR. Latency: the thread spins for a moment after each
-// command, then sleeps on the ring's futex. Threads: made, stopped and destroyed by the card's main
-// thread. busy() is true while a kernel runs.
+// pairs). A malformed packet ends in state ERROR. Threads: made, stopped and destroyed by the
+// card's main thread. busy() is true while a kernel runs or a command waits.
 #pragma once
 
 #include <pthread.h>
@@ -15,19 +14,12 @@
 #include <memory>
 #include <vector>
 
+#include "emulation/card/card_areas.h"
+#include "emulation/card/command_queue.h"
 #include "emulation/card/kernel_library.h"
 #include "emulation/card/register_file.h"
-#include "emulation/protocol/shared_area.h"
-#include "emulation/protocol/shared_state.h"
 
 namespace tandem::emulation {
-
-struct CardAreas {
-  SharedArea state;
-  SharedArea packets;
-  SharedArea device;
-  SharedState& shared() const { return *reinterpret_cast<SharedState*>(state.data()); }
-};
 
 class UnitThread {
  public:
@@ -36,7 +28,7 @@ class UnitThread {
   UnitThread(const UnitThread&) = delete;
   UnitThread& operator=(const UnitThread&) = delete;
 
-  bool busy() const;
+  bool busy() const { return queue_.busy(); }
 
   // The unit whose thread is calling, -1 on other threads; safe in signal handlers.
   static int current();
@@ -44,14 +36,15 @@ class UnitThread {
  private:
   static void* start(void* self);
   void run();
-  void run_entry(RingEntry& entry);
-  bool load_registers(const RingEntry& entry);
-  void run_kernel(const RingEntry& entry);
+  void run_command(const Command& command);
+  bool load_registers(const Command& command);
+  void run_kernel(const Command& command);
   void call_kernel();
 
   const CardAreas& areas_;
   const uint32_t unit_;
   UnitChannel& channel_;
+  CommandQueue queue_;
   const std::unique_ptr<KernelLibrary> library_;
   RegisterFile registers_;
   std::atomic<bool> stopping_{false};

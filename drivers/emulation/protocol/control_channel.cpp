@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,7 +36,8 @@ bool send_message(int socket, const std::string& text, const std::vector<int>& d
     std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
   }
   for (;;) {
-    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    // Each side has one message under way at most: a full queue means a peer that does not read.
+    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) return true;
     if (errno != EINTR) return false;
   }
@@ -76,6 +78,18 @@ bool receive_message(int socket, Message& message) {
     std::memcpy(message.descriptors.data(), CMSG_DATA(item), descriptors * sizeof(int));
   }
   return true;
+}
+
+void close_descriptors(std::vector<int>& descriptors) {
+  for (int descriptor : descriptors) close(descriptor);
+  descriptors.clear();
+}
+
+bool peer_is_this_user(int descriptor) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+         bytes == sizeof(peer) && peer.uid == getuid();
 }
 
 }  // namespace tandem::emulation

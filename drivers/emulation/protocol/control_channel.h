@@ -3,9 +3,22 @@
 // Control messages between an application and its card: a Unix socket carrying text and file
 // descriptors.
 //
-// Requests: "load\n<kernel>:<unit>\n..." with the ELF's descriptor; the answer is "ok" or "error
-// <text>". At the start the card inherits the socket and receives "start <device bytes>" with the
-// descriptors of CardAreas. A closed socket tells each side that the other is gone. No SIGPIPE.
+// Each request gets one answer, "ok ..." or "error <text>"; numbers are decimal. Descriptors stand
+// in [].
+// clang-format off
+//   open <version> <platform> <memory bytes>   ok <slot> <first peer address>  [CardArea's three]
+//   load <uuid> <lines, see loaded_program.h> [ELF]     ok <generation>
+//   context <uuid> <unit> <shared 0|1>         ok           end_context <unit>    ok
+//   allocate <bytes> <low> <high>              ok <address>; "full <largest free piece>"
+//   release <address>                          ok
+//   export <address>                           ok [export handle]
+//   import [export handle]                     ok <address> <bytes>; "foreign": another card's
+//   map_peer <offset> <bytes> [memory, lease]  ok <address>
+//   leave                                      ok <number of clients that remain>
+// clang-format on
+// An export handle is a socket to the card that has the buffer; "lease" [socket] sent to it is
+// answered on that socket with "ok <offset> <bytes>" [device memory], and the memory lives while
+// the socket does. A closed socket tells each side that the other is gone. No SIGPIPE.
 // Errors: false / empty when the peer is gone. Threads: one at a time per end.
 #pragma once
 
@@ -18,8 +31,8 @@ namespace tandem::emulation {
 
 constexpr uint64_t kMaxMessageBytes = 64 << 10;
 
-// Order of the descriptors of the "start" message.
-enum CardArea { kStateArea = 0, kPacketArea = 1, kDeviceArea = 2, kNumAreas = 3 };
+// Order of the descriptors in the answer to "open".
+enum CardArea { kStateArea = 0, kClientArea = 1, kDeviceArea = 2, kNumAreas = 3 };
 
 struct Message {
   std::string text;
@@ -29,7 +42,10 @@ struct Message {
 bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors = {});
 // Waits until a message or the end of the peer can be received; false when `timeout` passed first.
 bool wait_for_message(int socket, std::chrono::milliseconds timeout);
-// Waits for a message; false when the peer is gone. An empty text is a message too.
+// Waits for a message; false when the peer is gone, which an empty message cannot be told from.
 bool receive_message(int socket, Message& message);
+void close_descriptors(std::vector<int>& descriptors);
+// True when `descriptor` is a Unix socket whose other end belongs to a process of this user.
+bool peer_is_this_user(int descriptor);
 
 }  // namespace tandem::emulation

@@ -14,10 +14,13 @@ namespace tandem::emulation {
 class SharedArea {
  public:
   SharedArea() = default;
-  // Makes a new area of `size_bytes`, zero-filled.
-  static SharedArea create(const char* name, uint64_t size_bytes);
+  // Makes a new area of `size_bytes`, zero-filled; at least `reserved_bytes` of the address space
+  // after it are kept inaccessible.
+  static SharedArea create(const char* name, uint64_t size_bytes, uint64_t reserved_bytes = 0);
   // Maps the area behind `descriptor`, which the object then owns.
   static SharedArea adopt(int descriptor, uint64_t size_bytes);
+  // Maps `size_bytes` from `offset` on of the area behind `descriptor`, which stays the caller's.
+  static SharedArea window(int descriptor, uint64_t offset, uint64_t size_bytes);
 
   SharedArea(SharedArea&& other) noexcept;
   SharedArea& operator=(SharedArea&& other) noexcept;
@@ -32,10 +35,11 @@ class SharedArea {
   void discard(uint64_t offset, uint64_t size_bytes) const;
 
  private:
-  void map(const char* what);
+  void map(const char* what, int descriptor, uint64_t offset);
 
   int descriptor_ = -1;
   uint64_t size_bytes_ = 0;
+  uint64_t reserved_bytes_ = 0;  // after the mapping, its guard included
   std::byte* data_ = nullptr;
 };
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory an application and its emulated card share for launching kernels: one ring per compute
-// unit.
+// The memory that a card shares with all its clients: a doorbell, registers and statistics per
+// compute unit, and what brought the card down.
 //
-// The application writes a command packet (the public ERT format) into the packet area and puts its
-// offset into a ring; the unit's thread in the card runs it, writes the packet's state and counts a
-// completion. Both sides spin briefly, then sleep on a futex. Device memory and packets are two
-// more shared areas; see CardAreas. Threads: producers of one ring are serialised by the
-// application; the consumer is the unit's thread. Whoever moves a ring entry out of kQueued or
-// kRunning by compare-and-swap decides the packet's final state.
+// Commands themselves lie in the clients' own areas (client_area.h), a ring per client and unit, so
+// no lock is shared between processes and a client that dies at any point leaves nothing locked.
+// Putting a command into a ring is: write the entry, advance the ring, set the client's bit in
+// `pending`, count `submitted` (the futex word of the unit's thread). `submitted` - `finished`
+// tells how busy a unit is; it is exact only while nobody dies. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -18,19 +17,10 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kProtocolVersion = 2;
 constexpr uint32_t kMaxUnits = 128;
-constexpr uint32_t kRingEntries = 1024;  // power of two
-constexpr uint64_t kPacketAreaBytes = uint64_t{64} << 20;
+constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch
-
-enum class EntryState : uint32_t { kFree, kQueued, kRunning, kDone, kCancelled };
-
-struct RingEntry {
-  std::atomic<EntryState> state{EntryState::kFree};
-  uint32_t packet_bytes = 0;
-  uint64_t packet_offset = 0;  // into the packet area
-};
 
 struct UnitStatistics {
   std::atomic<uint64_t> launches{0};
@@ -38,9 +28,11 @@ struct UnitStatistics {
 };
 
 struct UnitChannel {
-  alignas(64) std::atomic<uint32_t> submitted{0};  // futex word of the unit's thread
+  // Futex word of the unit's thread: also counted when a running command was aborted.
+  alignas(64) std::atomic<uint32_t> submitted{0};
   alignas(64) std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> asleep{0};
+  std::atomic<uint64_t> pending[kMaxClients / 64] = {};  // a bit per client with commands here
   UnitStatistics statistics;
   std::atomic<uint32_t> first_argument{0};  // byte offset in the register map
   // Calls of the kernel; a command that repeats makes several.
@@ -51,7 +43,6 @@ struct UnitChannel {
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.
   alignas(64) std::atomic<uint32_t> registers[kRegisterWords];
-  alignas(64) RingEntry ring[kRingEntries];
 };
 
 enum class CardState : uint32_t { kRunning, kFailed };
@@ -67,9 +58,9 @@ struct Fault {
 
 struct SharedState {
   uint32_t version = kProtocolVersion;
-  alignas(64) std::atomic<uint32_t> completions{0};  // futex word of the application's waiters
-  alignas(64) std::atomic<uint32_t> waiters{0};
   std::atomic<CardState> state{CardState::kRunning};
+  std::atomic<uint32_t> generation{0};  // counts loads; commands of an older one are refused
+  std::atomic<uint64_t> free_bytes{0};  // device memory
   std::atomic<uint64_t> bytes_to_device{0};
   std::atomic<uint64_t> bytes_from_device{0};
   Fault fault;

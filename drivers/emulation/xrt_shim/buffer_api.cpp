@@ -5,13 +5,13 @@
 // sync moves bytes between the host copy and device memory by memcpy; on a failed card it is an
 // error, because what it would return is not what the kernels were asked for.
 #include <experimental/xrt-next.h>
+#include <unistd.h>
 #include <xrt.h>
 #include <xrt_mem.h>
 
 #include <cerrno>
 #include <cstring>
 
-#include "emulation/xrt_shim/buffer_export.h"
 #include "emulation/xrt_shim/device_handle.h"
 #include "emulation/xrt_shim/opencl_events.h"
 #include "emulation/xrt_shim/report.h"
@@ -19,11 +19,10 @@
 
 namespace {
 
+using tandem::emulation::Allocation;
 using tandem::emulation::Buffer;
 using tandem::emulation::BufferKind;
 using tandem::emulation::DeviceHandle;
-
-constexpr uint64_t kForeignAddress = ~uint64_t{0} >> 16;  // no card has memory there
 
 bool inside(const Buffer& buffer, size_t size, size_t offset) {
   return offset <= buffer.size_bytes && size <= buffer.size_bytes - offset;
@@ -65,6 +64,11 @@ xclBufferHandle xclAllocUserPtrBO(xclDeviceHandle raw, void* user_memory, size_t
                                   unsigned int flags) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || user_memory == nullptr) return XRT_NULL_BO;
+  if (reinterpret_cast<uintptr_t>(user_memory) % tandem::emulation::kAllocationGranule != 0) {
+    tandem::emulation::report_error(
+        "a buffer's user memory must begin at a multiple of 4096, as posix_memalign() gives it");
+    return XRT_NULL_BO;
+  }
   return handle->allocate(size, flags, user_memory);
 }
 
@@ -92,12 +96,7 @@ int xclGetBOProperties(xclDeviceHandle raw, xclBufferHandle id, xclBOProperties*
   properties->handle = id;
   properties->flags = buffer.flags;
   properties->size = buffer.size_bytes;
-  if (buffer.memory == nullptr) {
-    properties->paddr = buffer.packet_offset;
-  } else {
-    const bool own = &buffer.memory->card() == handle->card().get();
-    properties->paddr = own ? buffer.memory->address() : kForeignAddress;
-  }
+  properties->paddr = buffer.memory == nullptr ? buffer.packet_offset : buffer.memory->address();
   return 0;
 }
 
@@ -162,25 +161,19 @@ xclBufferExportHandle xclExportBO(xclDeviceHandle raw, xclBufferHandle id) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   Buffer buffer;
   if (device_buffer(handle, id, buffer) != 0) return XRT_NULL_BO_EXPORT;
-  return tandem::emulation::export_allocation(buffer.memory);
+  return buffer.memory->export_handle();
 }
 
 xclBufferHandle xclImportBO(xclDeviceHandle raw, xclBufferExportHandle exported, unsigned int) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return XRT_NULL_BO;
-  auto memory = tandem::emulation::import_allocation(exported);
-  if (memory == nullptr) {
-    tandem::emulation::report_error(
-        "the buffer to import is not alive in this process; buffers of emulated cards are shared "
-        "within one "
-        "process");
-    return XRT_NULL_BO;
-  }
+  auto memory = Allocation::import(handle->card(), exported);
+  if (memory == nullptr) return XRT_NULL_BO;
   return handle->adopt(std::move(memory), 0);
 }
 
 int xclCloseExportHandle(xclBufferExportHandle exported) {
-  return tandem::emulation::close_export(exported) ? 0 : -EINVAL;
+  return close(exported) == 0 ? 0 : -EINVAL;
 }
 
 ssize_t xclUnmgdPread(xclDeviceHandle raw, unsigned int, void* destination, size_t size,

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <cstring>
 #include <map>
-#include <new>
+#include <sstream>
 #include <stdexcept>
 
 #include "emulation/protocol/packet_state.h"
@@ -20,9 +22,10 @@
 namespace tandem::emulation {
 namespace {
 
-// Generous: a loaded machine is slow, but a card that never answers must not hold its application.
-constexpr std::chrono::seconds kStartTimeout{10};
+// Generous: a loaded machine is slow.
 constexpr std::chrono::seconds kLoadTimeout{30};
+
+constexpr size_t kMaxScopeLength = 48;  // a socket's name has little room
 
 std::atomic<uint64_t> next_identity{1};
 
@@ -55,6 +58,34 @@ int elf_descriptor(std::span<const std::byte> elf) {
   return descriptor;
 }
 
+std::string text_of(const std::array<uint8_t, 16>& uuid) {
+  std::string text;
+  for (uint8_t byte : uuid) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
+std::string one_word(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
+  return name;
+}
+
+std::string shared_name(const std::string& scope, uint32_t index) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+  };
+  if (scope.size() > kMaxScopeLength || !std::all_of(scope.begin(), scope.end(), allowed)) {
+    throw std::runtime_error("TANDEM_CARD_SCOPE is '" + scope + "'; take at most " +
+                             std::to_string(kMaxScopeLength) +
+                             " letters, digits, '_', '-' and '.'");
+  }
+  return "tandem-card/" + std::to_string(getuid()) + "/" + scope + "/" + std::to_string(index);
+}
+
 }  // namespace
 
 std::shared_ptr<Card> Card::open(uint32_t index) {
@@ -63,7 +94,8 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
   static auto& cards = *new std::map<uint32_t, std::weak_ptr<Card>>;
   std::lock_guard lock(mutex);
   std::shared_ptr<Card> card = cards[index].lock();
-  if (card == nullptr) {
+  // A child forked while the card was open gets one of its own.
+  if (card == nullptr || !card->owned_here()) {
     card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
     cards[index] = card;
   }
@@ -73,45 +105,102 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
 Card::Card(uint32_t index, const xclbin::Platform& platform)
     : index_(index),
       platform_(platform),
-      state_(SharedArea::create("tandem-state", sizeof(SharedState))),
-      packets_(SharedArea::create("tandem-packets", kPacketAreaBytes)),
-      device_(SharedArea::create("tandem-device", platform.memory_end())),
-      memory_(0, platform.memory_end()),
       packet_memory_(0, kPacketAreaBytes),
       identity_(next_identity.fetch_add(1)) {
-  new (state_.data()) SharedState;
-  process_ = std::make_unique<CardProcess>(settings().card_executable, [this] { on_death(); });
-  const std::string problem = process_->call(
-      "start " + std::to_string(device_.size_bytes()),
-      {state_.descriptor(), packets_.descriptor(), device_.descriptor()}, kStartTimeout);
-  if (!problem.empty()) {
-    throw std::runtime_error("the emulated card " + std::to_string(index) +
-                             " does not start: " + problem);
+  try {
+    process_ = std::make_unique<CardProcess>([this] { return connect(); }, [this] { on_death(); });
+  } catch (const std::exception& error) {
+    throw std::runtime_error("card " + std::to_string(index) + " (emulated): " + error.what());
   }
+}
+
+// Adopts the card's memory before anything can be heard of the card's end.
+CardConnection Card::connect() {
+  const Settings& settings = emulation::settings();
+  const std::string opening = "open " + std::to_string(kProtocolVersion) + " " +
+                              one_word(platform_.name) + " " +
+                              std::to_string(platform_.memory_end());
+  CardConnection connection = settings.scope.empty()
+                                  ? start_private_card(settings.card_executable, opening)
+                                  : join_shared_card(settings.card_executable,
+                                                     shared_name(settings.scope, index_), opening);
+  const std::vector<int>& areas = connection.opened.descriptors;
+  state_ = SharedArea::adopt(areas[kStateArea], sizeof(SharedState));
+  client_ = ClientArea::adopt(areas[kClientArea]);
+  device_ = SharedArea::adopt(areas[kDeviceArea], platform_.memory_end());
+  std::istringstream words(connection.opened.text.substr(2));
+  words >> slot_;
+  return connection;
 }
 
 Card::~Card() {
   const std::string& file = settings().statistics_file;
-  if (!file.empty() && process_ != nullptr && process_->owned_here()) append_statistics(file);
+  if (process_ == nullptr || !process_->owned_here()) return;
+  const CardAnswer left = process_->leave();
+  // One line per card: by who leaves last, or by each who saw it fail.
+  if (!file.empty() && (!left.ok() || left.number(0) == 0)) append_statistics(file);
 }
 
-void Card::release_memory(uint64_t address, uint64_t size_bytes) {
-  if (!process_->owned_here()) return;
-  device_.discard(address, round_up_to_granule(size_bytes));
-  memory_.release(address, size_bytes);
+std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
+  const Group wanted = find_group(group);
+  std::vector<std::pair<uint64_t, uint64_t>> places{{wanted.low, wanted.high}};
+  if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
+  CardAnswer answer;
+  for (const auto& [low, high] : places) {
+    answer = call("allocate " + std::to_string(size_bytes) + " " + std::to_string(low) + " " +
+                  std::to_string(high));
+    if (answer.ok()) return answer.number(0);
+  }
+  const bool whole = settings().software_emulation || wanted.tag.empty();
+  const std::string place = (whole ? "the memory" : "bank " + wanted.tag) + " of card " +
+                            std::to_string(index_) + " (emulated)";
+  report_error(answer.problem.empty()
+                   ? place + " has no room for a buffer of " + std::to_string(size_bytes) +
+                         " bytes: the largest free piece has " + std::to_string(answer.number(0))
+                   : "no buffer in " + place + ": " + answer.problem);
+  return std::nullopt;
 }
 
-std::pair<uint64_t, uint64_t> Card::group_range(uint32_t group) const {
+void Card::release(uint64_t address) {
+  if (process_->owned_here() && !failed()) call("release " + std::to_string(address));
+}
+
+Card::Group Card::find_group(uint32_t group) const {
   const auto current = program();
   if (current != nullptr && !current->groups.empty()) {
-    if (group >= current->groups.size()) return {0, 0};
+    if (group >= current->groups.size()) return {};
     const xclbin::Memory& memory = current->groups[group];
     const uint64_t end = std::min(memory.base + memory.size_bytes, platform_.memory_end());
-    return {std::min(memory.base, end), end};
+    return {memory.tag, std::min(memory.base, end), end};
   }
-  if (group >= platform_.banks.size()) return {0, 0};
+  if (group >= platform_.banks.size()) return {};
   const xclbin::Bank& bank = platform_.banks[group];
-  return {bank.base, bank.base + bank.size_bytes};
+  return {bank.tag, bank.base, bank.base + bank.size_bytes};
+}
+
+std::string Card::open_context(const void* handle, uint32_t unit, bool shared) {
+  const auto current = program();
+  if (current == nullptr) return "no bitstream is loaded";
+  if (!contexts_.open(handle, unit, shared)) {
+    return "compute unit " + current->units[unit].kernel + ":" + current->units[unit].name +
+           (shared ? " is held exclusively by another device handle"
+                   : " cannot be held exclusively: another device handle uses it");
+  }
+  const std::string problem = call("context " + text_of(current->uuid) + " " +
+                                   std::to_string(unit) + (shared ? " 1" : " 0"))
+                                  .problem;
+  if (!problem.empty()) contexts_.close(handle, unit);
+  return problem;
+}
+
+bool Card::close_context(const void* handle, uint32_t unit) {
+  if (!contexts_.close(handle, unit)) return false;
+  call("end_context " + std::to_string(unit));  // nothing to do when the card has failed
+  return true;
+}
+
+void Card::close_contexts(const void* handle) {
+  for (uint32_t unit : contexts_.forget(handle)) call("end_context " + std::to_string(unit));
 }
 
 std::shared_ptr<const Program> Card::program() const {
@@ -122,27 +211,28 @@ std::shared_ptr<const Program> Card::program() const {
 std::string Card::load(const xclbin::XclbinFile& file) {
   std::lock_guard one_at_a_time(load_mutex_);
   const auto present = program();
-  if (present != nullptr && present->uuid == file.uuid() && !failed()) return "";
-  if (present != nullptr && contexts_.any()) {
-    return "another bitstream is in use on this card; close its kernels first";
+  if (present != nullptr && present->uuid == file.uuid() && !failed() &&
+      present->generation == shared().generation.load()) {
+    return "";
   }
   auto program = std::make_shared<Program>();
   program->uuid = file.uuid();
   program->units = file.compute_units();
   program->groups = file.groups();
   sort_units(program->units);
-  std::string request = "load\n";
+  std::string request = "load " + text_of(file.uuid()) + "\n";
   for (const xclbin::ComputeUnit& unit : program->units)
     request += unit.kernel + ":" + unit.name + "\n";
   const int elf = elf_descriptor(file.emulation_elf());
   if (elf < 0) return "cannot hand the bitstream to the card";
-  const std::string problem = process_->call(request, {elf}, kLoadTimeout);
+  const CardAnswer answer = process_->call(request, {elf}, kLoadTimeout);
   close(elf);
-  if (problem.empty()) {
+  if (answer.ok()) {
+    program->generation = static_cast<uint32_t>(answer.number(0));
     std::lock_guard lock(program_mutex_);
     program_ = program;
   }
-  return problem;
+  return answer.problem;
 }
 
 // What happened to the card's process, for people.
@@ -173,29 +263,26 @@ void Card::on_death() {
   state.state.store(CardState::kFailed);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
-    fail_unit(state.units[unit]);
+    fail_unit(unit);
   }
-  announce();
+  client_.announce();
   report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
                "; its commands fail until the device is closed and opened again");
 }
 
-void Card::fail_unit(UnitChannel& channel) {
-  const uint32_t submitted = channel.submitted.load();
-  for (uint32_t next = channel.finished.load(); next != submitted; ++next) {
-    RingEntry& entry = channel.ring[next % kRingEntries];
+void Card::fail_unit(uint32_t unit) {
+  Ring& ring = client_.state().rings[unit];
+  const uint32_t submitted = ring.submitted.load();
+  for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
+    RingEntry& entry = ring.entries[next % kRingEntries];
     const EntryState before = entry.state.exchange(EntryState::kCancelled);
     const bool finished_before = before == EntryState::kDone || before == EntryState::kCancelled;
-    uint32_t* header = packet_header(entry.packet_offset);
+    uint32_t* header = client_.packet_header(entry.packet_offset);
     if (!finished_before || (*header & 0xF) < ERT_CMD_STATE_COMPLETED) {
       set_packet_state(header, ERT_CMD_STATE_ERROR);
     }
   }
-  channel.finished.store(submitted);
-}
-
-uint32_t* Card::packet_header(uint64_t packet_offset) const {
-  return reinterpret_cast<uint32_t*>(packets_.data() + packet_offset);
+  ring.finished.store(submitted);
 }
 
 }  // namespace tandem::emulation

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One emulated card as the application sees it: memory, loaded bitstream, command rings, and the
-// process behind them.
+// process behind them, which other applications may share (TANDEM_CARD_SCOPE).
 //
 // A card lives while a device handle on it is open. When its process ends, every unfinished command
 // is set to ERT_CMD_STATE_ERROR, waiters wake, and later commands fail the same way at once; other
-// cards go on. Cost: submit() and wait() make no system call while the other side is awake.
-// Threads: any.
+// cards go on. A forked child that inherited an open card cannot use it, and does it no harm. Cost:
+// submit() and wait() make no system call while the other side is awake. Threads: any.
 #pragma once
 
 #include <array>
@@ -15,15 +15,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bitstreams/platform.h"
 #include "bitstreams/xclbin_file.h"
+#include "emulation/protocol/client_area.h"
+#include "emulation/protocol/range_allocator.h"
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
 #include "emulation/xrt_shim/card_process.h"
-#include "emulation/xrt_shim/device_memory.h"
 #include "emulation/xrt_shim/unit_contexts.h"
 
 namespace tandem::emulation {
@@ -33,6 +35,7 @@ struct Program {
   std::array<uint8_t, 16> uuid{};
   std::vector<xclbin::ComputeUnit> units;
   std::vector<xclbin::Memory> groups;
+  uint32_t generation = 0;  // of the card's loads; another application may load after this one
 };
 
 class Card {
@@ -49,20 +52,30 @@ class Card {
   bool failed() const { return shared().state.load() == CardState::kFailed; }
   SharedState& shared() const { return *reinterpret_cast<SharedState*>(state_.data()); }
   std::byte* device_data() const { return device_.data(); }
-  std::byte* packet_data() const { return packets_.data(); }
-  RangeAllocator& memory() { return memory_; }
+  std::byte* packet_data() const { return client_.packets(); }
   RangeAllocator& packet_memory() { return packet_memory_; }
-  // Gives device memory back; nothing happens in a forked child, whose parent still uses it.
-  void release_memory(uint64_t address, uint64_t size_bytes);
+  bool owned_here() const { return process_->owned_here(); }
 
-  // Address interval of memory group `group` of the loaded bitstream (or of the platform's banks):
-  // {0, 0} when unknown.
-  std::pair<uint64_t, uint64_t> group_range(uint32_t group) const;
+  // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
+  // software emulation anywhere when that is full. Nothing when there is no room: that is reported.
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
+  // Gives up a hold on device memory or on a window.
+  void release(uint64_t address);
+  // Anything else that is asked of the card's process.
+  CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
+    return process_->call(request, descriptors);
+  }
 
   // Loads a bitstream; keeps the present one when it is the same. Empty, or what went wrong.
   std::string load(const xclbin::XclbinFile& file);
   std::shared_ptr<const Program> program() const;
-  UnitContexts& contexts() { return contexts_; }
+  // Contexts on units (an index, or kWholeBitstream): between the handles of this process and, on a
+  // shared card, between processes. What went wrong, or nothing.
+  std::string open_context(const void* handle, uint32_t unit, bool shared);
+  // False when the handle has no such context.
+  bool close_context(const void* handle, uint32_t unit);
+  // Drops all contexts of a handle.
+  void close_contexts(const void* handle);
 
   // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
   // EBUSY when the ring is full.
@@ -80,19 +93,24 @@ class Card {
   bool wait(std::chrono::milliseconds timeout);
 
  private:
+  // Tag and address interval of a memory group; {"", 0, 0} when unknown.
+  struct Group {
+    std::string tag;
+    uint64_t low = 0, high = 0;
+  };
+  Group find_group(uint32_t group) const;
+  CardConnection connect();
   void append_statistics(const std::string& file) const;
   void on_death();
   std::string describe_death() const;
-  void fail_unit(UnitChannel& channel);
-  void announce();
-  uint32_t* packet_header(uint64_t packet_offset) const;
+  void fail_unit(uint32_t unit);
 
   const uint32_t index_;
   const xclbin::Platform& platform_;
   SharedArea state_;
-  SharedArea packets_;
+  ClientArea client_;
   SharedArea device_;
-  RangeAllocator memory_;
+  uint32_t slot_ = 0;  // of this client
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;

@@ -26,12 +26,7 @@ uint32_t& seen_completions(uint64_t card_identity) {
   return seen.emplace_back(card_identity, 0).second;
 }
 
-uint32_t queued(const UnitChannel& channel) {
-  return channel.submitted.load(std::memory_order_relaxed) -
-         channel.finished.load(std::memory_order_relaxed);
-}
-
-bool sleep_until_changed(SharedState& state, uint32_t seen, std::chrono::milliseconds timeout) {
+bool sleep_until_changed(ClientState& state, uint32_t seen, std::chrono::milliseconds timeout) {
   const bool bounded = timeout >= std::chrono::milliseconds::zero();
   const auto deadline = Clock::now() + timeout;
   bool changed = false;
@@ -54,22 +49,17 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   for (uint32_t unit : units) {
     if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
   }
-  UnitChannel& channel = shared().units[chosen];
   std::unique_lock lock(ring_mutexes_[chosen]);
+  if (!owned_here()) return ENODEV;
   if (failed()) {
     lock.unlock();
     complete(packet_offset, ERT_CMD_STATE_ERROR);
     return 0;
   }
-  const uint32_t next = channel.submitted.load(std::memory_order_relaxed);
-  if (next - channel.finished.load(std::memory_order_acquire) >= kRingEntries) return EBUSY;
-  RingEntry& entry = channel.ring[next % kRingEntries];
-  entry.packet_offset = packet_offset;
-  entry.packet_bytes = packet_bytes;
-  entry.state.store(EntryState::kQueued, std::memory_order_release);
-  channel.submitted.store(next + 1);
-  if (channel.asleep.load() != 0) futex_wake_all(channel.submitted);
-  return 0;
+  Ring& ring = client_.state().rings[chosen];
+  const bool queued =
+      push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes);
+  return queued ? 0 : EBUSY;
 }
 
 int Card::start_from_registers(uint32_t unit, uint32_t control) {
@@ -83,7 +73,7 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
     }
     known->second = *offset;
   }
-  uint32_t* header = packet_header(known->second);
+  uint32_t* header = client_.packet_header(known->second);
   const uint32_t state = *header & 0xF;
   if (!is_new && state < ERT_CMD_STATE_COMPLETED) return EBUSY;
   auto* command = reinterpret_cast<ert_start_kernel_cmd*>(header);
@@ -109,17 +99,18 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
 
 bool Card::abort(uint64_t packet_offset) {
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
-    UnitChannel& channel = shared().units[unit];
-    if (queued(channel) == 0) continue;
+    Ring& ring = client_.state().rings[unit];
+    if (ring.submitted.load() == ring.finished.load()) continue;
     std::lock_guard lock(ring_mutexes_[unit]);
-    const uint32_t submitted = channel.submitted.load();
-    for (uint32_t next = channel.finished.load(); next != submitted; ++next) {
-      RingEntry& entry = channel.ring[next % kRingEntries];
+    const uint32_t submitted = ring.submitted.load();
+    for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
+      RingEntry& entry = ring.entries[next % kRingEntries];
       if (entry.packet_offset != packet_offset) continue;
       for (EntryState from : {EntryState::kQueued, EntryState::kRunning}) {
         EntryState expected = from;
         if (!entry.state.compare_exchange_strong(expected, EntryState::kCancelled)) continue;
         complete(packet_offset, ERT_CMD_STATE_ABORT);
+        ring_bell(shared().units[unit]);
         return true;
       }
     }
@@ -128,17 +119,12 @@ bool Card::abort(uint64_t packet_offset) {
 }
 
 void Card::complete(uint64_t packet_offset, uint32_t state) {
-  set_packet_state(packet_header(packet_offset), state);
-  announce();
-}
-
-void Card::announce() {
-  shared().completions.fetch_add(1);
-  if (shared().waiters.load() != 0) futex_wake_all(shared().completions);
+  set_packet_state(client_.packet_header(packet_offset), state);
+  client_.announce();
 }
 
 bool Card::wait(std::chrono::milliseconds timeout) {
-  SharedState& state = shared();
+  ClientState& state = client_.state();
   uint32_t& seen = seen_completions(identity_);
   thread_local AdaptiveSpin spin;
   bool changed = spin.wait(state.completions, seen);

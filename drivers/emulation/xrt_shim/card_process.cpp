@@ -1,141 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// posix_spawn with the control socket as descriptor 3; the end of the process shows as a hang-up of
-// the socket.
+// The end of the process shows as a hang-up of the socket. The process id is never used, only its
+// descriptor: an id may be another's by then.
 #include "emulation/xrt_shim/card_process.h"
 
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
-#include <stdexcept>
+#include <sstream>
 
-#include "emulation/protocol/control_channel.h"
-
-extern char** environ;
+#include "emulation/protocol/fork_count.h"
+#include "emulation/protocol/pidfd.h"
 
 namespace tandem::emulation {
-namespace {
 
-constexpr int kControlSocket = 3;
-
-// Starts `executable` with `socket` as its descriptor 3; returns an errno value.
-int spawn(const std::string& executable, int socket, pid_t& process_id) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, kControlSocket);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, defaults;
-  sigemptyset(&none);
-  sigfillset(&defaults);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::string name = "tandem-card";
-  char* arguments[] = {name.data(), nullptr};
-  const int code =
-      posix_spawn(&process_id, executable.c_str(), &actions, &attributes, arguments, environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return code;
+uint64_t CardAnswer::number(size_t index) const {
+  std::istringstream words(text);
+  std::string first;
+  uint64_t value = 0;
+  words >> first;
+  for (size_t word = 0; word <= index; ++word) {
+    if (!(words >> value)) return 0;
+  }
+  return value;
 }
 
-}  // namespace
-
-CardProcess::CardProcess(const std::string& executable, std::function<void()> on_death)
-    : on_death_(std::move(on_death)), owner_(getpid()) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw std::runtime_error("cannot make the control socket of an emulated card");
-  }
-  socket_ = ends[0];
+CardProcess::CardProcess(const std::function<CardConnection()>& connect,
+                         std::function<void()> on_death)
+    : on_death_(std::move(on_death)), owner_(fork_count()) {
   stop_event_ = eventfd(0, EFD_CLOEXEC);
-  std::promise<int> started;
-  watcher_ = std::thread([&, card_socket = ends[1]] { run(executable, card_socket, started); });
-  const int code = started.get_future().get();
-  if (code != 0) {
+  std::promise<void> reached;
+  auto result = reached.get_future();
+  watcher_ = std::thread([&] { run(connect, reached); });
+  try {
+    result.get();
+  } catch (...) {
     watcher_.join();
-    close(socket_);
     close(stop_event_);
-    throw std::runtime_error("cannot start the emulated card '" + executable +
-                             "': " + std::strerror(code) +
-                             "; source setup.sh of the emulation's XRT tree, or set "
-                             "TANDEM_CARD_EXECUTABLE to the tandem-card program");
+    throw;
   }
 }
 
-bool CardProcess::owned_here() const { return getpid() == owner_; }
+bool CardProcess::owned_here() const { return fork_count() == owner_; }
 
 CardProcess::~CardProcess() {
   if (!owned_here()) {
     watcher_.detach();
+    close(connection_.socket);
     return;
   }
   const uint64_t one = 1;
-  if (write(stop_event_, &one, sizeof(one)) < 0) kill_process();
+  while (write(stop_event_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
   watcher_.join();
-  close(socket_);
+  end_card(connection_, connection_.is_child);
   close(stop_event_);
 }
 
-void CardProcess::run(const std::string& executable, int card_socket, std::promise<int>& started) {
-  const int code = spawn(executable, card_socket, process_id_);
-  close(card_socket);
-  started.set_value(code);  // `executable` and `started` are gone from here on
-  if (code == 0) watch();
+void CardProcess::run(const std::function<CardConnection()>& connect, std::promise<void>& reached) {
+  try {
+    connection_ = connect();
+  } catch (...) {
+    reached.set_exception(std::current_exception());
+    return;
+  }
+  reached.set_value();  // `connect` and `reached` are gone from here on
+  watch();
 }
 
 void CardProcess::watch() {
-  pollfd events[2] = {{socket_, 0, 0}, {stop_event_, POLLIN, 0}};
+  pollfd events[2] = {{connection_.socket, 0, 0}, {stop_event_, POLLIN, 0}};
   while (poll(events, 2, -1) < 0 && errno == EINTR) {
   }
-  if (events[1].revents == 0) on_death_();
-  reap();
-}
-
-void CardProcess::reap() {
-  kill_process();
-  // Waits without taking the process away, so that its id stays its own until it is forgotten.
+  if (events[1].revents != 0 || leaving_.load()) return;
+  on_death_();
+  if (!connection_.is_child || connection_.process < 0) return;
+  // Its socket may be closed before the process ends; the child is not to stay.
+  pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
   siginfo_t ended{};
-  const auto id = static_cast<id_t>(process_id_);
-  while (waitid(P_PID, id, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+  const auto process = static_cast<id_t>(connection_.process);
+  while (waitid(P_PIDFD, process, &ended, WEXITED) < 0 && errno == EINTR) {
   }
-  std::lock_guard lock(process_mutex_);
-  while (waitpid(process_id_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  process_id_ = -1;
 }
 
-void CardProcess::kill_process() {
-  std::lock_guard lock(process_mutex_);
-  if (process_id_ > 0) kill(process_id_, SIGKILL);
+CardAnswer CardProcess::leave() {
+  leaving_.store(true);
+  return call("leave");
 }
 
-std::string CardProcess::call(const std::string& request, const std::vector<int>& descriptors,
-                              std::chrono::milliseconds timeout) {
+CardAnswer CardProcess::call(const std::string& request, const std::vector<int>& descriptors,
+                             std::chrono::milliseconds timeout) {
+  CardAnswer answer;
+  if (!owned_here()) {
+    answer.problem = "the card was opened before this process was forked; open it again";
+    return answer;
+  }
   std::lock_guard lock(call_mutex_);
-  const std::string gone = "the emulated card's process has ended";
-  if (!send_message(socket_, request, descriptors)) return gone;
-  if (!wait_for_message(socket_, timeout)) {
-    kill_process();
-    return "the emulated card's process gave no answer for " + std::to_string(timeout.count()) +
-           " ms and was ended; close the device and open it again";
+  answer.problem = "the emulated card's process has ended";
+  const int socket = connection_.socket;
+  if (!send_message(socket, request, descriptors)) return answer;
+  if (!wait_for_message(socket, timeout)) {
+    if (connection_.process >= 0) pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
+    answer.problem = "the emulated card's process gave no answer for " +
+                     std::to_string(timeout.count()) +
+                     " ms and was ended; close the device and open it again";
+    return answer;
   }
-  Message answer;
-  if (!receive_message(socket_, answer)) return gone;
-  const std::string prefix = "error ";
-  if (answer.text == "ok") return "";
-  return answer.text.compare(0, prefix.size(), prefix) == 0 ? answer.text.substr(prefix.size())
-                                                            : "unexpected answer " + answer.text;
+  Message message;
+  if (!receive_message(socket, message)) return answer;
+  const std::string refused = "error ";
+  const bool is_refused = message.text.compare(0, refused.size(), refused) == 0;
+  answer.problem = is_refused ? message.text.substr(refused.size()) : "";
+  answer.text = is_refused ? "" : message.text;
+  answer.descriptors = std::move(message.descriptors);
+  return answer;
 }
 
 }  // namespace tandem::emulation

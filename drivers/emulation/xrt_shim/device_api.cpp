@@ -70,7 +70,7 @@ int xclGetDeviceInfo2(xclDeviceHandle raw, xclDeviceInfo2* info) {
   info->mHALMajorVersion = 2;
   info->mVendorId = kXilinxVendor;
   info->mDDRSize = platform.memory_end();
-  info->mDDRFreeSize = handle->card()->memory().free_bytes();
+  info->mDDRFreeSize = card.shared().free_bytes.load();
   info->mDDRBankCount = static_cast<unsigned short>(platform.banks.size());
   info->mDataAlignment = tandem::emulation::kAllocationGranule;
   for (unsigned short& frequency : info->mOCLFrequency) {
@@ -91,7 +91,7 @@ int xclGetUsageInfo(xclDeviceHandle raw, xclDeviceUsage* usage) {
   const auto& card = *handle->card();
   usage->h2c[0] = card.shared().bytes_to_device.load();
   usage->c2h[0] = card.shared().bytes_from_device.load();
-  usage->ddrMemUsed[0] = card.platform().memory_end() - handle->card()->memory().free_bytes();
+  usage->ddrMemUsed[0] = card.platform().memory_end() - card.shared().free_bytes.load();
   usage->dma_channel_cnt = usage->mm_channel_cnt = 1;
   return 0;
 }

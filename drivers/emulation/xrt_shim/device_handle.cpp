@@ -8,9 +8,6 @@
 #include <xrt_mem.h>
 
 #include <set>
-
-#include "emulation/xrt_shim/settings.h"
-
 namespace tandem::emulation {
 namespace {
 
@@ -35,17 +32,6 @@ BufferKind kind_of(uint32_t flags) {
 
 }  // namespace
 
-std::shared_ptr<Allocation> Allocation::make(std::shared_ptr<Card> card, uint64_t size_bytes,
-                                             uint32_t group) {
-  const auto [low, high] = card->group_range(group);
-  auto address = card->memory().allocate(size_bytes, low, high);
-  if (!address && settings().software_emulation) address = card->memory().allocate(size_bytes);
-  if (!address) return nullptr;
-  return std::shared_ptr<Allocation>(new Allocation(std::move(card), *address, size_bytes));
-}
-
-Allocation::~Allocation() { card_->release_memory(address_, size_bytes_); }
-
 DeviceHandle* DeviceHandle::open(uint32_t index) {
   auto* handle = new DeviceHandle(Card::open(index));
   std::lock_guard lock(open_handles().mutex);
@@ -59,6 +45,14 @@ DeviceHandle* DeviceHandle::check(void* raw) {
   return open_handles().handles.count(handle) > 0 ? handle : nullptr;
 }
 
+DeviceHandle* DeviceHandle::of(const void* core_device) {
+  std::lock_guard lock(open_handles().mutex);
+  for (DeviceHandle* handle : open_handles().handles) {
+    if (handle->core_device.get() == core_device) return handle;
+  }
+  return nullptr;
+}
+
 void DeviceHandle::close(DeviceHandle* handle) {
   {
     std::lock_guard lock(open_handles().mutex);
@@ -68,7 +62,7 @@ void DeviceHandle::close(DeviceHandle* handle) {
 }
 
 DeviceHandle::~DeviceHandle() {
-  card_->contexts().forget(this);
+  card_->close_contexts(this);
   for (auto& [id, buffer] : buffers_) free_buffer(buffer);
 }
 

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "emulation/xrt_shim/allocation.h"
 #include "emulation/xrt_shim/card.h"
 
 namespace xrt_core {
@@ -21,30 +22,6 @@ class device;
 }
 
 namespace tandem::emulation {
-
-// Device memory of a buffer; given back to the card when the last user is gone.
-class Allocation {
- public:
-  // nullptr when there is no room in memory group `group` (in software emulation: in any bank).
-  static std::shared_ptr<Allocation> make(std::shared_ptr<Card> card, uint64_t size_bytes,
-                                          uint32_t group);
-  ~Allocation();
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
-
-  const Card& card() const { return *card_; }
-  uint64_t address() const { return address_; }
-  uint64_t size_bytes() const { return size_bytes_; }
-  std::byte* data() const { return card_->device_data() + address_; }
-
- private:
-  Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes)
-      : card_(std::move(card)), address_(address), size_bytes_(size_bytes) {}
-
-  std::shared_ptr<Card> card_;
-  uint64_t address_;
-  uint64_t size_bytes_;
-};
 
 enum class BufferKind {
   kMirrored,    // device memory and a host copy, joined by sync
@@ -69,6 +46,8 @@ class DeviceHandle {
   static DeviceHandle* open(uint32_t index);
   // The handle behind `raw` when it is an open one, else nullptr.
   static DeviceHandle* check(void* raw);
+  // The open handle that XRT's object belongs to, or nullptr.
+  static DeviceHandle* of(const void* core_device);
   // Takes the handle off the list of open ones and destroys it.
   static void close(DeviceHandle* handle);
 

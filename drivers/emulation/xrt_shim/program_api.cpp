@@ -92,10 +92,10 @@ int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int uni
   }
   if (unit != kWholeBitstream) unit &= kUnitIndexMask;
   if (unit != kWholeBitstream && unit >= program->units.size()) return -EINVAL;
-  if (handle->card()->contexts().open(handle, unit, shared || unit == kWholeBitstream)) return 0;
-  report_error("compute unit " + program->units[unit].kernel + ":" + program->units[unit].name +
-               (shared ? " is held exclusively by another device handle"
-                       : " cannot be held exclusively: another device handle uses it"));
+  const std::string problem =
+      handle->card()->open_context(handle, unit, shared || unit == kWholeBitstream);
+  if (problem.empty()) return 0;
+  report_error(problem);
   return -EBUSY;
 }
 
@@ -103,7 +103,7 @@ int xclCloseContext(xclDeviceHandle raw, const xuid_t, unsigned int unit) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return -ENODEV;
   if (unit != kWholeBitstream) unit &= kUnitIndexMask;
-  return handle->card()->contexts().close(handle, unit) ? 0 : -EINVAL;
+  return handle->card()->close_context(handle, unit) ? 0 : -EINVAL;
 }
 
 int xclIPName2Index(xclDeviceHandle raw, const char* name) {

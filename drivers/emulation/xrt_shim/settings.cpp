@@ -93,6 +93,7 @@ Settings read_settings() {
   result.card_executable = variable("TANDEM_CARD_EXECUTABLE");
   if (result.card_executable.empty())
     result.card_executable = shim_folder() + "/../bin/tandem-card";
+  result.scope = variable("TANDEM_CARD_SCOPE");
   result.statistics_file = variable("TANDEM_CARD_STATISTICS");
   result.software_emulation = variable("XCL_EMULATION_MODE") == "sw_emu";
   return result;

@@ -9,6 +9,8 @@
 //   EMCONFIG_PATH           folder of emconfig.json; default: the executable's folder, else the working folder
 //   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's folder
 //   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default none
+//   TANDEM_CARD_SCOPE       processes of this user that name the same scope share cards: letters, digits, '_', '-', '.';
+//                           default: each process has cards of its own
 //   XCL_EMULATION_MODE      as in XRT
 // clang-format on
 //
@@ -27,6 +29,7 @@ struct Settings {
   std::vector<std::string> platforms;
   bool platform_chosen = false;  // by a variable or emconfig.json; else the first bitstream decides
   std::string card_executable;
+  std::string scope;                // empty: cards of its own
   std::string statistics_file;      // empty: none
   bool software_emulation = false;  // XCL_EMULATION_MODE=sw_emu: XRT ignores memory banks
 };

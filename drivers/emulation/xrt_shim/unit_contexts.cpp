@@ -3,8 +3,6 @@
 // An ordered map: the contexts of a unit lie next to each other.
 #include "emulation/xrt_shim/unit_contexts.h"
 
-#include <iterator>
-
 namespace tandem::emulation {
 
 bool UnitContexts::open(const void* handle, uint32_t unit, bool shared) {
@@ -29,16 +27,18 @@ bool UnitContexts::close(const void* handle, uint32_t unit) {
   return true;
 }
 
-void UnitContexts::forget(const void* handle) {
+std::vector<uint32_t> UnitContexts::forget(const void* handle) {
   std::lock_guard lock(mutex_);
+  std::vector<uint32_t> units;
   for (auto it = contexts_.begin(); it != contexts_.end();) {
-    it = it->first.second == handle ? contexts_.erase(it) : std::next(it);
+    if (it->first.second != handle) {
+      ++it;
+      continue;
+    }
+    units.insert(units.end(), it->second.count, it->first.first);
+    it = contexts_.erase(it);
   }
-}
-
-bool UnitContexts::any() const {
-  std::lock_guard lock(mutex_);
-  return !contexts_.empty();
+  return units;
 }
 
 }  // namespace tandem::emulation

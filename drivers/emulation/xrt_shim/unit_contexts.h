@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace tandem::emulation {
 
@@ -21,9 +22,8 @@ class UnitContexts {
   bool open(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no context on the unit.
   bool close(const void* handle, uint32_t unit);
-  // Drops all contexts of a handle.
-  void forget(const void* handle);
-  bool any() const;
+  // Drops all contexts of a handle: the unit of each.
+  std::vector<uint32_t> forget(const void* handle);
 
  private:
   struct Context {

@@ -6,6 +6,7 @@
 // configure time, so these declarations and the objects belong together.
 #pragma once
 
+#include <sys/types.h>
 #include <xrt.h>
 
 #include <cstdint>
@@ -17,6 +18,12 @@ class device {
  public:
   // Tells XRT that the bitstream `top` is loaded.
   void register_axlf(const axlf* top);
+};
+
+// The base of `device`. Debian's glue objects carry a weak definition that refuses; ours takes its
+// place.
+struct ishim {
+  xclBufferHandle import_bo(pid_t process, xclBufferExportHandle exported);
 };
 
 std::shared_ptr<device> get_userpf_device(void* handle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Free pieces are kept in address order and merged on release.
-#include "emulation/xrt_shim/device_memory.h"
+#include "emulation/protocol/range_allocator.h"
 
 #include <algorithm>
 
@@ -50,6 +50,17 @@ void RangeAllocator::release(uint64_t address, uint64_t size_bytes) {
     before->second += piece->second;
     free_.erase(piece);
   }
+}
+
+uint64_t RangeAllocator::largest_free(uint64_t low, uint64_t high) const {
+  std::lock_guard lock(mutex_);
+  uint64_t largest = 0;
+  for (const auto& [address, length] : free_) {
+    const uint64_t begin = std::max(address, low);
+    const uint64_t end = std::min(address + length, high);
+    if (begin < end) largest = std::max(largest, end - begin);
+  }
+  return largest;
 }
 
 uint64_t RangeAllocator::free_bytes() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Allocation of a card's memory: one free list per bank range, addresses as the kernels see them.
+// Allocation of intervals: a card's memory as the kernels see it, its peer windows, a client's
+// packets.
 //
 // First fit at multiples of 4 KiB, lowest address first; cost linear in the number of free pieces.
 // Threads: any (one mutex).
@@ -27,6 +28,8 @@ class RangeAllocator {
   }
   void release(uint64_t address, uint64_t size_bytes);
   uint64_t free_bytes() const;
+  // The largest allocation that fits inside [low, high).
+  uint64_t largest_free(uint64_t low, uint64_t high) const;
 
  private:
   mutable std::mutex mutex_;

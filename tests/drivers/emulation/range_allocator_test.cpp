@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The allocator of device memory against a map of pages.
-#include "emulation/xrt_shim/device_memory.h"
+#include "emulation/protocol/range_allocator.h"
 
 #include <gtest/gtest.h>
 

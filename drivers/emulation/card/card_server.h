@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A card as a server: takes clients, answers their requests (control_channel.h), and cleans up
+// after those that go, however they went.
+//
+// Launches do not come by here: they go through the clients' rings. What a client that died held
+// stays until its running command ended, so no kernel writes into memory that is somebody else's by
+// then. Threads: the card's main thread.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulation/card/buffer_sharing.h"
+#include "emulation/card/card_areas.h"
+#include "emulation/card/client.h"
+#include "emulation/card/device_space.h"
+#include "emulation/card/event_loop.h"
+#include "emulation/card/loaded_program.h"
+#include "emulation/protocol/control_channel.h"
+
+namespace tandem::emulation {
+
+class CardServer {
+ public:
+  // `starter`: process whose terminal the card prints to until that client leaves; 0: for ever.
+  explicit CardServer(pid_t starter) : starter_(starter) {}
+
+  // Takes the connection of a client.
+  void add_client(int socket);
+  // Takes clients from a listening socket, which it then owns.
+  void listen_on(int socket);
+  // Answers requests until the last client is gone.
+  void run();
+
+ private:
+  // What a client that is gone held, until no unit runs a command of it.
+  struct Remains {
+    std::weak_ptr<ClientArea> area;
+    std::map<uint64_t, uint32_t> holds;
+  };
+  using Answer = std::pair<std::string, std::vector<int>>;
+
+  void accept_clients();
+  void serve(int socket);
+  Answer answer(Client& client, Message& request);
+  Answer open(Client& client, std::istream& words);
+  Answer load(std::istream& lines, const std::string& uuid, const Message& request);
+  Answer open_context(Client& client, std::istream& words);
+  Answer end_context(Client& client, std::istream& words) const;
+  Answer allocate(Client& client, std::istream& words);
+  Answer release(Client& client, std::istream& words);
+  Answer export_buffer(Client& client, std::istream& words);
+  Answer import(Client& client, const Message& request);
+  Answer map_peer(Client& client, std::istream& words, Message& request);
+  void start(uint64_t memory_bytes, const std::string& platform);
+  const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
+  void drop_client(int socket);
+  void bury();
+  bool finished();
+
+  const pid_t starter_;
+  EventLoop loop_;
+  int listener_ = -1;
+  std::string platform_;
+  std::unique_ptr<CardAreas> areas_;  // from the first open on; kernels may use it to the end
+  std::optional<DeviceSpace> space_;
+  std::optional<BufferSharing> sharing_;
+  std::optional<LoadedProgram> program_;
+  std::map<int, std::unique_ptr<Client>> clients_;  // by socket
+  std::list<Remains> remains_;
+  bool had_client_ = false;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a card knows of one client: its connection, its area, and what it holds.
+//
+// Destroying it closes the descriptors only; CardServer gives back the rest. Threads: the card's
+// main thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "emulation/protocol/client_area.h"
+
+namespace tandem::emulation {
+
+struct Context {
+  uint32_t unit = 0;
+  bool exclusive = false;
+};
+
+struct Client {
+  // Takes the connection over; notes the process at its other end.
+  explicit Client(int connection);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Sets every command that has not ended to cancelled and rings the bells of their units.
+  void cancel_commands(SharedState& shared) const;
+
+  const int socket;
+  pid_t id = 0;
+  int process = -1;  // readable once the process has ended; -1 when it cannot be watched
+  uint32_t slot = 0;
+  std::shared_ptr<ClientArea> area;    // once opened
+  std::map<uint64_t, uint32_t> holds;  // pieces of the device space, how often
+  std::vector<Context> contexts;
+};
+
+}  // namespace tandem::emulation

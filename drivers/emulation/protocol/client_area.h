@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory that one client (an application) shares with its card: completion word, command rings,
+// and the packets the rings point to.
+//
+// The client writes a command packet (the public ERT format) into the packets and puts its offset
+// into the ring of a unit; the unit's thread runs it, writes the packet's state and counts a
+// completion. Both sides spin briefly, then sleep on a futex. Threads: producers of one ring are
+// serialised within the client; its consumer is the unit's thread. Whoever moves an entry out of
+// kQueued or kRunning by compare-and-swap decides the packet's final state.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "emulation/protocol/shared_area.h"
+#include "emulation/protocol/shared_state.h"
+
+namespace tandem::emulation {
+
+constexpr uint32_t kRingEntries = 1024;  // power of two
+constexpr uint64_t kPacketAreaBytes = uint64_t{64} << 20;
+
+enum class EntryState : uint32_t { kFree, kQueued, kRunning, kDone, kCancelled };
+
+struct RingEntry {
+  std::atomic<EntryState> state{EntryState::kFree};
+  uint32_t packet_bytes = 0;
+  uint64_t packet_offset = 0;  // into the client's packets
+};
+
+struct Ring {
+  alignas(64) std::atomic<uint32_t> submitted{0};
+  alignas(64) std::atomic<uint32_t> finished{0};
+  alignas(64) RingEntry entries[kRingEntries];
+};
+
+struct ClientState {
+  alignas(64) std::atomic<uint32_t> completions{0};  // futex word of the client's waiters
+  alignas(64) std::atomic<uint32_t> waiters{0};
+  Ring rings[kMaxUnits];
+};
+
+class ClientArea {
+ public:
+  ClientArea() = default;
+  // The card makes a fresh one for each client, which then adopts its descriptor.
+  static ClientArea create();
+  static ClientArea adopt(int descriptor);
+
+  int descriptor() const { return memory_.descriptor(); }
+  ClientState& state() const { return *reinterpret_cast<ClientState*>(memory_.data()); }
+  std::byte* packets() const;  // [kPacketAreaBytes]
+  // Header of the packet at `offset`, which must lie inside the packets.
+  uint32_t* packet_header(uint64_t offset) const {
+    return reinterpret_cast<uint32_t*>(packets() + offset);
+  }
+  // Counts a completion and wakes who waits for one.
+  void announce() const;
+
+ private:
+  explicit ClientArea(SharedArea memory) : memory_(std::move(memory)) {}
+
+  SharedArea memory_;
+};
+
+// Puts a command into `ring` of the client in slot `slot` and rings the unit's bell; false when the
+// ring is full.
+bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
+                  uint32_t packet_bytes);
+// Makes the unit's thread look again: at new commands, or at one it runs that was cancelled.
+void ring_bell(UnitChannel& unit);
+// How many commands wait for a unit or run on it.
+uint32_t queued(const UnitChannel& unit);
+
+}  // namespace tandem::emulation

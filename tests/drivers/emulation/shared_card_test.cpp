@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cards that several processes share: who starts them, who may do what, and what remains when one
+// of them dies.
+#include <gmock/gmock.h>
+
+#include <memory>
+
+#include "emulated_cards.h"
+#include "forked_process.h"
+#include "shim_functions.h"
+
+namespace tandem::emulation_test {
+namespace {
+
+using testing::HasSubstr;
+
+uint64_t free_bytes(const xrt::device& device) {
+  xclDeviceInfo2 info;
+  TANDEM_SHIM(xclGetDeviceInfo2)(static_cast<xclDeviceHandle>(device), &info);
+  return info.mDDRFreeSize;
+}
+
+bool launches_well(TrialCard& card, uint32_t value) {
+  return card.run(kWrite, value) == ERT_CMD_STATE_COMPLETED && card.fetch()[0] == value;
+}
+
+// A process that has card 0 open, says so, and launches once more when it is told to.
+bool join_and_launch(Line& line) {
+  TrialCard card;
+  line.say("open");
+  line.hear();
+  return launches_well(card, static_cast<uint32_t>(getpid()));
+}
+
+TEST(SharedCard, HasOneProcessAndMemoryForAll) {
+  const std::string scope = use_own_scope();
+  ForkedProcess other([](Line& line) {
+    TrialCard card;
+    line.say(std::to_string(card.out.address()));
+    line.hear();
+    for (uint32_t i = 0; i < 200; ++i) {
+      if (!launches_well(card, 1000 + i)) return false;
+    }
+    return true;
+  });
+  const std::string address = other.line().hear().text;
+  TrialCard card;
+  EXPECT_EQ(shared_card_processes(scope).size(), 1u);
+  EXPECT_NE(std::to_string(card.out.address()), address);
+  other.line().say("go");
+  for (uint32_t i = 0; i < 200; ++i) ASSERT_TRUE(launches_well(card, i));
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_TRUE(launches_well(card, 5));
+}
+
+TEST(SharedCard, EndsWithItsLastClient) {
+  const std::string scope = use_own_scope();
+  ForkedProcess first(join_and_launch);
+  first.line().hear();
+  ForkedProcess second(join_and_launch);
+  second.line().hear();
+  const auto processes = shared_card_processes(scope);
+  ASSERT_EQ(processes.size(), 1u);
+  first.line().say("go");
+  EXPECT_TRUE(first.ended_well());
+  EXPECT_EQ(shared_card_processes(scope), processes);
+  second.line().say("go");
+  EXPECT_TRUE(second.ended_well());
+  EXPECT_TRUE(all_gone(scope));
+}
+
+TEST(SharedCard, GoesOnWhenItsStarterIsKilled) {
+  const std::string scope = use_own_scope();
+  auto starter = std::make_unique<ForkedProcess>(join_and_launch);
+  starter->line().hear();
+  ForkedProcess other(join_and_launch);
+  other.line().hear();
+  starter->kill();
+  other.line().say("go");
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_TRUE(all_gone(scope));
+}
+
+TEST(SharedCard, FreesWhatAClientThatWasKilledHeldOnceItsKernelEnded) {
+  use_own_scope();
+  ForkedProcess victim([](Line& line) {
+    TrialCard card;
+    std::vector<xrt::bo> buffers;
+    for (int i = 0; i < 10; ++i)
+      buffers.emplace_back(card.device, 1 << 20, card.kernel.group_id(2));
+    std::vector<xrt::run> runs;
+    for (int i = 0; i < 100; ++i) {
+      runs.push_back(card.kernel(static_cast<uint32_t>(kSleep), 100'000u, card.out));
+    }
+    line.say("launched");
+    pause();
+    return true;
+  });
+  TrialCard card;
+  victim.line().hear();
+  const uint64_t before = free_bytes(card.device);
+  victim.kill();
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_TRUE(launches_well(card, i)) << "on every unit";
+  EXPECT_TRUE(eventually([&] { return free_bytes(card.device) >= before + (10 << 20); }));
+}
+
+TEST(SharedCard, FailsForAllOfItsClientsWhenItIsKilled) {
+  const std::string scope = use_own_scope();
+  ForkedProcess other([](Line& line) {
+    TrialCard card;
+    auto run = card.kernel(static_cast<uint32_t>(kSleep), 30'000'000u, card.out);
+    line.say("launched");
+    return run.wait(std::chrono::milliseconds(40000)) == ERT_CMD_STATE_ERROR &&
+           card.run(kWrite, 1) == ERT_CMD_STATE_ERROR;
+  });
+  {
+    TrialCard card;
+    other.line().hear();
+    kill(shared_card_processes(scope).at(0), SIGKILL);
+    EXPECT_TRUE(other.ended_well());
+    EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
+  }
+  TrialCard fresh;
+  EXPECT_TRUE(launches_well(fresh, 8));
+}
+
+TEST(SharedCard, TellsAllOfItsClientsWhichKernelCrashed) {
+  use_own_scope();
+  ForkedProcess other([](Line& line) {
+    TrialCard card;
+    line.say("open");
+    line.hear();
+    card.run(kReadNull, 1);
+    return true;
+  });
+  other.line().hear();
+  TrialCard card;
+  testing::internal::CaptureStderr();
+  other.line().say("go");
+  other.ended_well();
+  EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(HasSubstr("kernel trial on unit trial_"), HasSubstr("null pointer")));
+}
+
+TEST(SharedCard, KeepsABitstreamThatAnotherProcessUses) {
+  use_own_scope();
+  ForkedProcess other(join_and_launch);
+  other.line().hear();
+  xrt::device device(0u);
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(device.load_xclbin(std::string(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin")),
+               std::exception);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("in use on this card, by process " + std::to_string(other.id())));
+  other.line().say("go");
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_NO_THROW(device.load_xclbin(std::string(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin")));
+}
+
+TEST(SharedCard, RefusesKernelsOfABitstreamThatAnotherProcessReplaced) {
+  use_own_scope();
+  xrt::device device(0u);
+  const auto uuid = device.load_xclbin(trial_xclbin());
+  ForkedProcess other([](Line&) {
+    xrt::device mine(0u);
+    const auto id = mine.load_xclbin(std::string(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin"));
+    return xrt::kernel(mine, id, "vadd").group_id(0) >= 0;
+  });
+  ASSERT_TRUE(other.ended_well());
+  EXPECT_THROW(xrt::kernel(device, uuid, "trial"), std::exception);
+  TrialCard again;
+  EXPECT_TRUE(launches_well(again, 3));
+}
+
+TEST(SharedCard, GivesAUnitToOneProcessThatWantsItForItself) {
+  use_own_scope();
+  ForkedProcess other([](Line& line) {
+    xrt::device device(0u);
+    const auto uuid = device.load_xclbin(trial_xclbin());
+    xrt::kernel kernel(device, uuid, "trial:{trial_1}", xrt::kernel::cu_access_mode::exclusive);
+    line.say("open");
+    line.hear();
+    return true;
+  });
+  other.line().hear();
+  xrt::device device(0u);
+  const auto uuid = device.load_xclbin(trial_xclbin());
+  EXPECT_THROW(xrt::kernel(device, uuid, "trial:{trial_1}"), std::exception);
+  EXPECT_NO_THROW(xrt::kernel(device, uuid, "trial:{trial_2}"));
+  other.line().say("go");
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_NO_THROW(xrt::kernel(device, uuid, "trial:{trial_1}"));
+}
+
+TEST(SharedCard, OfAnotherPlatformIsRefused) {
+  use_own_scope();
+  ForkedProcess other(join_and_launch);
+  other.line().hear();
+  setenv("TANDEM_CARD_PRESET", "u280", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(xrt::device(0u), std::exception);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("plays platform 'u55c'"));
+}
+
+TEST(SharedCard, NeedsAScopeThatIsAName) {
+  setenv("TANDEM_CARD_SCOPE", "a/b c", 1);
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(xrt::device(0u), std::exception);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("TANDEM_CARD_SCOPE is 'a/b c'"));
+}
+
+// Cards start and end all the time here: every round some process comes while another one leaves.
+TEST(SharedCard, IsThereForWhoeverComesWhileItEnds) {
+  const std::string scope = use_own_scope();
+  std::vector<std::unique_ptr<ForkedProcess>> processes;
+  for (int process = 0; process < 6; ++process) {
+    processes.push_back(std::make_unique<ForkedProcess>([](Line&) {
+      for (int round = 0; round < 12; ++round) {
+        TrialCard card;
+        if (!launches_well(card, static_cast<uint32_t>(round))) return false;
+      }
+      return true;
+    }));
+  }
+  for (auto& process : processes) EXPECT_TRUE(process->ended_well());
+  EXPECT_TRUE(all_gone(scope));
+}
+
+TEST(SharedCard, LosesProcessesAtAnyMomentAndServesTheOthers) {
+  const std::string scope = use_own_scope();
+  {
+    TrialCard card;
+    const uint64_t before = free_bytes(card.device);
+    for (int round = 0; round < 20; ++round) {
+      ForkedProcess victim([](Line& line) {
+        line.say("begun");
+        for (uint32_t i = 0;; ++i) {
+          TrialCard mine;
+          for (int launch = 0; launch < 5; ++launch) mine.run(kWrite, i);
+          xrt::bo imported(mine.device, mine.out.export_buffer());
+        }
+        return true;
+      });
+      victim.line().hear();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 3 * round));
+      victim.kill();
+      ASSERT_TRUE(launches_well(card, static_cast<uint32_t>(round)));
+    }
+    EXPECT_TRUE(eventually([&] { return free_bytes(card.device) == before; }));
+  }
+  EXPECT_TRUE(all_gone(scope));
+}
+
+TEST(ForkedChild, CannotLaunchOnItsParentsCard) {
+  TrialCard card;
+  ASSERT_TRUE(launches_well(card, 1));
+  ForkedProcess child([&](Line&) {
+    try {
+      card.run(kWrite, 2);
+    } catch (const std::exception&) {
+      return true;
+    }
+    return false;
+  });
+  EXPECT_TRUE(child.ended_well());
+  EXPECT_EQ(card.fetch()[0], 1u);
+  EXPECT_TRUE(launches_well(card, 3));
+}
+
+}  // namespace
+}  // namespace tandem::emulation_test
