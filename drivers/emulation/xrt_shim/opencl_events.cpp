@@ -43,6 +43,7 @@ constexpr char kAddStart[] =
 constexpr char kAddDone[] =
     "_ZN4xocl25add_command_done_callbackESt8functionIFvPKNS_17execution_contextERKN3xrt3runEEE";
 
+std::atomic<bool> in_use{false};
 std::atomic<bool> kernels_started{false};
 SetStatus set_status = nullptr;
 AddCallback add_callback = nullptr;
@@ -132,8 +133,11 @@ void install() {
 
 void watch_opencl_kernels() {
   static std::once_flag once;
+  in_use.store(true, std::memory_order_relaxed);
   std::call_once(once, install);
 }
+
+bool opencl_in_use() { return in_use.load(std::memory_order_relaxed); }
 
 bool opencl_kernels_started() { return kernels_started.load(std::memory_order_relaxed); }
 

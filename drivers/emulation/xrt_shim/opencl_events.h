@@ -16,6 +16,9 @@ namespace tandem::emulation {
 // Called by xclVersion(), which nobody but libxilinxopencl calls; works once per process.
 void watch_opencl_kernels();
 
+// Whether it was called: the program uses libxilinxopencl.
+bool opencl_in_use();
+
 // Whether libxilinxopencl has started a kernel in this process: then an error of a transfer on a
 // failed card must not reach it.
 bool opencl_kernels_started();

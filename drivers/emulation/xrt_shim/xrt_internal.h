@@ -6,11 +6,20 @@
 // configure time, so these declarations and the objects belong together.
 #pragma once
 
+<<<<<<< drivers/emulation/xrt_shim/xrt_internal.h
+#include <experimental/xrt-next.h>
+#include <xclbin.h>
+=======
 #include <sys/types.h>
+>>>>>>> /tmp/tmp.81NhOkcRnU/mine
 #include <xrt.h>
+#include <xrt/xrt_uuid.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace xrt_core {
 
@@ -18,6 +27,9 @@ class device {
  public:
   // Tells XRT that the bitstream `top` is loaded.
   void register_axlf(const axlf* top);
+  // XRT's copy of a section of the loaded bitstream (any, for an empty id); {nullptr, 0} without.
+  std::pair<const char*, size_t> get_axlf_section(axlf_section_kind kind,
+                                                  const xrt::uuid& bitstream) const;
 };
 
 // The base of `device`. Debian's glue objects carry a weak definition that refuses; ours takes its
@@ -28,6 +40,31 @@ struct ishim {
 
 std::shared_ptr<device> get_userpf_device(void* handle);
 std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
+
+// First part of a device: what a shim offers beyond the C API. Defined in core_overrides.cpp.
+class ishim {
+ public:
+  xclInterruptNotifyHandle open_ip_interrupt_notify(unsigned int unit);
+  void close_ip_interrupt_notify(xclInterruptNotifyHandle id);
+  void enable_ip_interrupt(xclInterruptNotifyHandle id);
+  void disable_ip_interrupt(xclInterruptNotifyHandle id);
+  void wait_ip_interrupt(xclInterruptNotifyHandle id);
+  std::cv_status wait_ip_interrupt(xclInterruptNotifyHandle id, int32_t timeout_ms);
+  xclBufferHandle import_bo(pid_t process, xclBufferExportHandle exported);
+};
+
+class system {
+ public:
+  // Hidden: the glue objects are to find this one, libxrt_coreutil its own.
+  __attribute__((visibility("hidden"))) unsigned int get_device_id(const std::string& text) const;
+};
+
+namespace swemu {
+class system {
+ public:
+  std::pair<unsigned int, unsigned int> get_total_devices(bool is_user) const;
+};
+}  // namespace swemu
 
 namespace query {
 enum class key_type;  // only the two values below are ever asked for
