@@ -21,6 +21,7 @@ namespace {
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kUndecidedBytes = 128 * kGiB;
 constexpr double kDdrGbPerS = 19.2;  // 64 bits of DDR4-2400
 constexpr double kPlramGbPerS = 38.4;
 constexpr double kPcieGbPerS = 16.0;
@@ -113,6 +114,15 @@ const std::vector<Platform>& boards() {
   return table;
 }
 
+const Platform& undecided_platform() {
+  static const Platform platform = [] {
+    Platform card = make_u55c();
+    card.address_space_bytes = kUndecidedBytes;
+    return card;
+  }();
+  return platform;
+}
+
 // Platforms made from names and files; never moved and never destroyed.
 struct MadePlatforms {
   std::mutex mutex;
@@ -191,7 +201,7 @@ std::string find_in_repositories(const std::string& name) {
 }  // namespace
 
 uint64_t Platform::memory_end() const {
-  uint64_t end = 0;
+  uint64_t end = address_space_bytes;
   for (const Bank& bank : banks) end = std::max(end, bank.base + bank.size_bytes);
   return end;
 }
@@ -237,6 +247,7 @@ const Platform& find_platform(const std::string& name) {
   std::string stem = std::filesystem::path(name).filename().string();
   if (ends_with(stem, ".xpfm")) stem.resize(stem.size() - 5);
   if (stem.empty()) refuse(name);
+  if (name == kUndecidedPlatform) return undecided_platform();
   for (const Platform& platform : boards()) {
     if (platform.name == stem || platform.vbnv == stem) return platform;
   }

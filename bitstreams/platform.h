@@ -45,7 +45,7 @@ struct Platform {
   bool has_dma = true;         // false: "nodma" shells, whose host copies go through HOST memory
   std::string description;  // a user's platform: its JSON text, so that it can travel with a file
 
-  // One past the last device address.
+  // One past the last device address that a card makes room for.
   uint64_t memory_end() const;
   // Bytes of banks of `type`.
   uint64_t memory_bytes(BankType type) const;
@@ -59,6 +59,9 @@ struct Platform {
 const Platform& find_platform(const std::string& name);
 // Makes `platform` known under its vbnv; one of the same vbnv is replaced for later searches.
 const Platform& add_platform(const Platform& platform);
+// A name for find_platform: a card that nobody described. It is a u55c with room for the banks of
+// any board, so that whatever bitstream comes finds its memory.
+constexpr const char* kUndecidedPlatform = "undecided";
 // The boards built in.
 std::vector<std::string> platform_names();
 // "HBM", "DDR", "PLRAM", "HOST".

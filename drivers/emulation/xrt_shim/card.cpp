@@ -217,6 +217,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   }
   auto program = std::make_shared<Program>();
   program->uuid = file.uuid();
+  program->platform = file.platform_vbnv();
   program->units = file.compute_units();
   program->groups = file.groups();
   sort_units(program->units);

@@ -33,6 +33,7 @@ namespace tandem::emulation {
 // The loaded bitstream: compute units in XRT's order (that of interrupt ids).
 struct Program {
   std::array<uint8_t, 16> uuid{};
+  std::string platform;  // full name of the one it was built for
   std::vector<xclbin::ComputeUnit> units;
   std::vector<xclbin::Memory> groups;
   uint32_t generation = 0;  // of the card's loads; another application may load after this one

@@ -25,6 +25,13 @@ constexpr unsigned int kDeviceInfoMagic = 0x586C0C6C;  // as <xrt.h> prescribes
 constexpr unsigned short kXilinxVendor = 0x10ee;
 constexpr uint32_t kQueryMemoryToMemory = 0x3c;  // key_type::m2m of XRT 2.13
 
+// A card that nobody described has the name of what its bitstream was built for.
+std::string platform_name(const tandem::emulation::Card& card) {
+  const auto program = card.program();
+  const bool decided = settings().platform_chosen || program == nullptr;
+  return decided || program->platform.empty() ? card.platform().vbnv : program->platform;
+}
+
 void copy_text(char* field, size_t capacity, const std::string& text) {
   std::snprintf(field, capacity, "%s", text.c_str());
 }
@@ -65,11 +72,12 @@ int xclGetDeviceInfo2(xclDeviceHandle raw, xclDeviceInfo2* info) {
   const auto& platform = card.platform();
   std::memset(static_cast<void*>(info), 0, sizeof(*info));
   info->mMagic = kDeviceInfoMagic;
-  copy_text(info->mName, sizeof(info->mName), platform.vbnv);
+  copy_text(info->mName, sizeof(info->mName), platform_name(card));
   copy_text(info->mFpga, sizeof(info->mFpga), platform.name);
   info->mHALMajorVersion = 2;
   info->mVendorId = kXilinxVendor;
-  info->mDDRSize = platform.memory_end();
+  info->mDDRSize = platform.memory_bytes(tandem::xclbin::BankType::kHbm) +
+                   platform.memory_bytes(tandem::xclbin::BankType::kDdr);
   info->mDDRFreeSize = card.shared().free_bytes.load();
   info->mDDRBankCount = static_cast<unsigned short>(platform.banks.size());
   info->mDataAlignment = tandem::emulation::kAllocationGranule;

@@ -17,7 +17,6 @@ namespace tandem::emulation {
 namespace {
 
 constexpr uint32_t kMaxCards = xclbin::kMaxEmulatedCards;
-constexpr const char* kDefaultPlatform = "u55c";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -80,7 +79,7 @@ void read_cards(Settings& result) {
   std::vector<std::string> names = read_emconfig_platforms();
   const std::string preset = variable("TANDEM_CARD_PRESET");
   result.platform_chosen = !names.empty() || !preset.empty();
-  if (names.empty()) names.push_back(kDefaultPlatform);
+  if (names.empty()) names.push_back(xclbin::kUndecidedPlatform);
   result.num_cards = read_num_cards().value_or(static_cast<uint32_t>(names.size()));
   names.resize(result.num_cards, names.back());
   if (!preset.empty()) names.assign(names.size(), preset);
