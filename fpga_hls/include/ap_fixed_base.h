@@ -183,7 +183,7 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
     const int far = W + 2;
     return ap_detail::bounded<O, N, W, S>(
         exponent < 0 ? ap_detail::quantised<Q>(digits, ap_detail::smaller(-exponent, W + 180))
-                     : T(digits << ap_detail::smaller(exponent, far)));
+                     : T(digits.shifted_left(ap_detail::smaller(exponent, far))));
   }
 
   Bits bits_;

@@ -46,6 +46,18 @@ ap_int_base<K, true> to_work(const N& number, ap_int_base<K, true>) {
   return ap_int_base<K, true>(number);
 }
 
+// value * 2^by, which T holds, of negative values too.
+inline std::int64_t lifted(std::int64_t value, int by) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << by);
+}
+inline Int128 lifted(Int128 value, int by) {
+  return static_cast<Int128>(static_cast<Uint128>(value) << by);
+}
+template <int K>
+ap_int_base<K, true> lifted(const ap_int_base<K, true>& value, int by) {
+  return value.shifted_left(by);
+}
+
 // Whether `whole` + a part of one goes up: `half` says how the part, which is not 0, compares with
 // a half, `negative` is the value's sign.
 template <ap_q_mode Q>
@@ -62,9 +74,9 @@ template <ap_q_mode Q, typename T>
 T quantised(const T& value, int drop) {
   const T whole(value >> drop);
   if (Q == AP_TRN) return whole;
-  const T rest(value - T(whole << drop));
+  const T rest(value - lifted(whole, drop));
   if (rest == T(0)) return whole;
-  const T half(T(1) << (drop - 1));
+  const T half = lifted(T(1), drop - 1);
   const int against = rest == half ? 0 : (rest > half ? 1 : -1);
   return goes_up<Q>(against, value < T(0), T(whole & T(1)) != T(0)) ? T(whole + T(1)) : whole;
 }
@@ -90,7 +102,7 @@ template <ap_o_mode O, int N, int W, bool S, typename T>
 ap_int_base<W, S> bounded(const T& value) {
   typedef ap_int_base<W, S> Bits;
   if (O == AP_WRAP && N == 0) return Bits(value);
-  const T high(T(T(1) << (S ? W - 1 : W)) - T(1));
+  const T high(lifted(T(1), S ? W - 1 : W) - T(1));
   const T low = S ? T(T(-1) - high) : T(0);
   const T lowest = O == AP_SAT_SYM && S ? T(T(0) - high) : low;
   if (value <= high && value >= lowest) return Bits(value);
@@ -130,7 +142,7 @@ struct Fit {
     typedef typename Work<larger(larger(A::width + 2 + kLeft, kRight + 2), W + 3)>::type T;
     const T exact = to_work(number, T());
     return bounded<O, N, W, S>(Drop > 0 ? quantised<Q>(exact, larger(kRight, 1))
-                                        : T(exact << kLeft));
+                                        : lifted(exact, kLeft));
   }
 };
 
@@ -153,35 +165,38 @@ ap_int_base<W, S> fit_exactly(Real value, int fraction_bits) {
   // Bits that far beyond either end change nothing any more.
   const int exponent = parts.exponent + fraction_bits;
   if (exponent < 0) return bounded<O, N, W, S>(quantised<Q>(digits, smaller(-exponent, 67)));
-  return bounded<O, N, W, S>(T(digits << smaller(exponent, W + 2)));
+  return bounded<O, N, W, S>(lifted(digits, smaller(exponent, W + 2)));
 }
 
-template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F>
-ap_int_base<W, S> fit_real(double value) {
-  if (W <= 60 && F < 1000 && F > -1000) {
-    const double scaled = value * power_of_two<double>(F);
-    if (scaled > -4e18 && scaled < 4e18) {
-      std::int64_t whole = static_cast<std::int64_t>(scaled);
-      if (static_cast<double>(whole) > scaled) --whole;
-      const double rest = scaled - static_cast<double>(whole);
-      const int half = rest == 0.5 ? 0 : (rest > 0.5 ? 1 : -1);
-      if (rest != 0 && goes_up<Q>(half, scaled < 0, (whole & 1) != 0)) ++whole;
-      return bounded<O, N, W, S>(whole);
-    }
-  }
-  constexpr double kLargest = std::numeric_limits<double>::max();
-  return fit_exactly<Q, O, N, W, S>(value > kLargest    ? kLargest
-                                    : value < -kLargest ? -kLargest
-                                                        : value,
-                                    F);
+// The largest finite value in place of infinity.
+template <typename Real>
+Real finite(Real value) {
+  constexpr Real kLargest = std::numeric_limits<Real>::max();
+  return value > kLargest ? kLargest : (value < -kLargest ? -kLargest : value);
 }
+
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F, typename Real>
+ap_int_base<W, S> fit_real(Real value, std::false_type) {
+  return fit_exactly<Q, O, N, W, S>(finite(value), F);
+}
+// The value in units of 2^-F is a double, and its whole part mostly an int64.
 template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F>
-ap_int_base<W, S> fit_real(long double value) {
-  constexpr long double kLargest = std::numeric_limits<long double>::max();
-  return fit_exactly<Q, O, N, W, S>(value > kLargest    ? kLargest
-                                    : value < -kLargest ? -kLargest
-                                                        : value,
-                                    F);
+ap_int_base<W, S> fit_real(double value, std::true_type) {
+  const double scaled = value * power_of_two<double>(F);
+  if (!(scaled > -4e18 && scaled < 4e18)) {
+    return fit_exactly<Q, O, N, W, S>(finite(value), F);
+  }
+  std::int64_t whole = static_cast<std::int64_t>(scaled);
+  if (static_cast<double>(whole) > scaled) --whole;
+  const double rest = scaled - static_cast<double>(whole);
+  const int half = rest == 0.5 ? 0 : (rest > 0.5 ? 1 : -1);
+  if (rest != 0 && goes_up<Q>(half, scaled < 0, (whole & 1) != 0)) ++whole;
+  return bounded<O, N, W, S>(whole);
+}
+template <ap_q_mode Q, ap_o_mode O, int N, int W, bool S, int F, typename Real>
+ap_int_base<W, S> fit_real(Real value) {
+  constexpr bool kInWords = std::is_same<Real, double>::value && W <= 60 && F >= 0 && F <= 900;
+  return fit_real<Q, O, N, W, S, F>(value, std::integral_constant<bool, kInWords>());
 }
 
 }  // namespace ap_detail

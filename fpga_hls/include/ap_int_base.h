@@ -255,11 +255,11 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
 
   // Shifts keep the type; a negative amount shifts the other way.
   ap_int_base shifted_left(int by) const {
-    if (by < 0) return shifted_right(by == -by ? W : -by);
+    if (by < 0) return shifted_right(by < -W ? W : -by);
     return by >= W ? ap_int_base(0) : moved_left(by, Tag());
   }
   ap_int_base shifted_right(int by) const {
-    if (by < 0) return shifted_left(by == -by ? W : -by);
+    if (by < 0) return shifted_left(by < -W ? W : -by);
     return by >= W ? ap_int_base(sign() ? -1 : 0) : moved_right(by, Tag());
   }
 

@@ -13,7 +13,7 @@
 #include "ap_int_base.h"
 
 template <int W, bool S>
-class ap_bit_ref {
+class ap_bit_ref : public ap_detail::Bit {
  public:
   ap_bit_ref(ap_int_base<W, S>& number, int at)
       : number_(number), at_(ap_detail::checked_bit(at, W)) {}

@@ -40,6 +40,9 @@ struct FixedNumber {
   D& self() { return static_cast<D&>(*this); }
 };
 
+// Of a bit's reference, so that its operators are found.
+struct Bit {};
+
 // The width and sign of a native integer; width 0 for any other type.
 template <typename T, bool IsInt = std::is_integral<T>::value || std::is_enum<T>::value>
 struct NativeInt {
