@@ -43,5 +43,12 @@ function(find_xrt_glue_objects objects reason)
     endif()
     list(APPEND found ${dir}/${name})
   endforeach()
+  # The shim knows how many devices there are; the object says none.
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --weaken-symbol=_ZNK8xrt_core5swemu6system17get_total_devicesEb system_swemu.cxx.o
+                  WORKING_DIRECTORY ${dir} RESULT_VARIABLE failed)
+  if(failed)
+    set(${reason} "objcopy is missing; install binutils" PARENT_SCOPE)
+    return()
+  endif()
   set(${objects} ${found} PARENT_SCOPE)
 endfunction()

@@ -45,10 +45,10 @@ DeviceHandle* DeviceHandle::check(void* raw) {
   return open_handles().handles.count(handle) > 0 ? handle : nullptr;
 }
 
-DeviceHandle* DeviceHandle::of(const void* core_device) {
+DeviceHandle* DeviceHandle::find_core(const void* device) {
   std::lock_guard lock(open_handles().mutex);
   for (DeviceHandle* handle : open_handles().handles) {
-    if (handle->core_device.get() == core_device) return handle;
+    if (handle->core_device.get() == device) return handle;
   }
   return nullptr;
 }

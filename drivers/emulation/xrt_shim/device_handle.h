@@ -46,8 +46,8 @@ class DeviceHandle {
   static DeviceHandle* open(uint32_t index);
   // The handle behind `raw` when it is an open one, else nullptr.
   static DeviceHandle* check(void* raw);
-  // The open handle that XRT's object belongs to, or nullptr.
-  static DeviceHandle* of(const void* core_device);
+  // The open handle whose core_device is at `device`, else nullptr.
+  static DeviceHandle* find_core(const void* device);
   // Takes the handle off the list of open ones and destroys it.
   static void close(DeviceHandle* handle);
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/report.h"
 
 namespace {
 
@@ -16,8 +17,10 @@ using tandem::emulation::Buffer;
 using tandem::emulation::BufferKind;
 using tandem::emulation::Card;
 using tandem::emulation::DeviceHandle;
+using tandem::emulation::report_error;
 
 constexpr uint32_t kUnitsPerMask = 32;
+constexpr uint32_t kInitFixedWords = 9;  // of an ERT_INIT_CU packet, before more masks and pairs
 
 // Compute units named by the masks of a start command.
 std::vector<uint32_t> selected_units(const Card& card, const ert_start_kernel_cmd& command) {
@@ -38,8 +41,37 @@ int start_unit(Card& card, const Buffer& packet, const ert_start_kernel_cmd& com
   const uint64_t num_words = 1 + uint64_t{command.count};
   if (num_words * 4 > packet.size_bytes || command.count <= command.extra_cu_masks) return -EINVAL;
   const std::vector<uint32_t> units = selected_units(card, command);
-  if (units.empty()) return -EINVAL;
+  if (units.empty()) {
+    report_error("a command names no compute unit of the loaded bitstream");
+    return -EINVAL;
+  }
   return -card.submit(units, packet.packet_offset, static_cast<uint32_t>(packet.size_bytes));
+}
+
+// New values for arguments while units run: for the calls that auto-restart makes. XRT 2.13 sends
+// a pair of offset and value per byte of the argument, the offsets four apart; the byte's place in
+// the argument is its number.
+int update_arguments(Card& card, const Buffer& packet, const ert_init_kernel_cmd& command) {
+  const uint32_t num_fixed = kInitFixedWords + command.extra_cu_masks;
+  if ((1 + uint64_t{command.count}) * 4 > packet.size_bytes || command.count < num_fixed) {
+    return -EINVAL;
+  }
+  ert_start_kernel_cmd masks{};
+  masks.cu_mask = command.cu_mask;
+  const uint32_t* pairs = command.data + command.extra_cu_masks;
+  const uint32_t num_bytes = (command.count - num_fixed) / 2;
+  for (const uint32_t unit : selected_units(card, masks)) {
+    std::atomic<uint32_t>* registers = card.shared().units[unit].registers;
+    for (uint32_t byte = 0; byte < num_bytes; ++byte) {
+      const uint32_t at = pairs[0] + byte;
+      if (at / 4 >= tandem::emulation::kRegisterWords) return -EINVAL;
+      const uint32_t shift = at % 4 * 8;
+      registers[at / 4].fetch_and(~(0xffu << shift));
+      registers[at / 4].fetch_or((pairs[2 * byte + 1] & 0xff) << shift);
+    }
+  }
+  card.complete(packet.packet_offset, ERT_CMD_STATE_COMPLETED);
+  return 0;
 }
 
 // Copies between two buffers of this handle; finished when it returns.
@@ -76,6 +108,8 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
     case ERT_EXEC_WRITE:
     case ERT_START_KEY_VAL:
       return start_unit(card, packet, *reinterpret_cast<ert_start_kernel_cmd*>(data));
+    case ERT_INIT_CU:
+      return update_arguments(card, packet, *reinterpret_cast<ert_init_kernel_cmd*>(data));
     case ERT_START_COPYBO:
       return copy_buffers(*handle, packet, *reinterpret_cast<ert_start_copybo_cmd*>(data));
     case ERT_ABORT:
@@ -86,6 +120,8 @@ int xclExecBuf(xclDeviceHandle raw, xclBufferHandle id) {
       card.complete(packet.packet_offset, ERT_CMD_STATE_COMPLETED);
       return 0;
     default:
+      report_error("commands with opcode " + std::to_string(command->opcode) +
+                   " (soft kernels, fast adapter) are not emulated");
       return -EOPNOTSUPP;
   }
 }

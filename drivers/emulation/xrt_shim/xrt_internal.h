@@ -6,12 +6,9 @@
 // configure time, so these declarations and the objects belong together.
 #pragma once
 
-<<<<<<< drivers/emulation/xrt_shim/xrt_internal.h
 #include <experimental/xrt-next.h>
-#include <xclbin.h>
-=======
 #include <sys/types.h>
->>>>>>> /tmp/tmp.81NhOkcRnU/mine
+#include <xclbin.h>
 #include <xrt.h>
 #include <xrt/xrt_uuid.h>
 
@@ -32,18 +29,9 @@ class device {
                                                   const xrt::uuid& bitstream) const;
 };
 
-// The base of `device`. Debian's glue objects carry a weak definition that refuses; ours takes its
-// place.
+// The base of `device`: what a shim offers beyond the C API. Debian's glue objects carry weak
+// definitions that refuse; those of core_overrides.cpp take their place.
 struct ishim {
-  xclBufferHandle import_bo(pid_t process, xclBufferExportHandle exported);
-};
-
-std::shared_ptr<device> get_userpf_device(void* handle);
-std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
-
-// First part of a device: what a shim offers beyond the C API. Defined in core_overrides.cpp.
-class ishim {
- public:
   xclInterruptNotifyHandle open_ip_interrupt_notify(unsigned int unit);
   void close_ip_interrupt_notify(xclInterruptNotifyHandle id);
   void enable_ip_interrupt(xclInterruptNotifyHandle id);
@@ -52,6 +40,9 @@ class ishim {
   std::cv_status wait_ip_interrupt(xclInterruptNotifyHandle id, int32_t timeout_ms);
   xclBufferHandle import_bo(pid_t process, xclBufferExportHandle exported);
 };
+
+std::shared_ptr<device> get_userpf_device(void* handle);
+std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
 
 class system {
  public:
