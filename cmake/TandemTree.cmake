@@ -6,7 +6,7 @@
 # Links into the tree are relative, links to packages absolute: the tree may be moved as a whole.
 
 set(TANDEM_XRT_TREE ${PROJECT_BINARY_DIR}/xrt CACHE INTERNAL "XILINX_XRT tree of the build")
-set(TANDEM_XRT_INSTALL_DIR ${CMAKE_INSTALL_DATADIR}/tandem/xrt)
+set(TANDEM_XRT_INSTALL_DIR ${CMAKE_INSTALL_DATADIR}/tandem/xrt CACHE INTERNAL "The same below the installation prefix")
 
 # tandem_link_entries(<folder> <target folder> [EXCEPT names...]): a link per entry, none over an existing one.
 function(tandem_link_entries from to)
