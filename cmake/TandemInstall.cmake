@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs programs, libraries, headers, data and the package description: find_package(Tandem) gives Tandem::engine, ...
 #
-# Two components: `collectives` (the library of collective calls, its transports, its tool tandem-collectives and the
-# contracts below them) stands on its own, alone with `cmake --install --component collectives` too; `serving` is
-# everything else and needs it.
+# Three components, each of which can be installed alone with `cmake --install --component`: `collectives` (the library of
+# collective calls, its transports, its tool tandem-collectives and the contracts below them), `fpga` (the tree of emulated
+# cards with v++ and the other tools, bitstreams, and the CMake functions for projects with FPGA applications), and
+# `serving`, everything else, which needs `collectives`.
 
 include(CMakePackageConfigHelpers)
 
@@ -28,10 +29,14 @@ install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem 
         REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
 install(DIRECTORY fpga_hls/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
         FILES_MATCHING PATTERN "abi.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
+set(TANDEM_XRT_INSTALL_DIR ${CMAKE_INSTALL_DATADIR}/tandem/xrt)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
-  INSTALL_DESTINATION ${package_dir})
+  INSTALL_DESTINATION ${package_dir} PATH_VARS TANDEM_XRT_INSTALL_DIR)
+install(FILES cmake/TandemXclbin.cmake cmake/TandemFpgaTest.cmake DESTINATION ${package_dir} COMPONENT fpga)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/TandemConfig.cmake ${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake
-        DESTINATION ${package_dir} COMPONENT collectives)
+foreach(component collectives fpga)
+  install(FILES ${CMAKE_BINARY_DIR}/TandemConfig.cmake ${CMAKE_BINARY_DIR}/TandemConfigVersion.cmake
+          DESTINATION ${package_dir} COMPONENT ${component})
+endforeach()
 install(FILES host/model/demo/tandem-stories-q8_0.gguf DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/models
         COMPONENT serving)

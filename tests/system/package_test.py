@@ -94,11 +94,14 @@ class CollectivesPackageTest(unittest.TestCase):
         whole = self.root / "whole"
         run("cmake", "--install", BUILD, "--prefix", whole)
 
-        def files(*prefixes):
-            return sorted(str(path.relative_to(prefix)) for prefix in prefixes for path in prefix.rglob("*")
-                          if not path.is_dir())
+        fpga = self.root / "fpga"
+        run("cmake", "--install", BUILD, "--prefix", fpga, "--component", "fpga")
 
-        self.assertEqual(files(serving, self.prefix), files(whole))
+        def files(*prefixes):
+            return sorted({str(path.relative_to(prefix)) for prefix in prefixes for path in prefix.rglob("*")
+                           if not path.is_dir()})
+
+        self.assertEqual(files(serving, self.prefix, fpga), files(whole))
 
     def test_a_project_of_two_ranks_builds_and_reduces(self):
         build = self.root / "build"
