@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells libxilinxopencl of kernels that failed.
+// Notes which kernels that libxilinxopencl started have failed.
 //
 // That library (2.13) asks only whether a command ended, so the event of a failed kernel reads
-// CL_COMPLETE, and it ends the process when a migration throws. Here its own callback for ended
-// commands sets the event to CL_OUT_OF_RESOURCES once it has run its course: waiting threads wake,
-// dependent commands start (and fail in turn), no queue hangs. Its events are written only when the
-// library is the build whose layout is known; otherwise it does as it did. Threads: any.
+// CL_COMPLETE, and it ends the process when a migration throws. An event it holds cannot be given
+// an error either: commands that wait for one such never start. So failures are noted here, by its
+// own callbacks, for the OpenCL layer (opencl_layer/) to report. Its objects are read only when
+// the library is the build whose layout is known; otherwise nothing is noted. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the shim tells the OpenCL layer of kernels that failed.
+//
+// The shim exports these functions with C linkage; the layer looks them up once the shim is loaded,
+// that is, once libxilinxopencl has found the cards. Threads: any.
+#pragma once
+
+#include <CL/cl.h>
+
+extern "C" {
+
+// Not 0 when the command of `event` is a kernel that failed.
+int tandem_opencl_event_failed(cl_event event);
+// Not 0 when a kernel of `queue` failed since the last call with `forget`.
+int tandem_opencl_queue_failed(cl_command_queue queue, int forget);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that mends what
+// libxilinxopencl 2.13 does to programs with mistakes in them:
+//
+//   clCreateProgramWithBinary  reads beyond a truncated binary; here the binary is checked first.
+//                              A program that is just being released is waited for.
+//   kernels that failed        read as complete; here events, waits and clFinish say so.
+//   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
+//   clCreateBuffer             never returns when flags contradict each other; here it refuses.
+//
+// All other functions, and other platforms, pass through. Cost: one more call per function.
+#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl_layer.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "bitstreams/xclbin_file.h"
+#include "emulation/opencl_layer/failures.h"
+
+namespace {
+
+constexpr cl_uint kEntries = sizeof(cl_icd_dispatch) / sizeof(void*);
+constexpr auto kReleaseLimit = std::chrono::milliseconds(50);
+constexpr cl_int kKernelFailed = CL_OUT_OF_RESOURCES;
+
+cl_icd_dispatch target;  // what comes after this layer
+cl_icd_dispatch layer;   // this layer's functions; others are null
+
+template <typename Function>
+Function* shim_function(Function*, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+bool event_failed(cl_event event) {
+  static const auto ask = shim_function(&tandem_opencl_event_failed, "tandem_opencl_event_failed");
+  return ask != nullptr && ask(event) != 0;
+}
+
+bool any_failed(cl_uint count, const cl_event* events) {
+  return events != nullptr && std::any_of(events, events + count, event_failed);
+}
+
+bool queue_failed(cl_command_queue queue, bool forget) {
+  static const auto ask = shim_function(&tandem_opencl_queue_failed, "tandem_opencl_queue_failed");
+  return ask != nullptr && ask(queue, forget ? 1 : 0) != 0;
+}
+
+bool is_xilinx(cl_device_id device) {
+  char vendor[64] = {};
+  return target.clGetDeviceInfo(device, CL_DEVICE_VENDOR, sizeof(vendor) - 1, vendor, nullptr) ==
+             CL_SUCCESS &&
+         std::strcmp(vendor, "Xilinx") == 0;
+}
+
+// A device has compute units as long as a program is loaded. One that the application has released
+// may still be held for moments by the thread that ended its last command.
+void wait_for_release(cl_device_id device) {
+  const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
+  cl_uint units = 0;
+  while (target.clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units,
+                                nullptr) == CL_SUCCESS &&
+         units != 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+// What is wrong with a binary for an emulated card; empty when nothing is.
+std::string check_binary(const unsigned char* bytes, size_t size) {
+  try {
+    tandem::xclbin::XclbinFile::parse(std::span(reinterpret_cast<const std::byte*>(bytes), size),
+                                      "OpenCL program");
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
+                                      const cl_device_id* devices, const size_t* sizes,
+                                      const unsigned char** binaries, cl_int* status,
+                                      cl_int* code) {
+  const bool complete = devices != nullptr && sizes != nullptr && binaries != nullptr;
+  for (cl_uint index = 0; complete && index < num_devices; ++index) {
+    if (devices[index] == nullptr || binaries[index] == nullptr || sizes[index] == 0) break;
+    if (!is_xilinx(devices[index])) continue;
+    const std::string problem = check_binary(binaries[index], sizes[index]);
+    if (!problem.empty()) {
+      std::fprintf(stderr, "[TANDEM] ERROR: %s\n", problem.c_str());
+      if (status != nullptr) {
+        std::fill(status, status + num_devices, CL_SUCCESS);
+        status[index] = CL_INVALID_BINARY;
+      }
+      if (code != nullptr) *code = CL_INVALID_BINARY;
+      return nullptr;
+    }
+    wait_for_release(devices[index]);
+  }
+  return target.clCreateProgramWithBinary(context, num_devices, devices, sizes, binaries, status,
+                                          code);
+}
+
+bool contradictory(cl_mem_flags flags) {
+  const auto several = [flags](cl_mem_flags choices) {
+    const cl_mem_flags chosen = flags & choices;
+    return (chosen & (chosen - 1)) != 0;
+  };
+  return several(CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY) ||
+         several(CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR) ||
+         several(CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR) ||
+         several(CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS);
+}
+
+cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t size, void* host,
+                                 cl_int* code) {
+  if (!contradictory(flags)) return target.clCreateBuffer(context, flags, size, host, code);
+  if (code != nullptr) *code = CL_INVALID_VALUE;
+  return nullptr;
+}
+
+cl_int CL_API_CALL event_info(cl_event event, cl_event_info key, size_t size, void* value,
+                              size_t* size_needed) {
+  const cl_int code = target.clGetEventInfo(event, key, size, value, size_needed);
+  if (code == CL_SUCCESS && key == CL_EVENT_COMMAND_EXECUTION_STATUS && value != nullptr) {
+    auto& status = *static_cast<cl_int*>(value);
+    if (status == CL_COMPLETE && event_failed(event)) status = kKernelFailed;
+  }
+  return code;
+}
+
+cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
+  const cl_int code = target.clWaitForEvents(count, events);
+  if (code != CL_SUCCESS || !any_failed(count, events)) return code;
+  return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+}
+
+struct Callback {
+  void(CL_CALLBACK* function)(cl_event, cl_int, void*);
+  void* data;
+};
+
+void CL_CALLBACK call_back(cl_event event, cl_int status, void* data) {
+  const std::unique_ptr<Callback> callback(static_cast<Callback*>(data));
+  const bool failed = status == CL_COMPLETE && event_failed(event);
+  callback->function(event, failed ? kKernelFailed : status, callback->data);
+}
+
+cl_int CL_API_CALL set_callback(cl_event event, cl_int type,
+                                void(CL_CALLBACK* function)(cl_event, cl_int, void*), void* data) {
+  if (function == nullptr) return target.clSetEventCallback(event, type, nullptr, data);
+  auto callback = std::make_unique<Callback>(Callback{function, data});
+  const cl_int code = target.clSetEventCallback(event, type, call_back, callback.get());
+  if (code == CL_SUCCESS) callback.release();  // belongs to the call
+  return code;
+}
+
+cl_int CL_API_CALL finish(cl_command_queue queue) {
+  const cl_int code = target.clFinish(queue);
+  return code == CL_SUCCESS && queue_failed(queue, true) ? kKernelFailed : code;
+}
+
+cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                               size_t offset, size_t size, void* place, cl_uint count,
+                               const cl_event* events, cl_event* event) {
+  const cl_int code = target.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, place,
+                                                 count, events, event);
+  if (code != CL_SUCCESS || blocking == CL_FALSE) return code;
+  if (any_failed(count, events)) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+  return queue_failed(queue, false) ? kKernelFailed : code;
+}
+
+void CL_CALLBACK drop_pattern(cl_event event, cl_int, void* pattern) {
+  delete[] static_cast<char*>(pattern);
+  target.clReleaseEvent(event);
+}
+
+cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
+                               size_t pattern_size, size_t offset, size_t size, cl_uint count,
+                               const cl_event* events, cl_event* event) {
+  if (pattern == nullptr || pattern_size == 0) {
+    return target.clEnqueueFillBuffer(queue, buffer, pattern, pattern_size, offset, size, count,
+                                      events, event);
+  }
+  auto copy = std::make_unique<char[]>(pattern_size);
+  std::memcpy(copy.get(), pattern, pattern_size);
+  cl_event own = nullptr;
+  const cl_int code = target.clEnqueueFillBuffer(queue, buffer, copy.get(), pattern_size, offset,
+                                                 size, count, events, &own);
+  if (code != CL_SUCCESS) return code;
+  if (event != nullptr) {
+    target.clRetainEvent(own);
+    *event = own;
+  }
+  target.clSetEventCallback(own, CL_COMPLETE, drop_pattern, copy.release());
+  return code;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) cl_int CL_API_CALL clGetLayerInfo(cl_layer_info key,
+                                                                         size_t size, void* value,
+                                                                         size_t* size_needed) {
+  constexpr cl_layer_api_version kVersion = CL_LAYER_API_VERSION_100;
+  constexpr char kName[] = "Tandem";
+  const void* answer = key == CL_LAYER_NAME ? static_cast<const void*>(kName) : &kVersion;
+  const size_t bytes = key == CL_LAYER_NAME ? sizeof(kName) : sizeof(kVersion);
+  if (key != CL_LAYER_NAME && key != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
+  if (value != nullptr) {
+    if (size < bytes) return CL_INVALID_VALUE;
+    std::memcpy(value, answer, bytes);
+  }
+  if (size_needed != nullptr) *size_needed = bytes;
+  return CL_SUCCESS;
+}
+
+__attribute__((visibility("default"))) cl_int CL_API_CALL
+clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entries_used,
+            const cl_icd_dispatch** functions) {
+  if (next == nullptr || num_entries_used == nullptr || functions == nullptr) {
+    return CL_INVALID_VALUE;
+  }
+  const cl_uint known = std::min(num_entries, kEntries);
+  std::memcpy(static_cast<void*>(&target), next, known * sizeof(void*));
+  layer.clCreateProgramWithBinary = create_program;
+  layer.clCreateBuffer = create_buffer;
+  layer.clGetEventInfo = event_info;
+  layer.clWaitForEvents = wait_for_events;
+  layer.clSetEventCallback = set_callback;
+  layer.clFinish = finish;
+  layer.clEnqueueReadBuffer = read_buffer;
+  layer.clEnqueueFillBuffer = fill_buffer;
+  *functions = &layer;
+  *num_entries_used = known;
+  return CL_SUCCESS;
+}
+}
