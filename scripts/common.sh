@@ -5,7 +5,7 @@
 # Build tools, then libraries, then what runs: names as in Debian 12.
 tandem_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
-  libboost-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+  libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
   prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libdnnl-dev libhwloc-dev uuid-dev
   libgtest-dev libgmock-dev python3
   libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd

@@ -4,6 +4,8 @@
 // filled meanwhile.
 #include "emulation/card/command_queue.h"
 
+#include <ert.h>
+
 #include <bit>
 
 #include "emulation/protocol/packet_state.h"
@@ -95,6 +97,10 @@ void CommandQueue::leave(const Command& command) {
   channel_.finished.fetch_add(1, std::memory_order_release);
   running_.store(false);
   command.client->announce();
+}
+
+void CommandQueue::fail_all() {
+  while (const auto command = take()) finish(*command, ERT_CMD_STATE_ERROR);
 }
 
 bool CommandQueue::busy() const {

@@ -37,6 +37,8 @@ class CommandQueue {
   std::optional<Command> next(const std::atomic<bool>& stopping);
   // Ends the command: `state` goes into its packet unless it was cancelled.
   void finish(const Command& command, uint32_t state);
+  // Ends all that is queued with an error; for a unit that takes no more commands.
+  void fail_all();
   bool busy() const;
 
  private:

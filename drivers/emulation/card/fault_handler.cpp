@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstring>
+
 #include "emulation/card/unit_thread.h"
+#include "fpga_hls/runtime/scheduler.h"
 
 namespace tandem::emulation {
 namespace {
@@ -15,7 +18,23 @@ constexpr uint64_t kNullBytes = 64 << 10;
 
 const CardAreas* handled_areas = nullptr;
 
+void print(const char* text) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// A stack that ran over looks like any other bad access, but has its own remedy.
+void report_overflow(const void* address) {
+  const hls_runtime::Scheduler* const unit = hls_runtime::Scheduler::current();
+  if (unit == nullptr || !unit->overflowed(address)) return;
+  print("tandem-card: process '");
+  print(unit->running_process());
+  print(
+      "' ran over its stack of 256 MiB: its local arrays are too large, or a function calls itself "
+      "without end\n");
+}
+
 void on_fault(int signal, siginfo_t* info, void*) {
+  if (signal == SIGSEGV) report_overflow(info->si_addr);
   SharedState& shared = handled_areas->shared();
   Fault& fault = shared.fault;
   int32_t none = 0;

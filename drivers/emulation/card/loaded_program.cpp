@@ -21,12 +21,15 @@ constexpr std::chrono::milliseconds kIdleTimeout{200};
 
 void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf) {
   wait_until_idle();
+  const LoadRequest request = read_load_request(lines);
   std::vector<std::unique_ptr<KernelLibrary>> libraries;
-  for (std::string line; std::getline(lines, line);) {
-    if (libraries.size() >= kMaxUnits) throw std::runtime_error("too many compute units");
-    libraries.push_back(std::make_unique<KernelLibrary>(elf, line.substr(0, line.find(':'))));
+  for (const UnitRequest& unit : request.units) {
+    libraries.push_back(std::make_unique<KernelLibrary>(elf, unit.kernel));
   }
-  replace_units(std::move(libraries));
+  auto links = std::make_unique<LinkTable>(request, libraries);
+  end_units();
+  links_ = std::move(links);
+  start_units(request, std::move(libraries));
   uuid_ = uuid;
   areas_.shared().generation.fetch_add(1);
 }
@@ -42,14 +45,29 @@ void LoadedProgram::wait_until_idle() const {
   }
 }
 
-// A unit's rings have one consumer, so the old threads end before the new ones start.
-void LoadedProgram::replace_units(std::vector<std::unique_ptr<KernelLibrary>> libraries) {
+// All threads end before anything goes that another unit's thread may touch.
+void LoadedProgram::end_units() {
+  for (const auto& unit : units_) unit->stop();
+  for (const auto& unit : units_) unit->join();
+  links_.reset();
   units_.clear();
+}
+
+// A unit's rings have one consumer, so the old threads have ended by now.
+void LoadedProgram::start_units(const LoadRequest& request,
+                                std::vector<std::unique_ptr<KernelLibrary>> libraries) {
   try {
-    for (auto& library : libraries) {
-      const auto unit = static_cast<uint32_t>(units_.size());
-      units_.push_back(std::make_unique<UnitThread>(areas_, unit, std::move(library)));
+    std::vector<void*> schedulers;
+    for (size_t index = 0; index < libraries.size(); ++index) {
+      const UnitRequest& unit = request.units[index];
+      units_.push_back(std::make_unique<UnitThread>(
+          areas_, static_cast<uint32_t>(index),
+          UnitPlan{unit.name, unit.free_running, std::move(libraries[index]),
+                   links_->streams(index), &group_}));
+      schedulers.push_back(&units_.back()->scheduler());
     }
+    links_->bind(schedulers);
+    for (const auto& unit : units_) unit->launch();
   } catch (const std::exception& error) {
     // Neither bitstream is whole: the applications are to see a failed card, not one that hangs.
     std::fprintf(stderr, "tandem-card: %s\n", error.what());

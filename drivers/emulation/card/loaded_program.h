@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "emulation/card/card_areas.h"
+#include "emulation/card/link_table.h"
+#include "emulation/card/load_request.h"
 #include "emulation/card/unit_thread.h"
 
 namespace tandem::emulation {
@@ -20,18 +22,24 @@ class LoadedProgram {
  public:
   explicit LoadedProgram(CardAreas& areas) : areas_(areas) {}
 
-  // Replaces what is loaded by the bitstream `uuid`. `lines`: "<kernel>:<unit>" for every compute
-  // unit, in XRT's order. `elf`: descriptor of its shared object, which stays the caller's.
+  ~LoadedProgram() { end_units(); }
+  // Replaces what is loaded by the bitstream `uuid`. `lines`: as load_request.h says. `elf`:
+  // descriptor of its shared object, which stays the caller's. Units that wait for streams are
+  // stopped; while one computes, this fails.
   void load(const std::string& uuid, std::istream& lines, int elf);
   const std::string& uuid() const { return uuid_; }  // empty: none is loaded
 
  private:
   void wait_until_idle() const;
-  void replace_units(std::vector<std::unique_ptr<KernelLibrary>> libraries);
+  void end_units();
+  void start_units(const LoadRequest& request,
+                   std::vector<std::unique_ptr<KernelLibrary>> libraries);
 
   CardAreas& areas_;
   std::string uuid_;
+  hls_runtime::UnitGroup group_;
   std::vector<std::unique_ptr<UnitThread>> units_;
+  std::unique_ptr<LinkTable> links_;  // between the units, made by their libraries
 };
 
 }  // namespace tandem::emulation

@@ -7,8 +7,8 @@
 #include <ert.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <cstring>
+#include <chrono>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 
@@ -16,6 +16,9 @@
 #include "emulation/protocol/packet_state.h"
 
 namespace tandem::emulation {
+
+using hls_runtime::End;
+
 namespace {
 
 // Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
@@ -30,27 +33,44 @@ uint32_t first_argument(const tandem_glue::KernelEntry& entry) {
 
 }  // namespace
 
-UnitThread::UnitThread(const CardAreas& areas, uint32_t unit,
-                       std::unique_ptr<KernelLibrary> library)
+UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
     : areas_(areas),
       unit_(unit),
       channel_(areas.shared().units[unit]),
       queue_(channel_, unit, areas.clients),
-      library_(std::move(library)),
-      registers_(channel_, library_->entry().register_bytes, first_argument(library_->entry())) {
+      plan_(std::move(plan)),
+      registers_(channel_, plan_.library->entry().register_bytes,
+                 first_argument(plan_.library->entry())),
+      scheduler_({plan_.name, plan_.group, plan_.free_running, [this] { return is_cancelled(); }}) {
+}
+
+UnitThread::~UnitThread() {
+  stop();
+  join();
+}
+
+void UnitThread::launch() {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   const int code = pthread_create(&thread_, &attributes, &UnitThread::start, this);
   pthread_attr_destroy(&attributes);
   if (code != 0) throw std::runtime_error("cannot start the thread of a compute unit");
+  launched_ = true;
 }
 
-UnitThread::~UnitThread() {
+void UnitThread::stop() {
   stopping_.store(true);
+  scheduler_.stop();
   futex_wake_all(channel_.submitted);
-  pthread_join(thread_, nullptr);
 }
+
+void UnitThread::join() {
+  if (launched_) pthread_join(thread_, nullptr);
+  launched_ = false;
+}
+
+bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
 
 // Runs the unit with a signal stack of its own, so that a stack overflow is reported too.
 void* UnitThread::start(void* self) {
@@ -69,16 +89,46 @@ int UnitThread::current() { return current_unit; }
 
 void UnitThread::run() {
   current_unit = static_cast<int>(unit_);
-  while (const auto command = queue_.next(stopping_)) run_command(*command);
+  scheduler_.adopt_thread();
+  if (plan_.free_running) {
+    run_freely();
+  } else {
+    while (const auto command = queue_.next(stopping_)) run_command(*command);
+  }
+  // Commands of this bitstream are nothing to the next.
+  queue_.fail_all();
+  scheduler_.leave_thread();
 }
 
 void UnitThread::run_command(const Command& command) {
   const bool valid = load_registers(command);
+  End end = End::kDone;
   // A packet that is not to run any more was aborted since the command was taken.
   if (valid && set_packet_running(command.client->packet_header(command.entry->packet_offset))) {
-    run_kernel(command);
+    command_ = &command;
+    end = run_kernel(command);
+    command_ = nullptr;
   }
-  queue_.finish(command, valid ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  const bool good = valid && end == End::kDone;
+  queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+}
+
+// Calls the kernel until the unit is stopped. One with tasks is called once: they live on. After a
+// deadlock the unit rests, as in hardware.
+void UnitThread::run_freely() {
+  End end = End::kDone;
+  while (!stopping_.load() && end == End::kDone && !scheduler_.has_tasks()) end = call_kernel();
+  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  if (!stopping_.load()) scheduler_.run_tasks();
+}
+
+// Asked while the unit waits.
+bool UnitThread::is_cancelled() const { return command_ != nullptr && command_->cancelled(); }
+
+void UnitThread::report(const std::string& message) const {
+  std::fprintf(stderr, "tandem-card: unit '%s' of kernel '%s': %s\n", plan_.name.c_str(),
+               plan_.library->entry().name, message.c_str());
 }
 
 // False when the packet is malformed.
@@ -91,25 +141,37 @@ bool UnitThread::load_registers(const Command& command) {
   return registers_.load(command.client->packet_header(offset), packet_bytes);
 }
 
-// Once, or until the repetitions are over or the command is aborted.
-void UnitThread::run_kernel(const Command& command) {
+// Once, or until the repetitions are over, the command is aborted or the kernel cannot go on.
+End UnitThread::run_kernel(const Command& command) {
+  End end = End::kDone;
   do {
     registers_.begin();
-    call_kernel();
+    end = call_kernel();
     registers_.finish();
-  } while (registers_.again() && !command.cancelled() && !stopping_.load());
+  } while (end == End::kDone && registers_.again() && !command.cancelled() && !stopping_.load());
   registers_.end();
+  return end;
 }
 
-void UnitThread::call_kernel() {
+End UnitThread::call_kernel() {
   const auto begin = Clock::now();
-  const std::vector<void*> streams(library_->entry().num_arguments, nullptr);
-  library_->entry().call(
-      {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), streams.data()});
+  struct Call {
+    const tandem_glue::KernelEntry& entry;
+    tandem_glue::Invocation invocation;
+  } call{
+      plan_.library->entry(),
+      {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
+  const End end = scheduler_.run(
+      [](void* argument) {
+        const Call& call = *static_cast<const Call*>(argument);
+        call.entry.call(call.invocation);
+      },
+      &call);
   const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
   channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
   channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),
                                         std::memory_order_relaxed);
+  return end;
 }
 
 }  // namespace tandem::emulation

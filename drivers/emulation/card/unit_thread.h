@@ -4,31 +4,51 @@
 // completion.
 //
 // Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (offset, value
-// pairs). A malformed packet ends in state ERROR. Threads: made, stopped and destroyed by the
-// card's main thread. busy() is true while a kernel runs or a command waits.
+// pairs). A malformed packet, a deadlock of the kernel's processes and an unload while a kernel
+// waits end a command in state ERROR. A free-running unit takes no commands: its kernel is called
+// from launch() to stop(). Threads: made, launched, stopped and destroyed by the card's main
+// thread; all units of a bitstream are stopped and joined before the first is destroyed, as links
+// join them.
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "emulation/card/card_areas.h"
 #include "emulation/card/command_queue.h"
 #include "emulation/card/kernel_library.h"
 #include "emulation/card/register_file.h"
+#include "fpga_hls/runtime/scheduler.h"
 
 namespace tandem::emulation {
 
+// What a unit is made of.
+struct UnitPlan {
+  std::string name;
+  bool free_running = false;
+  std::unique_ptr<KernelLibrary> library;
+  void* const* streams = nullptr;  // [arguments]; null for those that are none
+  hls_runtime::UnitGroup* group = nullptr;
+};
+
 class UnitThread {
  public:
-  UnitThread(const CardAreas& areas, uint32_t unit, std::unique_ptr<KernelLibrary> library);
+  UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan);
   ~UnitThread();
   UnitThread(const UnitThread&) = delete;
   UnitThread& operator=(const UnitThread&) = delete;
 
-  bool busy() const { return queue_.busy(); }
+  void launch();
+  // Ends every wait for streams; the command that runs fails.
+  void stop();
+  void join();
+
+  // Whether a kernel computes; one that waits for streams can be stopped.
+  bool busy() const;
+  hls_runtime::Scheduler& scheduler() { return scheduler_; }
 
   // The unit whose thread is calling, -1 on other threads; safe in signal handlers.
   static int current();
@@ -38,16 +58,22 @@ class UnitThread {
   void run();
   void run_command(const Command& command);
   bool load_registers(const Command& command);
-  void run_kernel(const Command& command);
-  void call_kernel();
+  hls_runtime::End run_kernel(const Command& command);
+  hls_runtime::End call_kernel();
+  void run_freely();
+  bool is_cancelled() const;
+  void report(const std::string& message) const;
 
   const CardAreas& areas_;
   const uint32_t unit_;
   UnitChannel& channel_;
   CommandQueue queue_;
-  const std::unique_ptr<KernelLibrary> library_;
+  const UnitPlan plan_;
   RegisterFile registers_;
+  hls_runtime::Scheduler scheduler_;
+  const Command* command_ = nullptr;  // that runs
   std::atomic<bool> stopping_{false};
+  bool launched_ = false;
   pthread_t thread_{};
 };
 

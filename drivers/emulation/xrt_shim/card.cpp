@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "emulation/protocol/packet_state.h"
+#include "emulation/xrt_shim/load_lines.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/settings.h"
 
@@ -221,9 +222,8 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   program->units = file.compute_units();
   program->groups = file.groups();
   sort_units(program->units);
-  std::string request = "load " + text_of(file.uuid()) + "\n";
-  for (const xclbin::ComputeUnit& unit : program->units)
-    request += unit.kernel + ":" + unit.name + "\n";
+  const std::string request =
+      "load " + text_of(file.uuid()) + "\n" + load_lines(file, program->units);
   const int elf = elf_descriptor(file.emulation_elf());
   if (elf < 0) return "cannot hand the bitstream to the card";
   const CardAnswer answer = process_->call(request, {elf}, kLoadTimeout);
