@@ -3,8 +3,8 @@
 // An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that mends what
 // libxilinxopencl 2.13 does to programs with mistakes in them:
 //
-//   clCreateProgramWithBinary  reads beyond a truncated binary; here the binary is checked first.
-//                              A program that is just being released is waited for.
+//   clCreateProgramWithBinary  reads beyond a truncated binary and a missing list; here both are
+//                              checked first. A program that is just being released is waited for.
 //   kernels that failed        read as complete; here events, waits and clFinish say so.
 //   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
 //   clCreateBuffer             never returns when flags contradict each other; here it refuses.
@@ -89,8 +89,11 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
                                       const cl_device_id* devices, const size_t* sizes,
                                       const unsigned char** binaries, cl_int* status,
                                       cl_int* code) {
-  const bool complete = devices != nullptr && sizes != nullptr && binaries != nullptr;
-  for (cl_uint index = 0; complete && index < num_devices; ++index) {
+  if (num_devices == 0 || devices == nullptr || sizes == nullptr || binaries == nullptr) {
+    if (code != nullptr) *code = CL_INVALID_VALUE;
+    return nullptr;
+  }
+  for (cl_uint index = 0; index < num_devices; ++index) {
     if (devices[index] == nullptr || binaries[index] == nullptr || sizes[index] == 0) break;
     if (!is_xilinx(devices[index])) continue;
     const std::string problem = check_binary(binaries[index], sizes[index]);
