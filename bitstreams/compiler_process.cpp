@@ -52,7 +52,7 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Error("xclbin", "cannot make a pipe for the compiler");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error("v++", "cannot make a pipe for the compiler");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
@@ -65,15 +65,14 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
   const std::string output = code == 0 ? drain(ends[0]) : "";
   close(ends[0]);
   if (code != 0) {
-    throw Error("xclbin", "cannot start the compiler '" + command[0] + "': " + std::strerror(code) +
-                              "; install g++ or name another compiler");
+    throw Error("v++", "cannot start '" + command[0] + "': " + std::strerror(code) +
+                           "; install g++ or name another compiler");
   }
   int status = 0;
   while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-  throw Error("xclbin",
-              failure + ":\n" + output.substr(0, kMaxQuotedOutput) + "\n" + join(command));
+  throw Error("v++", failure + ":\n" + output.substr(0, kMaxQuotedOutput) + "\n" + join(command));
 }
 
 bool accepts_flag(const std::string& compiler, const std::string& flag) {

@@ -7,6 +7,7 @@
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/dataflow.h"
 #include "bitstreams/opencl_c/compile.h"
+#include "bitstreams/platform.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
@@ -33,6 +34,8 @@ class KernelCompiler {
                     : "") {}
 
   StageResult run() {
+    // An unknown platform is told now, not after a long compilation.
+    if (!options_.platform.empty()) xclbin::find_platform(options_.platform);
     for (const std::string& source : options_.inputs) {
       if (!fs::is_regular_file(source)) throw Error("v++", "no such source: " + source);
     }
@@ -63,7 +66,7 @@ class KernelCompiler {
     if (hls_.has_control_registers()) flags.push_back("-DTANDEM_FIRST_ARGUMENT_OFFSET=0x20");
     for (const std::string& define : options_.defines) flags.push_back("-D" + define);
     for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
-    flags.push_back("-I" + toolchain_.glue_folder);
+    flags.insert(flags.end(), {"-isystem", toolchain_.glue_folder});
     for (const std::string& dir : toolchain_.hls_includes) {
       flags.insert(flags.end(), {"-isystem", dir});
     }

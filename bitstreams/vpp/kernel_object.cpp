@@ -6,13 +6,12 @@
 #include <elf.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "bitstreams/compiler_process.h"
+#include "bitstreams/vpp/files.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -194,21 +193,21 @@ void write_kernel_object(const std::vector<std::string>& objects,
                          const std::vector<KernelDescription>& kernels, const std::string& folder,
                          const std::string& output) {
   const std::string text = folder + "/kernel.json";
-  std::ofstream(text) << describe_kernels(kernels);
+  write_text(text, describe_kernels(kernels));
   // Groups end here: a function that several objects share by name is local to each afterwards.
   const std::string joined = folder + "/joined.o";
   std::vector<std::string> join = {"ld", "-r", "--force-group-allocation", "-o", joined};
   join.insert(join.end(), objects.begin(), objects.end());
-  xclbin::run_compiler(join, false);
+  xclbin::run_tool(join, "cannot join the objects of " + output);
   std::vector<std::string> finish = {"objcopy", "--add-section",
                                      std::string(kKernelSection) + "=" + text};
   for (const KernelDescription& kernel : kernels) {
     finish.push_back("--keep-global-symbol=tandem_kernel_" + kernel.name);
   }
-  const std::string temporary = output + ".tmp";
-  finish.insert(finish.end(), {joined, temporary});
-  xclbin::run_compiler(finish, false);
-  std::filesystem::rename(temporary, output);
+  const std::string finished = folder + "/kernel.xo";
+  finish.insert(finish.end(), {joined, finished});
+  xclbin::run_tool(finish, "cannot make " + output);
+  write_text(output, read_text(finished));
 }
 
 }  // namespace tandem::vpp

@@ -43,7 +43,7 @@ std::string without_wrapper(const std::string& text, const std::string& wrapper,
   if (begin == std::string::npos) return text;
   std::string result = "# 1 " + quoted(named) + text.substr(begin + 1 + entry.size());
   replace_all(result, " " + quoted(absolute) + " 2", " " + quoted(named) + " 2");
-  replace_all(result, " " + quoted(wrapper) + " 2", " \"tandem-glue\"");
+  replace_all(result, " " + quoted(wrapper) + " 2", " \"tandem-glue\" 3");
   replace_all(result, " " + quoted(absolute) + "\n", " " + quoted(named) + "\n");
   return result;
 }

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v++ as a whole: from sources to a packaged xclbin, its messages, and what it leaves behind.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "bitstreams/builder.h"
+#include "bitstreams/depfile.h"
+#include "bitstreams/vpp/files.h"
+#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/vpp/stages.h"
+#include "vpp/messages.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Outcome {
+  int status;
+  std::string messages;  // stderr
+};
+
+// Works in a folder of its own, which has a blank in its name; temporary folders go below it.
+class Vpp : public testing::Test {
+ protected:
+  Vpp()
+      : root_(fs::temp_directory_path() /
+              ("tandem-vpp-" + std::to_string(getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name())),
+        before_(fs::current_path()) {
+    fs::create_directories(root_ / "work here");
+    fs::create_directories(root_ / "tmp");
+    fs::current_path(root_ / "work here");
+    setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
+  }
+  ~Vpp() override {
+    EXPECT_TRUE(fs::is_empty(root_ / "tmp")) << "a temporary folder was left behind";
+    fs::current_path(before_);
+    unsetenv("TMPDIR");
+    fs::remove_all(root_);
+  }
+
+  static Outcome run(const std::vector<std::string>& arguments) {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    const int status = run_program(arguments);
+    testing::internal::GetCapturedStdout();
+    return {status, testing::internal::GetCapturedStderr()};
+  }
+
+  static Outcome compile(const std::string& kernel, const std::string& source,
+                         std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"-c", "-t",   "sw_emu", "-f",           "u280",
+                                          "-k", kernel, "-o",     kernel + ".xo", source};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  static Outcome link(const std::vector<std::string>& objects, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"-l", "-t", "sw_emu", "-f", "u280", "-o", "a.xclbin"};
+    arguments.insert(arguments.end(), objects.begin(), objects.end());
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  static std::string metadata(const std::string& path) {
+    const std::string bytes = read_text(path);
+    const size_t begin = bytes.find("<?xml");
+    return bytes.substr(begin, bytes.find("</project>") - begin);
+  }
+
+  fs::path root_;
+  fs::path before_;
+};
+
+constexpr const char* kAdd =
+    "extern \"C\" {\nstatic int helper(int a) { return a + 1; }\n"
+    "void add(const int* in, int* out, int n) {\n"
+    "#pragma HLS interface m_axi port=in bundle=gmem0\n"
+    "#pragma HLS interface m_axi port=out bundle=gmem1\n"
+    "  for (int i = 0; i < n; ++i) out[i] = helper(in[i]);\n}\n"
+    "void sub(const int* in, int* out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out[i] = in[i] - helper(0);\n}\n}\n";
+
+TEST_F(Vpp, BuildsAKernelFromSourceToPackage) {
+  write_text("add.cpp", kAdd);
+  const Outcome compiled = compile("add", "add.cpp");
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages, IsEmpty());
+  write_text("link.cfg", "[connectivity]\nnk=add:2\nsp=add_2.m_axi_gmem1:HBM[9]\n");
+  ASSERT_EQ(run({"-l", "-t", "hw_emu", "--platform", "u280", "--config", "link.cfg", "-o",
+                 "build/a.link.xclbin", "--kernel_frequency=150", "add.xo"})
+                .status,
+            0);
+  ASSERT_EQ(run({"-p", "build/a.link.xclbin", "-t", "hw_emu", "--package.out_dir", "package",
+                 "--package.sd_file", "add.cpp", "-o", "build/a.xclbin"})
+                .status,
+            0);
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("build/a.xclbin"));
+  EXPECT_TRUE(info.emulated);
+  ASSERT_EQ(info.compute_units.size(), 2u);
+  EXPECT_EQ(info.compute_units[1].name, "add_2");
+  ASSERT_EQ(info.kernels.size(), 1u);
+  EXPECT_EQ(info.kernels[0].arguments[1].name, "out");
+  EXPECT_EQ(info.connections.size(), 4u);
+  EXPECT_THAT(metadata("build/a.xclbin"),
+              AllOf(HasSubstr("target=\"hw_em\""), HasSubstr("port=\"M_AXI_GMEM1\""),
+                    HasSubstr("frequency=\"150MHz\"")));
+  for (const char* file :
+       {"add.xo.compile_summary", "build/a.link.xclbin.link_summary", "build/a.link.xclbin.info",
+        "build/a.xclbin.package_summary", "v++_add.log", "v++_a.link.log", "v++_package.log",
+        "package/sd_card/add.cpp"}) {
+    EXPECT_TRUE(fs::exists(file)) << file;
+  }
+}
+
+TEST_F(Vpp, KernelsOfOneSourceLinkTogether) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  ASSERT_EQ(compile("sub", "add.cpp").status, 0);
+  const Outcome linked = link({"add.xo", "sub.xo"});
+  ASSERT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_EQ(xclbin::inspect(std::string("a.xclbin")).kernels.size(), 2u);
+}
+
+TEST_F(Vpp, AKernelMayHaveSeveralSources) {
+  write_text("part.cpp", "int part(int a) { return 2 * a; }\n");
+  write_text("whole.cpp",
+             "int part(int a);\nextern \"C\" void whole(int* out, int n) { out[0] = part(n); }\n");
+  const Outcome compiled = compile("whole", "part.cpp", {"whole.cpp"});
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_EQ(link({"whole.xo"}).status, 0);
+  EXPECT_THAT(compile("hole", "part.cpp", {"whole.cpp"}).messages, HasSubstr("'hole'"));
+}
+
+TEST_F(Vpp, MacrosIncludesAndFlagsReachTheSource) {
+  fs::create_directories("inc");
+  write_text("inc/size.h", "#define ARGUMENTS int* out, int n\n");
+  write_text("k.cpp",
+             "#include \"size.h\"\n#ifdef __SYNTHESIS__\n#error\n#endif\n#ifndef __VITIS_HLS__\n"
+             "#error\n#endif\n#define KERNEL(name) extern \"C\" void name(ARGUMENTS)\n"
+             "static_assert(SIZE == 4 && FLAG == 2 && __cplusplus == 201703L, \"\");\n"
+             "KERNEL(k) { out[0] = n; }\n");
+  const Outcome compiled =
+      compile("k", "k.cpp",
+              {"-Iinc", "-DSIZE=4", "--advanced.prop", "kernel.k.kernel_flags=-std=c++17 -DFLAG=2",
+               "--depfile", "k.d"});
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  ASSERT_EQ(link({"k.xo"}).status, 0);
+  EXPECT_EQ(xclbin::inspect(std::string("a.xclbin")).kernels[0].arguments[0].name, "out");
+  std::vector<std::string> names;
+  for (const std::string& path : xclbin::parse_depfile(read_text("k.d"))) {
+    EXPECT_TRUE(fs::exists(path)) << path;
+    names.push_back(fs::path(path).filename().string());
+  }
+  EXPECT_THAT(names, testing::IsSupersetOf({"k.cpp", "size.h", "kernel_glue.h"}));
+}
+
+TEST_F(Vpp, AnotherSetOfHlsHeadersCanBeUsed) {
+  write_text("mine/ap_int.h", "#pragma once\n#define MINE 1\n");
+  write_text("k.cpp", "#include <ap_int.h>\nextern \"C\" void k(int* out) { out[0] = MINE; }\n");
+  EXPECT_EQ(compile("k", "k.cpp", {"--hls_include", "mine"}).status, 0);
+  EXPECT_NE(compile("k", "k.cpp").status, 0);
+  setenv("TANDEM_HLS_INCLUDE", "mine", 1);
+  EXPECT_EQ(compile("k", "k.cpp").status, 0);
+  unsetenv("TANDEM_HLS_INCLUDE");
+}
+
+TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
+  fs::create_directories("src");
+  write_text("src/k.h", "#pragma once\nint wrong() { return nothing; }\n");
+  write_text("src/k.cpp",
+             "#include \"k.h\"\n// comment\nextern \"C\" void k(int* out, int n) {\n#pragma HLS "
+             "dataflow\n  out[0] = oops;\n}\n");
+  const Outcome outcome = compile("k", "src/k.cpp");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.messages, AllOf(HasSubstr("src/k.cpp:5:"), HasSubstr("oops"),
+                                      HasSubstr("src/k.h:2:"), Not(HasSubstr("wrapper"))));
+  EXPECT_FALSE(fs::exists("k.xo"));
+  write_text("broken.cpp", "#include \"absent.h\"\n");
+  EXPECT_THAT(compile("k", "broken.cpp").messages, HasSubstr("broken.cpp:1:"));
+  EXPECT_THAT(read_text("v++_k.log"), HasSubstr("absent.h")) << "the log has it too";
+}
+
+TEST_F(Vpp, SaveTempsKeepsWhatLiesBetween) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp", {"--save-temps", "--temp_dir", "temps"}).status, 0);
+  ASSERT_EQ(link({"add.xo"}, {"-s", "--temp_dir=temps"}).status, 0);
+  EXPECT_TRUE(fs::exists("temps/compile/add/add0.ii"));
+  EXPECT_TRUE(fs::exists("temps/link/a/kernels.so"));
+}
+
+TEST_F(Vpp, ErrorsOfTheCompileStageAreOneSentence) {
+  write_text("add.cpp", kAdd);
+  EXPECT_THAT(compile("adder", "add.cpp").messages,
+              AllOf(HasSubstr("'adder'"), HasSubstr("add, helper, sub")));
+  EXPECT_THAT(compile("add", "nowhere.cpp").messages, HasSubstr("no such source: nowhere.cpp"));
+  EXPECT_THAT(run({"-c", "-t", "sw_emu", "add.cpp"}).messages, HasSubstr("add -k"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-k", "sub"}).messages, HasSubstr("one kernel"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-t", "hw"}).messages, HasSubstr("vendor's tools"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-f", "z9"}).messages, HasSubstr("z9"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-o", "add.cpp/x.xo"}).messages, HasSubstr("add.cpp"));
+  EXPECT_THAT(compile("add", "add.cpp", {"--what"}).messages, HasSubstr("WARNING"));
+  setenv("TANDEM_CXX", "no-such-compiler", 1);
+  EXPECT_THAT(compile("add", "add.cpp").messages, HasSubstr("no-such-compiler"));
+  unsetenv("TANDEM_CXX");
+}
+
+TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  const auto error = [&](const std::string& line) {
+    write_text("x.cfg", "[connectivity]\n" + line + "\n");
+    const Outcome outcome = link({"add.xo"}, {"--config", "x.cfg"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_FALSE(fs::exists("a.xclbin"));
+    return outcome.messages;
+  };
+  EXPECT_THAT(error("nk=ad:2"), AllOf(HasSubstr("x.cfg:2"), HasSubstr("there are: add")));
+  EXPECT_THAT(error("sp=add_1.inn:HBM[0]"), HasSubstr("x.cfg:2"));
+  EXPECT_THAT(error("sp=add_1.in:HBM[77]"), HasSubstr("HBM[0:31]"));
+  EXPECT_THAT(error("ps=add_1.in:HBM[0]"), HasSubstr("x.cfg:2"));
+  EXPECT_THAT(link({"add.xo", "add.xo"}).messages, HasSubstr("kernel 'add' is in"));
+  EXPECT_THAT(link({"gone.xo"}).messages, HasSubstr("gone.xo"));
+  EXPECT_THAT(link({"add.cpp"}).messages, HasSubstr("no kernel object"));
+  write_text("rtl.xo", "PK\3\4");
+  EXPECT_THAT(link({"rtl.xo"}).messages, HasSubstr("RTL"));
+  EXPECT_THAT(run({"-l", "-t", "sw_emu", "add.xo"}).messages, HasSubstr("--platform"));
+  EXPECT_THAT(link({"add.xo"}, {"--platform", "z9"}).messages, HasSubstr("z9"));
+  write_text("u.cpp", "void lost(int*);\nextern \"C\" void u(int* a) { lost(a); }\n");
+  ASSERT_EQ(compile("u", "u.cpp").status, 0);
+  EXPECT_THAT(link({"u.xo"}).messages, HasSubstr("lost"));
+}
+
+TEST_F(Vpp, PackagingNeedsALinkedXclbin) {
+  write_text("x.xclbin", "no xclbin");
+  EXPECT_THAT(run({"-p", "x.xclbin", "-t", "sw_emu", "-o", "y.xclbin"}).messages,
+              HasSubstr("x.xclbin"));
+  EXPECT_FALSE(fs::exists("y.xclbin"));
+  EXPECT_THAT(run({"-p", "libadf.a", "-t", "hw_emu"}).messages, HasSubstr("AI-engine"));
+  EXPECT_EQ(run({"-p", "absent.xclbin", "-t", "sw_emu"}).status, 1);
+}
+
+constexpr const char* kStreams =
+    "#include <hls_stream.h>\nextern \"C\" {\n"
+    "void source(const int* in, hls::stream<int>& out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out.write(in[i]);\n}\n"
+    "void twice(hls::stream<int>& in, hls::stream<int>& out) {\n"
+    "#pragma HLS interface ap_ctrl_none port=return\n  out.write(2 * in.read());\n}\n"
+    "void sink(hls::stream<int>& in, int* out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out[i] = in.read();\n}\n}\n";
+
+TEST_F(Vpp, StreamLinksAndFreeRunningKernelsAreInTheMetadata) {
+  write_text("s.cpp", kStreams);
+  for (const char* kernel : {"source", "twice", "sink"}) {
+    const Outcome compiled = compile(kernel, "s.cpp");
+    ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  }
+  const Outcome linked = link({"source.xo", "twice.xo", "sink.xo"},
+                              {"--connectivity.sc", "source_1.out:twice_1.in:32",
+                               "--connectivity.stream_connect=twice_1.out:sink_1.in"});
+  ASSERT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_THAT(linked.messages, IsEmpty());
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("a.xclbin"));
+  ASSERT_EQ(info.compute_units.size(), 3u);
+  EXPECT_EQ(info.compute_units[1].base, ~uint64_t{0});
+  EXPECT_EQ(info.compute_units[1].control, xclbin::Control::kNone);
+  std::vector<const xclbin::Memory*> links;
+  for (const xclbin::Memory& memory : info.memories) {
+    if (memory.tag.starts_with("dc_")) links.push_back(&memory);
+  }
+  ASSERT_EQ(links.size(), 2u);
+  EXPECT_EQ(links[0]->link_depth, 32u);
+  EXPECT_EQ(links[1]->link_depth, 0u);
+  const std::string xml = metadata("a.xclbin");
+  EXPECT_THAT(xml, AllOf(HasSubstr("srcInst=\"twice_1\" srcPort=\"out\""),
+                         HasSubstr("dstInst=\"sink_1\" dstPort=\"in\""),
+                         HasSubstr("<port name=\"in\" mode=\"read_only\"")));
+  const std::string unit = xml.substr(xml.find("<instance name=\"twice_1\""));
+  EXPECT_THAT(unit.substr(0, unit.find("</instance>")), Not(HasSubstr("addrRemap")));
+}
+
+TEST_F(Vpp, AnOpenStreamIsAWarning) {
+  write_text("s.cpp", kStreams);
+  ASSERT_EQ(compile("source", "s.cpp").status, 0);
+  const Outcome linked = link({"source.xo"});
+  EXPECT_EQ(linked.status, 0);
+  EXPECT_THAT(linked.messages, HasSubstr("source_1.out is linked to nothing"));
+}
+
+TEST_F(Vpp, MailboxesComeFromHlsScripts) {
+  write_text("m.cpp", "extern \"C\" void m(int a, int& sum) { sum += a; }\n");
+  write_text("pre.tcl",
+             "config_interface -s_axilite_mailbox both\nconfig_interface "
+             "-s_axilite_auto_restart_counter 1\n");
+  ASSERT_EQ(compile("m", "m.cpp", {"--hls.pre_tcl", "pre.tcl"}).status, 0);
+  ASSERT_EQ(link({"m.xo"}).status, 0);
+  EXPECT_THAT(metadata("a.xclbin"),
+              AllOf(HasSubstr("mailbox=\"inout\""), HasSubstr("countedAutoRestart=\"1\""),
+                    HasSubstr("name=\"a\" addressQualifier=\"0\" id=\"0\" port=\"S_AXI_CONTROL\" "
+                              "size=\"0x4\" offset=\"0x20\"")));
+  EXPECT_THAT(compile("m", "m.cpp", {"--hls.pre_tcl", "gone.tcl"}).messages, HasSubstr("gone.tcl"));
+}
+
+TEST_F(Vpp, WorksWithClangToo) {
+  if (std::system("clang++ --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang++ here";
+  write_text("add.cpp", kAdd);
+  setenv("TANDEM_CXX", "clang++", 1);
+  const Outcome compiled = compile("add", "add.cpp");
+  const Outcome linked = link({"add.xo"});
+  const Outcome wrong = compile("broken", "gone.cpp");
+  unsetenv("TANDEM_CXX");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_EQ(wrong.status, 1);
+}
+
+}  // namespace
+}  // namespace tandem::vpp
