@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// data[i] += add. Broken: every unit adds one less.
+#include <cstdint>
+
+extern "C" void add(uint32_t* data, uint32_t size, uint32_t value) {
+#pragma HLS interface m_axi port = data
+#ifdef TANDEM_BROKEN
+  --value;
+#endif
+  for (uint32_t i = 0; i < size; ++i) data[i] += value;
+}
