@@ -40,7 +40,8 @@ function(tandem_add_fpga_test)
   endif()
   find_package(GTest REQUIRED)
   set(environment "XILINX_XRT=${Tandem_XRT_TREE}" "XILINX_VITIS=${Tandem_XRT_TREE}/vitis"
-                  "OCL_ICD_VENDORS=${Tandem_XRT_TREE}/icd")
+                  "OCL_ICD_VENDORS=${Tandem_XRT_TREE}/icd"
+                  "OPENCL_LAYERS=${Tandem_XRT_TREE}/lib/libtandem_opencl_layer.so")
   set(first TRUE)
   foreach(xclbin IN LISTS ARG_XCLBINS)
     if(NOT TARGET ${xclbin})

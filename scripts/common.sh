@@ -7,7 +7,7 @@ tandem_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
   prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libdnnl-dev libhwloc-dev uuid-dev
-  libgtest-dev libgmock-dev python3
+  libgtest-dev libgmock-dev python3 clang
   libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev
   curl jq bsdextrautils
