@@ -15,7 +15,7 @@
 
 namespace tandem::emulation {
 
-int BufferSharing::export_buffer(uint64_t address) {
+int BufferSharing::export_buffer(uint64_t address, uint32_t group) {
   int ends[2];
   struct stat status {};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0 ||
@@ -23,18 +23,18 @@ int BufferSharing::export_buffer(uint64_t address) {
     throw std::runtime_error("cannot make an export handle: too many are open");
   }
   const ino_t handle = status.st_ino;
-  exports_[handle] = {address, ends[0]};
+  exports_[handle] = {{address, group}, ends[0]};
   space_.hold(address);
   loop_.add(ends[0], [this, handle] { answer(handle); });
   return ends[1];
 }
 
-std::optional<uint64_t> BufferSharing::find(int handle) const {
+std::optional<BufferSharing::Shared> BufferSharing::find(int handle) const {
   struct stat status {};
   if (fstat(handle, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
   const auto found = exports_.find(status.st_ino);
   if (found == exports_.end()) return std::nullopt;
-  return found->second.address;
+  return found->second.buffer;
 }
 
 void BufferSharing::answer(ino_t handle) {
@@ -44,20 +44,22 @@ void BufferSharing::answer(ino_t handle) {
     loop_.remove(item.own_end);
     close(item.own_end);
     exports_.erase(handle);
-    space_.release(item.address);
+    space_.release(item.buffer.address);
     return;
   }
   if (request.text == "lease" && request.descriptors.size() == 1) {
-    lease(item.address, request.descriptors[0]);
+    lease(item.buffer, request.descriptors[0]);
   } else {
     close_descriptors(request.descriptors);
   }
 }
 
-void BufferSharing::lease(uint64_t address, int socket) {
+void BufferSharing::lease(const Shared& buffer, int socket) {
+  const uint64_t address = buffer.address;
   const auto [memory, offset] = space_.backing(address);
-  const std::string text =
-      "ok " + std::to_string(offset) + " " + std::to_string(space_.size_of(address));
+  const std::string text = "ok " + std::to_string(offset) + " " +
+                           std::to_string(space_.size_of(address)) + " " +
+                           std::to_string(buffer.group);
   if (!send_message(socket, text, {memory})) {
     close(socket);
     return;

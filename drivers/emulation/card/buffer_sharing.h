@@ -23,17 +23,22 @@ class BufferSharing {
   BufferSharing(EventLoop& loop, DeviceSpace& space) : loop_(loop), space_(space) {}
 
   // A new handle of the buffer at `address`; the caller's. Throws std::runtime_error.
-  int export_buffer(uint64_t address);
-  // The address behind a handle of this card.
-  std::optional<uint64_t> find(int handle) const;
+  // `group`: what the exporter calls the buffer's memory group; importers are told.
+  int export_buffer(uint64_t address, uint32_t group);
+  // What is behind a handle of this card.
+  struct Shared {
+    uint64_t address = 0;
+    uint32_t group = 0;
+  };
+  std::optional<Shared> find(int handle) const;
 
  private:
   struct Export {
-    uint64_t address = 0;
+    Shared buffer;
     int own_end = -1;
   };
   void answer(ino_t handle);
-  void lease(uint64_t address, int socket);
+  void lease(const Shared& buffer, int socket);
   void end_lease(int socket, uint64_t address);
 
   EventLoop& loop_;

@@ -236,17 +236,20 @@ CardServer::Answer CardServer::release(Client& client, std::istream& words) {
 
 CardServer::Answer CardServer::export_buffer(Client& client, std::istream& words) {
   const auto address = read<uint64_t>(words);
+  const auto group = read<uint32_t>(words);
   if (client.holds.count(address) == 0) throw std::runtime_error("no such buffer");
-  return {"ok", {sharing_->export_buffer(address)}};
+  return {"ok", {sharing_->export_buffer(address, group)}};
 }
 
 CardServer::Answer CardServer::import(Client& client, const Message& request) {
   if (request.descriptors.size() != 1) throw std::runtime_error("malformed request");
-  const auto address = sharing_->find(request.descriptors[0]);
-  if (!address) return {"foreign", {}};
-  space_->hold(*address);
-  ++client.holds[*address];
-  return {ok(*address) + " " + std::to_string(space_->size_of(*address)), {}};
+  const auto found = sharing_->find(request.descriptors[0]);
+  if (!found) return {"foreign", {}};
+  space_->hold(found->address);
+  ++client.holds[found->address];
+  return {ok(found->address) + " " + std::to_string(space_->size_of(found->address)) + " " +
+              std::to_string(found->group),
+          {}};
 }
 
 CardServer::Answer CardServer::map_peer(Client& client, std::istream& words, Message& request) {

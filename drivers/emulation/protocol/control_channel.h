@@ -11,14 +11,14 @@
 //   context <uuid> <unit> <shared 0|1>         ok           end_context <unit>    ok
 //   allocate <bytes> <low> <high>              ok <address>; "full <largest free piece>"
 //   release <address>                          ok
-//   export <address>                           ok [export handle]
-//   import [export handle]                     ok <address> <bytes>; "foreign": another card's
+//   export <address> <memory group>            ok [export handle]
+//   import [export handle]                     ok <address> <bytes> <group>; "foreign": another card's
 //   map_peer <offset> <bytes> [memory, lease]  ok <address>
 //   leave                                      ok <number of clients that remain>
 // clang-format on
 // An export handle is a socket to the card that has the buffer; "lease" [socket] sent to it is
-// answered on that socket with "ok <offset> <bytes>" [device memory], and the memory lives while
-// the socket does. A closed socket tells each side that the other is gone. No SIGPIPE.
+// answered on that socket with "ok <offset> <bytes> <group>" [device memory], and the memory lives
+// while the socket does. A closed socket tells each side that the other is gone. No SIGPIPE.
 // Errors: false / empty when the peer is gone. Threads: one at a time per end.
 #pragma once
 

@@ -47,7 +47,7 @@ std::shared_ptr<Allocation> Allocation::make(std::shared_ptr<Card> card, uint64_
   const auto address = card->allocate(size_bytes, group);
   if (!address) return nullptr;
   return std::shared_ptr<Allocation>(
-      new Allocation(std::move(card), *address, size_bytes, SharedArea()));
+      new Allocation(std::move(card), *address, size_bytes, group, SharedArea()));
 }
 
 std::shared_ptr<Allocation> Allocation::import(std::shared_ptr<Card> card, int handle) {
@@ -58,8 +58,9 @@ std::shared_ptr<Allocation> Allocation::import(std::shared_ptr<Card> card, int h
   }
   const CardAnswer answer = card->call("import", {handle});
   if (answer.ok()) {
+    const uint32_t group = card->connected_group(static_cast<uint32_t>(answer.number(2)));
     return std::shared_ptr<Allocation>(
-        new Allocation(std::move(card), answer.number(0), answer.number(1), SharedArea()));
+        new Allocation(std::move(card), answer.number(0), answer.number(1), group, SharedArea()));
   }
   if (answer.text == "foreign") return import_foreign(std::move(card), handle);
   report_error("the buffer cannot be imported: " + answer.problem);
@@ -83,7 +84,9 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
                                                     const Message& leased, int lease) {
   std::istringstream words(leased.text.substr(2));
   uint64_t offset = 0, size_bytes = 0;
-  words >> offset >> size_bytes;
+  uint32_t exporters_group = 0;
+  words >> offset >> size_bytes >> exporters_group;
+  const uint32_t group = card->connected_group(exporters_group);
   const int memory = leased.descriptors[0];
   try {
     SharedArea window = SharedArea::window(memory, offset, round_up_to_granule(size_bytes));
@@ -91,7 +94,7 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
         "map_peer " + std::to_string(offset) + " " + std::to_string(size_bytes), {memory, lease});
     if (answer.ok()) {
       return std::shared_ptr<Allocation>(
-          new Allocation(std::move(card), answer.number(0), size_bytes, std::move(window)));
+          new Allocation(std::move(card), answer.number(0), size_bytes, group, std::move(window)));
     }
     report_error("the buffer cannot be imported: " + answer.problem);
   } catch (const std::exception& error) {
@@ -103,7 +106,8 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
 Allocation::~Allocation() { card_->release(address_); }
 
 int Allocation::export_handle() const {
-  const CardAnswer answer = card_->call("export " + std::to_string(address_));
+  const CardAnswer answer =
+      card_->call("export " + std::to_string(address_) + " " + std::to_string(group_));
   if (answer.ok() && answer.descriptors.size() == 1) return answer.descriptors[0];
   report_error("the buffer cannot be exported: " + answer.problem);
   return -1;

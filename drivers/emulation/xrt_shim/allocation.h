@@ -27,6 +27,9 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
+  // Memory group that XRT is to take the buffer for: its own, or its exporter's where this card's
+  // bitstream has that too.
+  uint32_t group() const { return group_; }
   // A new export handle (a descriptor), -1 when none can be made; that is reported.
   int export_handle() const;
   const Card& card() const { return *card_; }
@@ -37,10 +40,12 @@ class Allocation {
   }
 
  private:
-  Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes, SharedArea window)
+  Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes, uint32_t group,
+             SharedArea window)
       : card_(std::move(card)),
         address_(address),
         size_bytes_(size_bytes),
+        group_(group),
         window_(std::move(window)) {}
   static std::shared_ptr<Allocation> import_foreign(std::shared_ptr<Card> card, int handle);
   static std::shared_ptr<Allocation> map_foreign(std::shared_ptr<Card> card, const Message& leased,
@@ -49,6 +54,7 @@ class Allocation {
   std::shared_ptr<Card> card_;
   uint64_t address_;
   uint64_t size_bytes_;
+  uint32_t group_;
   SharedArea window_;  // this process' mapping of another card's memory
 };
 

@@ -169,7 +169,8 @@ xclBufferHandle xclImportBO(xclDeviceHandle raw, xclBufferExportHandle exported,
   if (handle == nullptr) return XRT_NULL_BO;
   auto memory = Allocation::import(handle->card(), exported);
   if (memory == nullptr) return XRT_NULL_BO;
-  return handle->adopt(std::move(memory), 0);
+  const uint32_t group = memory->group();
+  return handle->adopt(std::move(memory), group);
 }
 
 int xclCloseExportHandle(xclBufferExportHandle exported) {

@@ -166,6 +166,16 @@ void Card::release(uint64_t address) {
   if (process_->owned_here() && !failed()) call("release " + std::to_string(address));
 }
 
+uint32_t Card::connected_group(uint32_t group) const {
+  const auto current = program();
+  if (current == nullptr) return group;
+  const auto& groups = current->groups;
+  if (group < groups.size() && groups[group].used) return group;
+  const auto first = std::find_if(groups.begin(), groups.end(),
+                                  [](const xclbin::Memory& memory) { return memory.used; });
+  return first == groups.end() ? group : static_cast<uint32_t>(first - groups.begin());
+}
+
 Card::Group Card::find_group(uint32_t group) const {
   const auto current = program();
   if (current != nullptr && !current->groups.empty()) {
@@ -260,15 +270,15 @@ std::string Card::describe_death() const {
 }
 
 void Card::on_death() {
-  SharedState& state = shared();
-  state.state.store(CardState::kFailed);
+  // First: an application may end as soon as its commands have failed.
+  report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
+               "; its commands fail until the device is closed and opened again");
+  shared().state.store(CardState::kFailed);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
     fail_unit(unit);
   }
   client_.announce();
-  report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
-               "; its commands fail until the device is closed and opened again");
 }
 
 void Card::fail_unit(uint32_t unit) {

@@ -60,6 +60,9 @@ class Card {
   // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
   // software emulation anywhere when that is full. Nothing when there is no room: that is reported.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
+  // `group` when arguments of the loaded bitstream are connected to it, else the first such group:
+  // XRT refuses buffers of others.
+  uint32_t connected_group(uint32_t group) const;
   // Gives up a hold on device memory or on a window.
   void release(uint64_t address);
   // Anything else that is asked of the card's process.
