@@ -30,8 +30,9 @@ class device {
 };
 
 // The base of `device`: what a shim offers beyond the C API. Debian's glue objects carry weak
-// definitions that refuse; those of core_overrides.cpp take their place.
-struct ishim {
+// definitions that refuse; those of core_overrides.cpp take their place. Hidden, as libxrt_coreutil
+// exports the refusing ones too and would be asked first.
+struct __attribute__((visibility("hidden"))) ishim {
   xclInterruptNotifyHandle open_ip_interrupt_notify(unsigned int unit);
   void close_ip_interrupt_notify(xclInterruptNotifyHandle id);
   void enable_ip_interrupt(xclInterruptNotifyHandle id);
