@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exercises: one program after the other on the same device: a second one is refused while the
+// first is there, loaded once it is released, and the first one again; data goes through the host.
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl2.hpp>
+
+#include "opencl_card.h"
+
+using namespace tandem::fpga_test;
+
+namespace {
+
+constexpr unsigned int kSize = 700;
+constexpr size_t kBytes = kSize * 4;
+
+using Bytes = std::vector<unsigned char>;
+
+cl::Program load(const cl::Context& context, const cl::Device& device, const Bytes& bytes,
+                 cl_int* code = nullptr) {
+  return cl::Program(context, {device}, {{bytes.data(), bytes.size()}}, nullptr, code);
+}
+
+std::vector<int> add(const cl::Context& context, const cl::Device& device, const Bytes& bytes,
+                     std::vector<int> a, std::vector<int> b, const Bytes& other) {
+  cl_int code = CL_SUCCESS;
+  const cl::Program program = load(context, device, bytes, &code);
+  OCL(code);
+  load(context, device, other, &code);
+  CHECK_EQ(code, CL_OUT_OF_RESOURCES);  // this program is still there
+  cl::CommandQueue queue(context, device);
+  cl::Kernel vadd(program, "vadd");
+  cl::Buffer buffers[3];
+  buffers[0] = cl::Buffer(context, CL_MEM_USE_HOST_PTR, kBytes, a.data());
+  buffers[1] = cl::Buffer(context, CL_MEM_USE_HOST_PTR, kBytes, b.data());
+  buffers[2] = cl::Buffer(context, CL_MEM_WRITE_ONLY, kBytes);
+  for (cl_uint index = 0; index < 3; ++index) OCL(vadd.setArg(index, buffers[index]));
+  OCL(vadd.setArg(3, kSize));
+  OCL(queue.enqueueTask(vadd));
+  std::vector<int> sums(kSize);
+  OCL(queue.enqueueReadBuffer(buffers[2], CL_TRUE, 0, kBytes, sums.data()));
+  OCL(queue.finish());
+  return sums;
+}
+
+std::vector<int> multiply(const cl::Context& context, const cl::Device& device, const Bytes& bytes,
+                          std::vector<int> values) {
+  cl_int code = CL_SUCCESS;
+  const cl::Program program = load(context, device, bytes, &code);
+  OCL(code);
+  cl::CommandQueue queue(context, device);
+  cl::Kernel scale(program, "scale");
+  cl::Buffer data(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, kBytes, values.data());
+  OCL(scale.setArg(0, data));
+  OCL(scale.setArg(1, 3));
+  OCL(scale.setArg(2, kSize));
+  OCL(queue.enqueueTask(scale));
+  OCL(queue.enqueueReadBuffer(data, CL_TRUE, 0, kBytes, values.data()));
+  return values;
+}
+
+void swap(const Arguments& arguments) {
+  const cl::Device device(xilinx_devices().at(0));
+  const cl::Context context(device);
+  const Bytes adder = read_file(arguments.xclbin), scaler = read_file(arguments.rest.at(0));
+  const auto a = numbers(kSize, 1), b = numbers(kSize, 2);
+  for (int round = 0; round < 3; ++round) {
+    const auto sums = add(context, device, adder, a, b, scaler);
+    check_sums(sums.data(), a, b);
+    const auto products = multiply(context, device, scaler, sums);
+    for (unsigned int i = 0; i < kSize; ++i) CHECK_EQ(products[i], sums[i] * 3 + 1);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_application(argc, argv, swap); }
