@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rewritten dataflow regions, compiled and called: with the runtime as processes, and what the same
+// text gives in order.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "bitstreams/dataflow.h"
+#include "unit.h"
+
+namespace tandem::hls_runtime_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// shapes.cpp as a library, made once.
+class Shapes : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    std::string pattern = (fs::temp_directory_path() / "tandem-rewritten-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    const std::string compiler =
+        std::string(TANDEM_TEST_COMPILER) + " -std=gnu++14 -w -fPIC -I" + TANDEM_TEST_HLS_DIR + " ";
+    const std::string path = folder.string();
+    ASSERT_EQ(
+        std::system((compiler + "-E " + TANDEM_TEST_SHAPES + " -o " + path + "/k.ii").c_str()), 0);
+    std::ofstream(folder / "r.ii") << xclbin::rewrite_dataflow(read_text(folder / "k.ii"));
+    ASSERT_EQ(
+        std::system((compiler + "-O1 -shared " + path + "/r.ii -o " + path + "/k.so").c_str()), 0);
+    library = dlopen((path + "/k.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+  }
+  // The library stays: its threads' tasks may have destructors left.
+  static void TearDownTestSuite() { fs::remove_all(folder); }
+
+  static Outcome call(const char* name, int* out, int times = 1) {
+    using Kernel = void (*)(int*);
+    const auto kernel = reinterpret_cast<Kernel>(dlsym(library, name));
+    if (kernel == nullptr) return {End::kStopped, "no such kernel"};
+    Unit unit;
+    return unit.run([kernel, out] { kernel(out); }, times);
+  }
+  static void expect(const char* name, int wanted, int times = 1) {
+    int out = 0;
+    const Outcome outcome = call(name, &out, times);
+    EXPECT_EQ(outcome.end, End::kDone) << name << ": " << outcome.message;
+    EXPECT_EQ(out, wanted) << name;
+  }
+
+  static inline fs::path folder;
+  static inline void* library = nullptr;
+};
+
+TEST_F(Shapes, RunConsumersInFrontOfProducers) { expect("backwards", 4950 + 100); }
+TEST_F(Shapes, StartProcessesInLoops) { expect("chain_in_a_loop", 1225 + 500); }
+TEST_F(Shapes, OpenARegionPerPass) { expect("region_in_a_loop", 20 * 45 + 10 * 190 - 45 - 130); }
+TEST_F(Shapes, PassScalarsAsInSequence) { expect("scalars", 780); }
+TEST_F(Shapes, JoinBeforeReturning) { expect("early_return", 21); }
+TEST_F(Shapes, FeedBackThroughStaticStreams) { expect("feedback", 2 * 90, 2); }
+TEST_F(Shapes, OpenRegionsInMethods) { expect("method", 135); }
+TEST_F(Shapes, OpenRegionsInLambdas) { expect("in_a_lambda", 10 + 15); }
+TEST_F(Shapes, MixProcessesAndTasks) { expect("with_tasks", 3 * (66 + 12), 3); }
+
+}  // namespace
+}  // namespace tandem::hls_runtime_test
