@@ -41,12 +41,6 @@ std::string drain(int descriptor) {
 
 }  // namespace
 
-void run_compiler(const std::vector<std::string>& command, bool verbose) {
-  if (verbose) std::fprintf(stderr, "%s\n", join(command).c_str());
-  const std::string output = run_tool(command, "the kernel does not compile");
-  if (verbose && !output.empty()) std::fprintf(stderr, "%s", output.c_str());
-}
-
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -77,7 +71,7 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
 
 bool accepts_flag(const std::string& compiler, const std::string& flag) {
   try {
-    run_compiler({compiler, flag, "-fsyntax-only", "-x", "c++", "/dev/null"}, false);
+    run_tool({compiler, flag, "-fsyntax-only", "-x", "c++", "/dev/null"}, "");
     return true;
   } catch (const Error&) {
     return false;

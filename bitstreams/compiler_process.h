@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one compiler command without a shell.
+// Runs a compiler, or another tool of its kind, without a shell.
 #pragma once
 
 #include <string>
@@ -8,10 +8,8 @@
 
 namespace tandem::xclbin {
 
-// Waits for the command; throws Error with its diagnostics when it cannot start or fails.
-void run_compiler(const std::vector<std::string>& command, bool verbose);
-
-// The same for any program: returns what it printed; `failure` opens the error's text.
+// Waits for the command and returns what it printed; throws Error with that when it cannot start
+// or fails. `failure` opens the error's text.
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure);
 
 // Whether `compiler` knows `flag`; false too when it cannot be started. Cost: one start.

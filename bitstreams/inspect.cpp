@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // inspect(): the parsed tables plus the kernels and arguments of the metadata XML.
+#include "bitstreams/inspect.h"
+
 #include <xclbin.h>
 
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 
-#include "bitstreams/builder.h"
 #include "bitstreams/xml_reader.h"
 #include "common/error.h"
 

@@ -61,36 +61,7 @@ function(_tandem_read_kernels prefix target)
   set(${prefix}_KERNELS ${kernels} PARENT_SCOPE)
 endfunction()
 
-# From a recipe: tandem_add_xclbin(name RECIPE recipe.toml [OUTPUT path] [DEPENDS files...] [NO_INSTALL]).
-function(_tandem_add_recipe_xclbin name)
-  cmake_parse_arguments(ARG "NO_INSTALL" "RECIPE;OUTPUT" "DEPENDS" ${ARGN})
-  get_filename_component(recipe ${ARG_RECIPE} ABSOLUTE)
-  if(NOT ARG_OUTPUT)
-    set(ARG_OUTPUT ${TANDEM_BITSTREAM_DIR}/${name}.xclbin)
-  endif()
-  set(arguments ${recipe} --output ${ARG_OUTPUT} --compiler ${CMAKE_CXX_COMPILER} --depfile ${ARG_OUTPUT}.d)
-  foreach(dir IN LISTS TANDEM_HLS_INCLUDE_DIRS)
-    list(APPEND arguments --hls-include ${dir})
-  endforeach()
-  foreach(flag IN LISTS TANDEM_KERNEL_FLAGS)
-    list(APPEND arguments --flag=${flag})
-  endforeach()
-  add_custom_command(OUTPUT ${ARG_OUTPUT}
-    COMMAND ${CMAKE_COMMAND} -E env "ASAN_OPTIONS=detect_leaks=0" $<TARGET_FILE:tandem-xclbin-build> ${arguments}
-    DEPENDS ${recipe} ${ARG_DEPENDS} tandem-xclbin-build
-    DEPFILE ${ARG_OUTPUT}.d
-    COMMENT "Building bitstream ${name}" VERBATIM)
-  add_custom_target(xclbin_${name} ALL DEPENDS ${ARG_OUTPUT})
-  if(NOT ARG_NO_INSTALL)
-    install(FILES ${ARG_OUTPUT} DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem/bitstreams)
-  endif()
-endfunction()
-
 function(tandem_add_xclbin)
-  if(NOT ARGV0 STREQUAL TARGET)
-    _tandem_add_recipe_xclbin(${ARGV})
-    return()
-  endif()
   cmake_parse_arguments(PARSE_ARGV 0 ARG "EXCLUDE_FROM_ALL" "TARGET;PLATFORM;MODE;OUTPUT"
                         "KERNELS;CONFIG;FLAGS;LINK_FLAGS;INCLUDES;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS)

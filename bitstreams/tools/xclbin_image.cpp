@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 #include "bitstreams/xclbin_file.h"
 #include "common/error.h"
 

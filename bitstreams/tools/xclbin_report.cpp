@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/xclbin_image.h"
 

@@ -63,7 +63,7 @@ PreprocessedSource preprocess(const PreprocessJob& job) {
   write_text(wrapper, text);
   std::vector<std::string> command = {job.compiler};
   command.insert(command.end(), job.flags.begin(), job.flags.end());
-  command.insert(command.end(), {"-E", "-MMD", "-MF", depfile, wrapper, "-o", output});
+  command.insert(command.end(), {"-E", "-MD", "-MF", depfile, wrapper, "-o", output});
   PreprocessedSource result;
   result.messages = xclbin::run_tool(command, job.source + " does not compile");
   result.text = without_wrapper(read_text(output), wrapper, absolute, job.source);

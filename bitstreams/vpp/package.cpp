@@ -3,7 +3,7 @@
 // v++ -p: an emulation xclbin needs no packaging, so it is checked and copied.
 #include <filesystem>
 
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/stages.h"
 #include "common/error.h"

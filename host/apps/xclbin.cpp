@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tandem xclbin build|info`: makes a card image for software emulation from a recipe, and
-// describes any image.
+// `tandem xclbin info`: describes a card image.
 #include <spdlog/fmt/fmt.h>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 
 namespace tandem::apps {
 namespace {
@@ -85,27 +84,6 @@ void print_info(const xclbin::XclbinInfo& info) {
   }
 }
 
-void add_build(CLI::App& parent) {
-  CLI::App* command =
-      parent.add_subcommand("build", "Build an image for software emulation from a recipe");
-  struct Options {
-    std::string recipe;
-    xclbin::BuildOptions build;
-  };
-  auto o = std::make_shared<Options>();
-  command->add_option("recipe", o->recipe, "the recipe (TOML; see bitstreams/)")->required();
-  command->add_option("-o,--output", o->build.output,
-                      "the file to write (default: <name>.xclbin here)");
-  command->add_option("--compiler", o->build.compiler, "C++ compiler for the kernels")
-      ->capture_default_str();
-  command->add_option("--hls-include", o->build.hls_include_dirs,
-                      "folder of HLS headers to use instead of Tandem's; may be repeated");
-  command->add_option("--flag", o->build.extra_flags, "one more compiler flag; may be repeated");
-  command->add_flag("-v,--verbose", o->build.verbose, "print the compiler's command lines");
-  command->callback(
-      [o] { fmt::print("{}\n", xclbin::build(xclbin::load_recipe(o->recipe), o->build)); });
-}
-
 void add_info(CLI::App& parent) {
   CLI::App* command =
       parent.add_subcommand("info", "Describe an image: sections, memories, kernels");
@@ -129,9 +107,8 @@ void add_info(CLI::App& parent) {
 }  // namespace
 
 void add_xclbin(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("xclbin", "Build and describe card images");
+  CLI::App* command = app.add_subcommand("xclbin", "Describe card images (v++ builds them)");
   command->require_subcommand(1);
-  add_build(*command);
   add_info(*command);
 }
 

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <random>
 
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 #include "common/error.h"
 #include "test_design.h"
 

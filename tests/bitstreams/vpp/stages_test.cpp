@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bitstreams/builder.h"
+#include "bitstreams/inspect.h"
 #include "bitstreams/depfile.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"

@@ -1,34 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds an emulation xclbin from a recipe, and describes any xclbin.
+// Describes any xclbin: its tables, and the kernels and arguments of its metadata.
 //
-// build() compiles each kernel's source with its glue by a C++ compiler, links the shared object,
-// asks it for the kernels' argument lists and writes the file. Cost: one compiler run per kernel.
-// Errors: Error with the compiler's output, the recipe's file and key, or the xclbin's field and
-// offset. Threads: any; builds to different outputs may run at once.
+// Errors: Error naming the file, the field and its offset. Cost: linear in the file. Threads: any.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "bitstreams/recipe.h"
 #include "bitstreams/xclbin_file.h"
 #include "bitstreams/xclbin_writer.h"
 
 namespace tandem::xclbin {
-
-struct BuildOptions {
-  std::string output;  // "<name>.xclbin" in the current folder when empty
-  std::string compiler = "c++";
-  std::vector<std::string> hls_include_dirs;  // replaces Tandem's HLS headers, e.g. Vitis' own
-  std::vector<std::string> extra_flags;       // after all others
-  std::string depfile;                        // a make-style dependency file, when not empty
-  bool verbose = false;                       // prints the compiler's command lines
-};
-
-// Builds `recipe`; returns the path of the xclbin.
-std::string build(const Recipe& recipe, const BuildOptions& options = {});
 
 struct KernelInfo {
   std::string name;
