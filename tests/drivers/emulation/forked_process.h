@@ -35,9 +35,9 @@ class Line {
   void say(const std::string& text, const std::vector<int>& descriptors = {}) {
     if (!emulation::send_message(socket_, text, descriptors)) throw std::runtime_error("no peer");
   }
-  emulation::Message hear() {
+  emulation::Message hear(std::chrono::seconds patience = std::chrono::seconds(50)) {
     emulation::Message message;
-    if (!emulation::wait_for_message(socket_, std::chrono::seconds(50)) ||
+    if (!emulation::wait_for_message(socket_, patience) ||
         !emulation::receive_message(socket_, message)) {
       throw std::runtime_error("nothing heard");
     }
