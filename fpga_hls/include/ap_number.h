@@ -58,16 +58,20 @@ struct NativeInt<bool, true> {
   static constexpr int kWidth = 1;
   static constexpr bool kSigned = false;
 };
-template <bool IsInt>
-struct NativeInt<Int128, IsInt> {
+// An integer type to the library or not, by the dialect (gnu++14, c++14).
+template <bool Signed>
+struct PairInt {
   static constexpr int kWidth = 128;
-  static constexpr bool kSigned = true;
+  static constexpr bool kSigned = Signed;
 };
-template <bool IsInt>
-struct NativeInt<Uint128, IsInt> {
-  static constexpr int kWidth = 128;
-  static constexpr bool kSigned = false;
-};
+template <>
+struct NativeInt<Int128, true> : PairInt<true> {};
+template <>
+struct NativeInt<Int128, false> : PairInt<true> {};
+template <>
+struct NativeInt<Uint128, true> : PairInt<false> {};
+template <>
+struct NativeInt<Uint128, false> : PairInt<false> {};
 
 // Native integers, and bits of ap types, which count as bool.
 template <typename T>
