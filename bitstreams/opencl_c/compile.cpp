@@ -4,7 +4,6 @@
 #include "bitstreams/opencl_c/compile.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -40,26 +39,24 @@ void write_text(const std::string& path, const std::string& text) {
   if (!out) throw Error("opencl_c", "cannot write " + path);
 }
 
-bool on_path(const std::string& program) {
-  if (program.find('/') != std::string::npos) return fs::exists(program);
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/bin");
-  std::error_code ignored;
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (fs::exists(fs::path(folder) / program, ignored)) return true;
+bool starts(const std::string& program) {
+  try {
+    xclbin::run_tool({program, "--version"}, "");
+    return true;
+  } catch (const Error&) {
+    return false;
   }
-  return false;
 }
 
-// TANDEM_CLANG, else the first clang on the path.
-std::string find_clang() {
-  if (const char* const named = std::getenv("TANDEM_CLANG"); named != nullptr && *named != 0) {
-    if (on_path(named)) return named;
-    throw Error("opencl_c", "TANDEM_CLANG names '" + std::string(named) + "', which is not there");
+// The clang asked for, else the first there is.
+std::string find_clang(const std::string& wanted) {
+  if (!wanted.empty()) {
+    if (starts(wanted)) return wanted;
+    throw Error("opencl_c", "TANDEM_CLANG names '" + wanted + "', which does not start");
   }
   for (const char* name :
        {"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"}) {
-    if (on_path(name)) return name;
+    if (starts(name)) return name;
   }
   throw Error("opencl_c",
               "OpenCL C kernels are compiled by clang, which is not installed: install the package "
@@ -86,7 +83,9 @@ void complete(KernelSignature& kernel) {
 class Compiler {
  public:
   explicit Compiler(const CompileOptions& options)
-      : options_(options), clang_(find_clang()), stem_(options.scratch + "/opencl_c") {}
+      : options_(options),
+        clang_(find_clang(options.clang)),
+        stem_(options.scratch + "/opencl_c") {}
 
   CompileResult run() {
     preprocess();
@@ -201,8 +200,12 @@ class Compiler {
     hide.push_back(stem_ + ".kernel.o");
     tool(hide);
     write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
-    std::vector<std::string> entry = {options_.cxx_compiler, "-std=c++14", "-O1", "-fPIC",
-                                      "-fvisibility=hidden", "-I" + options_.glue_folder,
+    std::vector<std::string> entry = {options_.cxx_compiler,
+                                      "-std=c++14",
+                                      "-O1",
+                                      "-fPIC",
+                                      "-fvisibility=hidden",
+                                      "-I" + options_.glue_folder,
                                       "-I" + options_.hls_folder};
     // GCC's unique symbols would be shared by kernel objects, and by units.
     const std::string not_unique = "-fno-gnu-unique";

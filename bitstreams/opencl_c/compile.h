@@ -35,6 +35,7 @@ struct CompileOptions {
   std::string glue_folder;           // bitstreams/glue
   std::string hls_folder;            // Tandem's HLS headers: pipes are streams
   std::string cxx_compiler = "c++";
+  std::string clang;     // TANDEM_CLANG; empty: the first of clang, clang-14, ...
   bool verbose = false;  // prints the commands
 };
 

@@ -178,9 +178,11 @@ class KernelCompiler {
     wanted.glue_folder = toolchain_.glue_folder;
     wanted.hls_folder = toolchain_.own_hls_folder;
     wanted.cxx_compiler = toolchain_.compiler;
+    wanted.clang = toolchain_.clang;
     const opencl_c::CompileResult compiled = opencl_c::compile_opencl_c(wanted);
     for (const opencl_c::Kernel& kernel : compiled.kernels) kernels_.push_back(describe(kernel));
     result_.dependencies = compiled.dependencies;
+    result_.messages = compiled.messages;
     return {object};
   }
 

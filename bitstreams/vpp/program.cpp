@@ -49,6 +49,7 @@ Toolchain find_toolchain(const Options& options) {
   const fs::path tree = program.parent_path().parent_path();
   Toolchain toolchain;
   if (!environment("TANDEM_CXX").empty()) toolchain.compiler = environment("TANDEM_CXX");
+  toolchain.clang = environment("TANDEM_CLANG");
   toolchain.glue_folder =
       find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR}, "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;

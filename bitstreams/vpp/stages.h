@@ -19,6 +19,7 @@ namespace tandem::vpp {
 // What the machine offers.
 struct Toolchain {
   std::string compiler = "c++";
+  std::string clang;                      // for OpenCL C; empty: the first that is found
   std::string glue_folder;                // bitstreams/glue
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use

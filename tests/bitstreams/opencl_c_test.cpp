@@ -115,6 +115,7 @@ class CompileTest : public ::testing::Test {
     options.scratch = folder_;
     options.glue_folder = TANDEM_GLUE_FOLDER;
     options.hls_folder = TANDEM_HLS_FOLDER;
+    options.clang = clang_;
     return compile_opencl_c(options);
   }
 
@@ -129,6 +130,7 @@ class CompileTest : public ::testing::Test {
   }
 
   fs::path folder_;
+  std::string clang_;
 };
 
 TEST_F(CompileTest, ASingleItemKernelHasItsOwnArgumentsOnly) {
@@ -185,10 +187,10 @@ TEST_F(CompileTest, WhatIsMissingIsNamed) {
 }
 
 TEST_F(CompileTest, AClangThatIsNotThereIsNamed) {
-  setenv("TANDEM_CLANG", "/nowhere/clang", 1);
+  clang_ = "/nowhere/clang";
   EXPECT_NE(message("kernel void a() {}").find("TANDEM_CLANG names '/nowhere/clang'"),
             std::string::npos);
-  unsetenv("TANDEM_CLANG");
+  clang_.clear();
   const std::string path = std::getenv("PATH");
   setenv("PATH", folder_.c_str(), 1);
   EXPECT_NE(message("kernel void a() {}").find("install the package clang"), std::string::npos);

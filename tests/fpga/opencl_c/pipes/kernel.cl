@@ -10,7 +10,8 @@ typedef struct {
 pipe int counts __attribute__((xcl_reqd_pipe_depth(32)));
 pipe Packet packets __attribute__((xcl_reqd_pipe_depth(16)));
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void produce(global const int* in, int count) {
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void produce(global const int* in,
+                                                                   int count) {
   write_pipe_block(counts, &count);
   __attribute__((xcl_pipeline_loop(1))) for (int i = 0; i < count; ++i) {
     Packet packet;

@@ -15,8 +15,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul(const __global
   int B[MAX_SIZE][MAX_SIZE] __attribute__((xcl_array_partition(cyclic, 4, 1)));
   int sums[MAX_SIZE] __attribute__((xcl_array_partition(complete, 1), aligned(64)));
 
-  __attribute__((xcl_pipeline_loop(1))) __attribute__((xcl_loop_tripcount(c_squared, c_squared))) read
-      : for (int n = 0, i = 0, j = 0; n < size * size; n++, j++) {
+  __attribute__((xcl_pipeline_loop(1))) __attribute__((xcl_loop_tripcount(c_squared, c_squared)))
+  read : for (int n = 0, i = 0, j = 0; n < size * size; n++, j++) {
     if (j == size) {
       j = 0;
       i++;
