@@ -50,8 +50,9 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Runs a program with its output in `log`; throws Error with that output when it fails.
-void run_program(const std::vector<std::string>& words, const std::string& log) {
+// Runs a program in `folder`; throws Error with its output when it fails.
+void run_program(const std::vector<std::string>& words, const TemporaryFolder& folder) {
+  const std::string log = folder.file("log");
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -59,6 +60,7 @@ void run_program(const std::vector<std::string>& words, const std::string& log) 
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.file("").c_str());
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   pid_t child = 0;
   const int code =
@@ -91,10 +93,10 @@ void build(const ListedCard& card, const std::string& tree, const TemporaryFolde
                                            folder.file("work")};
   std::vector<std::string> compile = common;
   compile.insert(compile.end(), {"-c", "-k", "vadd", "-o", folder.file("vadd.xo"), source});
-  run_program(compile, folder.file("log"));
+  run_program(compile, folder);
   std::vector<std::string> link = common;
   link.insert(link.end(), {"-l", "-o", folder.file("vadd.xclbin"), folder.file("vadd.xo")});
-  run_program(link, folder.file("log"));
+  run_program(link, folder);
 }
 
 // Whole buffers to the card and back, without a kernel.
