@@ -64,6 +64,12 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
   if (handle == nullptr || top == nullptr) return -EINVAL;
   try {
     const auto file = XclbinFile::parse(bytes_of(top), "loaded xclbin");
+    // Behind the end of a truncated file there is often memory full of zeros.
+    if (file.compute_units().empty()) {
+      throw tandem::Error("xclbin",
+                          "loaded xclbin: section IP_LAYOUT has no compute units; the "
+                          "file is truncated: build it again");
+    }
     const std::string problem = handle->card()->load(file);
     if (!problem.empty()) {
       report_error(problem);
