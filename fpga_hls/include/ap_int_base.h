@@ -97,8 +97,13 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   Limb low64() const { return bits_.low64(); }
   ap_detail::Uint128 low128() const { return bits_.low128(); }
   Limb limb(int i) const { return bits_.limb(i); }
-  void limbs(Limb* to, int n) const {
-    for (int i = 0; i < n; ++i) to[i] = bits_.limb(i);
+  template <int N>
+  void limbs(Limb (&to)[N]) const {
+    constexpr int kShared = ap_detail::smaller(N, kLimbs);
+    bits_.copy(to, kShared);
+    if (kShared == N) return;
+    const Limb fill = bits_.limb(kLimbs);
+    for (int i = kShared; i < N; ++i) to[i] = fill;
   }
   static ap_int_base from64(Limb value) {
     ap_int_base result;
@@ -114,6 +119,12 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     ap_int_base result;
     result.bits_.set_limbs(limbs);
     return result;
+  }
+  // Of numbers of more than 128 bits.
+  Limb* wide_limbs() { return bits_.limbs(); }
+  ap_int_base& cut_top() {
+    bits_.cut_top();
+    return *this;
   }
 
   operator RetType() const { return static_cast<RetType>(bits_.low64()); }
@@ -139,7 +150,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   // `radix`: 2, 8, 10 or 16. See ap_int_text.h.
   std::string to_string(int radix = 2, bool as_signed = S) const {
     Limb limbs[kLimbs + 1];
-    this->limbs(limbs, kLimbs + 1);
+    this->limbs(limbs);
     return ap_detail::text_of(limbs, kLimbs + 1, W, radix, as_signed && S);
   }
 
@@ -304,10 +315,14 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   }
   template <typename D>
   void assign(const D& other, ap_detail::KindTag<ap_detail::kWide>) {
-    const auto& number = other.value();
-    Limb limbs[kLimbs];
-    for (int i = 0; i < kLimbs; ++i) limbs[i] = number.limb(i);
-    bits_.set_limbs(limbs);
+    copy_limbs(other.value());
+  }
+
+  template <int W2, bool S2>
+  void copy_limbs(const ap_int_base<W2, S2>& number) {
+    Limb* to = bits_.limbs();
+    for (int i = 0; i < kLimbs; ++i) to[i] = number.limb(i);
+    bits_.cut_top();
   }
 
   void put_bits(int low, int count, Limb value, ap_detail::KindTag<ap_detail::kWord>) {
@@ -332,9 +347,9 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     return from128(~bits_.low128());
   }
   ap_int_base inverted(ap_detail::KindTag<ap_detail::kWide>) const {
-    Limb limbs[kLimbs];
-    for (int i = 0; i < kLimbs; ++i) limbs[i] = ~bits_.limb(i);
-    return from_limbs(limbs);
+    ap_int_base result;
+    for (int i = 0; i < kLimbs; ++i) result.bits_.limbs()[i] = ~bits_.limb(i);
+    return result.cut_top();
   }
 
   ap_int_base moved_left(int by, ap_detail::KindTag<ap_detail::kWord>) const {
@@ -344,9 +359,9 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
     return from128(bits_.low128() << by);
   }
   ap_int_base moved_left(int by, ap_detail::KindTag<ap_detail::kWide>) const {
-    Limb limbs[kLimbs];
-    ap_detail::shift_left(bits_.limbs(), by, kLimbs, limbs);
-    return from_limbs(limbs);
+    ap_int_base result;
+    ap_detail::shift_left(bits_.limbs(), by, kLimbs, result.bits_.limbs());
+    return result.cut_top();
   }
   ap_int_base moved_right(int by, ap_detail::KindTag<ap_detail::kWord>) const {
     return from64(S ? static_cast<Limb>(static_cast<std::int64_t>(bits_.low64()) >> by)
@@ -358,9 +373,9 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
                      : bits_.low128() >> by);
   }
   ap_int_base moved_right(int by, ap_detail::KindTag<ap_detail::kWide>) const {
-    Limb limbs[kLimbs];
-    ap_detail::shift_right(bits_.limbs(), by, bits_.limb(kLimbs), kLimbs, limbs);
-    return from_limbs(limbs);
+    ap_int_base result;
+    ap_detail::shift_right(bits_.limbs(), by, bits_.limb(kLimbs), kLimbs, result.bits_.limbs());
+    return result.cut_top();
   }
 
   template <typename Real>
@@ -375,7 +390,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   template <typename Real, ap_detail::Kind K>
   Real real_by(Real, ap_detail::KindTag<K>) const {
     Limb limbs[kLimbs + 1];
-    this->limbs(limbs, kLimbs + 1);
+    this->limbs(limbs);
     return ap_detail::real_of<Real>(limbs, kLimbs + 1);
   }
 

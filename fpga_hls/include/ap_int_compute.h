@@ -37,7 +37,7 @@ struct Extended {  // N limbs of an operand
   Limb limbs[N];
   template <typename A>
   explicit Extended(const A& a) {
-    a.value().limbs(limbs, N);
+    a.value().limbs(limbs);
   }
 };
 
@@ -140,19 +140,36 @@ struct Compute<kPair> {
   }
 };
 
+// Limbs go straight from the operands into the result.
 template <>
 struct Compute<kWide> {
   template <typename R, typename A, typename B>
   static R sum(const A& a, const B& b) {
-    Extended<R::kLimbs> x(a), y(b);
-    ap_detail::add(x.limbs, y.limbs, R::kLimbs, x.limbs);
-    return R::from_limbs(x.limbs);
+    const auto& x = a.value();
+    const auto& y = b.value();
+    R result;
+    Limb* to = result.wide_limbs();
+    Uint128 carry = 0;
+    for (int i = 0; i < R::kLimbs; ++i) {
+      carry += static_cast<Uint128>(x.limb(i)) + y.limb(i);
+      to[i] = static_cast<Limb>(carry);
+      carry >>= 64;
+    }
+    return result.cut_top();
   }
   template <typename R, typename A, typename B>
   static R difference(const A& a, const B& b) {
-    Extended<R::kLimbs> x(a), y(b);
-    ap_detail::subtract(x.limbs, y.limbs, R::kLimbs, x.limbs);
-    return R::from_limbs(x.limbs);
+    const auto& x = a.value();
+    const auto& y = b.value();
+    R result;
+    Limb* to = result.wide_limbs();
+    Limb borrow = 0;
+    for (int i = 0; i < R::kLimbs; ++i) {
+      const Uint128 partial = static_cast<Uint128>(x.limb(i)) - y.limb(i) - borrow;
+      to[i] = static_cast<Limb>(partial);
+      borrow = static_cast<Limb>(partial >> 64) & 1;
+    }
+    return result.cut_top();
   }
   template <typename R, typename A, typename B>
   static R product(const A& a, const B& b) {
@@ -161,24 +178,20 @@ struct Compute<kWide> {
     ap_detail::multiply(x.limbs, y.limbs, R::kLimbs, result);
     return R::from_limbs(result);
   }
-  template <typename R, typename A, typename B>
-  static R conjunction(const A& a, const B& b) {
-    Extended<R::kLimbs> x(a), y(b);
-    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] &= y.limbs[i];
-    return R::from_limbs(x.limbs);
+#define TANDEM_AP_LIMBS(name, op)                                       \
+  template <typename R, typename A, typename B>                         \
+  static R name(const A& a, const B& b) {                               \
+    const auto& x = a.value();                                          \
+    const auto& y = b.value();                                          \
+    R result;                                                           \
+    Limb* to = result.wide_limbs();                                     \
+    for (int i = 0; i < R::kLimbs; ++i) to[i] = x.limb(i) op y.limb(i); \
+    return result.cut_top();                                            \
   }
-  template <typename R, typename A, typename B>
-  static R disjunction(const A& a, const B& b) {
-    Extended<R::kLimbs> x(a), y(b);
-    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] |= y.limbs[i];
-    return R::from_limbs(x.limbs);
-  }
-  template <typename R, typename A, typename B>
-  static R exclusion(const A& a, const B& b) {
-    Extended<R::kLimbs> x(a), y(b);
-    for (int i = 0; i < R::kLimbs; ++i) x.limbs[i] ^= y.limbs[i];
-    return R::from_limbs(x.limbs);
-  }
+  TANDEM_AP_LIMBS(conjunction, &)
+  TANDEM_AP_LIMBS(disjunction, |)
+  TANDEM_AP_LIMBS(exclusion, ^)
+#undef TANDEM_AP_LIMBS
   template <bool Signed, typename Q, typename M, typename A, typename B>
   static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
     constexpr int kLimbs = limb_count(larger(A::width, B::width) + 1);

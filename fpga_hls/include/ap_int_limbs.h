@@ -21,25 +21,6 @@ inline Limb cut(Limb value, int bits, bool is_signed) {
                    : (value << unused) >> unused;
 }
 
-inline void add(const Limb* a, const Limb* b, int n, Limb* sum) {
-  Uint128 carry = 0;
-  for (int i = 0; i < n; ++i) {
-    carry += static_cast<Uint128>(a[i]) + b[i];
-    sum[i] = static_cast<Limb>(carry);
-    carry >>= 64;
-  }
-}
-
-// a - b.
-inline void subtract(const Limb* a, const Limb* b, int n, Limb* difference) {
-  Limb borrow = 0;
-  for (int i = 0; i < n; ++i) {
-    const Uint128 partial = static_cast<Uint128>(a[i]) - b[i] - borrow;
-    difference[i] = static_cast<Limb>(partial);
-    borrow = static_cast<Limb>(partial >> 64) & 1;
-  }
-}
-
 inline void negate(Limb* a, int n) {
   Limb carry = 1;
   for (int i = 0; i < n; ++i) {
@@ -82,24 +63,25 @@ inline void set_bit(Limb* a, int at, bool value) {
   a[at / 64] = value ? a[at / 64] | mask : a[at / 64] & ~mask;
 }
 
-// `result` may be a.
+// `result` may be a. `by` is less than 64 n.
 inline void shift_left(const Limb* a, int by, int n, Limb* result) {
   const int whole = by / 64, part = by % 64;
-  for (int i = n - 1; i >= 0; --i) {
-    const Limb high = i >= whole ? a[i - whole] : 0;
-    const Limb low = i >= whole + 1 ? a[i - whole - 1] : 0;
-    result[i] = part == 0 ? high : (high << part) | (low >> (64 - part));
+  for (int i = n - 1; i > whole; --i) {
+    result[i] = (a[i - whole] << part) | (a[i - whole - 1] >> 1 >> (63 - part));
   }
+  result[whole] = a[0] << part;
+  for (int i = whole - 1; i >= 0; --i) result[i] = 0;
 }
 
-// `fill`: what comes in from above, all zeros or all ones. `result` may be a.
+// `fill`: what comes in from above, all zeros or all ones. `result` may be a. `by` is less than
+// 64 n.
 inline void shift_right(const Limb* a, int by, Limb fill, int n, Limb* result) {
-  const int whole = by / 64, part = by % 64;
-  for (int i = 0; i < n; ++i) {
-    const Limb low = i + whole < n ? a[i + whole] : fill;
-    const Limb high = i + whole + 1 < n ? a[i + whole + 1] : fill;
-    result[i] = part == 0 ? low : (low >> part) | (high << (64 - part));
+  const int whole = by / 64, part = by % 64, last = n - 1 - whole;
+  for (int i = 0; i < last; ++i) {
+    result[i] = (a[i + whole] >> part) | (a[i + whole + 1] << 1 << (63 - part));
   }
+  result[last] = (a[n - 1] >> part) | (fill << 1 << (63 - part));
+  for (int i = last + 1; i < n; ++i) result[i] = fill;
 }
 
 // Bits low .. low + count - 1, count at most 64, all inside the n limbs.

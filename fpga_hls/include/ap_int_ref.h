@@ -174,7 +174,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   // As many digits as the range has.
   std::string to_string(int radix = 2) const {
     Limb limbs[Value::kLimbs + 1];
-    value().limbs(limbs, Value::kLimbs + 1);
+    value().limbs(limbs);
     return ap_detail::text_of(limbs, Value::kLimbs + 1, length(), radix, false);
   }
   bool or_reduce() const { return !value().is_zero(); }

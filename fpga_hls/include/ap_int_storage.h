@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "ap_int_limbs.h"
@@ -45,6 +46,11 @@ class Storage {
     set64(static_cast<Limb>(value));
   }
   void set_limbs(const Limb* limbs) { set64(limbs[0]); }
+  // The lowest n limbs of those it has.
+  void copy(Limb* to, int n) const {
+    static_cast<void>(n);
+    to[0] = low64();
+  }
 
  private:
   typedef typename Native<W, S>::type Bits;
@@ -65,6 +71,7 @@ class Storage<W, S, kPair> {
   void set_limbs(const Limb* limbs) {
     set128((static_cast<Uint128>(limbs[1]) << 64) | limbs[0], 0);
   }
+  void copy(Limb* to, int n) const { std::memcpy(to, limbs_, sizeof(Limb) * n); }
 
  private:
   Limb fill() const { return S && (limbs_[1] >> 63) != 0 ? ~Limb(0) : 0; }
@@ -86,9 +93,10 @@ class Storage<W, S, kWide> {
     cut_top();
   }
   void set_limbs(const Limb* limbs) {
-    for (int i = 0; i < kLimbs; ++i) limbs_[i] = limbs[i];
+    std::memcpy(limbs_, limbs, sizeof(limbs_));
     cut_top();
   }
+  void copy(Limb* to, int n) const { std::memcpy(to, limbs_, sizeof(Limb) * n); }
   Limb* limbs() { return limbs_; }
   const Limb* limbs() const { return limbs_; }
   void cut_top() {
