@@ -21,10 +21,9 @@ function(_tandem_write_test_environment target file)
   endforeach()
   file(GENERATE OUTPUT ${file} CONTENT "${lines}
 foreach(_tandem_case IN LISTS ${target}_CASES)
-  set_property(TEST \"\${_tandem_case}\" APPEND PROPERTY ENVIRONMENT \${_tandem_environment})
-  set_property(TEST \"\${_tandem_case}\" APPEND PROPERTY ENVIRONMENT_MODIFICATION
-    \"LD_LIBRARY_PATH=path_list_prepend:${Tandem_XRT_TREE}/lib\" \"PATH=path_list_prepend:${Tandem_XRT_TREE}/bin\")
-  set_property(TEST \"\${_tandem_case}\" PROPERTY TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(\"\${_tandem_case}\" PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT \"\${_tandem_environment}\"
+    ENVIRONMENT_MODIFICATION
+    \"LD_LIBRARY_PATH=path_list_prepend:${Tandem_XRT_TREE}/lib;PATH=path_list_prepend:${Tandem_XRT_TREE}/bin\")
 endforeach()
 ")
 endfunction()

@@ -31,6 +31,7 @@ struct Pipe {
   std::uint32_t bytes;
   void* (*make)(const char* name, std::uint32_t depth);
   void (*drop)(void* stream);
+  void* (*channel)(void* stream);
   bool (*read)(void* stream, void* to, bool wait);
   bool (*write)(void* stream, const void* from, bool wait);
   void* stream = nullptr;
@@ -77,6 +78,7 @@ class Kernel {
       arguments_.back().element_bytes = pipe.bytes;
       arguments_.back().make_stream = pipe.make;
       arguments_.back().drop_stream = pipe.drop;
+      arguments_.back().channel = pipe.channel;
     }
     local_.reset(new unsigned char[num_locals_ * kLocalBytes + 128]);
     entry_ = tandem_glue::KernelEntry{
@@ -114,8 +116,8 @@ class Kernel {
 
   void append(std::uint32_t kind, std::uint32_t host_bytes, std::uint32_t register_bytes,
               const char* type, std::uint32_t& offset) {
-    arguments_.push_back(
-        ArgumentEntry{kind, host_bytes, register_bytes, offset, type, 0, nullptr, nullptr});
+    arguments_.push_back(ArgumentEntry{kind, host_bytes, register_bytes, offset, type, 0, nullptr,
+                                       nullptr, nullptr});
     offset += register_bytes + 4;
   }
 

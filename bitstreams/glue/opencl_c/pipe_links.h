@@ -27,6 +27,7 @@ struct PipeClass {
     return stream;
   }
   static void drop(void* stream) { delete static_cast<Stream*>(stream); }
+  static void* channel(void* stream) { return &static_cast<Stream*>(stream)->tandem_channel(); }
   static bool read(void* stream, void* to, bool wait) {
     Packet<kBytes> packet;
     if (wait) {
@@ -44,7 +45,7 @@ struct PipeClass {
     static_cast<Stream*>(stream)->write(packet);
     return true;
   }
-  static Pipe entry() { return Pipe{kBytes, &make, &drop, &read, &write}; }
+  static Pipe entry() { return Pipe{kBytes, &make, &drop, &channel, &read, &write}; }
 };
 
 }  // namespace tandem_opencl
