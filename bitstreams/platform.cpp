@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <mutex>
@@ -127,6 +126,7 @@ const Platform& undecided_platform() {
 struct MadePlatforms {
   std::mutex mutex;
   std::deque<Platform> platforms;
+  std::string folders;  // of other people's platforms, ':' between
 };
 
 MadePlatforms& made() {
@@ -175,11 +175,11 @@ const Platform* make_from_shell_name(const std::string& name) {
   return &add_platform(platform);
 }
 
-// <folder>/<name>.json or <folder>/<name>/<name>.json below PLATFORM_REPO_PATHS; empty: none.
-std::string find_in_repositories(const std::string& name) {
-  const char* folders = std::getenv("PLATFORM_REPO_PATHS");
-  if (folders == nullptr || name.find('/') != std::string::npos) return "";
-  for (const std::string& folder : split(folders, ':')) {
+// The file of the platform `name` in one of the folders; empty: none.
+std::string find_in_folders(const std::string& name) {
+  if (name.find('/') != std::string::npos) return "";
+  std::lock_guard lock(made().mutex);
+  for (const std::string& folder : split(made().folders, ':')) {
     if (folder.empty()) continue;
     for (const std::string& candidate :
          {folder + "/" + name + ".json", folder + "/" + name + "/" + name + ".json"}) {
@@ -237,6 +237,11 @@ std::vector<std::string> platform_names() {
   return names;
 }
 
+void search_platforms_in(const char* folders) {
+  std::lock_guard lock(made().mutex);
+  made().folders = folders == nullptr ? "" : folders;
+}
+
 const Platform& add_platform(const Platform& platform) {
   std::lock_guard lock(made().mutex);
   return made().platforms.emplace_back(platform);
@@ -252,7 +257,7 @@ const Platform& find_platform(const std::string& name) {
     if (platform.name == stem || platform.vbnv == stem) return platform;
   }
   if (const Platform* known = find_made(stem)) return *known;
-  const std::string file = find_in_repositories(stem);
+  const std::string file = find_in_folders(stem);
   if (!file.empty()) return add_platform(read_platform_file(file));
   if (const Platform* shell = make_from_shell_name(stem)) return *shell;
   refuse(name);

@@ -55,9 +55,12 @@ struct Platform {
 
 // The platform that `name` means: a board ("u250"), any shell's full name
 // ("xilinx_u250_gen3x16_xdma_4_1_202210_1"), a path of an .xpfm file so named, a JSON file (see
-// platform_file.h), or a name below one of the folders in PLATFORM_REPO_PATHS. A full name comes
-// back as the platform's vbnv. Throws Error listing what would do.
+// platform_file.h), or a name below one of search_platforms_in()'s folders. A full name comes back
+// as the platform's vbnv. Throws Error listing what would do.
 const Platform& find_platform(const std::string& name);
+// Where names are looked for too, as <folder>/<name>.json or <folder>/<name>/<name>.json: what
+// programs find in PLATFORM_REPO_PATHS, folders with ':' between. Null: nowhere.
+void search_platforms_in(const char* folders);
 // Makes `platform` known under its vbnv; one of the same vbnv is replaced for later searches.
 const Platform& add_platform(const Platform& platform);
 // A name for find_platform: a card that nobody described. It is a u55c with room for the banks of

@@ -9,7 +9,10 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+
+#include "bitstreams/platform.h"
 
 namespace tandem::xclbin {
 
@@ -24,6 +27,7 @@ int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
                  error.what());
     return 2;
   }
+  search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
   try {
     return work();
   } catch (const std::exception& error) {

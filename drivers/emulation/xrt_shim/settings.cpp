@@ -76,6 +76,7 @@ std::vector<std::string> read_emconfig_platforms() {
 }
 
 void read_cards(Settings& result) {
+  xclbin::search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
   std::vector<std::string> names = read_emconfig_platforms();
   const std::string preset = variable("TANDEM_CARD_PRESET");
   result.platform_chosen = !names.empty() || !preset.empty();

@@ -34,6 +34,7 @@ rm emconfig.json
 expect "card: my_board" env TANDEM_CARD_PRESET=hidden/my_board.json ./host vadd.xclbin
 mv hidden repository
 export PLATFORM_REPO_PATHS=/nowhere:$PWD/repository
+build_xclbin by_name.xclbin my_board sw_emu
 same "$(platforminfo -p my_board --json='hardwarePlatform.memories[4].baseAddress')" 0x4000000000
 same "$(platforminfo -p my_board --json='hardwarePlatform.systemClocks[0].frequency')" 250.000000
 
