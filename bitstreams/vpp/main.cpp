@@ -1,6 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // v++: builds kernels and bitstreams for emulated cards with the vendor's command line.
+#include <cstdlib>
+
+#include "bitstreams/platform.h"
 #include "bitstreams/vpp/stages.h"
 
-int main(int argc, char** argv) { return tandem::vpp::run_program({argv + 1, argv + argc}); }
+namespace {
+
+std::string value(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tandem::xclbin::search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
+  return tandem::vpp::run_program({argv + 1, argv + argc},
+                                  {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"),
+                                   value("TANDEM_KERNEL_FLAGS"), value("TANDEM_CLANG")});
+}

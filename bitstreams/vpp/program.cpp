@@ -2,7 +2,6 @@
 //
 // The program around the stages: toolchain, messages, dependency file.
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "bitstreams/depfile.h"
@@ -16,11 +15,6 @@ namespace tandem::vpp {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
@@ -43,18 +37,18 @@ std::string find_folder(const std::vector<fs::path>& candidates, const char* wha
   throw Error("v++", std::string(what) + " are missing; looked in" + looked);
 }
 
-Toolchain find_toolchain(const Options& options) {
+Toolchain find_toolchain(const Options& options, const Environment& environment) {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path tree = program.parent_path().parent_path();
   Toolchain toolchain;
-  if (!environment("TANDEM_CXX").empty()) toolchain.compiler = environment("TANDEM_CXX");
-  toolchain.clang = environment("TANDEM_CLANG");
+  if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
+  toolchain.clang = environment.clang;
   toolchain.glue_folder =
       find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR}, "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
-    toolchain.hls_includes = split(environment("TANDEM_HLS_INCLUDE"), ':');
+    toolchain.hls_includes = split(environment.hls_includes, ':');
   }
   toolchain.own_hls_folder =
       find_folder({tree / "vitis" / "include", TANDEM_HLS_SOURCE_DIR}, "the HLS headers");
@@ -62,9 +56,9 @@ Toolchain find_toolchain(const Options& options) {
   return toolchain;
 }
 
-StageResult run_stage(const Options& options) {
+StageResult run_stage(const Options& options, const Environment& environment) {
   if (options.stage == Stage::kPackage) return package(options);
-  const Toolchain toolchain = find_toolchain(options);
+  const Toolchain toolchain = find_toolchain(options, environment);
   return options.stage == Stage::kCompile ? compile(options, toolchain) : link(options, toolchain);
 }
 
@@ -78,7 +72,7 @@ void write_depfile(const Options& options, const StageResult& result) {
   write_text(options.depfile, text + "\n");
 }
 
-void run(const std::vector<std::string>& arguments, RunLog& log) {
+void run(const std::vector<std::string>& arguments, const Environment& environment, RunLog& log) {
   Options options = read_options(arguments);
   if (options.stage == Stage::kHelp) {
     std::printf("%s", usage().c_str());
@@ -89,12 +83,12 @@ void run(const std::vector<std::string>& arguments, RunLog& log) {
     return;
   }
   log.open(options);
-  for (const std::string& flag : split(environment("TANDEM_KERNEL_FLAGS"), ' ')) {
+  for (const std::string& flag : split(environment.kernel_flags, ' ')) {
     options.kernel_flags.push_back(flag);
   }
   for (const std::string& line : options.warnings) log.warning(line);
   for (const std::string& line : options.notes) log.info(line);
-  const StageResult result = run_stage(options);
+  const StageResult result = run_stage(options, environment);
   for (const std::string& line : result.warnings) log.warning(line);
   for (const std::string& text : result.messages) log.compiler_output(text);
   write_summary(options, result, arguments);
@@ -103,10 +97,10 @@ void run(const std::vector<std::string>& arguments, RunLog& log) {
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments) {
+int run_program(const std::vector<std::string>& arguments, const Environment& environment) {
   RunLog log(arguments);
   try {
-    run(arguments, log);
+    run(arguments, environment, log);
     return 0;
   } catch (const std::exception& error) {
     log.error(error.what());

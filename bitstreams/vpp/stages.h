@@ -40,7 +40,15 @@ StageResult compile(const Options& options, const Toolchain& toolchain);
 StageResult link(const Options& options, const Toolchain& toolchain);
 StageResult package(const Options& options);
 
+// What the program takes from its environment.
+struct Environment {
+  std::string compiler;      // TANDEM_CXX; empty: c++
+  std::string hls_includes;  // TANDEM_HLS_INCLUDE, folders between ':'
+  std::string kernel_flags;  // TANDEM_KERNEL_FLAGS, flags between blanks
+  std::string clang;         // TANDEM_CLANG, for OpenCL C; empty: the first one found
+};
+
 // The program itself; returns its exit status.
-int run_program(const std::vector<std::string>& arguments);
+int run_program(const std::vector<std::string>& arguments, const Environment& environment);
 
 }  // namespace tandem::vpp

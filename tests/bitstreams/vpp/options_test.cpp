@@ -194,8 +194,6 @@ TEST_F(ConfigurationFile, GivesTheSameSettingsAsTheCommandLine) {
                                  "  platform = xilinx_u250_gen3x16_xdma_4_1_202210_1  # trailing\n"
                                  "target=sw_emu\nsave-temps=1\ndebug = 1\ninclude=inc\n"
                                  "define=A=3\nkernel=k\ntemp_dir=\"t d\"\noptimize=2\n\n"
-                                 "[connectivity]\n nk = k:2:a.b \nsp=a.in:DDR[1]\n"
-                                 "stream_connect=a.out:b.in:16\nsc=b.out:a.back\nslr=a:SLR0\n"
                                  "[advanced]\nparam=compiler.x=y\n"
                                  "prop=kernel.k.kernel_flags=-DFLAG\nmisc=solution_name=s\n"
                                  "[profile]\ndata=all:all:all\n[vivado]\nprop=run.a.b={-x \"y\"}\n"
@@ -214,11 +212,19 @@ TEST_F(ConfigurationFile, GivesTheSameSettingsAsTheCommandLine) {
   EXPECT_THAT(options.hls_scripts, ElementsAre("a.tcl", "b.tcl"));
   EXPECT_EQ(options.hls.mailbox, Mailbox::kBoth);
   EXPECT_EQ(options.package_dir, "p");
+  EXPECT_THAT(options.warnings, IsEmpty());
+}
+
+TEST_F(ConfigurationFile, ConnectivityKeepsOrderAndPlace) {
+  const std::string path = write("links.cfg",
+                                 "# links\n[connectivity]\n nk = k:2:a.b \nsp=a.in:DDR[1]\n"
+                                 "stream_connect=a.out:b.in:16\nsc=b.out:a.back\nslr=a:SLR0\n");
+  const Options options = read_options({"-l", "-t", "sw_emu", "--config", path, "k.xo"});
   EXPECT_THAT(options.config_files, ElementsAre(path));
   ASSERT_EQ(options.connectivity.size(), 5u);
   EXPECT_EQ(options.connectivity[0].key, "nk");
   EXPECT_EQ(options.connectivity[0].value, "k:2:a.b");
-  EXPECT_EQ(options.connectivity[1].where, path + ":14");
+  EXPECT_EQ(options.connectivity[1].where, path + ":4");
   EXPECT_EQ(options.connectivity[2].key, "stream_connect");
   EXPECT_THAT(options.warnings, IsEmpty());
 }

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bitstreams/inspect.h"
 #include "bitstreams/depfile.h"
+#include "bitstreams/inspect.h"
 #include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/stages.h"
@@ -50,23 +50,23 @@ class Vpp : public testing::Test {
     fs::remove_all(root_);
   }
 
-  static Outcome run(const std::vector<std::string>& arguments) {
+  Outcome run(const std::vector<std::string>& arguments) const {
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
-    const int status = run_program(arguments);
+    const int status = run_program(arguments, environment_);
     testing::internal::GetCapturedStdout();
     return {status, testing::internal::GetCapturedStderr()};
   }
 
-  static Outcome compile(const std::string& kernel, const std::string& source,
-                         std::vector<std::string> more = {}) {
+  Outcome compile(const std::string& kernel, const std::string& source,
+                  std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"-c", "-t",   "sw_emu", "-f",           "u280",
                                           "-k", kernel, "-o",     kernel + ".xo", source};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
 
-  static Outcome link(const std::vector<std::string>& objects, std::vector<std::string> more = {}) {
+  Outcome link(const std::vector<std::string>& objects, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"-l", "-t", "sw_emu", "-f", "u280", "-o", "a.xclbin"};
     arguments.insert(arguments.end(), objects.begin(), objects.end());
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -81,6 +81,7 @@ class Vpp : public testing::Test {
 
   fs::path root_;
   fs::path before_;
+  Environment environment_;
 };
 
 constexpr const char* kAdd =
@@ -171,9 +172,8 @@ TEST_F(Vpp, AnotherSetOfHlsHeadersCanBeUsed) {
   write_text("k.cpp", "#include <ap_int.h>\nextern \"C\" void k(int* out) { out[0] = MINE; }\n");
   EXPECT_EQ(compile("k", "k.cpp", {"--hls_include", "mine"}).status, 0);
   EXPECT_NE(compile("k", "k.cpp").status, 0);
-  setenv("TANDEM_HLS_INCLUDE", "mine", 1);
+  environment_.hls_includes = "mine";
   EXPECT_EQ(compile("k", "k.cpp").status, 0);
-  unsetenv("TANDEM_HLS_INCLUDE");
 }
 
 TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
@@ -211,9 +211,8 @@ TEST_F(Vpp, ErrorsOfTheCompileStageAreOneSentence) {
   EXPECT_THAT(compile("add", "add.cpp", {"-f", "z9"}).messages, HasSubstr("z9"));
   EXPECT_THAT(compile("add", "add.cpp", {"-o", "add.cpp/x.xo"}).messages, HasSubstr("add.cpp"));
   EXPECT_THAT(compile("add", "add.cpp", {"--what"}).messages, HasSubstr("WARNING"));
-  setenv("TANDEM_CXX", "no-such-compiler", 1);
+  environment_.compiler = "no-such-compiler";
   EXPECT_THAT(compile("add", "add.cpp").messages, HasSubstr("no-such-compiler"));
-  unsetenv("TANDEM_CXX");
 }
 
 TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
@@ -315,11 +314,10 @@ TEST_F(Vpp, MailboxesComeFromHlsScripts) {
 TEST_F(Vpp, WorksWithClangToo) {
   if (std::system("clang++ --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang++ here";
   write_text("add.cpp", kAdd);
-  setenv("TANDEM_CXX", "clang++", 1);
+  environment_.compiler = "clang++";
   const Outcome compiled = compile("add", "add.cpp");
   const Outcome linked = link({"add.xo"});
   const Outcome wrong = compile("broken", "gone.cpp");
-  unsetenv("TANDEM_CXX");
   EXPECT_EQ(compiled.status, 0) << compiled.messages;
   EXPECT_EQ(linked.status, 0) << linked.messages;
   EXPECT_EQ(wrong.status, 1);
