@@ -101,15 +101,20 @@ class Rewriter {
     return index;
   }
 
-  // False for the braces of namespaces and classes.
+  // False for the braces of namespaces, classes and linkage: what has parameters, or names none of
+  // these, holds statements.
   bool holds_statements(size_t open) const {
+    bool other = false;
     for (size_t index = statement_begin(open); index < open; ++index) {
-      if (is(index, "(")) return true;
-      for (const char* word : {"namespace", "class", "struct", "union", "enum", "extern"}) {
-        if (is(index, word)) return false;
+      if (is(index, "(") && !is(index - 1, "alignas") && !is(index - 1, "__attribute__")) {
+        return true;
       }
+      for (const char* word : {"namespace", "class", "struct", "union", "enum", "extern"}) {
+        other |= is(index, word);
+      }
+      if (is_opening(index)) index = partner_[index];
     }
-    return true;
+    return !other;
   }
 
   void region(size_t open) {

@@ -129,6 +129,25 @@ TEST(Dataflow, KnowsThePragmaInAnyForm) {
   }
 }
 
+TEST(Dataflow, FindsTheFunctionBehindAnyHead) {
+  for (const char* head :
+       {"extern \"C\" void k(int* a) ", "extern \"C\" { void k(int* a) ", "struct S k(int* a) ",
+        "template <class T> void k(T* a) ", "namespace n { static inline void k(int* a) ",
+        "struct S { void k(int* a) const noexcept ", "__attribute__((noinline)) void k(int* a) ",
+        "auto k(int* a) -> void ", "S::S(int* a) : b(a), c{a} "}) {
+    std::string text = std::string(head) + "{\n#pragma HLS dataflow\n f(a);\n}";
+    if (std::count(text.begin(), text.end(), '{') > std::count(text.begin(), text.end(), '}')) {
+      text += "}";
+    }
+    EXPECT_NE(rewrite_dataflow(text).find(process("f", "f(a)")), std::string::npos) << text;
+  }
+  for (const char* head :
+       {"extern \"C\" ", "struct alignas(8) S ", "enum E : int ", "namespace n "}) {
+    const std::string text = std::string(head) + "{\n#pragma HLS dataflow\n f(a);\n}";
+    EXPECT_EQ(rewrite_dataflow(text), text);
+  }
+}
+
 TEST(Dataflow, NestsRegions) {
   const std::string out = rewrite_dataflow(
       "void k() {\n#pragma HLS dataflow\n f(a);\n for (;;) {\n#pragma HLS dataflow\n g(a);\n }\n}");
