@@ -18,6 +18,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr std::chrono::milliseconds kFirstClientTimeout{10'000};
+constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 43;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 
 template <typename Value>
@@ -130,6 +131,10 @@ CardServer::Answer CardServer::open(Client& client, std::istream& words) {
   const auto memory_bytes = read<uint64_t>(words);
   if (version != kProtocolVersion || client.area != nullptr) {
     throw std::runtime_error("tandem-card and the runtime's library are of different versions");
+  }
+  if (memory_bytes == 0 || memory_bytes > kMaxMemoryBytes) {
+    throw std::runtime_error("platform '" + platform + "' has " + std::to_string(memory_bytes) +
+                             " bytes of address space, more than can be emulated, or none");
   }
   if (areas_ == nullptr) start(memory_bytes, platform);
   if (platform != platform_ || memory_bytes != areas_->device.size_bytes()) {

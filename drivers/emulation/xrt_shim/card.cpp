@@ -125,13 +125,22 @@ CardConnection Card::connect() {
                                   ? start_private_card(settings.card_executable, opening)
                                   : join_shared_card(settings.card_executable,
                                                      shared_name(settings.scope, index_), opening);
-  const std::vector<int>& areas = connection.opened.descriptors;
+  try {
+    adopt(connection.opened);
+  } catch (...) {
+    end_card(connection, connection.is_child);
+    throw;
+  }
+  return connection;
+}
+
+void Card::adopt(const Message& opened) {
+  const std::vector<int>& areas = opened.descriptors;
   state_ = SharedArea::adopt(areas[kStateArea], sizeof(SharedState));
   client_ = ClientArea::adopt(areas[kClientArea]);
   device_ = SharedArea::adopt(areas[kDeviceArea], platform_.memory_end());
-  std::istringstream words(connection.opened.text.substr(2));
+  std::istringstream words(opened.text.substr(2));
   words >> slot_;
-  return connection;
 }
 
 Card::~Card() {
@@ -240,6 +249,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   close(elf);
   if (answer.ok()) {
     program->generation = static_cast<uint32_t>(answer.number(0));
+    generation_.store(program->generation);
     std::lock_guard lock(program_mutex_);
     program_ = program;
   }

@@ -82,7 +82,7 @@ class Card {
   void close_contexts(const void* handle);
 
   // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
-  // EBUSY when the ring is full.
+  // EBUSY when the ring is full, ENODEV in a forked child.
   int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes);
   // Runs unit `unit` with the arguments in its register map and the bits of the control register
   // (start, auto-restart). An errno value: EBUSY while it runs.
@@ -104,6 +104,7 @@ class Card {
   };
   Group find_group(uint32_t group) const;
   CardConnection connect();
+  void adopt(const Message& opened);
   void append_statistics(const std::string& file) const;
   void on_death();
   std::string describe_death() const;
@@ -122,6 +123,7 @@ class Card {
   std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
   mutable std::mutex program_mutex_;
   std::shared_ptr<const Program> program_;
+  std::atomic<uint32_t> generation_{0};  // of program_
   UnitContexts contexts_;
   const uint64_t identity_;
   std::unique_ptr<CardProcess> process_;  // last: its thread uses the rest

@@ -51,7 +51,8 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   }
   std::unique_lock lock(ring_mutexes_[chosen]);
   if (!owned_here()) return ENODEV;
-  if (failed()) {
+  const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
+  if (failed() || replaced) {
     lock.unlock();
     complete(packet_offset, ERT_CMD_STATE_ERROR);
     return 0;

@@ -64,8 +64,10 @@ TEST(CardProcess, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(process.call("allocate 1 0 8192", {}, 20s).ok());
 }
 
-TEST(CardProcess, OfAnotherVersionIsRefused) {
+TEST(CardProcess, OfAnotherVersionOrOfAbsurdSizeIsNotOpened) {
   EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open 1 u55c 4194304"), std::exception);
+  EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open 2 u55c 18446744073709547520"),
+               std::exception);
   EXPECT_TRUE(test::card_processes().empty());
 }
 
