@@ -76,7 +76,10 @@ KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(c
 
 KernelLibrary::~KernelLibrary() { unload(); }
 
-std::string KernelLibrary::path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+// By the process' number, so that a debugger can open it too.
+std::string KernelLibrary::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor_);
+}
 
 void KernelLibrary::unload() {
   dlclose(handle_);
