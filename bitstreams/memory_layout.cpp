@@ -125,6 +125,10 @@ class TopologyBuilder {
       topology_.banks[bank].m_used = 1;
       topology_.groups[bank].m_used = 1;
       topology_.bank_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
+      // A buffer in one bank of a range is as good as one in the range.
+      if (first != last) {
+        topology_.group_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
+      }
     }
     topology_.group_connections.push_back({argument_id, unit_id, group_of(first, last)});
   }
