@@ -14,6 +14,7 @@ namespace {
 
 constexpr unsigned int kSize = 64;
 constexpr int kChains = 8;
+constexpr int kAtOnce = 1000;
 constexpr int kLinks = 301;  // data = data * -1 + 1: an odd number of them gives 1 - data
 
 struct Chain {
@@ -59,8 +60,8 @@ void order(const Arguments& arguments) {
     for (unsigned int i = 0; i < kSize; ++i) CHECK_EQ(chain.results[i], 1 - chain.values[i]);
   }
   OCL(queue.finish());
-  // Without dependencies: all of them are in flight at once, on one buffer each.
-  for (int round = 0; round < kLinks; ++round) {
+  // Without dependencies: more in flight at once than a card's queues hold.
+  for (int round = 0; round < kAtOnce; ++round) {
     for (Chain& chain : chains) OCL(queue.enqueueTask(chain.scale));
   }
   OCL(queue.finish());
