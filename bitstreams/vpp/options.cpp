@@ -54,6 +54,9 @@ class OptionReader {
     } else {
       check();
     }
+    for (const std::string& kernel : options_.kernels) {
+      append(options_.kernel_flags, flags_of_[kernel]);
+    }
     for (const std::string& name : idle_) {
       options_.notes.push_back(name + " is accepted and has no effect in emulation");
     }
@@ -192,16 +195,21 @@ class OptionReader {
     }
   }
 
-  // prop=kernel.<name>.kernel_flags=-std=c++17 adds compiler flags.
+  // prop=kernel.<name>.kernel_flags=-std=c++17 adds compiler flags for that kernel.
   void read_property(const Setting& setting, const std::string& section) {
     const size_t equals = setting.value.find('=');
     const std::string name = setting.value.substr(0, equals);
-    if (equals != std::string::npos && name.ends_with(".kernel_flags")) {
+    const std::string prefix = "kernel.";
+    const std::string suffix = ".kernel_flags";
+    if (equals != std::string::npos && name.starts_with(prefix) && name.ends_with(suffix) &&
+        name.size() > prefix.size() + suffix.size()) {
+      const std::string kernel =
+          name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
       std::string flags = setting.value.substr(equals + 1);
       if (flags.size() >= 2 && (flags[0] == '"' || flags[0] == '\'')) {
         flags = flags.substr(1, flags.size() - 2);
       }
-      append(options_.kernel_flags, split(flags, " "));
+      append(flags_of_[kernel], split(flags, " "));
     } else {
       idle_.insert("[" + section + "]");
     }
@@ -228,6 +236,7 @@ class OptionReader {
   Options options_;
   std::set<std::string> stages_;
   std::set<std::string> idle_;
+  std::map<std::string, std::vector<std::string>> flags_of_;  // by kernel
   std::string report_dir_;
   bool has_target_ = false;
   bool asks_for_help_ = false;

@@ -86,9 +86,10 @@ TEST(VppOptions, ListsGrowAndKeepTheirOrder) {
 }
 
 TEST(VppOptions, FlagsAndSingleValuesAreTaken) {
-  const Options options =
-      with({"-g", "-s", "-O3", "--temp_dir", "t", "--log_dir=l", "--kernel_frequency", "250",
-            "--depfile", "k.d", "--advanced.prop", "kernel.k.kernel_flags=-std=c++17 -DQ"});
+  const Options options = with({"-g", "-s", "-O3", "--temp_dir", "t", "--log_dir=l",
+                                "--kernel_frequency", "250", "--depfile", "k.d", "-k", "k",
+                                "--advanced.prop", "kernel.k.kernel_flags=-std=c++17 -DQ",
+                                "--advanced.prop=kernel.other.kernel_flags=-DR"});
   EXPECT_TRUE(options.debug);
   EXPECT_TRUE(options.save_temps);
   EXPECT_EQ(options.optimization, "3");
