@@ -45,7 +45,9 @@ void describe(const xrt::xclbin& xclbin) {
     offset = argument.get_offset();
   }
   CHECK(kernel.get_arg(0).get_host_type().find("float") != std::string::npos);
+}
 
+void describe_unit(const xrt::xclbin& xclbin) {
   const auto right = xclbin.get_ip("scale:right");
   CHECK(right.get_control_type() == xrt::xclbin::ip::control_type::hs ||
         right.get_control_type() == xrt::xclbin::ip::control_type::chain);
@@ -82,6 +84,7 @@ void query(const Arguments& arguments) {
   const xrt::xclbin from_axlf(reinterpret_cast<const axlf*>(bytes.data()));
   for (const auto& xclbin : {from_file, from_bytes, from_axlf}) {
     describe(xclbin);
+    describe_unit(xclbin);
     CHECK(xclbin.get_uuid() == from_file.get_uuid());
   }
   {
