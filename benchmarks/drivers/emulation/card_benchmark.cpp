@@ -5,6 +5,9 @@
 //
 // launch_wait   start and wait of a kernel that writes one word, launches back to back
 // launch_idle   the same after the card has been idle for a millisecond (its threads are asleep)
+// launch_batch  microseconds per launch over batches of 1,000
+// launch_8_threads   the same by 8 threads at once, each with a run of its own: microseconds that
+//               one thread's launch takes, and how many the card served per second
 // copy_to_device, copy_from_device   64 MiB syncs
 // One JSON line per figure. Results are checked before anything is timed.
 #include <xrt/xrt_bo.h>
@@ -27,6 +30,9 @@ constexpr int kLaunchSamples = 2000;
 constexpr int kIdleSamples = 200;
 constexpr int kCopySamples = 40;
 constexpr int kWarmUp = 10;
+constexpr int kBatches = 40;
+constexpr int kBatchLaunches = 1000;
+constexpr int kThreads = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -70,6 +76,43 @@ void verify(xrt::kernel& kernel, xrt::bo& mark) {
   if (*mark.map<uint32_t*>() != 0x1234u) throw std::runtime_error("the kernel did not run");
 }
 
+void launch_often(xrt::run& run) {
+  for (int launch = 0; launch < kBatchLaunches; ++launch) {
+    run.start();
+    if (run.wait() != ERT_CMD_STATE_COMPLETED) throw std::runtime_error("a launch failed");
+  }
+}
+
+void measure_batches(xrt::run& launch, const char* command) {
+  auto samples = sample_us(
+      kBatches, [] {}, [&] { launch_often(launch); });
+  for (double& us : samples) us /= kBatchLaunches;
+  print("launch_batch", samples, "us", 0, command);
+}
+
+void measure_threads(xrt::kernel& kernel, xrt::bo& mark, const char* command) {
+  std::vector<xrt::run> runs;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    runs.emplace_back(kernel);
+    runs.back().set_arg(0, mark);
+    runs.back().set_arg(1, 7u);
+  }
+  auto samples = sample_us(
+      kBatches, [] {},
+      [&] {
+        std::vector<std::thread> threads;
+        for (auto& run : runs) threads.emplace_back([&run] { launch_often(run); });
+        for (auto& thread : threads) thread.join();
+      });
+  std::vector<double> rates;
+  for (double& us : samples) {
+    rates.push_back(kThreads * kBatchLaunches / us);
+    us /= kBatchLaunches;
+  }
+  print("launch_8_threads", samples, "us", 0, command);
+  print("launches_of_8_threads", rates, "M/s", 0, command);
+}
+
 void measure(const char* path, const char* command) {
   xrt::device device(0u);
   const auto uuid = device.load_xclbin(path);
@@ -87,6 +130,8 @@ void measure(const char* path, const char* command) {
   const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
   print("launch_wait", sample_us(kLaunchSamples, nothing, launch_and_wait), "us", 0, command);
   print("launch_idle", sample_us(kIdleSamples, rest, launch_and_wait), "us", 0, command);
+  measure_batches(launch, command);
+  measure_threads(kernel, mark, command);
 
   xrt::bo large(device, kCopyBytes, kernel.group_id(0));
   auto* data = large.map<uint32_t*>();
