@@ -24,6 +24,7 @@ using tandem::emulation::settings;
 constexpr unsigned int kDeviceInfoMagic = 0x586C0C6C;  // as <xrt.h> prescribes
 constexpr unsigned short kXilinxVendor = 0x10ee;
 constexpr uint32_t kQueryMemoryToMemory = 0x3c;  // key_type::m2m of XRT 2.13
+constexpr uint32_t kQueryNoDma = 0x3e;           // key_type::nodma
 
 // A card that nobody described has the name of what its bitstream was built for.
 std::string platform_name(const tandem::emulation::Card& card) {
@@ -124,9 +125,12 @@ CpuemShim* CpuemShim::handleCheck(void* handle) {
   return reinterpret_cast<CpuemShim*>(DeviceHandle::check(handle));
 }
 
-// Copies between buffers happen on the card; host copies need sync (so not "nodma").
+// Copies between buffers happen on the card, so every card has "m2m", which XRT also uses to sync
+// buffers of a "nodma" card. The object is the handle that handleCheck() gave out.
 uint32_t CpuemShim::deviceQuery(xrt_core::query::key_type key) {
-  return static_cast<uint32_t>(key) == kQueryMemoryToMemory ? 1 : 0;
+  if (static_cast<uint32_t>(key) == kQueryMemoryToMemory) return 1;
+  if (static_cast<uint32_t>(key) != kQueryNoDma) return 0;
+  return reinterpret_cast<DeviceHandle*>(this)->card()->platform().has_dma ? 0 : 1;
 }
 
 }  // namespace xclcpuemhal2
