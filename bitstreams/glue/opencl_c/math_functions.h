@@ -21,20 +21,18 @@
   TANDEM_OVERLOAD T f(T a) { return (T)(expression); } \
   TANDEM_WIDTHS(TANDEM_MAP1, T, f, T)
 
-TANDEM_MATH1(acos)
-TANDEM_MATH1(acosh)
-TANDEM_MATH1(asin)
-TANDEM_MATH1(asinh)
-TANDEM_MATH1(atan)
+// clang-format off
+TANDEM_MATH1(acos) TANDEM_MATH1(acosh) TANDEM_MATH1(asin) TANDEM_MATH1(asinh) TANDEM_MATH1(atan)
 TANDEM_MATH1(atanh) TANDEM_MATH1(cbrt) TANDEM_MATH1(ceil) TANDEM_MATH1(cos) TANDEM_MATH1(cosh)
-    TANDEM_MATH1(erf) TANDEM_MATH1(erfc) TANDEM_MATH1(exp) TANDEM_MATH1(exp2) TANDEM_MATH1(expm1)
-        TANDEM_MATH1(fabs) TANDEM_MATH1(floor) TANDEM_MATH1(lgamma) TANDEM_MATH1(log) TANDEM_MATH1(
-            log10) TANDEM_MATH1(log1p) TANDEM_MATH1(log2) TANDEM_MATH1(logb) TANDEM_MATH1(rint)
-            TANDEM_MATH1(round) TANDEM_MATH1(sin) TANDEM_MATH1(sinh) TANDEM_MATH1(sqrt)
-                TANDEM_MATH1(tan) TANDEM_MATH1(tanh) TANDEM_MATH1(tgamma) TANDEM_MATH1(trunc)
-                    TANDEM_MATH2(atan2) TANDEM_MATH2(copysign) TANDEM_MATH2(fdim) TANDEM_MATH2(fmax)
-                        TANDEM_MATH2(fmin) TANDEM_MATH2(fmod) TANDEM_MATH2(hypot) TANDEM_MATH2(
-                            nextafter) TANDEM_MATH2(pow) TANDEM_MATH2(remainder)
+TANDEM_MATH1(erf) TANDEM_MATH1(erfc) TANDEM_MATH1(exp) TANDEM_MATH1(exp2) TANDEM_MATH1(expm1)
+TANDEM_MATH1(fabs) TANDEM_MATH1(floor) TANDEM_MATH1(lgamma) TANDEM_MATH1(log) TANDEM_MATH1(log10)
+TANDEM_MATH1(log1p) TANDEM_MATH1(log2) TANDEM_MATH1(logb) TANDEM_MATH1(rint) TANDEM_MATH1(round)
+TANDEM_MATH1(sin) TANDEM_MATH1(sinh) TANDEM_MATH1(sqrt) TANDEM_MATH1(tan) TANDEM_MATH1(tanh)
+TANDEM_MATH1(tgamma) TANDEM_MATH1(trunc) TANDEM_MATH2(atan2) TANDEM_MATH2(copysign)
+TANDEM_MATH2(fdim) TANDEM_MATH2(fmax) TANDEM_MATH2(fmin) TANDEM_MATH2(fmod) TANDEM_MATH2(hypot)
+TANDEM_MATH2(nextafter) TANDEM_MATH2(pow) TANDEM_MATH2(remainder)
+// clang-format on
+
 #define TANDEM_PI 3.14159265358979323846
                             TANDEM_FLOATS(TANDEM_OWN1, rsqrt, 1 / sqrt((double)a)) TANDEM_FLOATS(
                                 TANDEM_OWN1, exp10,
