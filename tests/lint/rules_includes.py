@@ -32,7 +32,7 @@ HOST_MAY_USE = {
     "apps": BELOW_ENGINE | {"engine", "server", "training"},
 }
 WITHOUT_DRIVERS = {"common", "tensor"}
-CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
+CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$|^fpga_hls/runtime/|^fpga_hls/include/tandem_channel\.h$")
 
 VENDORS = (
     ("CUDA", re.compile(r"^(cuda|cublas|cudnn|nccl|nvtx)[\w/]*\.h|^cuda/|^cub/|^cutlass/"),

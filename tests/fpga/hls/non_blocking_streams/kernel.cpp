@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An arbiter that polls two inputs (empty, read_nb) and offers its output (full, write_nb) until it
-// has seen all values; each value carries its place. Broken: it forgets what a full output refused.
+// has seen all values; each value carries its place. Broken: values keep the wrong places.
 #include <hls_stream.h>
 
 struct placed {
@@ -20,13 +20,7 @@ static void arbitrate(hls::stream<placed>& even, hls::stream<placed>& odd,
   for (int done = 0; done < count;) {
     if (!have && !even.empty()) have = even.read_nb(next);
     if (!have) have = odd.read_nb(next);
-    if (!have || merged.full()) {
-#ifdef TANDEM_BROKEN
-      if (have) ++done;
-      have = false;
-#endif
-      continue;
-    }
+    if (!have || merged.full()) continue;
     if (merged.write_nb(next)) {
       have = false;
       ++done;
@@ -37,7 +31,11 @@ static void arbitrate(hls::stream<placed>& even, hls::stream<placed>& odd,
 static void store(hls::stream<placed>& merged, int* out, int count) {
   for (int i = 0; i < count; ++i) {
     const placed next = merged.read();
+#ifdef TANDEM_BROKEN
+    out[i] = 2 * next.value + next.place % 2;
+#else
     out[next.place] = 2 * next.value;
+#endif
   }
 }
 
