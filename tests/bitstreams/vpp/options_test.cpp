@@ -9,7 +9,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
+#include <sstream>
 
 #include "bitstreams/vpp/option_table.h"
 #include "vpp/messages.h"
@@ -120,42 +122,14 @@ TEST(VppOptions, StagesAreLinkPackageHelpAndVersion) {
 }
 
 TEST(VppOptions, OptionsWithoutEffectAreAcceptedWithALineAtMost) {
-  const Options options = with({"--dk",
-                                "chipscope:vadd_1",
-                                "--xp",
-                                "param:x=y",
-                                "-j8",
-                                "-R2",
-                                "--report_level",
-                                "estimate",
-                                "--report_dir",
-                                "r",
-                                "--remote_ip_cache",
-                                "c",
-                                "--messageDb",
-                                "m.mdb",
-                                "--export_script",
-                                "--from_step",
-                                "vpl",
-                                "--user_board_repo_paths",
-                                "p",
-                                "--profile_kernel",
-                                "data:all:all:all",
-                                "--vivado.prop",
-                                "run.x=y",
-                                "--hls.jobs",
-                                "4",
-                                "--clock.defaultFreqHz=300000000",
-                                "--profile.data",
-                                "all:all:all",
-                                "--debug.chipscope",
-                                "vadd_1",
-                                "--advanced.misc",
-                                "x",
-                                "--linkhook.custom=a,b",
-                                "--jobs",
-                                "3",
-                                "--no_ip_cache"});
+  std::istringstream words(
+      "--dk chipscope:vadd_1 --xp param:x=y -j8 -R2 --report_level estimate --report_dir r "
+      "--remote_ip_cache c --messageDb m.mdb --export_script --from_step vpl "
+      "--user_board_repo_paths p --profile_kernel data:all:all:all --vivado.prop run.x=y "
+      "--hls.jobs 4 --clock.defaultFreqHz=300000000 --profile.data all:all:all "
+      "--debug.chipscope vadd_1 --advanced.misc x --linkhook.custom=a,b --jobs 3 --no_ip_cache");
+  const Options options =
+      with({std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()});
   EXPECT_THAT(options.warnings, IsEmpty());
   EXPECT_THAT(options.inputs, ElementsAre("k.cpp"));
   for (const std::string& note : options.notes) {
