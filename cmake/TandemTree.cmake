@@ -22,14 +22,17 @@ function(tandem_link_entries from to)
 endfunction()
 
 # Headers: XRT's folder as it is, but CL with OpenCL's own headers too. Debian's XRT has an old cl_ext.h in its CL that
-# would hide OpenCL's.
+# would hide OpenCL's; cl2.hpp is ours.
 function(tandem_link_headers)
   tandem_link_entries(${XRT_INCLUDE_DIR} ${TANDEM_XRT_TREE}/include EXCEPT CL)
   tandem_link_entries(${XRT_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl_ext.h)
   find_path(TANDEM_CL_INCLUDE_DIR CL/cl.h HINTS ${OpenCL_INCLUDE_DIRS})
   if(TANDEM_CL_INCLUDE_DIR)
-    tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL)
+    tandem_link_entries(${TANDEM_CL_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl2.hpp)
   endif()
+  set(bindings ${TANDEM_XRT_TREE}/include/CL/cl2.hpp)
+  file(REMOVE ${bindings})  # a link into the package, in a tree of before
+  file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/opencl_headers/cl2.hpp DESTINATION ${TANDEM_XRT_TREE}/include/CL)
 endfunction()
 
 # What applications link besides the shim, under the names for the linker and for the loader.

@@ -29,6 +29,7 @@ void run_on(const cl::Device& part, const cl::Context& context, const cl::Progra
   OCL(queue.enqueueWriteBuffer(a_buffer, CL_TRUE, 0, kBytes, a.data()));
   OCL(queue.enqueueWriteBuffer(b_buffer, CL_TRUE, 0, kBytes, b.data()));
   OCL(queue.enqueueTask(vadd));
+  OCL(queue.enqueueBarrier());  // deprecated, and called by programs all the same
   std::vector<int> sums(kSize);
   OCL(queue.enqueueReadBuffer(out, CL_TRUE, 0, kBytes, sums.data()));
   check_sums(sums.data(), a, b);

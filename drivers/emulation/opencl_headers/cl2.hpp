@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// OpenCL's C++ bindings under the name that programs for cards include: CL/cl2.hpp of the XRT tree.
+//
+// The package's own file of this name prints a note at every inclusion, and hides what OpenCL 1.2
+// deprecated (enqueueBarrier and the like), which such programs call.
+#pragma once
+
+#ifndef CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#endif
+#include <CL/opencl.hpp>
