@@ -59,9 +59,14 @@ function(tandem_make_tree)
   file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
-  # The cards alone: programs for cards take the first platform, and the loader keeps no order among several.
+  # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too. Which platform is
+  # first is the layer's affair (drivers/emulation/opencl_layer).
   file(REMOVE_RECURSE ${TANDEM_XRT_TREE}/icd)
   file(WRITE ${TANDEM_XRT_TREE}/icd/xilinx.icd "libxilinxopencl.so.2\n")
+  file(GLOB system_icds /etc/OpenCL/vendors/*.icd)
+  if(system_icds)
+    file(COPY ${system_icds} DESTINATION ${TANDEM_XRT_TREE}/icd)
+  endif()
 endfunction()
 
 function(tandem_install_tree)

@@ -9,6 +9,9 @@
 //   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
 //   clCreateBuffer             never returns when flags contradict each other; here it refuses.
 //
+// And one thing that the loader does: clGetPlatformIDs lists the cards' platform first, since
+// programs for cards take the first, while the loader keeps no order.
+//
 // All other functions, and other platforms, pass through. Cost: one more call per function.
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -207,6 +210,27 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue queue, cl_mem buffer, const void
   return code;
 }
 
+bool is_cards(cl_platform_id platform) {
+  char vendor[64] = {};
+  return target.clGetPlatformInfo(platform, CL_PLATFORM_VENDOR, sizeof(vendor) - 1, vendor,
+                                  nullptr) == CL_SUCCESS &&
+         std::strcmp(vendor, "Xilinx") == 0;
+}
+
+cl_int CL_API_CALL platform_ids(cl_uint capacity, cl_platform_id* platforms, cl_uint* count) {
+  if (platforms == nullptr || capacity == 0) {
+    return target.clGetPlatformIDs(capacity, platforms, count);
+  }
+  cl_uint found = 0;
+  if (const cl_int code = target.clGetPlatformIDs(0, nullptr, &found)) return code;
+  std::vector<cl_platform_id> all(found);
+  if (const cl_int code = target.clGetPlatformIDs(found, all.data(), &found)) return code;
+  std::stable_partition(all.begin(), all.end(), is_cards);
+  std::copy_n(all.begin(), std::min(capacity, found), platforms);
+  if (count != nullptr) *count = found;
+  return CL_SUCCESS;
+}
+
 }  // namespace
 
 extern "C" {
@@ -235,6 +259,7 @@ clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entri
   }
   const cl_uint known = std::min(num_entries, kEntries);
   std::memcpy(static_cast<void*>(&target), next, known * sizeof(void*));
+  layer.clGetPlatformIDs = platform_ids;
   layer.clCreateProgramWithBinary = create_program;
   layer.clCreateBuffer = create_buffer;
   layer.clGetEventInfo = event_info;

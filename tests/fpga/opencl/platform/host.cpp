@@ -29,6 +29,16 @@ std::string device_text(cl_device_id device, cl_device_info key) {
   return text.c_str();
 }
 
+// Programs take the first platform; other drivers of the machine stand behind it.
+void check_order() {
+  cl_platform_id first = nullptr;
+  cl_uint count = 0, all = 0;
+  OCL(clGetPlatformIDs(1, &first, &count));
+  OCL(clGetPlatformIDs(0, nullptr, &all));
+  CHECK_EQ(count, all);
+  CHECK(first == xilinx_platform());
+}
+
 void check_platform() {
   cl_platform_id platform = xilinx_platform();
   for (cl_platform_info key :
@@ -87,6 +97,7 @@ void check_contexts(cl_device_id device) {
 }
 
 void describe(const Arguments& arguments) {
+  check_order();
   check_platform();
   cl_device_id device = xilinx_devices().at(0);
   check_device(device);
