@@ -15,6 +15,8 @@
 
 #include "ap_int.h"
 
+#include "tandem_macros_begin.h"
+
 #define AXIS_ENABLE_DATA 0b00000001
 #define AXIS_ENABLE_DEST 0b00000010
 #define AXIS_ENABLE_ID 0b00000100
@@ -147,3 +149,5 @@ using ap_axiu = hls::axis<ap_uint<WData>, WUser, WId, WDest, EnableSignals, Stri
 template <std::size_t WData, std::size_t WUser = 0, std::size_t WId = 0, std::size_t WDest = 0>
 using qdma_axis =
     hls::axis<ap_uint<WData>, WUser, WId, WDest, (AXIS_ENABLE_KEEP | AXIS_ENABLE_LAST), false>;
+
+#include "tandem_macros_end.h"

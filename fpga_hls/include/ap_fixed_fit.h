@@ -13,6 +13,8 @@
 
 #include "ap_int_ops.h"
 
+#include "tandem_macros_begin.h"
+
 enum ap_q_mode {
   AP_RND,
   AP_RND_ZERO,
@@ -200,3 +202,5 @@ ap_int_base<W, S> fit_real(Real value) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -11,6 +11,8 @@
 
 #include "ap_fixed_base.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 // Types of results; A and B are ap_fixed_base.
@@ -171,3 +173,5 @@ auto operator>>(const FixedNumber<A>& a, const T& by) -> decltype(amount_of(by),
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

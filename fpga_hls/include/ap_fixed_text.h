@@ -13,6 +13,8 @@
 
 #include "ap_int_ops.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 // digits * 2^exponent of text in radix 2, 8 or 16; false, and *decimal, for radix 10. Digits beyond
@@ -88,3 +90,5 @@ std::string fixed_text(const T& value, int fraction_bits, int whole_bits, int ra
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -20,6 +20,8 @@
 
 #include "ap_int_ops.h"
 
+#include "tandem_macros_begin.h"
+
 #ifndef AP_INT_MAX_W
 #define AP_INT_MAX_W 1024
 #endif
@@ -124,3 +126,5 @@ template <int W>
 struct numeric_limits<ap_uint<W>> : ap_detail::Limits<W, false> {};
 
 }  // namespace std
+
+#include "tandem_macros_end.h"

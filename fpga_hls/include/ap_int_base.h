@@ -16,6 +16,8 @@
 #include "ap_int_compute.h"
 #include "ap_int_text.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 [[noreturn]] inline __attribute__((cold, noinline)) void no_such_bit(int at, int width) {
@@ -396,3 +398,5 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
 
   ap_detail::Storage<W, S> bits_;
 };
+
+#include "tandem_macros_end.h"

@@ -13,6 +13,8 @@
 
 #include "ap_int_storage.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 // Types of results; A and B are ap_int_base. One more bit where an unsigned operand meets a signed.
@@ -277,3 +279,5 @@ typename NumberOf<T>::type as_number(T value) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -10,6 +10,8 @@
 
 #include "ap_number.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 constexpr int limb_count(int bits) { return (bits + 63) / 64; }
@@ -204,3 +206,5 @@ void divide(const Limb* a, const Limb* b, Limb* quotient, Limb* remainder) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

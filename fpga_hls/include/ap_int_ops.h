@@ -11,6 +11,8 @@
 
 #include "ap_int_ref.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 template <typename T, typename D>
@@ -126,3 +128,5 @@ auto operator>>(const T& a, const Number<B>& by) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -12,6 +12,8 @@
 
 #include "ap_int_base.h"
 
+#include "tandem_macros_begin.h"
+
 template <int W, bool S>
 class ap_bit_ref : public ap_detail::Bit {
  public:
@@ -354,3 +356,5 @@ auto operator,(const ap_bit_ref<W, S>& high, const T& low) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -14,6 +14,8 @@
 
 #include "ap_int_limbs.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 template <int W, bool S>
@@ -157,3 +159,5 @@ Real real_of(Limb* limbs, int n) {
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

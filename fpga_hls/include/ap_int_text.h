@@ -12,6 +12,8 @@
 
 #include "ap_int_limbs.h"
 
+#include "tandem_macros_begin.h"
+
 namespace ap_detail {
 
 inline int digit_of(char c) {
@@ -74,3 +76,5 @@ inline std::string text_of(Limb* value, int n, int width, int radix, bool as_sig
 }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "tandem_macros_begin.h"
+
 template <int W, bool S>
 class ap_int_base;
 template <int W, bool S>
@@ -90,3 +92,5 @@ constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
 }  // namespace ap_detail
+
+#include "tandem_macros_end.h"

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tandem_macros_begin.h"
+
 template <typename T, unsigned N = 32>
 class ap_shift_reg {
  public:
@@ -36,3 +38,5 @@ class ap_shift_reg {
  private:
   T values_[N];
 };
+
+#include "tandem_macros_end.h"

@@ -6,6 +6,8 @@
 // Source: Vitis HLS user guide (UG1399), "ap_utils.h", "HLS Protocol". C++14.
 #pragma once
 
+#include "tandem_macros_begin.h"
+
 inline void ap_wait() { __asm__ __volatile__("" ::: "memory"); }
 inline void ap_wait_n(int cycles) {
   static_cast<void>(cycles);
@@ -25,3 +27,5 @@ inline T reg(T value) {
 }
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

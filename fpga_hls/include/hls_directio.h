@@ -13,6 +13,8 @@
 
 #include "hls_stream.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace directio_detail {
 
@@ -80,3 +82,5 @@ class ap_none {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

@@ -8,6 +8,8 @@
 
 #include <initializer_list>
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace fence_detail {
 
@@ -28,3 +30,5 @@ inline void fence(std::initializer_list<fence_detail::Object>,
 }
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

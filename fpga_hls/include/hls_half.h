@@ -18,6 +18,8 @@
 
 #include "ap_number.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace detail {
 
@@ -242,3 +244,5 @@ class numeric_limits<half> : public numeric_limits<float> {
 };
 
 }  // namespace std
+
+#include "tandem_macros_end.h"

@@ -15,6 +15,8 @@
 
 #include "hls_half.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace math_detail {
 
@@ -321,3 +323,5 @@ inline bool isnotequal(T x, T y) {
 }  // namespace hls
 
 #include "hls_math_fixed.h"
+
+#include "tandem_macros_end.h"

@@ -13,6 +13,8 @@
 #include "ap_fixed.h"
 #include "hls_math.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace math_detail {
 
@@ -182,3 +184,5 @@ void sincos(const ap_detail::FixedNumber<D>& x, R1* sine, R2* cosine) {
 }
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

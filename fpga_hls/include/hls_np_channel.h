@@ -11,6 +11,8 @@
 #include "hls_stream.h"
 #include "tandem_task.h"
 
+#include "tandem_macros_begin.h"
+
 namespace tandem_hls {
 
 // The first port from `turn` on that is ready at `side`; waits for one.
@@ -112,3 +114,5 @@ class load_balance {
 
 }  // namespace merge
 }  // namespace hls
+
+#include "tandem_macros_end.h"

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string>
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace print_detail {
 
@@ -113,3 +115,5 @@ inline void print(const char* format, double value) {
 inline void print(const char* format, float value) { print(format, static_cast<double>(value)); }
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

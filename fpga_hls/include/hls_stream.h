@@ -18,6 +18,8 @@
 
 #include "tandem_channel.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 
 template <typename T, int Depth = 0>
@@ -146,3 +148,5 @@ class stream : public stream<T, 0> {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

@@ -16,6 +16,8 @@
 
 #include "hls_stream.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 
 template <typename T>
@@ -117,3 +119,5 @@ class read_lock {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

@@ -13,6 +13,10 @@
 #include "hls_stream.h"
 #include "tandem_task.h"
 
+#include "tandem_macros_begin.h"
+
 #ifndef hls_thread_local
 #define hls_thread_local thread_local
 #endif
+
+#include "tandem_macros_end.h"

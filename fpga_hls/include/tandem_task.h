@@ -15,6 +15,8 @@
 
 #include "tandem_channel.h"
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 
 class task {
@@ -75,3 +77,5 @@ class task {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"
