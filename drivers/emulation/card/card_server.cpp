@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "emulation/card/fault_handler.h"
 
@@ -93,20 +94,27 @@ void CardServer::serve(int socket) {
     drop_client(socket);
     return;
   }
+  Client& client = *clients_.at(socket);
+  std::istringstream words(request.text);
+  uint64_t number = 0;
+  const bool numbered = client.area != nullptr;
+  if (numbered && !(words >> number)) words.clear();
+  if (number != 0) client.grant = {number, {}, {}};
   Answer answer;
   try {
-    answer = this->answer(*clients_.at(socket), request);
+    answer = this->answer(client, words, request);
   } catch (const std::exception& error) {
-    answer.first = std::string("error ") + error.what();
+    answer.text = std::string("error ") + error.what();
   }
   close_descriptors(request.descriptors);
-  const bool sent = send_message(socket, answer.first, answer.second);
-  if (request.text.compare(0, 7, "export ") == 0) close_descriptors(answer.second);
-  if (!sent || request.text == "leave") drop_client(socket);
+  if (numbered) answer.text = std::to_string(number) + " " + answer.text;
+  const bool wanted = number != 0 || !numbered;
+  const bool lives = !wanted || send_message(socket, answer.text, answer.descriptors);
+  if (answer.owns_descriptors) close_descriptors(answer.descriptors);
+  if (!lives || answer.is_last) drop_client(socket);
 }
 
-CardServer::Answer CardServer::answer(Client& client, Message& request) {
-  std::istringstream words(request.text);
+CardServer::Answer CardServer::answer(Client& client, std::istringstream& words, Message& request) {
   const auto command = read<std::string>(words);
   if (command == "open") return open(client, words);
   if (client.area == nullptr) throw std::runtime_error("the first request is 'open'");
@@ -115,13 +123,14 @@ CardServer::Answer CardServer::answer(Client& client, Message& request) {
     return load(words >> std::ws, uuid, request);
   }
   if (command == "context") return open_context(client, words);
-  if (command == "end_context") return end_context(client, words);
+  if (command == "end_context") return end_context(client, read<uint32_t>(words));
   if (command == "allocate") return allocate(client, words);
-  if (command == "release") return release(client, words);
+  if (command == "release") return release(client, read<uint64_t>(words));
+  if (command == "withdraw") return withdraw(client, read<uint64_t>(words));
   if (command == "export") return export_buffer(client, words);
   if (command == "import") return import(client, request);
   if (command == "map_peer") return map_peer(client, words, request);
-  if (command == "leave") return {ok(clients_.size() - 1), {}};
+  if (command == "leave") return leave();
   throw std::runtime_error("unknown request");
 }
 
@@ -208,11 +217,11 @@ CardServer::Answer CardServer::open_context(Client& client, std::istream& words)
                              ", and one of the two wants it for itself");
   }
   client.contexts.push_back({unit, !shared});
+  client.grant.context = unit;
   return {"ok", {}};
 }
 
-CardServer::Answer CardServer::end_context(Client& client, std::istream& words) const {
-  const auto unit = read<uint32_t>(words);
+CardServer::Answer CardServer::end_context(Client& client, uint32_t unit) const {
   const auto found = std::find_if(client.contexts.begin(), client.contexts.end(),
                                   [&](const Context& context) { return context.unit == unit; });
   if (found == client.contexts.end()) throw std::runtime_error("no such context is open");
@@ -227,11 +236,11 @@ CardServer::Answer CardServer::allocate(Client& client, std::istream& words) {
   const auto address = space_->allocate(size_bytes, low, high);
   if (!address) return {"full " + std::to_string(space_->largest_free(low, high)), {}};
   ++client.holds[*address];
+  client.grant.hold = *address;
   return {ok(*address), {}};
 }
 
-CardServer::Answer CardServer::release(Client& client, std::istream& words) {
-  const auto address = read<uint64_t>(words);
+CardServer::Answer CardServer::release(Client& client, uint64_t address) {
   const auto held = client.holds.find(address);
   if (held == client.holds.end()) throw std::runtime_error("no such buffer");
   if (--held->second == 0) client.holds.erase(held);
@@ -239,11 +248,20 @@ CardServer::Answer CardServer::release(Client& client, std::istream& words) {
   return {"ok", {}};
 }
 
+// Comes right after the request it means, or the client has since asked for something else.
+CardServer::Answer CardServer::withdraw(Client& client, uint64_t number) {
+  if (client.grant.request != number) return {"ok", {}};
+  const Grant grant = std::exchange(client.grant, {});
+  if (grant.hold) return release(client, *grant.hold);
+  if (grant.context) return end_context(client, *grant.context);
+  return {"ok", {}};
+}
+
 CardServer::Answer CardServer::export_buffer(Client& client, std::istream& words) {
   const auto address = read<uint64_t>(words);
   const auto group = read<uint32_t>(words);
   if (client.holds.count(address) == 0) throw std::runtime_error("no such buffer");
-  return {"ok", {sharing_->export_buffer(address, group)}};
+  return {"ok", {sharing_->export_buffer(address, group)}, true};
 }
 
 CardServer::Answer CardServer::import(Client& client, const Message& request) {
@@ -252,6 +270,7 @@ CardServer::Answer CardServer::import(Client& client, const Message& request) {
   if (!found) return {"foreign", {}};
   space_->hold(found->address);
   ++client.holds[found->address];
+  client.grant.hold = found->address;
   return {ok(found->address) + " " + std::to_string(space_->size_of(found->address)) + " " +
               std::to_string(found->group),
           {}};
@@ -265,7 +284,14 @@ CardServer::Answer CardServer::map_peer(Client& client, std::istream& words, Mes
       space_->map_peer(request.descriptors[0], offset, size_bytes, request.descriptors[1]);
   request.descriptors.clear();
   ++client.holds[address];
+  client.grant.hold = address;
   return {ok(address), {}};
+}
+
+// A card of the client's own is killed as soon as it has this answer.
+CardServer::Answer CardServer::leave() const {
+  std::fflush(nullptr);
+  return {ok(clients_.size() - 1), {}, false, true};
 }
 
 void CardServer::drop_client(int socket) {

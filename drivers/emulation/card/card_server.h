@@ -44,20 +44,27 @@ class CardServer {
     std::weak_ptr<ClientArea> area;
     std::map<uint64_t, uint32_t> holds;
   };
-  using Answer = std::pair<std::string, std::vector<int>>;
+  struct Answer {
+    std::string text;
+    std::vector<int> descriptors;
+    bool owns_descriptors = false;
+    bool is_last = false;
+  };
 
   void accept_clients();
   void serve(int socket);
-  Answer answer(Client& client, Message& request);
+  Answer answer(Client& client, std::istringstream& words, Message& request);
   Answer open(Client& client, std::istream& words);
   Answer load(std::istream& lines, const std::string& uuid, const Message& request);
   Answer open_context(Client& client, std::istream& words);
-  Answer end_context(Client& client, std::istream& words) const;
+  Answer end_context(Client& client, uint32_t unit) const;
   Answer allocate(Client& client, std::istream& words);
-  Answer release(Client& client, std::istream& words);
+  Answer release(Client& client, uint64_t address);
+  Answer withdraw(Client& client, uint64_t number);
   Answer export_buffer(Client& client, std::istream& words);
   Answer import(Client& client, const Message& request);
   Answer map_peer(Client& client, std::istream& words, Message& request);
+  Answer leave() const;
   void start(uint64_t memory_bytes, const std::string& platform);
   const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
   void drop_client(int socket);

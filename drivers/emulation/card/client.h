@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "emulation/protocol/client_area.h"
@@ -20,6 +21,13 @@ namespace tandem::emulation {
 struct Context {
   uint32_t unit = 0;
   bool exclusive = false;
+};
+
+// What a client's last request got, should the client not have waited for the answer.
+struct Grant {
+  uint64_t request = 0;  // its number
+  std::optional<uint64_t> hold;
+  std::optional<uint32_t> context;
 };
 
 struct Client {
@@ -39,6 +47,7 @@ struct Client {
   std::shared_ptr<ClientArea> area;    // once opened
   std::map<uint64_t, uint32_t> holds;  // pieces of the device space, how often
   std::vector<Context> contexts;
+  Grant grant;
 };
 
 }  // namespace tandem::emulation

@@ -16,10 +16,36 @@ namespace {
 
 constexpr size_t kMaxDescriptors = 8;
 
+bool wait_for(int socket, short events, std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + timeout;
+  for (;;) {
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd event{socket, events, 0};
+    const int ready = poll(&event, 1, static_cast<int>(std::max<int64_t>(rest.count(), 0)));
+    if (ready != 0 && (ready > 0 || errno != EINTR)) return true;
+    if (ready == 0) return false;
+  }
+}
+
+SendResult result_of(int code) {
+  switch (code) {
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM:
+    case ETOOMANYREFS:  // descriptors in messages that were not read
+      return SendResult::kFull;
+    default:
+      return SendResult::kGone;
+  }
+}
+
 }  // namespace
 
-bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors) {
-  if (text.size() > kMaxMessageBytes || descriptors.size() > kMaxDescriptors) return false;
+SendResult try_send(int socket, const std::string& text, const std::vector<int>& descriptors) {
+  if (text.size() > kMaxMessageBytes || descriptors.size() > kMaxDescriptors) {
+    return SendResult::kGone;
+  }
   iovec part{const_cast<char*>(text.data()), text.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
   msghdr message{};
@@ -36,23 +62,22 @@ bool send_message(int socket, const std::string& text, const std::vector<int>& d
     std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
   }
   for (;;) {
-    // Each side has one message under way at most: a full queue means a peer that does not read.
     const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) return true;
-    if (errno != EINTR) return false;
+    if (sent >= 0) return SendResult::kSent;
+    if (errno != EINTR) return result_of(errno);
   }
 }
 
+bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors) {
+  return try_send(socket, text, descriptors) == SendResult::kSent;
+}
+
+bool wait_for_room(int socket, std::chrono::milliseconds timeout) {
+  return wait_for(socket, POLLOUT, timeout);
+}
+
 bool wait_for_message(int socket, std::chrono::milliseconds timeout) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + timeout;
-  for (;;) {
-    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd event{socket, POLLIN, 0};
-    const int ready = poll(&event, 1, static_cast<int>(std::max<int64_t>(rest.count(), 0)));
-    if (ready != 0 && (ready > 0 || errno != EINTR)) return true;
-    if (ready == 0) return false;
-  }
+  return wait_for(socket, POLLIN, timeout);
 }
 
 bool receive_message(int socket, Message& message) {

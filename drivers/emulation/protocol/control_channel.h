@@ -3,8 +3,9 @@
 // Control messages between an application and its card: a Unix socket carrying text and file
 // descriptors.
 //
-// Each request gets one answer, "ok ..." or "error <text>"; numbers are decimal. Descriptors stand
-// in [].
+// The first request is "open"; those after it begin with a number, as does the answer to each: who
+// gave up waiting for an answer knows it when it comes late. A request numbered 0 gets none.
+// Answers are "ok ..." or "error <text>"; numbers are decimal. Descriptors stand in [].
 // clang-format off
 //   open <version> <platform> <memory bytes>   ok <slot> <first peer address>  [CardArea's three]
 //   load <uuid> <lines, see loaded_program.h> [ELF]     ok <generation>
@@ -15,6 +16,7 @@
 //   import [export handle]                     ok <address> <bytes> <group>; "foreign": another card's
 //   map_peer <offset> <bytes> [memory, lease]  ok <address>
 //   leave                                      ok <number of clients that remain>
+//   withdraw <number>                          ok; gives back what the last request got, if it has that number
 // clang-format on
 // An export handle is a socket to the card that has the buffer; "lease" [socket] sent to it is
 // answered on that socket with "ok <offset> <bytes> <group>" [device memory], and the memory lives
@@ -39,7 +41,13 @@ struct Message {
   std::vector<int> descriptors;  // owned by the receiver
 };
 
+enum class SendResult { kSent, kFull, kGone };  // kFull: the peer does not read what it was sent
+
+// Never waits.
+SendResult try_send(int socket, const std::string& text, const std::vector<int>& descriptors = {});
 bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors = {});
+// Waits until there is room for a message, or the peer is gone; false when `timeout` passed first.
+bool wait_for_room(int socket, std::chrono::milliseconds timeout);
 // Waits until a message or the end of the peer can be received; false when `timeout` passed first.
 bool wait_for_message(int socket, std::chrono::milliseconds timeout);
 // Waits for a message; false when the peer is gone, which an empty message cannot be told from.

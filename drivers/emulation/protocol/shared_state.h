@@ -17,7 +17,7 @@
 
 namespace tandem::emulation {
 
-constexpr uint32_t kProtocolVersion = 2;
+constexpr uint32_t kProtocolVersion = 3;
 constexpr uint32_t kMaxUnits = 128;
 constexpr uint32_t kMaxClients = 256;      // multiple of 64
 constexpr uint32_t kRegisterWords = 1024;  // register map of a unit that programs may touch

@@ -71,7 +71,8 @@ std::shared_ptr<Allocation> Allocation::import_foreign(std::shared_ptr<Card> car
   Message leased;
   const int lease = take_lease(handle, leased);
   if (lease < 0) {
-    report_error("the buffer cannot be imported: the card that exported it has ended");
+    report_error(
+        "the buffer cannot be imported: the card that exported it has ended or does not answer");
     return nullptr;
   }
   auto imported = map_foreign(std::move(card), leased, lease);
@@ -106,8 +107,7 @@ std::shared_ptr<Allocation> Allocation::map_foreign(std::shared_ptr<Card> card,
 Allocation::~Allocation() { card_->release(address_); }
 
 int Allocation::export_handle() const {
-  const CardAnswer answer =
-      card_->call("export " + std::to_string(address_) + " " + std::to_string(group_));
+  const CardAnswer answer = card_->export_memory(address_, group_);
   if (answer.ok() && answer.descriptors.size() == 1) return answer.descriptors[0];
   report_error("the buffer cannot be exported: " + answer.problem);
   return -1;

@@ -106,10 +106,12 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
 Card::Card(uint32_t index, const xclbin::Platform& platform)
     : index_(index),
       platform_(platform),
+      is_own_(settings().scope.empty()),
       packet_memory_(0, kPacketAreaBytes),
       identity_(next_identity.fetch_add(1)) {
   try {
     process_ = std::make_unique<CardProcess>([this] { return connect(); }, [this] { on_death(); });
+    memory_.emplace(*process_, device_, shared(), is_own_);
   } catch (const std::exception& error) {
     throw std::runtime_error("card " + std::to_string(index) + " (emulated): " + error.what());
   }
@@ -121,7 +123,7 @@ CardConnection Card::connect() {
   const std::string opening = "open " + std::to_string(kProtocolVersion) + " " +
                               one_word(platform_.name) + " " +
                               std::to_string(platform_.memory_end());
-  CardConnection connection = settings.scope.empty()
+  CardConnection connection = is_own_
                                   ? start_private_card(settings.card_executable, opening)
                                   : join_shared_card(settings.card_executable,
                                                      shared_name(settings.scope, index_), opening);
@@ -155,24 +157,35 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
   const Group wanted = find_group(group);
   std::vector<std::pair<uint64_t, uint64_t>> places{{wanted.low, wanted.high}};
   if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
-  CardAnswer answer;
+  DeviceMemory::Piece piece;
   for (const auto& [low, high] : places) {
-    answer = call("allocate " + std::to_string(size_bytes) + " " + std::to_string(low) + " " +
-                  std::to_string(high));
-    if (answer.ok()) return answer.number(0);
+    if (!owned_here()) break;
+    piece = memory_->allocate(size_bytes, low, high);
+    if (piece.found) return piece.address;
+    if (!piece.problem.empty()) break;
   }
+  if (!owned_here()) piece.problem = "it was opened before this process was forked; open it again";
   const bool whole = settings().software_emulation || wanted.tag.empty();
   const std::string place = (whole ? "the memory" : "bank " + wanted.tag) + " of card " +
                             std::to_string(index_) + " (emulated)";
-  report_error(answer.problem.empty()
+  report_error(piece.problem.empty()
                    ? place + " has no room for a buffer of " + std::to_string(size_bytes) +
-                         " bytes: the largest free piece has " + std::to_string(answer.number(0))
-                   : "no buffer in " + place + ": " + answer.problem);
+                         " bytes: the largest free piece has " + std::to_string(piece.largest_free)
+                   : "no buffer in " + place + ": " + piece.problem);
   return std::nullopt;
 }
 
 void Card::release(uint64_t address) {
-  if (process_->owned_here() && !failed()) call("release " + std::to_string(address));
+  if (owned_here() && !failed()) memory_->release(address);
+}
+
+CardAnswer Card::export_memory(uint64_t address, uint32_t group) {
+  if (owned_here()) return memory_->lend(address, group);
+  return {.problem = "the card was opened before this process was forked; open it again"};
+}
+
+uint64_t Card::free_bytes() {
+  return owned_here() && !failed() ? memory_->free_bytes() : shared().free_bytes.load();
 }
 
 uint32_t Card::connected_group(uint32_t group) const {
@@ -206,21 +219,26 @@ std::string Card::open_context(const void* handle, uint32_t unit, bool shared) {
            (shared ? " is held exclusively by another device handle"
                    : " cannot be held exclusively: another device handle uses it");
   }
-  const std::string problem = call("context " + text_of(current->uuid) + " " +
-                                   std::to_string(unit) + (shared ? " 1" : " 0"))
-                                  .problem;
+  const std::string request =
+      "context " + text_of(current->uuid) + " " + std::to_string(unit) + (shared ? " 1" : " 0");
+  // A card of its own has nobody else to ask.
+  const std::string problem = !is_own_                  ? call(request).problem
+                              : process_->post(request) ? ""
+                                                        : "the emulated card's process has ended";
   if (!problem.empty()) contexts_.close(handle, unit);
   return problem;
 }
 
 bool Card::close_context(const void* handle, uint32_t unit) {
   if (!contexts_.close(handle, unit)) return false;
-  call("end_context " + std::to_string(unit));  // nothing to do when the card has failed
+  process_->post("end_context " + std::to_string(unit));
   return true;
 }
 
 void Card::close_contexts(const void* handle) {
-  for (uint32_t unit : contexts_.forget(handle)) call("end_context " + std::to_string(unit));
+  for (uint32_t unit : contexts_.forget(handle)) {
+    process_->post("end_context " + std::to_string(unit));
+  }
 }
 
 std::shared_ptr<const Program> Card::program() const {
@@ -247,6 +265,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   if (elf < 0) return "cannot hand the bitstream to the card";
   const CardAnswer answer = process_->call(request, {elf}, kLoadTimeout);
   close(elf);
+  if (answer.is_missing) process_->end();  // code of a kernel library may never return
   if (answer.ok()) {
     program->generation = static_cast<uint32_t>(answer.number(0));
     generation_.store(program->generation);

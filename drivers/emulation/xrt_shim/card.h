@@ -26,6 +26,7 @@
 #include "emulation/protocol/shared_area.h"
 #include "emulation/protocol/shared_state.h"
 #include "emulation/xrt_shim/card_process.h"
+#include "emulation/xrt_shim/device_memory.h"
 #include "emulation/xrt_shim/unit_contexts.h"
 
 namespace tandem::emulation {
@@ -63,8 +64,11 @@ class Card {
   // `group` when arguments of the loaded bitstream are connected to it, else the first such group:
   // XRT refuses buffers of others.
   uint32_t connected_group(uint32_t group) const;
-  // Gives up a hold on device memory or on a window.
+  // Gives up a hold on device memory or on a window; waits for nothing.
   void release(uint64_t address);
+  // An export handle of device memory, which others are to take for memory of `group`.
+  CardAnswer export_memory(uint64_t address, uint32_t group);
+  uint64_t free_bytes();
   // Anything else that is asked of the card's process.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
     return process_->call(request, descriptors);
@@ -112,6 +116,7 @@ class Card {
 
   const uint32_t index_;
   const xclbin::Platform& platform_;
+  const bool is_own_;  // no other application has it
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;
@@ -126,7 +131,8 @@ class Card {
   std::atomic<uint32_t> generation_{0};  // of program_
   UnitContexts contexts_;
   const uint64_t identity_;
-  std::unique_ptr<CardProcess> process_;  // last: its thread uses the rest
+  std::unique_ptr<CardProcess> process_;  // its thread uses the members above
+  std::optional<DeviceMemory> memory_;
 };
 
 }  // namespace tandem::emulation

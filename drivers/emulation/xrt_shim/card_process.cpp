@@ -11,12 +11,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <sstream>
+#include <stdexcept>
 
 #include "emulation/protocol/fork_count.h"
 #include "emulation/protocol/pidfd.h"
 
 namespace tandem::emulation {
+
+namespace {
+
+constexpr std::chrono::milliseconds kRetryPause{1};
+
+}  // namespace
 
 uint64_t CardAnswer::number(size_t index) const {
   std::istringstream words(text);
@@ -32,7 +40,8 @@ uint64_t CardAnswer::number(size_t index) const {
 CardProcess::CardProcess(const std::function<CardConnection()>& connect,
                          std::function<void()> on_death)
     : on_death_(std::move(on_death)), owner_(fork_count()) {
-  stop_event_ = eventfd(0, EFD_CLOEXEC);
+  wake_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_event_ < 0) throw std::runtime_error("too many files are open");
   std::promise<void> reached;
   auto result = reached.get_future();
   watcher_ = std::thread([&] { run(connect, reached); });
@@ -40,7 +49,7 @@ CardProcess::CardProcess(const std::function<CardConnection()>& connect,
     result.get();
   } catch (...) {
     watcher_.join();
-    close(stop_event_);
+    close(wake_event_);
     throw;
   }
 }
@@ -51,14 +60,15 @@ CardProcess::~CardProcess() {
   if (!owned_here()) {
     watcher_.detach();
     close(connection_.socket);
+    close(connection_.process);
+    close(wake_event_);
     return;
   }
-  const uint64_t one = 1;
-  while (write(stop_event_, &one, sizeof(one)) < 0 && errno == EINTR) {
-  }
+  stopping_.store(true);
+  wake_watcher();
   watcher_.join();
   end_card(connection_, connection_.is_child);
-  close(stop_event_);
+  close(wake_event_);
 }
 
 void CardProcess::run(const std::function<CardConnection()>& connect, std::promise<void>& reached) {
@@ -72,11 +82,23 @@ void CardProcess::run(const std::function<CardConnection()>& connect, std::promi
   watch();
 }
 
-void CardProcess::watch() {
-  pollfd events[2] = {{connection_.socket, 0, 0}, {stop_event_, POLLIN, 0}};
-  while (poll(events, 2, -1) < 0 && errno == EINTR) {
+void CardProcess::wake_watcher() {
+  const uint64_t one = 1;
+  while (write(wake_event_, &one, sizeof(one)) < 0 && errno == EINTR) {
   }
-  if (events[1].revents != 0 || leaving_.load()) return;
+}
+
+void CardProcess::watch() {
+  for (;;) {
+    const short sending = has_unsent() ? POLLOUT : 0;
+    pollfd events[2] = {{connection_.socket, sending, 0}, {wake_event_, POLLIN, 0}};
+    if (poll(events, 2, -1) < 0) continue;
+    if (stopping_.load() || leaving_.load()) return;
+    if ((events[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) break;
+    uint64_t count = 0;
+    if (events[1].revents != 0 && read(wake_event_, &count, sizeof(count)) < 0) continue;
+    if (events[0].revents != 0) send_unsent();
+  }
   on_death_();
   if (!connection_.is_child || connection_.process < 0) return;
   // Its socket may be closed before the process ends; the child is not to stay.
@@ -87,9 +109,74 @@ void CardProcess::watch() {
   }
 }
 
+bool CardProcess::has_unsent() {
+  std::lock_guard lock(send_mutex_);
+  return !unsent_.empty();
+}
+
+SendResult CardProcess::send_unsent() {
+  std::lock_guard lock(send_mutex_);
+  while (!unsent_.empty()) {
+    const SendResult result = try_send(connection_.socket, unsent_.front());
+    if (result == SendResult::kGone) unsent_.clear();
+    if (result != SendResult::kSent) return result;
+    unsent_.pop_front();
+  }
+  return SendResult::kSent;
+}
+
+// Nothing overtakes what was posted before.
+SendResult CardProcess::send(const std::string& text, const std::vector<int>& descriptors) {
+  const SendResult earlier = send_unsent();
+  return earlier == SendResult::kSent ? try_send(connection_.socket, text, descriptors) : earlier;
+}
+
+SendResult CardProcess::send_before(Clock::time_point deadline, const std::string& text,
+                                    const std::vector<int>& descriptors) {
+  for (;;) {
+    const SendResult result = send(text, descriptors);
+    if (result != SendResult::kFull) return result;
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (rest.count() <= 0 || !wait_for_room(connection_.socket, rest)) return result;
+    std::this_thread::sleep_for(kRetryPause);  // something else than room may be short
+  }
+}
+
+// Answers to earlier requests, whose callers no longer wait, are dropped. kFull: none in time.
+SendResult CardProcess::receive_before(Clock::time_point deadline, uint64_t number,
+                                       Message& answer) {
+  for (;;) {
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (!wait_for_message(connection_.socket, rest)) return SendResult::kFull;
+    if (!receive_message(connection_.socket, answer)) return SendResult::kGone;
+    char* behind = nullptr;
+    const bool is_own = std::strtoull(answer.text.c_str(), &behind, 10) == number;
+    if (is_own && *behind == ' ') {
+      answer.text.erase(0, static_cast<size_t>(behind - answer.text.c_str()) + 1);
+      return SendResult::kSent;
+    }
+    close_descriptors(answer.descriptors);
+  }
+}
+
+bool CardProcess::post(const std::string& request) {
+  if (!owned_here()) return false;
+  {
+    std::lock_guard lock(send_mutex_);
+    unsent_.push_back("0 " + request);
+  }
+  const SendResult result = send_unsent();
+  if (result == SendResult::kFull) wake_watcher();
+  return result != SendResult::kGone;
+}
+
 CardAnswer CardProcess::leave() {
   leaving_.store(true);
-  return call("leave");
+  return call("leave", {}, kLeaveTimeout);
+}
+
+void CardProcess::end() {
+  if (connection_.process >= 0) pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
 }
 
 CardAnswer CardProcess::call(const std::string& request, const std::vector<int>& descriptors,
@@ -99,19 +186,25 @@ CardAnswer CardProcess::call(const std::string& request, const std::vector<int>&
     answer.problem = "the card was opened before this process was forked; open it again";
     return answer;
   }
-  std::lock_guard lock(call_mutex_);
-  answer.problem = "the emulated card's process has ended";
-  const int socket = connection_.socket;
-  if (!send_message(socket, request, descriptors)) return answer;
-  if (!wait_for_message(socket, timeout)) {
-    if (connection_.process >= 0) pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
-    answer.problem = "the emulated card's process gave no answer for " +
-                     std::to_string(timeout.count()) +
-                     " ms and was ended; close the device and open it again";
+  const auto deadline = Clock::now() + timeout;
+  answer.problem = "the emulated card's process gave no answer for " +
+                   std::to_string(timeout.count()) +
+                   " ms; it is stopped or busy: continue it, or end it (tandem-card)";
+  answer.is_missing = true;
+  std::unique_lock lock(call_mutex_, deadline);
+  if (!lock.owns_lock()) return answer;
+  const uint64_t number = ++last_number_;
+  Message message;
+  SendResult result = send_before(deadline, std::to_string(number) + " " + request, descriptors);
+  if (result == SendResult::kFull) return answer;
+  if (result == SendResult::kSent) result = receive_before(deadline, number, message);
+  if (result == SendResult::kFull) {
+    post("withdraw " + std::to_string(number));
     return answer;
   }
-  Message message;
-  if (!receive_message(socket, message)) return answer;
+  answer.is_missing = false;
+  answer.problem = "the emulated card's process has ended";
+  if (result == SendResult::kGone) return answer;
   const std::string refused = "error ";
   const bool is_refused = message.text.compare(0, refused.size(), refused) == 0;
   answer.problem = is_refused ? message.text.substr(refused.size()) : "";

@@ -69,7 +69,7 @@ void xclClose(xclDeviceHandle raw) {
 int xclGetDeviceInfo2(xclDeviceHandle raw, xclDeviceInfo2* info) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || info == nullptr) return -EINVAL;
-  const auto& card = *handle->card();
+  auto& card = *handle->card();
   const auto& platform = card.platform();
   std::memset(static_cast<void*>(info), 0, sizeof(*info));
   info->mMagic = kDeviceInfoMagic;
@@ -79,7 +79,7 @@ int xclGetDeviceInfo2(xclDeviceHandle raw, xclDeviceInfo2* info) {
   info->mVendorId = kXilinxVendor;
   info->mDDRSize = platform.memory_bytes(tandem::xclbin::BankType::kHbm) +
                    platform.memory_bytes(tandem::xclbin::BankType::kDdr);
-  info->mDDRFreeSize = card.shared().free_bytes.load();
+  info->mDDRFreeSize = card.free_bytes();
   info->mDDRBankCount = static_cast<unsigned short>(platform.banks.size());
   info->mDataAlignment = tandem::emulation::kAllocationGranule;
   for (unsigned short& frequency : info->mOCLFrequency) {
@@ -97,10 +97,10 @@ int xclGetUsageInfo(xclDeviceHandle raw, xclDeviceUsage* usage) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || usage == nullptr) return -EINVAL;
   std::memset(usage, 0, sizeof(*usage));
-  const auto& card = *handle->card();
+  auto& card = *handle->card();
   usage->h2c[0] = card.shared().bytes_to_device.load();
   usage->c2h[0] = card.shared().bytes_from_device.load();
-  usage->ddrMemUsed[0] = card.platform().memory_end() - card.shared().free_bytes.load();
+  usage->ddrMemUsed[0] = card.platform().memory_end() - card.free_bytes();
   usage->dma_channel_cnt = usage->mm_channel_cnt = 1;
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulated_cards.h"
+#include "forked_process.h"
 #include "support/card_processes.h"
 
 namespace tandem::emulation_test {
@@ -97,13 +98,30 @@ TEST(KilledCard, WhileIdleIsNoticedByTheNextLaunch) {
   EXPECT_EQ(card.run(kWrite, 1), ERT_CMD_STATE_ERROR);
 }
 
+TEST(StoppedCard, GivesAndTakesMemoryAndThenGoesOn) {
+  TrialCard card;
+  std::vector<xrt::bo> buffers;
+  for (int i = 0; i < 500; ++i) buffers.emplace_back(card.device, 4096, card.kernel.group_id(2));
+  const pid_t process = card_processes().at(0);
+  test::stop(process);
+  buffers.clear();
+  xrt::bo another(card.device, 4096, card.kernel.group_id(2));
+  xrt::kernel kernel(card.device, card.uuid, "trial");
+  auto run = kernel(static_cast<uint32_t>(kWrite), 7u, another);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(20)), ERT_CMD_STATE_TIMEOUT);
+  ASSERT_EQ(kill(process, SIGCONT), 0);
+  EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_COMPLETED);
+  another.sync(XCL_BO_SYNC_BO_FROM_DEVICE);
+  EXPECT_EQ(another.map<uint32_t*>()[0], 7u);
+}
+
 TEST(HungKernel, WaitTimesOutAndTheApplicationCanEnd) {
   TrialCard card;
   card.out.map<uint32_t*>()[2] = 0;
   card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
   EXPECT_EQ(run.wait(std::chrono::milliseconds(50)), ERT_CMD_STATE_TIMEOUT);
-  EXPECT_EQ(run.state(), ERT_CMD_STATE_RUNNING);
+  EXPECT_TRUE(eventually([&] { return run.state() == ERT_CMD_STATE_RUNNING; }));
 }
 
 TEST(HungKernel, CanBeAborted) {
@@ -117,8 +135,11 @@ TEST(HungKernel, CanBeAborted) {
 
 TEST(HungKernel, ASlowOneCompletesAfterATimeout) {
   TrialCard card;
-  auto run = card.kernel(static_cast<uint32_t>(kSleep), 200'000u, card.out);
+  xrt::bo out(card.device, 4096, xrt::bo::flags::host_only, card.kernel.group_id(2));
+  out.map<uint32_t*>()[2] = 0;
+  auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, out);
   EXPECT_EQ(run.wait(std::chrono::milliseconds(10)), ERT_CMD_STATE_TIMEOUT);
+  reinterpret_cast<std::atomic<uint32_t>*>(out.map<uint32_t*>() + 2)->store(1);
   EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_COMPLETED);
 }
 

@@ -9,6 +9,7 @@
 #include "emulated_cards.h"
 #include "forked_process.h"
 #include "shim_functions.h"
+#include "support/card_processes.h"
 
 namespace tandem::emulation_test {
 namespace {
@@ -103,6 +104,45 @@ TEST(SharedCard, FreesWhatAClientThatWasKilledHeldOnceItsKernelEnded) {
   victim.kill();
   for (uint32_t i = 0; i < 6; ++i) EXPECT_TRUE(launches_well(card, i)) << "on every unit";
   EXPECT_TRUE(eventually([&] { return free_bytes(card.device) >= before + (10 << 20); }));
+}
+
+TEST(SharedCard, ThatIsStoppedTakesMemoryRefusesMoreAndThenGoesOn) {
+  const std::string scope = use_own_scope();
+  TrialCard card;
+  const uint64_t before = free_bytes(card.device);
+  std::vector<xrt::bo> buffers;
+  for (int i = 0; i < 500; ++i) buffers.emplace_back(card.device, 4096, card.kernel.group_id(2));
+  const pid_t process = shared_card_processes(scope).at(0);
+  test::stop(process);
+  buffers.clear();
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(xrt::bo(card.device, 4096, card.kernel.group_id(2)), std::exception);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("gave no answer"));
+  ASSERT_EQ(kill(process, SIGCONT), 0);
+  EXPECT_TRUE(launches_well(card, 4));
+  EXPECT_TRUE(eventually([&] { return free_bytes(card.device) == before; }));
+  EXPECT_TRUE(launches_well(card, 5));
+}
+
+TEST(SharedCard, ThatIsStoppedDoesNotHoldAProcessThatEnds) {
+  const std::string scope = use_own_scope();
+  ForkedProcess other(join_and_launch);
+  other.line().hear();
+  ForkedProcess leaving([](Line& line) {
+    TrialCard card;
+    line.say("open");
+    line.hear();
+    return true;
+  });
+  leaving.line().hear();
+  const pid_t process = shared_card_processes(scope).at(0);
+  test::stop(process);
+  leaving.line().say("go");
+  EXPECT_TRUE(leaving.ended_well());
+  ASSERT_EQ(kill(process, SIGCONT), 0);
+  other.line().say("go");
+  EXPECT_TRUE(other.ended_well());
+  EXPECT_TRUE(all_gone(scope));
 }
 
 TEST(SharedCard, FailsForAllOfItsClientsWhenItIsKilled) {
