@@ -4,8 +4,10 @@
 // libxilinxopencl 2.13 does to programs with mistakes in them:
 //
 //   clCreateProgramWithBinary  reads beyond a truncated binary and a missing list; here both are
-//                              checked first. A program that is just being released is waited for.
-//   kernels that failed        read as complete; here events, waits and clFinish say so.
+//                              checked first. A program that the application has released, but
+//                              the library has not, is waited for (program_calls.cpp).
+//   kernels that failed        read as complete; here events, waits and clFinish say so. A queue
+//                              starts without the failures of an earlier one at its address.
 //   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
 //   clCreateBuffer             never returns when flags contradict each other; here it refuses.
 //
@@ -13,39 +15,55 @@
 // programs for cards take the first, while the loader keeps no order.
 //
 // All other functions, and other platforms, pass through. Cost: one more call per function.
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl_layer.h>
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
+#include <atomic>
 #include <cstring>
 #include <memory>
-#include <span>
-#include <thread>
 #include <vector>
 
-#include "bitstreams/xclbin_file.h"
 #include "emulation/opencl_layer/failures.h"
+#include "emulation/opencl_layer/layer.h"
+
+using tandem::emulation::target;
+
+namespace tandem::emulation {
+
+cl_icd_dispatch target;
+
+}  // namespace tandem::emulation
 
 namespace {
 
 constexpr cl_uint kEntries = sizeof(cl_icd_dispatch) / sizeof(void*);
-constexpr auto kReleaseLimit = std::chrono::milliseconds(50);
 constexpr cl_int kKernelFailed = CL_OUT_OF_RESOURCES;
 
-cl_icd_dispatch target;  // what comes after this layer
-cl_icd_dispatch layer;   // this layer's functions; others are null
+cl_icd_dispatch layer;  // this layer's functions; others are null
 
+// A function of the shim. Programs may ask about events, those of other platforms say, before the
+// shim is loaded; so a name that is not there yet is looked up again.
 template <typename Function>
-Function* shim_function(Function*, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
-}
+class ShimFunction {
+ public:
+  ShimFunction(Function*, const char* name) : name_(name) {}
+  Function* get() {
+    void* address = address_.load(std::memory_order_acquire);
+    if (address == nullptr) {
+      address = dlsym(RTLD_DEFAULT, name_);
+      address_.store(address, std::memory_order_release);
+    }
+    return reinterpret_cast<Function*>(address);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<void*> address_{nullptr};
+};
 
 bool event_failed(cl_event event) {
-  static const auto ask = shim_function(&tandem_opencl_event_failed, "tandem_opencl_event_failed");
+  static ShimFunction function(&tandem_opencl_event_failed, "tandem_opencl_event_failed");
+  const auto ask = function.get();
   return ask != nullptr && ask(event) != 0;
 }
 
@@ -54,65 +72,26 @@ bool any_failed(cl_uint count, const cl_event* events) {
 }
 
 bool queue_failed(cl_command_queue queue, bool forget) {
-  static const auto ask = shim_function(&tandem_opencl_queue_failed, "tandem_opencl_queue_failed");
+  static ShimFunction function(&tandem_opencl_queue_failed, "tandem_opencl_queue_failed");
+  const auto ask = function.get();
   return ask != nullptr && ask(queue, forget ? 1 : 0) != 0;
 }
 
-bool is_xilinx(cl_device_id device) {
-  char vendor[64] = {};
-  return target.clGetDeviceInfo(device, CL_DEVICE_VENDOR, sizeof(vendor) - 1, vendor, nullptr) ==
-             CL_SUCCESS &&
-         std::strcmp(vendor, "Xilinx") == 0;
+cl_command_queue without_failures(cl_command_queue queue) {
+  if (queue != nullptr) queue_failed(queue, true);
+  return queue;
 }
 
-// A device has compute units as long as a program is loaded. One that the application has released
-// may still be held for moments by the thread that ended its last command.
-void wait_for_release(cl_device_id device) {
-  const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
-  cl_uint units = 0;
-  while (target.clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units,
-                                nullptr) == CL_SUCCESS &&
-         units != 0 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+                                          cl_command_queue_properties properties, cl_int* code) {
+  return without_failures(target.clCreateCommandQueue(context, device, properties, code));
 }
 
-// What is wrong with a binary for an emulated card; empty when nothing is.
-std::string check_binary(const unsigned char* bytes, size_t size) {
-  try {
-    tandem::xclbin::XclbinFile::parse(std::span(reinterpret_cast<const std::byte*>(bytes), size),
-                                      "OpenCL program");
-    return "";
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
-cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
-                                      const cl_device_id* devices, const size_t* sizes,
-                                      const unsigned char** binaries, cl_int* status,
-                                      cl_int* code) {
-  if (num_devices == 0 || devices == nullptr || sizes == nullptr || binaries == nullptr) {
-    if (code != nullptr) *code = CL_INVALID_VALUE;
-    return nullptr;
-  }
-  for (cl_uint index = 0; index < num_devices; ++index) {
-    if (devices[index] == nullptr || binaries[index] == nullptr || sizes[index] == 0) break;
-    if (!is_xilinx(devices[index])) continue;
-    const std::string problem = check_binary(binaries[index], sizes[index]);
-    if (!problem.empty()) {
-      std::fprintf(stderr, "[TANDEM] ERROR: %s\n", problem.c_str());
-      if (status != nullptr) {
-        std::fill(status, status + num_devices, CL_SUCCESS);
-        status[index] = CL_INVALID_BINARY;
-      }
-      if (code != nullptr) *code = CL_INVALID_BINARY;
-      return nullptr;
-    }
-    wait_for_release(devices[index]);
-  }
-  return target.clCreateProgramWithBinary(context, num_devices, devices, sizes, binaries, status,
-                                          code);
+cl_command_queue CL_API_CALL create_queue_with(cl_context context, cl_device_id device,
+                                               const cl_queue_properties* properties,
+                                               cl_int* code) {
+  return without_failures(
+      target.clCreateCommandQueueWithProperties(context, device, properties, code));
 }
 
 bool contradictory(cl_mem_flags flags) {
@@ -260,7 +239,9 @@ clInitLayer(cl_uint num_entries, const cl_icd_dispatch* next, cl_uint* num_entri
   const cl_uint known = std::min(num_entries, kEntries);
   std::memcpy(static_cast<void*>(&target), next, known * sizeof(void*));
   layer.clGetPlatformIDs = platform_ids;
-  layer.clCreateProgramWithBinary = create_program;
+  tandem::emulation::take_program_calls(layer);
+  layer.clCreateCommandQueue = create_queue;
+  layer.clCreateCommandQueueWithProperties = create_queue_with;
   layer.clCreateBuffer = create_buffer;
   layer.clGetEventInfo = event_info;
   layer.clWaitForEvents = wait_for_events;

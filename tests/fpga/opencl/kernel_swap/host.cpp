@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exercises: one program after the other on the same device: a second one is refused while the
-// first is there, loaded once it is released, and the first one again; data goes through the host.
+// first is there or one of its kernels is, loaded once it is released, also while the thread that
+// ended its last command still holds it, and the first one again; data goes through the host.
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl2.hpp>
+#include <chrono>
+#include <thread>
 
 #include "opencl_card.h"
 
@@ -21,13 +24,21 @@ cl::Program load(const cl::Context& context, const cl::Device& device, const Byt
   return cl::Program(context, {device}, {{bytes.data(), bytes.size()}}, nullptr, code);
 }
 
+// At once: so many refusals outlast the program's time limit if each is waited for.
+void check_refused(const cl::Context& context, const cl::Device& device, const Bytes& bytes) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    cl_int code = CL_SUCCESS;
+    load(context, device, bytes, &code);
+    CHECK_EQ(code, CL_OUT_OF_RESOURCES);
+  }
+}
+
 std::vector<int> add(const cl::Context& context, const cl::Device& device, const Bytes& bytes,
                      std::vector<int> a, std::vector<int> b, const Bytes& other) {
   cl_int code = CL_SUCCESS;
   const cl::Program program = load(context, device, bytes, &code);
   OCL(code);
-  load(context, device, other, &code);
-  CHECK_EQ(code, CL_OUT_OF_RESOURCES);  // this program is still there
+  check_refused(context, device, other);
   cl::CommandQueue queue(context, device);
   cl::Kernel vadd(program, "vadd");
   cl::Buffer buffers[3];
@@ -59,6 +70,30 @@ std::vector<int> multiply(const cl::Context& context, const cl::Device& device, 
   return values;
 }
 
+void CL_CALLBACK take_time(cl_event, cl_int, void*) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+}
+
+// Holds the queue only: the event's thread has the program and the kernel until its callback ends.
+void leave_running(const cl::Context& context, const cl::Device& device, const Bytes& bytes,
+                   const Bytes& other, cl::CommandQueue& queue) {
+  cl::Kernel scale(load(context, device, bytes), "scale");
+  check_refused(context, device, other);
+  cl::Buffer data(context, CL_MEM_READ_WRITE, kBytes);
+  OCL(scale.setArg(0, data));
+  OCL(scale.setArg(1, 3));
+  OCL(scale.setArg(2, kSize));
+  cl::UserEvent gate(context);
+  const std::vector<cl::Event> before{gate};
+  cl::Event event;
+  OCL(queue.enqueueTask(scale, &before, &event));
+  OCL(event.setCallback(CL_COMPLETE, take_time));
+  OCL(gate.setStatus(CL_COMPLETE));
+  while (event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() != CL_COMPLETE) {
+    std::this_thread::yield();
+  }
+}
+
 void swap(const Arguments& arguments) {
   const cl::Device device(xilinx_devices().at(0));
   const cl::Context context(device);
@@ -70,6 +105,10 @@ void swap(const Arguments& arguments) {
     const auto products = multiply(context, device, scaler, sums);
     for (unsigned int i = 0; i < kSize; ++i) CHECK_EQ(products[i], sums[i] * 3 + 1);
   }
+  cl::CommandQueue queue(context, device);
+  leave_running(context, device, scaler, adder, queue);
+  const auto sums = add(context, device, adder, a, b, scaler);
+  check_sums(sums.data(), a, b);
 }
 
 }  // namespace

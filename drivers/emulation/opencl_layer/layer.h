@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the OpenCL layer share: the functions that come after it.
+//
+// `target` is filled once, when the loader starts the layer, before any other call.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl_layer.h>
+
+namespace tandem::emulation {
+
+extern cl_icd_dispatch target;
+
+// Enters the layer's calls about programs and kernels (program_calls.cpp).
+void take_program_calls(cl_icd_dispatch& layer);
+
+}  // namespace tandem::emulation

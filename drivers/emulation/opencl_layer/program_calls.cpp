@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layer's calls about programs and kernels: binaries are checked before libxilinxopencl reads
+// them, and a program that the application has released, but the library has not, is waited for.
+//
+// Threads: any. Cost: a lock per call that makes, retains or releases a program or kernel.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bitstreams/xclbin_file.h"
+#include "emulation/opencl_layer/held_programs.h"
+#include "emulation/opencl_layer/layer.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr auto kReleaseLimit = std::chrono::seconds(5);
+constexpr auto kReleasePoll = std::chrono::milliseconds(1);
+
+HeldPrograms& held_programs() {
+  static auto* held = new HeldPrograms;  // callable while the process ends
+  return *held;
+}
+
+bool is_xilinx(cl_device_id device) {
+  char vendor[64] = {};
+  return target.clGetDeviceInfo(device, CL_DEVICE_VENDOR, sizeof(vendor) - 1, vendor, nullptr) ==
+             CL_SUCCESS &&
+         std::strcmp(vendor, "Xilinx") == 0;
+}
+
+// The card of a device, which may be a part of it.
+cl_device_id card_of(cl_device_id device) {
+  cl_device_id parent = nullptr;
+  while (target.clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof(parent), &parent,
+                                nullptr) == CL_SUCCESS &&
+         parent != nullptr) {
+    device = parent;
+  }
+  return device;
+}
+
+bool has_program(cl_device_id card) {
+  cl_uint units = 0;
+  return target.clGetDeviceInfo(card, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units,
+                                nullptr) == CL_SUCCESS &&
+         units != 0;
+}
+
+// What is wrong with a binary for an emulated card; empty when nothing is.
+std::string check_binary(const unsigned char* bytes, size_t size) {
+  try {
+    tandem::xclbin::XclbinFile::parse(std::span(reinterpret_cast<const std::byte*>(bytes), size),
+                                      "OpenCL program");
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+struct Load {
+  cl_context context;
+  cl_uint num_devices;
+  const cl_device_id* devices;
+  const size_t* sizes;
+  const unsigned char** binaries;
+  cl_int* status;
+};
+
+// CL_SUCCESS, or what the application is told of the first binary that is none.
+cl_int check_binaries(const Load& load) {
+  for (cl_uint index = 0; index < load.num_devices; ++index) {
+    const cl_device_id device = load.devices[index];
+    if (device == nullptr || load.binaries[index] == nullptr || load.sizes[index] == 0) break;
+    if (!is_xilinx(device)) continue;
+    const std::string problem = check_binary(load.binaries[index], load.sizes[index]);
+    if (problem.empty()) continue;
+    std::fprintf(stderr, "[TANDEM] ERROR: %s\n", problem.c_str());
+    if (load.status != nullptr) {
+      std::fill(load.status, load.status + load.num_devices, CL_SUCCESS);
+      load.status[index] = CL_INVALID_BINARY;
+    }
+    return CL_INVALID_BINARY;
+  }
+  return CL_SUCCESS;
+}
+
+// A card has compute units as long as a program is loaded. One that the application has released
+// may still be held for moments by the thread that ended its last command, and that thread clears
+// the units before the program: so a refusal is taken for true only when the application holds a
+// program on the card itself, or the time is up.
+cl_program load_when_released(const Load& load, cl_int& code) {
+  std::vector<cl_device_id> cards(load.num_devices);
+  std::transform(load.devices, load.devices + load.num_devices, cards.begin(), card_of);
+  const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
+  const auto is_held = [](cl_device_id card) { return held_programs().any_on(card); };
+  for (;;) {
+    const bool last = std::any_of(cards.begin(), cards.end(), is_held) ||
+                      std::chrono::steady_clock::now() >= deadline;
+    if (last || std::none_of(cards.begin(), cards.end(), has_program)) {
+      cl_program program =
+          target.clCreateProgramWithBinary(load.context, load.num_devices, load.devices, load.sizes,
+                                           load.binaries, load.status, &code);
+      if (program != nullptr) held_programs().add(program, cards);
+      if (last || code != CL_OUT_OF_RESOURCES) return program;
+    }
+    std::this_thread::sleep_for(kReleasePoll);
+  }
+}
+
+cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
+                                      const cl_device_id* devices, const size_t* sizes,
+                                      const unsigned char** binaries, cl_int* status,
+                                      cl_int* code) {
+  cl_int result = CL_INVALID_VALUE;
+  cl_program program = nullptr;
+  if (num_devices != 0 && devices != nullptr && sizes != nullptr && binaries != nullptr) {
+    const Load load{context, num_devices, devices, sizes, binaries, status};
+    const bool for_cards = std::all_of(devices, devices + num_devices, is_xilinx);
+    result = check_binaries(load);
+    if (result == CL_SUCCESS && for_cards) {
+      program = load_when_released(load, result);
+    } else if (result == CL_SUCCESS) {
+      program = target.clCreateProgramWithBinary(context, num_devices, devices, sizes, binaries,
+                                                 status, &result);
+    }
+  }
+  if (code != nullptr) *code = result;
+  return program;
+}
+
+cl_int CL_API_CALL retain_program(cl_program program) {
+  const cl_int code = target.clRetainProgram(program);
+  if (code == CL_SUCCESS) held_programs().retain(program);
+  return code;
+}
+
+cl_int CL_API_CALL release_program(cl_program program) {
+  held_programs().release(program);
+  return target.clReleaseProgram(program);
+}
+
+cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
+  cl_kernel kernel = target.clCreateKernel(program, name, code);
+  if (kernel != nullptr) held_programs().add(kernel, program);
+  return kernel;
+}
+
+cl_int CL_API_CALL create_kernels(cl_program program, cl_uint capacity, cl_kernel* kernels,
+                                  cl_uint* count) {
+  cl_uint made = 0;
+  const cl_int code = target.clCreateKernelsInProgram(program, capacity, kernels, &made);
+  if (code != CL_SUCCESS) return code;
+  for (cl_uint index = 0; kernels != nullptr && index < made; ++index) {
+    held_programs().add(kernels[index], program);
+  }
+  if (count != nullptr) *count = made;
+  return code;
+}
+
+cl_int CL_API_CALL retain_kernel(cl_kernel kernel) {
+  const cl_int code = target.clRetainKernel(kernel);
+  if (code == CL_SUCCESS) held_programs().retain(kernel);
+  return code;
+}
+
+cl_int CL_API_CALL release_kernel(cl_kernel kernel) {
+  held_programs().release(kernel);
+  return target.clReleaseKernel(kernel);
+}
+
+}  // namespace
+
+void take_program_calls(cl_icd_dispatch& layer) {
+  layer.clCreateProgramWithBinary = create_program;
+  layer.clRetainProgram = retain_program;
+  layer.clReleaseProgram = release_program;
+  layer.clCreateKernel = create_kernel;
+  layer.clCreateKernelsInProgram = create_kernels;
+  layer.clRetainKernel = retain_kernel;
+  layer.clReleaseKernel = release_kernel;
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the shim exports to the OpenCL layer, for opencl_layer_test: every event is that of a kernel
+// that failed, and every queue had one when the library was loaded and at each fail_all_queues(),
+// until it is forgotten.
+#include "emulation/opencl_layer/failures.h"
+
+namespace {
+
+bool queues_failed = true;
+
+}  // namespace
+
+extern "C" {
+
+void fail_all_queues() { queues_failed = true; }
+
+int tandem_opencl_event_failed(cl_event) { return 1; }
+
+int tandem_opencl_queue_failed(cl_command_queue, int forget) {
+  const bool failed = queues_failed;
+  if (forget != 0) queues_failed = false;
+  return failed ? 1 : 0;
+}
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The OpenCL layer between a program and functions that this test gives it, and its count of the
+// programs that an application holds. The shim is a library of the test's own (failing_shim.cpp).
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "emulation/opencl_layer/held_programs.h"
+#include "emulation/opencl_layer/layer.h"
+
+namespace {
+
+using tandem::emulation::HeldPrograms;
+
+// Handles are never looked into.
+template <typename Handle>
+Handle handle(uintptr_t number) {
+  return reinterpret_cast<Handle>(number);
+}
+
+const auto kQueue = handle<cl_command_queue>(0x10);
+const auto kEvent = handle<cl_event>(0x20);
+const auto kCard = handle<cl_device_id>(0x30), kOtherCard = handle<cl_device_id>(0x40);
+const auto kProgram = handle<cl_program>(0x50);
+const auto kKernel = handle<cl_kernel>(0x60);
+
+cl_int CL_API_CALL complete(cl_event, cl_event_info, size_t, void* value, size_t*) {
+  *static_cast<cl_int*>(value) = CL_COMPLETE;
+  return CL_SUCCESS;
+}
+
+cl_command_queue CL_API_CALL same_queue(cl_context, cl_device_id, cl_command_queue_properties,
+                                        cl_int*) {
+  return kQueue;
+}
+
+cl_command_queue CL_API_CALL same_queue_with(cl_context, cl_device_id, const cl_queue_properties*,
+                                             cl_int*) {
+  return kQueue;
+}
+
+cl_int CL_API_CALL finished(cl_command_queue) { return CL_SUCCESS; }
+
+// The layer's functions, in front of those above.
+const cl_icd_dispatch& layer() {
+  static cl_icd_dispatch next;
+  next.clGetEventInfo = complete;
+  next.clCreateCommandQueue = same_queue;
+  next.clCreateCommandQueueWithProperties = same_queue_with;
+  next.clFinish = finished;
+  void* library = dlopen(TANDEM_OPENCL_LAYER, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  const auto start = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
+  cl_uint used = 0;
+  const cl_icd_dispatch* functions = nullptr;
+  if (start(sizeof(next) / sizeof(void*), &next, &used, &functions) != CL_SUCCESS) {
+    throw std::runtime_error("the layer does not start");
+  }
+  return *functions;
+}
+
+cl_int status_of(const cl_icd_dispatch& functions, cl_event event) {
+  cl_int status = CL_QUEUED;
+  functions.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                           nullptr);
+  return status;
+}
+
+TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
+  const cl_icd_dispatch& functions = layer();
+  EXPECT_EQ(status_of(functions, kEvent), CL_COMPLETE);
+  EXPECT_EQ(functions.clFinish(kQueue), CL_SUCCESS);
+
+  void* shim = dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL);
+  ASSERT_NE(shim, nullptr) << dlerror();
+  EXPECT_LT(status_of(functions, kEvent), 0);
+  EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
+}
+
+TEST(OpenClLayer, AQueueStartsWithoutTheFailuresOfAnEarlierOneAtItsAddress) {
+  void* shim = dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL);
+  ASSERT_NE(shim, nullptr) << dlerror();
+  const auto fail = reinterpret_cast<void (*)()>(dlsym(shim, "fail_all_queues"));
+  const cl_icd_dispatch& functions = layer();
+  fail();
+  EXPECT_EQ(functions.clCreateCommandQueue(nullptr, kCard, 0, nullptr), kQueue);
+  EXPECT_EQ(functions.clFinish(kQueue), CL_SUCCESS);
+  fail();
+  EXPECT_EQ(functions.clCreateCommandQueueWithProperties(nullptr, kCard, nullptr, nullptr), kQueue);
+  EXPECT_EQ(functions.clFinish(kQueue), CL_SUCCESS);
+  fail();
+  EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
+}
+
+TEST(HeldPrograms, AProgramIsHeldOnItsCardsUntilItsLastReferenceIsReleased) {
+  HeldPrograms held;
+  EXPECT_FALSE(held.any_on(kCard));
+  held.add(kProgram, {kCard});
+  held.retain(kProgram);
+  EXPECT_TRUE(held.any_on(kCard));
+  EXPECT_FALSE(held.any_on(kOtherCard));
+  held.release(kProgram);
+  EXPECT_TRUE(held.any_on(kCard));
+  held.release(kProgram);
+  EXPECT_FALSE(held.any_on(kCard));
+}
+
+TEST(HeldPrograms, OneProgramReturnedTwiceIsReleasedTwice) {
+  HeldPrograms held;
+  held.add(kProgram, {kCard, kOtherCard});
+  held.add(kProgram, {kCard, kOtherCard});
+  held.release(kProgram);
+  EXPECT_TRUE(held.any_on(kOtherCard));
+  held.release(kProgram);
+  EXPECT_FALSE(held.any_on(kOtherCard));
+}
+
+TEST(HeldPrograms, AKernelHoldsItsProgram) {
+  HeldPrograms held;
+  held.add(kProgram, {kCard});
+  held.add(kKernel, kProgram);
+  held.retain(kKernel);
+  held.release(kProgram);
+  held.release(kKernel);
+  EXPECT_TRUE(held.any_on(kCard));
+  held.release(kKernel);
+  EXPECT_FALSE(held.any_on(kCard));
+}
+
+TEST(HeldPrograms, WhatItWasNotToldOfIsIgnored) {
+  HeldPrograms held;
+  held.retain(kProgram);
+  held.release(kProgram);
+  held.add(kKernel, kProgram);
+  held.retain(kKernel);
+  held.release(kKernel);
+  EXPECT_FALSE(held.any_on(kCard));
+}
+
+}  // namespace
