@@ -14,8 +14,8 @@
 namespace tandem::emulation {
 namespace {
 
-// A unit tells of a command's end a moment before it is idle.
-constexpr std::chrono::milliseconds kIdleTimeout{200};
+// A unit tells of a command's end a moment before it is idle; on a loaded machine that may be long.
+constexpr std::chrono::milliseconds kIdleTimeout{5'000};
 
 }  // namespace
 

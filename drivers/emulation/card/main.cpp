@@ -6,6 +6,7 @@
 // with it. "--shared <name>" makes it a server at the abstract Unix socket of that name, detached
 // from its starter, for as long as it has clients. Binding the name is the lock: it answers "ready"
 // on descriptor 3, or "taken" and ends. The process ends too when a kernel crashes.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,8 +34,16 @@ int usage() {
   return 2;
 }
 
+// What the application closed is not to be an area or a client of the card, which kernels print to.
+void fill_standard_descriptors() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // takes the lowest free one
+  }
+}
+
 void prepare_process() {
   signal(SIGPIPE, SIG_IGN);
+  fill_standard_descriptors();
   setvbuf(stdout, nullptr, _IOLBF, 0);  // what kernels print must not be lost with the process
   close_range(kSocket + 1, ~0U, 0);     // the application's own descriptors
   rlimit files{};                       // export handles and windows are descriptors
@@ -43,9 +52,12 @@ void prepare_process() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// Never destroyed: that would wait for kernels, of which one may run for ever.
+CardServer& make_server(pid_t starter) { return *new CardServer(starter); }
+
 int serve_one_application() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  CardServer server(0);
+  CardServer& server = make_server(0);
   server.add_client(kSocket);
   server.run();
   return 0;
@@ -77,7 +89,7 @@ int serve_all(const std::string& name) {
   send_message(kSocket, answer);
   close(kSocket);
   if (listener < 0) return 0;
-  CardServer server(starter);
+  CardServer& server = make_server(starter);
   server.listen_on(listener);
   server.run();
   return 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "emulation/protocol/packet_state.h"
 
@@ -31,8 +32,24 @@ RegisterFile::RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32
       first_argument_(first_argument),
       values_(std::max<size_t>(register_bytes, kRegisterWords * 4)),
       before_(std::min<size_t>((register_bytes + 3) / 4, kRegisterWords) * 4) {
+  for (std::atomic<uint32_t>& word : channel_.registers) word.store(0);
   channel_.registers[0].store(kRegisterIdle);
+  for (std::atomic<uint32_t>* calls :
+       {&channel_.calls_begun, &channel_.calls_finished, &channel_.calls_awaited}) {
+    calls->store(0);
+  }
+  clear_mailbox();
   channel_.first_argument.store(first_argument);
+}
+
+// What programs left in the unit of the bitstream before is not this one's.
+void RegisterFile::clear_mailbox() {
+  Mailbox& mailbox = channel_.mailbox;
+  MailboxLock lock(mailbox);
+  mailbox.has_inputs = 0;
+  mailbox.output_words = 0;
+  std::fill(std::begin(mailbox.inputs), std::end(mailbox.inputs), 0);
+  std::fill(std::begin(mailbox.outputs), std::end(mailbox.outputs), 0);
 }
 
 bool RegisterFile::load(const uint32_t* packet, uint64_t packet_bytes) {

@@ -25,7 +25,8 @@ namespace tandem::emulation {
 
 class RegisterFile {
  public:
-  // `register_bytes` and `first_argument` (byte offset): as the kernel's entry says.
+  // `register_bytes` and `first_argument` (byte offset): as the kernel's entry says. The unit's
+  // registers start at zero.
   RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32_t first_argument);
 
   // Takes a start command, `packet` [packet_bytes / 4] with its header; false when it is malformed.
@@ -44,6 +45,7 @@ class RegisterFile {
   uint32_t first_word() const { return first_argument_ / 4; }
   uint32_t num_words() const { return static_cast<uint32_t>(before_.size() / 4); }
   bool load_pairs(const uint32_t* payload, uint32_t num_words, uint32_t first);
+  void clear_mailbox();
   void take_inputs();
   void put_outputs();
   void write_outputs();

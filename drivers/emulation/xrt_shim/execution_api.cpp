@@ -5,6 +5,7 @@
 #include <experimental/xrt-next.h>
 #include <xrt.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -22,8 +23,9 @@ using tandem::emulation::report_error;
 constexpr uint32_t kUnitsPerMask = 32;
 constexpr uint32_t kInitFixedWords = 9;  // of an ERT_INIT_CU packet, before more masks and pairs
 
-// Compute units named by the masks of a start command.
-std::vector<uint32_t> selected_units(const Card& card, const ert_start_kernel_cmd& command) {
+// Compute units named by the masks of a start or update command.
+template <typename Command>
+std::vector<uint32_t> selected_units(const Card& card, const Command& command) {
   std::vector<uint32_t> units;
   const auto program = card.program();
   const size_t num_units = program == nullptr ? 0 : program->units.size();
@@ -48,6 +50,14 @@ int start_unit(Card& card, const Buffer& packet, const ert_start_kernel_cmd& com
   return -card.submit(units, packet.packet_offset, static_cast<uint32_t>(packet.size_bytes));
 }
 
+// In one go: a call that begins meanwhile sees the value before or the one after.
+void write_byte(std::atomic<uint32_t>& word, uint32_t shift, uint32_t value) {
+  uint32_t before = word.load();
+  while (
+      !word.compare_exchange_weak(before, (before & ~(0xffu << shift)) | (value & 0xff) << shift)) {
+  }
+}
+
 // New values for arguments while units run: for the calls that auto-restart makes. XRT 2.13 sends
 // a pair of offset and value per byte of the argument, the offsets four apart; the byte's place in
 // the argument is its number.
@@ -56,18 +66,16 @@ int update_arguments(Card& card, const Buffer& packet, const ert_init_kernel_cmd
   if ((1 + uint64_t{command.count}) * 4 > packet.size_bytes || command.count < num_fixed) {
     return -EINVAL;
   }
-  ert_start_kernel_cmd masks{};
-  masks.cu_mask = command.cu_mask;
+  const std::vector<uint32_t> units = selected_units(card, command);
+  if (units.empty()) return -EINVAL;
   const uint32_t* pairs = command.data + command.extra_cu_masks;
   const uint32_t num_bytes = (command.count - num_fixed) / 2;
-  for (const uint32_t unit : selected_units(card, masks)) {
+  for (const uint32_t unit : units) {
     std::atomic<uint32_t>* registers = card.shared().units[unit].registers;
     for (uint32_t byte = 0; byte < num_bytes; ++byte) {
       const uint32_t at = pairs[0] + byte;
       if (at / 4 >= tandem::emulation::kRegisterWords) return -EINVAL;
-      const uint32_t shift = at % 4 * 8;
-      registers[at / 4].fetch_and(~(0xffu << shift));
-      registers[at / 4].fetch_or((pairs[2 * byte + 1] & 0xff) << shift);
+      write_byte(registers[at / 4], at % 4 * 8, pairs[2 * byte + 1]);
     }
   }
   card.complete(packet.packet_offset, ERT_CMD_STATE_COMPLETED);

@@ -2,6 +2,7 @@
 //
 // Loads that must be refused: hostile headers, and bitstreams whose kernels cannot be loaded. The
 // card stays as it was.
+#include <experimental/xrt-next.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -124,6 +125,22 @@ TEST(FailedLoad, LeavesTheCardWithTheBitstreamItHad) {
     ASSERT_EQ(card.run(kWrite, launch), ERT_CMD_STATE_COMPLETED);
     ASSERT_EQ(card.fetch()[0], launch);
   }
+}
+
+TEST(Load, GivesUnitsFreshRegisters) {
+  xrt::device device(0u);
+  const auto handle = static_cast<xclDeviceHandle>(device);
+  const auto write_then_read = [&](uint32_t value) {
+    uint32_t before = ~0u;
+    EXPECT_EQ(TANDEM_SHIM(xclRegRead)(handle, 0, 0x18, &before), 0);
+    EXPECT_EQ(TANDEM_SHIM(xclRegWrite)(handle, 0, 0x18, value), 0);
+    return before;
+  };
+  device.load_xclbin(trial_xclbin());
+  EXPECT_EQ(write_then_read(5), 0u);
+  EXPECT_EQ(write_then_read(6), 5u);
+  device.load_xclbin(std::string(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin"));
+  EXPECT_EQ(write_then_read(7), 0u);
 }
 
 TEST(FailedLoad, OfABitstreamForAnotherCpuNamesWhatIsMissing) {

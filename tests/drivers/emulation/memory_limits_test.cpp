@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Large buffers, full banks, user memory and many compute units.
+#include <experimental/xrt-next.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -95,6 +96,25 @@ TEST(ManyUnits, AHundredAndTwentySixEachRunTheirOwnCommands) {
     outs[unit].sync(XCL_BO_SYNC_BO_FROM_DEVICE);
     EXPECT_EQ(outs[unit].map<uint32_t*>()[0], 500 + unit);
     EXPECT_EQ(outs[unit].map<uint32_t*>()[1], 1u) << "the first launch of its unit";
+  }
+}
+
+TEST(ManyUnits, AllGetNewArgumentsWhileTheyRun) {
+  xrt::device device(0u);
+  const auto uuid = device.load_xclbin(std::string(TANDEM_TEST_XCLBIN_DIR "/many_units.xclbin"));
+  const auto handle = static_cast<xclDeviceHandle>(device);
+  std::vector<xrt::run> runs;  // XRT keeps a command for updates per address of a run
+  for (const uint32_t number : {1u, 32u, 33u, 100u, 126u}) {
+    const std::string name = "trial_" + std::to_string(number);
+    xrt::kernel kernel(device, uuid, "trial:{" + name + "}");
+    xrt::bo out(device, 4096, kernel.group_id(2));
+    runs.push_back(kernel(static_cast<uint32_t>(kWrite), 1u, out));
+    ASSERT_EQ(runs.back().wait(), ERT_CMD_STATE_COMPLETED);
+    runs.back().update_arg(1, 0x12345600u + number);
+    const int unit = TANDEM_SHIM(xclIPName2Index)(handle, ("trial:" + name).c_str());
+    uint32_t value = 0;
+    ASSERT_EQ(TANDEM_SHIM(xclRegRead)(handle, static_cast<uint32_t>(unit), 0x18, &value), 0);
+    EXPECT_EQ(value, 0x12345600u + number) << name;
   }
 }
 

@@ -145,6 +145,24 @@ TEST(SharedCard, ThatIsStoppedDoesNotHoldAProcessThatEnds) {
   EXPECT_TRUE(all_gone(scope));
 }
 
+TEST(SharedCard, EndsAlsoWhileAKernelOfItsLastClientHangs) {
+  const std::string scope = use_own_scope();
+  ForkedProcess victim([](Line& line) {
+    TrialCard card;
+    card.out.map<uint32_t*>()[2] = 0;
+    card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+    auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
+    while (run.state() != ERT_CMD_STATE_RUNNING) std::this_thread::yield();
+    line.say("hangs");
+    pause();
+    return true;
+  });
+  victim.line().hear();
+  ASSERT_EQ(shared_card_processes(scope).size(), 1u);
+  victim.kill();
+  EXPECT_TRUE(all_gone(scope));
+}
+
 TEST(SharedCard, FailsForAllOfItsClientsWhenItIsKilled) {
   const std::string scope = use_own_scope();
   ForkedProcess other([](Line& line) {

@@ -11,6 +11,7 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -32,7 +33,9 @@ namespace {
 constexpr uint64_t kMaxGrowthBytes = 24 << 20;  // allocators take and keep a little
 constexpr size_t kMaxMoreDescriptors = 8;
 constexpr uint64_t kWarmUpShare = 10;
-constexpr uint64_t kBufferInterval = 500;
+constexpr uint64_t kMostInterval = 500;  // between buffers that come and go
+constexpr uint64_t kLeastInterval = 5;
+constexpr uint64_t kBufferBytes = 1 << 20;       // what leaks of a few show in the growth
 constexpr std::chrono::seconds kPatience{7200};  // for the slowest of the others
 
 struct Plan {
@@ -40,6 +43,11 @@ struct Plan {
   uint32_t processes = 0, threads = 0, cards = 0;
   uint64_t launches = 0;  // per process
 };
+
+// Every thread shares a few dozen buffers at least.
+uint64_t buffer_interval(const Plan& plan) {
+  return std::clamp(plan.launches / plan.threads / 20, kLeastInterval, kMostInterval);
+}
 
 struct Footprint {
   uint64_t resident_bytes = 0;
@@ -70,10 +78,11 @@ struct OpenCard {
 // One thread's share on one card; buffers of `other` are imported now and then.
 class Launcher {
  public:
-  Launcher(OpenCard& card, OpenCard& other, uint32_t seed)
+  Launcher(OpenCard& card, OpenCard& other, uint32_t seed, uint64_t interval)
       : card_(card),
         other_(other),
         seed_(seed),
+        interval_(interval),
         out_(card.device, 4096, card.kernel.group_id(2)),
         run_(card.kernel) {
     run_.set_arg(0, 0u);
@@ -89,7 +98,7 @@ class Launcher {
       const bool completed = run_.wait() == ERT_CMD_STATE_COMPLETED;
       out_.sync(XCL_BO_SYNC_BO_FROM_DEVICE, 4, 0);
       if (!completed || out_.map<uint32_t*>()[0] != value) ++errors;
-      if (done_ % kBufferInterval == 0 && !exchange(value)) ++errors;
+      if (done_ % interval_ == 0 && !exchange(value)) ++errors;
     }
     return errors;
   }
@@ -97,16 +106,19 @@ class Launcher {
  private:
   // A value goes from a new buffer of the other card into one of this card.
   bool exchange(uint32_t value) {
-    xrt::bo there(other_.device, 64 << 10, other_.kernel.group_id(2));
-    there.map<uint32_t*>()[100] = value;
+    xrt::bo there(other_.device, kBufferBytes, other_.kernel.group_id(2));
+    auto* values = there.map<uint32_t*>();
+    std::fill(values, values + kBufferBytes / 4, value);
     there.sync(XCL_BO_SYNC_BO_TO_DEVICE);
     xrt::bo here(card_.device, there.export_buffer());
-    return here.map<uint32_t*>()[100] == value;
+    const auto* seen = here.map<uint32_t*>();
+    return std::all_of(seen, seen + kBufferBytes / 4, [&](uint32_t one) { return one == value; });
   }
 
   OpenCard& card_;
   OpenCard& other_;
   const uint32_t seed_;
+  const uint64_t interval_;
   xrt::bo out_;
   xrt::run run_;
   uint64_t done_ = 0;
@@ -119,9 +131,9 @@ class Worker {
       cards_.push_back(std::make_unique<OpenCard>(card, plan.xclbin));
     }
     for (uint32_t thread = 0; thread < plan.threads; ++thread) {
-      launchers_.push_back(std::make_unique<Launcher>(*cards_[(number + thread) % plan.cards],
-                                                      *cards_[(number + thread + 1) % plan.cards],
-                                                      number * plan.threads + thread));
+      launchers_.push_back(std::make_unique<Launcher>(
+          *cards_[(number + thread) % plan.cards], *cards_[(number + thread + 1) % plan.cards],
+          number * plan.threads + thread, buffer_interval(plan)));
     }
   }
 
