@@ -109,7 +109,9 @@ class stream<T, 0> {
  private:
   static constexpr std::uint64_t kTurn = 1024;
 
-  bool holds_its_depth() const { return channel_.depth != 0 && channel_.held() >= channel_.depth; }
+  bool holds_its_depth() const {
+    return channel_.held() >= (channel_.depth != 0 ? channel_.depth : channel_.most());
+  }
   void await_data(std::uint64_t count) {
     seen_ = channel_.written.load(std::memory_order_acquire);
     if (count == seen_) seen_ = tandem_hls::await_data(channel_);

@@ -24,6 +24,9 @@ namespace tandem_hls {
 
 enum Side : int { kReader = 0, kWriter = 1 };
 
+// What a stream may hold beyond its depth, or without one, before its writer waits whatever happens.
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+
 // No alignment beyond a pointer's, as C++14's new gives no more; padding keeps both counters off
 // each other's cache line.
 struct Channel {
@@ -49,6 +52,10 @@ struct Channel {
   std::uint64_t held() const {
     const std::uint64_t taken = read.load(std::memory_order_acquire);
     return written.load(std::memory_order_acquire) - taken;
+  }
+  // The values that kMostBytes are.
+  std::uint64_t most() const {
+    return element_bytes < 2 ? kMostBytes : (kMostBytes + element_bytes - 1) / element_bytes;
   }
 };
 

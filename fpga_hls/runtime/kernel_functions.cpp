@@ -55,8 +55,8 @@ TANDEM_KERNEL_FUNCTION void tandem_channel_moved(Channel* channel, int side) {
   if (Scheduler* unit = Scheduler::current()) unit->moved(*channel, side);
 }
 
-TANDEM_KERNEL_FUNCTION void tandem_channel_idle(Channel*) {
-  if (Scheduler* unit = Scheduler::current()) unit->idle();
+TANDEM_KERNEL_FUNCTION void tandem_channel_idle(Channel* channel) {
+  if (Scheduler* unit = Scheduler::current()) unit->idle(*channel);
 }
 
 TANDEM_KERNEL_FUNCTION std::uint64_t tandem_task_start(const char* name, void (*body)(void*),
@@ -78,6 +78,20 @@ TANDEM_KERNEL_FUNCTION void* tandem_region_open() {
 TANDEM_KERNEL_FUNCTION void tandem_region_start(void* region, const char* name, void (*body)(void*),
                                                 void* argument) {
   Scheduler::current()->start(static_cast<Region*>(region), name, body, argument);
+}
+
+TANDEM_KERNEL_FUNCTION void tandem_region_start_using(void* region, const char* name,
+                                                      void (*body)(void*), void* argument,
+                                                      const tandem_use* uses, std::size_t count) {
+  std::vector<tandem_use> used;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (uses[i].begin != nullptr) used.push_back(uses[i]);
+  }
+  Scheduler::current()->start(static_cast<Region*>(region), name, body, argument, std::move(used));
+}
+
+TANDEM_KERNEL_FUNCTION void tandem_region_await_turn() {
+  if (Scheduler* unit = Scheduler::current()) unit->await_turn();
 }
 
 TANDEM_KERNEL_FUNCTION void tandem_region_join(void* region) {

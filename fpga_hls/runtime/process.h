@@ -15,6 +15,13 @@
 #include "fpga_hls/include/tandem_channel.h"
 #include "fpga_hls/runtime/stack_pool.h"
 
+// Memory a process was given, and whether it may write it; begin null: none.
+extern "C" struct tandem_use {
+  const void* begin;
+  std::size_t bytes;
+  int writes;
+};
+
 namespace tandem::hls_runtime {
 
 using tandem_hls::Channel;
@@ -28,11 +35,17 @@ struct Process;
 
 // The processes of one dataflow region during one pass.
 struct Region {
-  Process* owner;
   uint32_t live = 0;
 };
 
-enum class Blocked { kNo, kChannels, kJoin, kForever };
+// The exceptions a process has thrown or caught: the C++ runtime keeps them per thread, in this
+// layout (Itanium C++ ABI, __cxa_eh_globals).
+struct Exceptions {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+};
+
+enum class Blocked { kNo, kChannels, kJoin, kTurn, kForever };
 
 struct Process {
   uint64_t id = 0;
@@ -45,10 +58,13 @@ struct Process {
   Blocked blocked = Blocked::kNo;
   std::vector<Wait> waits;
   const Region* joining = nullptr;
+  std::vector<tandem_use> uses;
+  std::vector<const Process*> behind;  // must end before this one begins
   void (*body)(void*) = nullptr;
   void* argument = nullptr;
   Stack stack;
   boost::context::fiber context;
+  Exceptions exceptions;  // while another process runs
   void* sanitizer = nullptr;
 };
 
@@ -75,6 +91,15 @@ inline uint64_t room_of(const Channel& channel) {
 inline bool is_ready(const Wait& wait) {
   const Channel& channel = *wait.channel;
   return wait.side == tandem_hls::kReader ? channel.held() != 0 : channel.held() < room_of(channel);
+}
+
+// A full stream grows when nothing else can go on, but not without end.
+inline bool can_grow(const Wait& wait) {
+  return wait.side == tandem_hls::kWriter && room_of(*wait.channel) < wait.channel->most();
+}
+inline void grow(Channel& channel) {
+  const uint64_t room = room_of(channel);
+  channel.extra.fetch_add(std::min(std::max<uint64_t>(room, 64), channel.most() - room));
 }
 
 }  // namespace tandem::hls_runtime

@@ -3,6 +3,7 @@
 // Starting, switching and ending processes. What happens when none can run is in waiting.cpp.
 #include "fpga_hls/runtime/scheduler.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -13,6 +14,10 @@
 
 namespace tandem::hls_runtime {
 namespace {
+
+// How long tasks may go on among themselves once the kernel has returned: a pass takes some hundred
+// nanoseconds at least.
+constexpr uint32_t kDrainPasses = 1 << 24;
 
 thread_local Scheduler* current_scheduler = nullptr;
 
@@ -55,6 +60,8 @@ void Scheduler::adopt_thread() {
     main_.sanitizer = sanitizer::thread_fiber(main_stack_low_, size_bytes);
   }
   current_scheduler = this;
+  exceptions_ = reinterpret_cast<Exceptions*>(abi::__cxa_get_globals());
+  count_thread(1);
   if (settings_.free_running) active_.store(true);
 }
 
@@ -64,6 +71,7 @@ void Scheduler::leave_thread() {
   sanitizer::drop_thread_fiber(main_.sanitizer);
   main_.sanitizer = nullptr;
   current_scheduler = nullptr;
+  count_thread(-1);
 }
 
 // The first frames of a process.
@@ -112,6 +120,7 @@ void Scheduler::finish(Process* process) {
   ++progress_;
   if (process->region != nullptr) {
     --process->region->live;
+    release_behind(process);
     Process* const parent = process->parent;
     --parent->live_children;
     const bool joined = parent->joining != nullptr && parent->joining->live == 0;
@@ -129,6 +138,7 @@ boost::context::fiber Scheduler::leave(Process* process) {
   ended_ = std::move(found->second);
   processes_.erase(found);
   current_process_ = to;
+  switch_exceptions(ended_.get(), to);
   sanitizer::leave_for_good(ended_->sanitizer, to->sanitizer);
   return std::move(to->context);
 }
@@ -137,6 +147,7 @@ void Scheduler::switch_to(Process* to) {
   Process* const from = current_process_;
   if (to == from) return;
   current_process_ = to;
+  switch_exceptions(from, to);
   sanitizer::leave(from->sanitizer, to->sanitizer);
   std::move(to->context).resume_with([from](boost::context::fiber&& left) {
     from->context = std::move(left);
@@ -150,8 +161,14 @@ void Scheduler::switch_to(Process* to) {
   }
 }
 
+void Scheduler::switch_exceptions(Process* from, const Process* to) {
+  from->exceptions = *exceptions_;
+  *exceptions_ = to->exceptions;
+}
+
 void Scheduler::make_ready(Process* process) {
   if (process->blocked == Blocked::kNo) return;
+  if (process->blocked == Blocked::kTurn) num_held_.fetch_sub(1);
   for (const Wait& wait : process->waits) {
     // Of a link's end the sleeper is this unit, else it is the process, or one that came later.
     std::atomic<void*>& sleeper = wait.channel->sleeper[wait.side];
@@ -204,13 +221,16 @@ void Scheduler::check_stop() {
   throw Stopped();
 }
 
-Region* Scheduler::open_region() { return new Region{current_process_}; }
+Region* Scheduler::open_region() { return new Region(); }
 
-void Scheduler::start(Region* region, const char* name, void (*body)(void*), void* argument) {
+void Scheduler::start(Region* region, const char* name, void (*body)(void*), void* argument,
+                      std::vector<tandem_use> uses) {
   check_stop();
   Process* const process = make_process(name, body, argument);
   process->region = region;
   process->task = false;
+  process->uses = std::move(uses);
+  queue_behind_users(*process);
   ++region->live;
   ++current_process_->live_children;
   run_now(process);
@@ -241,9 +261,9 @@ void Scheduler::drop_task(uint64_t task) {
   if (found == processes_.end()) return;
   Process* const process = found->second.get();
   process->dropped = true;
-  make_ready(process);
   // Its own destructors run here and now, as the objects it refers to are about to go.
   while (process != current_process_ && processes_.count(task) != 0) {
+    wake_stopped();
     const auto place = std::find(ready_.begin(), ready_.end(), process);
     if (place != ready_.end()) {
       ready_.erase(place);
@@ -269,15 +289,27 @@ void Scheduler::stop_command(End end) {
   if (command_over_) return;
   end_ = end;
   command_over_ = true;
+  wake_stopped();
+}
+
+// Those whose command or task is over, but who waits for processes of its own to end.
+void Scheduler::wake_stopped() {
   const std::vector<Process*> blocked = blocked_;
   for (Process* process : blocked) {
-    if (must_stop(*process)) make_ready(process);
+    const bool joins = process->blocked == Blocked::kJoin && process->live_children != 0;
+    if (!joins && must_stop(*process)) make_ready(process);
   }
+}
+
+void Scheduler::stop_if_cancelled() {
+  if (is_cancelled()) stop_command(End::kStopped);
 }
 
 End Scheduler::run(void (*kernel)(void*), void* argument) {
   end_ = End::kDone;
   command_over_ = false;
+  // What was said of an earlier command, which ended all the same; the unit publishes nothing now.
+  deadlock_found_.store(false);
   active_.store(true, std::memory_order_release);
   try {
     kernel(argument);
@@ -294,12 +326,15 @@ End Scheduler::run(void (*kernel)(void*), void* argument) {
   return end_;
 }
 
-// Gives tasks their turn until nothing moves any more.
+// Gives tasks their turn until nothing moves any more, or nothing but values that go round.
 void Scheduler::drain() {
   uint64_t before = progress_;
+  uint32_t passes = 0;
   for (int still = 0; still < 2 && (poll_waits() || !ready_.empty());) {
+    if (++passes > kDrainPasses) return;
     ready_.push_back(current_process_);
     switch_to(next());
+    check_stop();
     still = progress_ == before ? still + 1 : 0;
     before = progress_;
   }

@@ -5,11 +5,11 @@
 // A process runs until it waits for a stream; then another one that can goes on. A new process runs
 // at once, its starter next: so calls and scalars keep the order of sequential C. When none can go
 // on, the unit waits for the streams that link it to other units (a moment of spinning, then
-// sleep), lets full streams grow, or ends the command as deadlocked. A writer that finds its stream
-// full runs ahead while the reader is not known to run, as there is nothing to wait for; processes
-// that never end (tasks, free-running kernels) do not. Cost: a switch takes some ten nanoseconds.
-// Threads: one unit thread; signal(), stop() and end_in_deadlock() from any. Source: UG1399,
-// dataflow and "Data-driven Task-level Parallelism".
+// sleep), lets full streams grow to 256 MiB, or ends the command as deadlocked. A writer that finds
+// its stream full runs ahead while the reader is not known to run, as there is nothing to wait for;
+// processes that never end (tasks, free-running kernels) do not. Cost: a switch takes some ten
+// nanoseconds. Threads: one unit thread; signal(), stop() and end_in_deadlock() from any. Source:
+// UG1399, dataflow and "Data-driven Task-level Parallelism".
 #pragma once
 
 #include <atomic>
@@ -65,6 +65,9 @@ class Scheduler {
   void stop();
   void signal();
   void end_in_deadlock(const std::string& message);
+  // Whether processes wait for their turn, and what lets one begin before it.
+  bool holds_processes() const { return num_held_.load(std::memory_order_acquire) != 0; }
+  void begin_held_soon();
 
   // Whether `address` is in the guard below the running process' stack; signal-safe.
   bool overflowed(const void* address) const;
@@ -75,9 +78,12 @@ class Scheduler {
   uint64_t await_space(Channel& channel);
   void await_any(const std::vector<Wait>& waits);
   void moved(Channel& channel, int side);
-  void idle();
+  void idle(const Channel& channel);
   Region* open_region();
-  void start(Region* region, const char* name, void (*body)(void*), void* argument);
+  void start(Region* region, const char* name, void (*body)(void*), void* argument,
+             std::vector<tandem_use> uses = {});
+  // A process that was started with uses calls it before it touches them.
+  void await_turn();
   void join(Region* region);
   uint64_t start_task(const char* name, void (*body)(void*), void* argument);
   void drop_task(uint64_t task);
@@ -92,12 +98,18 @@ class Scheduler {
   void await(Channel& channel, int side);
   void gather(const Channel& channel);
   void switch_to(Process* next);
+  void switch_exceptions(Process* from, const Process* to);
   void block(Blocked why);
   void make_ready(Process* process);
   Process* next();
   bool poll_waits();
   bool waits_on_link() const;
   bool grow_full_stream();
+  void queue_behind_users(Process& process);
+  void release_behind(Process* ended);
+  bool begin_held();
+  bool outlast_threads();
+  bool threads_outlasted() const;
   void declare_deadlock();
   void sleep();
   bool spin();
@@ -106,12 +118,16 @@ class Scheduler {
   void wake(Channel& channel, int side);
   void check_stop();
   bool must_stop(const Process& process) const;
+  bool is_cancelled() const { return settings_.cancelled && settings_.cancelled(); }
+  void stop_if_cancelled();
   void stop_command(End end);
+  void wake_stopped();
   void end_tasks();
   void drain();
   bool may_run_ahead(const Channel& channel) const;
   bool strict() const { return settings_.free_running || current_process_->task; }
   std::vector<PublishedWait> all_waits() const;
+  static void count_thread(int change);
 
   UnitSettings settings_;
   StackPool stacks_;
@@ -127,6 +143,9 @@ class Scheduler {
   uint64_t progress_ = 0;
   uint32_t idle_turns_ = 0;
   uint32_t sleeps_ = 0;
+  uint32_t turns_ = 0;
+  std::chrono::steady_clock::time_point asleep_since_;
+  Exceptions* exceptions_ = nullptr;  // the thread's, of the process that runs
   std::chrono::nanoseconds spin_budget_{20'000};
   bool command_over_ = false;  // processes of the command unwind
   bool unit_over_ = false;     // tasks too
@@ -141,6 +160,8 @@ class Scheduler {
   std::atomic<bool> active_{false};
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> deadlock_found_{false};
+  std::atomic<uint32_t> num_held_{0};
+  std::atomic<bool> begin_requested_{false};
   std::mutex deadlock_mutex_;
   std::string deadlock_message_;
 };

@@ -23,18 +23,33 @@ std::string describe(const std::string& process, const Wait& wait) {
   return text;
 }
 
-void UnitGroup::publish(Scheduler& unit, std::vector<PublishedWait> waits, bool command) {
+// Units among which no stream can grow are not helped by one that grows elsewhere.
+void UnitGroup::publish(Scheduler& unit, Rest rest) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(entries_, [&unit](const Entry& entry) { return entry.unit == &unit; });
-  entries_.push_back({&unit, std::move(waits), command});
-  std::vector<const Entry*> set;
-  for (const Entry& entry : entries_) set.push_back(&entry);
-  for (size_t before = 0; before != set.size();) {
-    before = set.size();
-    const std::vector<const Entry*> all = set;
-    std::erase_if(set, [&](const Entry* entry) { return !waits_inside(*entry, all); });
+  entries_.push_back({&unit, std::move(rest)});
+  Set all, fixed;
+  for (const Entry& entry : entries_) {
+    all.push_back(&entry);
+    const std::vector<PublishedWait>& waits = entry.rest.waits;
+    const bool grows = std::any_of(waits.begin(), waits.end(),
+                                   [](const PublishedWait& each) { return can_grow(each.wait); });
+    if (!grows) fixed.push_back(&entry);
   }
-  if (!set.empty()) resolve(set);
+  const Set stuck = closed(std::move(fixed));
+  for (const Entry* entry : stuck) {
+    if (entry->unit->holds_processes()) return entry->unit->begin_held_soon();
+  }
+  const auto runs_command = [](const Entry* entry) { return entry->rest.command; };
+  if (std::any_of(stuck.begin(), stuck.end(), runs_command)) return end(stuck);
+  for (const Entry* entry : closed(std::move(all))) {
+    for (const PublishedWait& published : entry->rest.waits) {
+      if (!can_grow(published.wait)) continue;
+      grow(*published.wait.channel);
+      entry->unit->signal();
+      return;
+    }
+  }
 }
 
 void UnitGroup::withdraw(Scheduler& unit) {
@@ -42,8 +57,18 @@ void UnitGroup::withdraw(Scheduler& unit) {
   std::erase_if(entries_, [&unit](const Entry& entry) { return entry.unit == &unit; });
 }
 
-bool UnitGroup::waits_inside(const Entry& entry, const std::vector<const Entry*>& set) const {
-  return std::all_of(entry.waits.begin(), entry.waits.end(), [&](const PublishedWait& published) {
+UnitGroup::Set UnitGroup::closed(Set set) {
+  for (size_t before = 0; before != set.size();) {
+    before = set.size();
+    const Set all = set;
+    std::erase_if(set, [&all](const Entry* entry) { return !waits_inside(*entry, all); });
+  }
+  return set;
+}
+
+bool UnitGroup::waits_inside(const Entry& entry, const Set& set) {
+  const std::vector<PublishedWait>& waits = entry.rest.waits;
+  return std::all_of(waits.begin(), waits.end(), [&set](const PublishedWait& published) {
     const Wait& wait = published.wait;
     if (is_ready(wait)) return false;
     const void* const other = wait.channel->unit[1 - wait.side];
@@ -53,25 +78,18 @@ bool UnitGroup::waits_inside(const Entry& entry, const std::vector<const Entry*>
   });
 }
 
-void UnitGroup::resolve(const std::vector<const Entry*>& set) {
-  for (const Entry* entry : set) {
-    for (const PublishedWait& published : entry->waits) {
-      if (published.wait.side != tandem_hls::kWriter) continue;
-      Channel& channel = *published.wait.channel;
-      channel.extra.fetch_add(std::max<uint64_t>(channel.depth, 64));
-      entry->unit->signal();
-      return;
-    }
-  }
+// Ends the commands of units that cannot go on.
+void UnitGroup::end(const Set& set) {
   std::string message;
   for (const Entry* entry : set) {
-    for (const PublishedWait& published : entry->waits) {
+    if (!entry->rest.settled) return;  // it comes again
+    for (const PublishedWait& published : entry->rest.waits) {
       message += (message.empty() ? "" : "; ") + ("unit '" + entry->unit->name() + "': ") +
                  describe(published.process, published.wait);
     }
   }
   for (const Entry* entry : set) {
-    if (entry->command) entry->unit->end_in_deadlock(message);
+    if (entry->rest.command) entry->unit->end_in_deadlock(message);
   }
 }
 

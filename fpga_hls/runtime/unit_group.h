@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute units of one card that streams may link: finds deadlocks between them.
+// The compute units of one card that streams may link: finds deadlocks between them, and full
+// streams that must grow for them to go on.
 //
 // A unit that has slept for a while publishes what all its processes wait for; the one that does so
 // last looks for a set of units that wait for nothing but each other. Units without a command are
@@ -23,21 +24,28 @@ struct PublishedWait {
   std::string process;
 };
 
+// What a unit says of itself when it has slept for a while.
+struct Rest {
+  std::vector<PublishedWait> waits;  // everything that could wake a process of the unit
+  bool command;  // it runs one: a deadlock is an error for it, not its normal rest
+  bool settled;  // no thread of a kernel's own is to be waited for
+};
+
 class UnitGroup {
  public:
-  // `waits`: everything that could wake a process of `unit`. `hopeful`: a deadlock is an error for
-  // this unit (it runs a command), not its normal rest. Looks for deadlocks.
-  void publish(Scheduler& unit, std::vector<PublishedWait> waits, bool command);
+  // Looks for deadlocks, too.
+  void publish(Scheduler& unit, Rest rest);
   void withdraw(Scheduler& unit);
 
  private:
   struct Entry {
     Scheduler* unit;
-    std::vector<PublishedWait> waits;
-    bool command;
+    Rest rest;
   };
-  bool waits_inside(const Entry& entry, const std::vector<const Entry*>& set) const;
-  void resolve(const std::vector<const Entry*>& set);
+  using Set = std::vector<const Entry*>;
+  static Set closed(Set set);
+  static bool waits_inside(const Entry& entry, const Set& set);
+  static void end(const Set& set);
 
   std::mutex mutex_;
   std::vector<Entry> entries_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting for streams, and what a unit does when none of its processes can go on.
+// Waiting for streams, and for other units when none of a unit's processes can go on. What happens
+// when nobody can help is in deadlock.cpp.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -18,10 +19,10 @@ using tandem_hls::kReader;
 using tandem_hls::kWriter;
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kRunAheadBytes = uint64_t{256} << 20;
 constexpr uint64_t kWakeBatch = 64;
 constexpr std::chrono::nanoseconds kSpinLargest{20'000}, kSpinSmallest{500};
 constexpr uint32_t kIdleTurns = 1024;
+constexpr uint32_t kCancelTurns = 256;  // between two questions whether the command is still wanted
 constexpr int kGatherTurns = 16;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds timeout) {
@@ -97,7 +98,7 @@ void Scheduler::await_any(const std::vector<Wait>& waits) {
 // Whether a writer may exceed the depth: as sequential C, it runs to its end while nobody who could
 // make room is known to run.
 bool Scheduler::may_run_ahead(const Channel& channel) const {
-  if (strict() || channel.held() * channel.element_bytes >= kRunAheadBytes) return false;
+  if (strict() || channel.held() >= channel.most()) return false;
   if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
   if (channel.depth == 0) return true;
   const uint64_t reader = channel.process[kReader].load(std::memory_order_relaxed);
@@ -146,7 +147,7 @@ void Scheduler::flush_wakes() {
 }
 
 // A look at a stream found nothing to do.
-void Scheduler::idle() {
+void Scheduler::idle(const Channel& channel) {
   check_stop();
   ++idle_turns_;
   if (idle_turns_ % 64 == 0) {
@@ -159,7 +160,9 @@ void Scheduler::idle() {
     } else {
       std::this_thread::yield();
     }
-    if (settings_.cancelled && settings_.cancelled()) stop_command(End::kStopped);
+    stop_if_cancelled();
+    // What it looks for may come from a process that waits for its turn.
+    if (idle_turns_ > 16 * kIdleTurns && !is_link(channel)) begin_held();
   }
   if (ready_.empty() && idle_turns_ % kIdleTurns != 0) return;
   ready_.push_back(current_process_);
@@ -178,7 +181,13 @@ Process* Scheduler::next() {
         stop_command(End::kDeadlock);
       }
     }
+    if (++turns_ % kCancelTurns == 0) stop_if_cancelled();
+    if (begin_requested_.load(std::memory_order_relaxed) && begin_requested_.exchange(false)) {
+      begin_held();
+    }
     if (ready_.empty()) poll_waits();
+    // One that waits while it is being unwound has nothing left to wait for.
+    if (ready_.empty() && command_over_) wake_stopped();
     if (!ready_.empty()) {
       if (asleep_.load(std::memory_order_relaxed)) {
         if (settings_.group != nullptr) settings_.group->withdraw(*this);
@@ -191,9 +200,11 @@ Process* Scheduler::next() {
     }
     if (waits_on_link() || main_.blocked == Blocked::kForever) {
       sleep();
-    } else if (!grow_full_stream()) {
-      declare_deadlock();
+      continue;
     }
+    stop_if_cancelled();
+    if (command_over_ || grow_full_stream() || begin_held() || outlast_threads()) continue;
+    declare_deadlock();
   }
 }
 
@@ -215,56 +226,14 @@ bool Scheduler::poll_waits() {
   return any;
 }
 
-bool Scheduler::waits_on_link() const {
-  for (const Process* process : blocked_) {
-    for (const Wait& wait : process->waits) {
-      if (is_link(*wait.channel)) return true;
-    }
-  }
-  return false;
-}
-
-bool Scheduler::grow_full_stream() {
-  for (Process* process : blocked_) {
-    for (const Wait& wait : process->waits) {
-      if (wait.side != kWriter) continue;
-      wait.channel->extra.fetch_add(std::max<uint64_t>(wait.channel->depth, kWakeBatch));
-      make_ready(process);
-      return true;
-    }
-  }
-  return false;
-}
-
-std::vector<PublishedWait> Scheduler::all_waits() const {
-  std::vector<PublishedWait> waits;
-  for (const Process* process : blocked_) {
-    for (const Wait& wait : process->waits) waits.push_back({wait, process->name});
-  }
-  return waits;
-}
-
-void Scheduler::declare_deadlock() {
-  if (command_over_) {
-    // A process waits while it is being unwound: there is nothing left to wait for.
-    const std::vector<Process*> blocked = blocked_;
-    for (Process* process : blocked) {
-      if (must_stop(*process) && process->live_children == 0) make_ready(process);
-    }
-    return;
-  }
-  message_.clear();
-  for (const PublishedWait& published : all_waits()) {
-    message_ += (message_.empty() ? "" : "; ") + describe(published.process, published.wait);
-  }
-  stop_command(End::kDeadlock);
-}
-
 // Until a link moves or somebody signals.
 void Scheduler::sleep() {
   flush_wakes();
-  if (!asleep_.load(std::memory_order_relaxed) && spin()) return;
-  asleep_.store(true, std::memory_order_release);
+  if (!asleep_.load(std::memory_order_relaxed)) {
+    if (spin()) return;
+    asleep_since_ = Clock::now();
+    asleep_.store(true, std::memory_order_release);
+  }
   const uint32_t seen = event_.load(std::memory_order_acquire);
   watch_links(true);
   heavy_fence();
@@ -276,10 +245,10 @@ void Scheduler::sleep() {
     ++sleeps_;
   }
   watch_links(false);
-  if (settings_.cancelled && settings_.cancelled()) stop_command(End::kStopped);
+  stop_if_cancelled();
   const bool rests = sleeps_ > 1 && event_.load(std::memory_order_acquire) == seen;
   if (rests && settings_.group != nullptr && ready_.empty()) {
-    settings_.group->publish(*this, all_waits(), !settings_.free_running);
+    settings_.group->publish(*this, {all_waits(), !settings_.free_running, threads_outlasted()});
   }
 }
 
@@ -318,15 +287,6 @@ void Scheduler::signal() {
 
 void Scheduler::stop() {
   stop_requested_.store(true);
-  signal();
-}
-
-void Scheduler::end_in_deadlock(const std::string& message) {
-  {
-    const std::lock_guard<std::mutex> lock(deadlock_mutex_);
-    deadlock_message_ = message;
-  }
-  deadlock_found_.store(true, std::memory_order_release);
   signal();
 }
 

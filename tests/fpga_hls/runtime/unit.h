@@ -62,27 +62,30 @@ class Unit {
   // the last.
   Outcome run(const std::function<void()>& kernel, int times = 1) {
     Outcome outcome{End::kDone, {}};
-    std::thread thread([&] {
-      scheduler_.adopt_thread();
-      for (int call = 0; call < times && outcome.end == End::kDone; ++call) {
-        outcome.end = scheduler_.run(
-            [](void* kernel) { (*static_cast<const std::function<void()>*>(kernel))(); },
-            const_cast<std::function<void()>*>(&kernel));
-      }
-      outcome.message = scheduler_.message();
-      scheduler_.leave_thread();
-    });
-    thread.join();
+    std::thread([&] { outcome = run_here(kernel, times); }).join();
     return outcome;
   }
   std::future<Outcome> start(std::function<void()> kernel) {
-    return std::async(std::launch::async, [this, kernel] { return run(kernel); });
+    return std::async(std::launch::async, [this, kernel] { return run_here(kernel, 1); });
   }
   Scheduler& scheduler() { return scheduler_; }
 
   std::atomic<bool> cancelled{false};
 
  private:
+  Outcome run_here(const std::function<void()>& kernel, int times) {
+    Outcome outcome{End::kDone, {}};
+    scheduler_.adopt_thread();
+    for (int call = 0; call < times && outcome.end == End::kDone; ++call) {
+      outcome.end = scheduler_.run(
+          [](void* kernel) { (*static_cast<const std::function<void()>*>(kernel))(); },
+          const_cast<std::function<void()>*>(&kernel));
+    }
+    outcome.message = scheduler_.message();
+    scheduler_.leave_thread();
+    return outcome;
+  }
+
   Scheduler scheduler_;
 };
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns: a process that uses memory an earlier process of its parent may still write, or may still
+// want as it is, begins when that one has ended.
+//
+// Streams order processes by themselves, all else is ordered as in sequential C. Where waiting
+// would leave nothing that can run (a feedback, and a pointer both only read), it begins anyway.
+#include <algorithm>
+#include <cstdint>
+
+#include "fpga_hls/runtime/scheduler.h"
+
+namespace tandem::hls_runtime {
+namespace {
+
+bool overlap(const tandem_use& a, const tandem_use& b) {
+  const uintptr_t at = reinterpret_cast<uintptr_t>(a.begin);
+  const uintptr_t other = reinterpret_cast<uintptr_t>(b.begin);
+  return at < other + b.bytes && other < at + a.bytes;
+}
+
+bool conflict(const Process& a, const Process& b) {
+  for (const tandem_use& one : a.uses) {
+    for (const tandem_use& two : b.uses) {
+      if ((one.writes != 0 || two.writes != 0) && overlap(one, two)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// What `process`, which has not begun, has to wait for.
+void Scheduler::queue_behind_users(Process& process) {
+  if (process.uses.empty()) return;
+  for (const auto& [id, other] : processes_) {
+    const bool earlier = other->parent == process.parent && id < process.id && !other->task;
+    if (earlier && conflict(*other, process)) process.behind.push_back(other.get());
+  }
+}
+
+void Scheduler::await_turn() {
+  while (!current_process_->behind.empty()) {
+    num_held_.fetch_add(1);
+    block(Blocked::kTurn);
+  }
+}
+
+// `ended` is in nobody's way any more.
+void Scheduler::release_behind(Process* ended) {
+  if (num_held_.load(std::memory_order_relaxed) == 0) return;
+  const std::vector<Process*> blocked = blocked_;
+  for (Process* process : blocked) {
+    if (process->blocked != Blocked::kTurn) continue;
+    std::erase(process->behind, ended);
+    if (process->behind.empty()) make_ready(process);
+  }
+}
+
+// Lets the earliest process that waits for its turn begin out of turn.
+bool Scheduler::begin_held() {
+  Process* first = nullptr;
+  for (Process* process : blocked_) {
+    if (process->blocked != Blocked::kTurn) continue;
+    if (first == nullptr || process->id < first->id) first = process;
+  }
+  if (first == nullptr) return false;
+  first->behind.clear();
+  make_ready(first);
+  return true;
+}
+
+void Scheduler::begin_held_soon() {
+  begin_requested_.store(true);
+  signal();
+}
+
+}  // namespace tandem::hls_runtime
