@@ -76,18 +76,25 @@ std::optional<Command> CommandQueue::take_from(uint32_t slot) {
     running_.store(true);
     EntryState expected = EntryState::kQueued;
     if (command.entry->state.compare_exchange_strong(expected, EntryState::kRunning)) {
+      command.packet_offset = command.entry->packet_offset;
+      command.packet_bytes = command.entry->packet_bytes;
       return command;
     }
     leave(command);
   }
 }
 
+// Who aborts a run may start it again at once, so its packet may already wait for the next command:
+// the entry tells whether this one is still wanted.
+bool CommandQueue::begin(const Command& command) {
+  return set_packet_running(command.packet()) && !command.cancelled();
+}
+
 void CommandQueue::finish(const Command& command, uint32_t state) {
-  const uint64_t offset = command.entry->packet_offset;
-  const bool inside = offset % 4 == 0 && offset < kPacketAreaBytes;
   EntryState expected = EntryState::kRunning;
-  if (command.entry->state.compare_exchange_strong(expected, EntryState::kDone) && inside) {
-    set_packet_state(command.client->packet_header(offset), state);
+  if (command.entry->state.compare_exchange_strong(expected, EntryState::kDone) &&
+      command.has_packet()) {
+    set_packet_state(command.packet(), state);
   }
   leave(command);
 }

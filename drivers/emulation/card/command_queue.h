@@ -4,7 +4,8 @@
 // for more than one command of each other.
 //
 // Cost: no system call while commands come quickly; else the thread spins for a moment and sleeps
-// on the unit's bell. Threads: next() and finish() belong to the unit's thread; busy() to any.
+// on the unit's bell. Threads: next(), begin() and finish() belong to the unit's thread; busy() to
+// any.
 #pragma once
 
 #include <atomic>
@@ -16,11 +17,20 @@
 
 namespace tandem::emulation {
 
-// A command that its unit runs.
+// A command that its unit runs. The packet's place is a copy: a client may write its ring any time.
 struct Command {
   std::shared_ptr<ClientArea> client;
   Ring* ring = nullptr;
   RingEntry* entry = nullptr;
+  uint64_t packet_offset = 0;
+  uint64_t packet_bytes = 0;
+
+  // Whether the packet lies inside the client's packets.
+  bool has_packet() const {
+    return packet_offset % 4 == 0 && packet_offset < kPacketAreaBytes &&
+           packet_bytes <= kPacketAreaBytes - packet_offset;
+  }
+  uint32_t* packet() const { return client->packet_header(packet_offset); }
 
   // True once it was aborted or its client died: nobody wants its end. The unit's bell rings then.
   bool cancelled() const {
@@ -35,6 +45,9 @@ class CommandQueue {
 
   // Waits for the next command; nothing once `stopping` is set (and the bell was rung).
   std::optional<Command> next(const std::atomic<bool>& stopping);
+  // Marks its packet as running; false when the command, which has a packet, is not to run any
+  // more.
+  bool begin(const Command& command);
   // Ends the command: `state` goes into its packet unless it was cancelled.
   void finish(const Command& command, uint32_t state);
   // Ends all that is queued with an error; for a unit that takes no more commands.

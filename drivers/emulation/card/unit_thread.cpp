@@ -13,7 +13,6 @@
 #include <stdexcept>
 
 #include "emulation/protocol/futex.h"
-#include "emulation/protocol/packet_state.h"
 
 namespace tandem::emulation {
 
@@ -103,8 +102,8 @@ void UnitThread::run() {
 void UnitThread::run_command(const Command& command) {
   const bool valid = load_registers(command);
   End end = End::kDone;
-  // A packet that is not to run any more was aborted since the command was taken.
-  if (valid && set_packet_running(command.client->packet_header(command.entry->packet_offset))) {
+  // One that is not to run any more was aborted since the command was taken.
+  if (valid && queue_.begin(command)) {
     command_ = &command;
     end = run_kernel(command);
     command_ = nullptr;
@@ -133,12 +132,7 @@ void UnitThread::report(const std::string& message) const {
 
 // False when the packet is malformed.
 bool UnitThread::load_registers(const Command& command) {
-  const uint64_t offset = command.entry->packet_offset;
-  const uint64_t packet_bytes = command.entry->packet_bytes;
-  if (offset % 4 != 0 || offset > kPacketAreaBytes || packet_bytes > kPacketAreaBytes - offset) {
-    return false;
-  }
-  return registers_.load(command.client->packet_header(offset), packet_bytes);
+  return command.has_packet() && registers_.load(command.packet(), command.packet_bytes);
 }
 
 // Once, or until the repetitions are over, the command is aborted or the kernel cannot go on.
