@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// posix_spawn of the compiler with its output in a pipe; the last lines of the output go into the
-// error.
+// posix_spawn of the compiler, in a process group of its own and with its output in a pipe, whose
+// first lines go into the error.
 #include "bitstreams/compiler_process.h"
 
 #include <fcntl.h>
@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
+#include "bitstreams/interruption.h"
 #include "common/error.h"
 
 extern char** environ;
@@ -39,6 +41,21 @@ std::string drain(int descriptor) {
   }
 }
 
+// The command's group is its own, so that all of it can be ended; no signal is blocked in it.
+int start(std::vector<char*>& arguments, const posix_spawn_file_actions_t& actions,
+          pid_t& process) {
+  posix_spawnattr_t attributes;
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  const int code =
+      posix_spawnp(&process, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  return code;
+}
+
 }  // namespace
 
 std::string run_tool(const std::vector<std::string>& command, const std::string& failure) {
@@ -52,8 +69,11 @@ std::string run_tool(const std::vector<std::string>& command, const std::string&
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
   pid_t process = 0;
-  const int code =
-      posix_spawnp(&process, arguments[0], &actions, nullptr, arguments.data(), environ);
+  int code = 0;
+  const EndedOnInterruption guard([&] {
+    code = start(arguments, actions, process);
+    return code == 0 ? process : 0;
+  });
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   const std::string output = code == 0 ? drain(ends[0]) : "";

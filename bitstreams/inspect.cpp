@@ -6,9 +6,8 @@
 #include <xclbin.h>
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 
+#include "bitstreams/whole_file.h"
 #include "bitstreams/xml_reader.h"
 #include "common/error.h"
 
@@ -53,19 +52,6 @@ void read_metadata(std::string_view text, const std::string& file_name, XclbinIn
   for (const XmlElement& child : element->children) {
     if (child.name == "kernel") info.kernels.push_back(read_kernel(child, file_name));
   }
-}
-
-std::vector<std::byte> read_file(const std::string& path) {
-  constexpr uint64_t kMaxFileBytes = uint64_t{2} << 30;
-  std::error_code code;
-  const uint64_t size = std::filesystem::file_size(path, code);
-  if (code) throw Error("xclbin", path + ": cannot open the file: " + code.message());
-  if (size > kMaxFileBytes) throw Error("xclbin", path + ": larger than 2 GiB, which no xclbin is");
-  std::vector<std::byte> bytes(size);
-  std::ifstream in(path, std::ios::binary);
-  in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (!in) throw Error("xclbin", path + ": cannot read the file");
-  return bytes;
 }
 
 }  // namespace
@@ -128,7 +114,7 @@ XclbinInfo inspect(std::span<const std::byte> bytes, const std::string& file_nam
 }
 
 XclbinInfo inspect(const std::string& path) {
-  const std::vector<std::byte> bytes = read_file(path);
+  const std::vector<std::byte> bytes = read_bytes(path);
   return inspect(bytes, path);
 }
 

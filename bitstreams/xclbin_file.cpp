@@ -16,9 +16,7 @@ namespace tandem::xclbin {
 namespace {
 
 constexpr uint32_t kMaxSections = 256;
-constexpr int32_t kMaxMemories = 256;
 constexpr int32_t kMaxUnits = 128;
-constexpr int32_t kMaxConnections = 1 << 16;
 constexpr uint64_t kMaxDeviceAddress = uint64_t{1} << 48;
 constexpr uint64_t kMaxMetadataBytes = uint64_t{16} << 20;
 constexpr uint64_t kUnitAlignment = 0x10000;
@@ -311,7 +309,7 @@ std::span<const std::byte> XclbinFile::emulation_elf() const {
     throw Error("xclbin",
                 file_name_ +
                     ": section BITSTREAM is not an ELF shared object; the file was built for "
-                    "a real card or another emulator: rebuild it from its recipe");
+                    "a real card or another emulator: build it with v++");
   }
   return elf;
 }

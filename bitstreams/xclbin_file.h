@@ -18,6 +18,10 @@
 
 namespace tandem::xclbin {
 
+// Rows of a table.
+constexpr int32_t kMaxMemories = 256;
+constexpr int32_t kMaxConnections = 1 << 16;
+
 struct Section {
   uint32_t kind = 0;
   std::string name;

@@ -3,12 +3,10 @@
 // Encodes a design into sections and lays them out at 8-byte boundaries behind the section table.
 #include "bitstreams/xclbin_writer.h"
 
-#include <unistd.h>
 #include <xclbin.h>
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "bitstreams/memory_layout.h"
 #include "bitstreams/unit_layout.h"
@@ -87,8 +85,18 @@ Bytes clock_section(const Design& design) {
   return bytes;
 }
 
+// Readers refuse larger tables.
+void check_rows(const char* what, size_t count, int32_t limit) {
+  if (count <= static_cast<size_t>(limit)) return;
+  throw Error("xclbin", "the design has " + std::to_string(count) + " " + what + "; " +
+                            std::to_string(limit) + " are possible");
+}
+
 std::vector<RawSection> make_sections(const Design& design) {
   const Topology topology = make_topology(design);
+  check_rows("memory rows (banks, stream links and ranges of banks)", topology.groups.size(),
+             kMaxMemories);
+  check_rows("rows of connections", topology.bank_connections.size(), kMaxConnections);
   const std::string xml = metadata_xml(design);
   const auto* text = reinterpret_cast<const std::byte*>(xml.data());
   const size_t first_memory = offsetof(mem_topology, m_mem_data);
@@ -199,19 +207,6 @@ std::vector<std::byte> encode(const Design& design) {
               file.begin() + static_cast<ptrdiff_t>(headers[index].m_sectionOffset));
   }
   return file;
-}
-
-void write_xclbin(const Design& design, const std::string& path) {
-  const Bytes bytes = encode(design);
-  const std::string temporary = path + ".tmp" + std::to_string(getpid());
-  std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    throw Error("xclbin", "cannot write " + path + ": check that the folder exists and has room");
-  }
 }
 
 }  // namespace tandem::xclbin

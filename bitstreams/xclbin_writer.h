@@ -8,9 +8,8 @@
 // the writer's, then the reader's. A free-running unit has the base address ~0 and none in the XML.
 //
 // The bytes depend on the design alone (no time stamp; the UUID is a hash of the content), so
-// builds are reproducible. Errors: Error when the design is inconsistent or the file cannot be
-// written; the file appears whole or not at all. Threads: any. Source: the public header
-// <xclbin.h>.
+// builds are reproducible. Errors: Error when the design is inconsistent or larger than readers
+// allow. Threads: any. Source: the public header <xclbin.h>.
 #pragma once
 
 #include <array>
@@ -82,8 +81,6 @@ struct Design {
 
 // The whole file.
 std::vector<std::byte> encode(const Design& design);
-// encode() to a file, through a temporary file renamed into place.
-void write_xclbin(const Design& design, const std::string& path);
 // The EMBEDDED_METADATA section.
 std::string metadata_xml(const Design& design);
 // The BUILD_METADATA section: JSON that says what the file was made of.

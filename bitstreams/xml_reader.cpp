@@ -4,6 +4,7 @@
 #include "bitstreams/xml_reader.h"
 
 #include <cctype>
+#include <charconv>
 
 #include "common/error.h"
 
@@ -12,6 +13,19 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr size_t kMaxElements = 1 << 16;
+
+void append_utf8(uint32_t code, std::string& out) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+    return;
+  }
+  const int more = code < 0x800 ? 1 : (code < 0x10000 ? 2 : 3);  // bytes behind the first
+  constexpr uint32_t kFirst[] = {0, 0xc0, 0xe0, 0xf0};
+  out += static_cast<char>(kFirst[more] | (code >> (6 * more)));
+  for (int byte = more - 1; byte >= 0; --byte) {
+    out += static_cast<char>(0x80 | ((code >> (6 * byte)) & 0x3f));
+  }
+}
 
 class XmlParser {
  public:
@@ -73,6 +87,25 @@ class XmlParser {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
+  // Appends what "&#N;" or "&#xN;" at the start of `raw` stands for; returns its length, 0 when
+  // there is none.
+  size_t character_reference(std::string_view raw, std::string& out) const {
+    if (!raw.starts_with("&#")) return 0;
+    const size_t end = raw.find(';');
+    const bool hexadecimal = raw.starts_with("&#x");
+    const size_t begin = hexadecimal ? 3 : 2;
+    uint32_t code = 0;
+    const char* const last = raw.data() + (end == std::string_view::npos ? begin : end);
+    const auto parsed = std::from_chars(raw.data() + begin, last, code, hexadecimal ? 16 : 10);
+    const bool surrogate = code >= 0xd800 && code < 0xe000;
+    if (parsed.ec != std::errc() || parsed.ptr != last || code == 0 || surrogate ||
+        code > 0x10ffff) {
+      fail("a character reference that names no character");
+    }
+    append_utf8(code, out);
+    return end + 1;
+  }
+
   std::string unescape(std::string_view raw) const {
     static const std::pair<std::string_view, char> kEntities[] = {
         {"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
@@ -80,6 +113,11 @@ class XmlParser {
     for (size_t at = 0; at < raw.size(); ++at) {
       if (raw[at] != '&') {
         out += raw[at];
+        continue;
+      }
+      const size_t reference = character_reference(raw.substr(at), out);
+      if (reference > 0) {
+        at += reference - 1;
         continue;
       }
       bool known = false;

@@ -10,6 +10,8 @@
 #   TANDEM_XCLBIN_<TARGET>   that of each, the target's name in capitals
 # Needs GoogleTest (find_package(GTest)) and enable_testing().
 
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.25)
 include(GoogleTest)
 
 # The script that ctest reads after the list of cases: the environment of each.
@@ -86,3 +88,5 @@ function(tandem_add_fpga_test)
                                  ENVIRONMENT ${environment} ${ARG_ENVIRONMENT})
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
+
+cmake_policy(POP)

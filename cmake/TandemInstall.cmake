@@ -9,8 +9,9 @@
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
-# The card image builder serves the `tandem` command; its libraries are not part of the package.
-list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_vpp tandem_opencl_c)
+# The card image builder and the emulated cards are programs; their libraries are not part of the package.
+list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_vpp tandem_opencl_c tandem_dataflow
+     tandem_emulation_protocol)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|tensor|device|collectives.*)$")
 set(serving_libraries ${libraries})
@@ -29,7 +30,6 @@ install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem 
         REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
 install(DIRECTORY fpga_hls/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
         FILES_MATCHING PATTERN "abi.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
-set(TANDEM_XRT_INSTALL_DIR ${CMAKE_INSTALL_DATADIR}/tandem/xrt)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS TANDEM_XRT_INSTALL_DIR)
 install(FILES cmake/TandemXclbin.cmake cmake/TandemFpgaTest.cmake DESTINATION ${package_dir} COMPONENT fpga)

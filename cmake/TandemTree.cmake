@@ -50,6 +50,13 @@ function(tandem_link_libraries)
   endif()
 endfunction()
 
+# What v++ gives to kernels: it has no other place to look for them.
+function(tandem_link_kernel_headers)
+  file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/vitis)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
+endfunction()
+
 function(tandem_make_tree)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/bin ${TANDEM_XRT_TREE}/lib ${TANDEM_XRT_TREE}/vitis)
   tandem_link_headers()
@@ -57,8 +64,6 @@ function(tandem_make_tree)
   configure_file(${PROJECT_SOURCE_DIR}/drivers/emulation/setup.sh.in ${TANDEM_XRT_TREE}/setup.sh COPYONLY)
   file(CREATE_LINK ../setup.sh ${TANDEM_XRT_TREE}/vitis/settings64.sh SYMBOLIC)
   file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
   # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too. Which platform is
   # first is the layer's affair (drivers/emulation/opencl_layer).
   file(REMOVE_RECURSE ${TANDEM_XRT_TREE}/icd)

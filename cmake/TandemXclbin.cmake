@@ -12,6 +12,10 @@
 # An installed package sets TANDEM_VPP_COMMAND, the path of v++; in this project it is the target tandem-vpp.
 # CACHE: TANDEM_HLS_INCLUDE_DIRS and TANDEM_KERNEL_FLAGS apply to all xclbins.
 
+# Functions keep the policies of the place they are defined in: those of a user's project may be older.
+cmake_policy(PUSH)
+cmake_policy(VERSION 3.25)
+
 set(TANDEM_HLS_INCLUDE_DIRS "" CACHE STRING "Folders of HLS headers to use instead of Tandem's own (e.g. Vitis' include)")
 set(TANDEM_KERNEL_FLAGS "" CACHE STRING "More compiler flags for kernels in emulation xclbins")
 mark_as_advanced(TANDEM_HLS_INCLUDE_DIRS TANDEM_KERNEL_FLAGS)
@@ -122,3 +126,5 @@ function(tandem_add_xclbin)
   set_target_properties(${ARG_TARGET} PROPERTIES TANDEM_XCLBIN ${output} TANDEM_XCLBIN_MODE ${ARG_MODE}
                         TANDEM_XCLBIN_PLATFORM ${ARG_PLATFORM})
 endfunction()
+
+cmake_policy(POP)

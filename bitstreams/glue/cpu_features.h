@@ -2,8 +2,9 @@
 //
 // Notes in a kernel library which CPU features its code was compiled for.
 //
-// The recipes' default is -march=native, and a bitstream may travel to another machine: the card
-// compares before it runs any of the code. Included by the generated translation unit. C++14-clean.
+// v++ compiles with -march=native unless TANDEM_KERNEL_FLAGS says otherwise, and a bitstream may
+// travel to another machine: the card compares before it runs any of the code. Included by the
+// glue of C++ kernels. C++14-clean.
 // Source: the predefined macros of GCC and Clang for x86.
 #pragma once
 

@@ -314,10 +314,11 @@ struct Glue<void(Args...), kElements...> {
 // TANDEM_EXPORT_KERNEL(function, elements in registers of each argument...) exports a kernel; used
 // once per kernel by the generated translation unit.
 #define TANDEM_EXPORT_KERNEL(...) TANDEM_EXPORT_KERNEL_LIST(__VA_ARGS__, 0)
-#define TANDEM_EXPORT_KERNEL_LIST(function, ...)                                                  \
-  extern "C" __attribute__((visibility("default")))                                               \
-  const tandem_glue::KernelEntry* tandem_kernel_##function() {                                    \
-    static const tandem_glue::KernelEntry entry =                                                 \
-        tandem_glue::Glue<decltype(function), __VA_ARGS__>::template entry<&function>(#function); \
-    return &entry;                                                                                \
+#define TANDEM_EXPORT_KERNEL_LIST(function, ...)                                           \
+  extern "C" __attribute__((visibility("default")))                                        \
+  const tandem_glue::KernelEntry* tandem_kernel_##function() {                             \
+    static const tandem_glue::KernelEntry entry =                                          \
+        tandem_glue::Glue<decltype(::function), __VA_ARGS__>::template entry<&::function>( \
+            #function);                                                                    \
+    return &entry;                                                                         \
   }

@@ -4,40 +4,21 @@
 #include "bitstreams/opencl_c/compile.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/depfile.h"
 #include "bitstreams/opencl_c/entry_writer.h"
 #include "bitstreams/opencl_c/signature.h"
 #include "bitstreams/opencl_c/source_rewriter.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::opencl_c {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kTypesHeader = "opencl-c-base.h";  // clang's own
 constexpr std::uint32_t kLocal = 3;
 constexpr std::uint32_t kStream = 4;
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw Error("opencl_c", "cannot read " + path);
-  return text.str();
-}
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw Error("opencl_c", "cannot write " + path);
-}
 
 bool starts(const std::string& program) {
   try {
@@ -129,12 +110,13 @@ class Compiler {
     command.insert(command.end(),
                    {"-E", "-MMD", "-MF", stem_ + ".d", "-o", stem_ + ".i", options_.source});
     note(tool(command));
-    for (const std::string& path : xclbin::parse_depfile(read_text(stem_ + ".d"))) {
+    for (const std::string& path : xclbin::parse_depfile(xclbin::read_text(stem_ + ".d"))) {
       result_.dependencies.push_back(path);
     }
-    source_ =
-        rewrite_source(without_header(read_text(stem_ + ".i"), kTypesHeader), options_.source);
-    write_text(stem_ + ".conversions.h", define_conversions(source_.conversions, options_.source));
+    source_ = rewrite_source(without_header(xclbin::read_text(stem_ + ".i"), kTypesHeader),
+                             options_.source);
+    xclbin::write_text(stem_ + ".conversions.h",
+                       define_conversions(source_.conversions, options_.source));
   }
 
   // The command that compiles rewritten text, without input and output.
@@ -156,12 +138,12 @@ class Compiler {
   }
 
   ModuleDescription describe() {
-    write_text(stem_ + ".cl", source_.text);
+    xclbin::write_text(stem_ + ".cl", source_.text);
     std::vector<std::string> command = compile_command();
     command.insert(command.end(), {"-Xclang", "-disable-llvm-passes", "-g0", "-S", "-emit-llvm",
                                    "-o", stem_ + ".ll", stem_ + ".cl"});
     note(tool(command));
-    return describe_module(read_text(stem_ + ".ll"), options_.source);
+    return describe_module(xclbin::read_text(stem_ + ".ll"), options_.source);
   }
 
   std::vector<KernelSignature> wanted(const ModuleDescription& module) const {
@@ -187,7 +169,7 @@ class Compiler {
 
   void compile_halves(const std::vector<KernelSignature>& kernels,
                       const std::vector<std::uint32_t>& pipe_bytes) const {
-    write_text(stem_ + ".cl", source_.text + opencl_half(kernels));
+    xclbin::write_text(stem_ + ".cl", source_.text + opencl_half(kernels));
     std::vector<std::string> opencl = compile_command();
     opencl.insert(opencl.end(), {"-w", "-c", "-o", stem_ + ".kernel.o", stem_ + ".cl"});
     tool(opencl);
@@ -199,7 +181,7 @@ class Compiler {
     }
     hide.push_back(stem_ + ".kernel.o");
     tool(hide);
-    write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
+    xclbin::write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
     std::vector<std::string> entry = {options_.cxx_compiler,
                                       "-std=c++14",
                                       "-O1",

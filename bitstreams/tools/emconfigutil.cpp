@@ -7,7 +7,7 @@
 
 #include "bitstreams/emconfig.h"
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/tools/whole_file.h"
+#include "bitstreams/whole_file.h"
 
 namespace {
 
@@ -43,7 +43,7 @@ int write(const Options& options) {
   std::error_code code;  // what is wrong with the folder shows when the file is written
   std::filesystem::create_directories(options.folder, code);
   const std::string path = (std::filesystem::path(options.folder) / "emconfig.json").string();
-  tandem::xclbin::write_whole_file(path, text, true);
+  tandem::xclbin::write_text(path, text, true);
   if (!options.quiet) std::printf("emconfigutil: wrote %s\n", path.c_str());
   return 0;
 }

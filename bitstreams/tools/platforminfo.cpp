@@ -9,7 +9,7 @@
 #include "bitstreams/platform.h"
 #include "bitstreams/tools/platform_report.h"
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/tools/whole_file.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace {
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     if (options.output.empty()) {
       std::fputs(text.c_str(), stdout);
     } else {
-      tandem::xclbin::write_whole_file(options.output, text, options.force);
+      tandem::xclbin::write_text(options.output, text, options.force);
     }
     return 0;
   });

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "bitstreams/interruption.h"
 #include "bitstreams/platform.h"
 
 namespace tandem::xclbin {
@@ -27,6 +28,7 @@ int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
                  error.what());
     return 2;
   }
+  clean_up_on_interruption();
   search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
   try {
     return work();

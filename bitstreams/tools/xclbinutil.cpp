@@ -7,9 +7,9 @@
 // message; nothing is written when anything is wrong.
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/tools/whole_file.h"
 #include "bitstreams/tools/xclbin_image.h"
 #include "bitstreams/tools/xclbin_report.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace {
@@ -17,8 +17,6 @@ namespace {
 using tandem::Error;
 using tandem::xclbin::ImageSection;
 using tandem::xclbin::XclbinImage;
-
-constexpr uint64_t kMaxFileBytes = uint64_t{2} << 30;
 
 struct Options {
   std::string input;
@@ -83,7 +81,7 @@ SectionFile parse_section_file(const std::string& text, const char* option) {
 
 ImageSection read_section(const std::string& text, const char* option) {
   const SectionFile file = parse_section_file(text, option);
-  std::vector<std::byte> bytes = tandem::xclbin::read_whole_file(file.path, kMaxFileBytes);
+  std::vector<std::byte> bytes = tandem::xclbin::read_bytes(file.path);
   if (file.format == "JSON") {
     const std::string json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     try {
@@ -142,9 +140,9 @@ void dump(const XclbinImage& image, const std::string& text, bool force) {
   }
   if (file.format == "JSON") {
     const std::string json = tandem::xclbin::section_to_json(file.kind, section->bytes);
-    tandem::xclbin::write_whole_file(file.path, json, force);
+    tandem::xclbin::write_text(file.path, json, force);
   } else {
-    tandem::xclbin::write_whole_file(file.path, section->bytes, force);
+    tandem::xclbin::write_bytes(file.path, section->bytes, force);
   }
 }
 
@@ -158,7 +156,7 @@ void show(const Options& options, const std::vector<std::byte>& bytes) {
   if (options.info_file.empty()) {
     std::fputs(report.c_str(), stdout);
   } else {
-    tandem::xclbin::write_whole_file(options.info_file, report, options.force);
+    tandem::xclbin::write_text(options.info_file, report, options.force);
   }
 }
 
@@ -172,7 +170,7 @@ int work(const Options& options, bool info) {
   }
   XclbinImage image;
   if (!options.input.empty()) {
-    const auto bytes = tandem::xclbin::read_whole_file(options.input, kMaxFileBytes);
+    const auto bytes = tandem::xclbin::read_bytes(options.input);
     image = XclbinImage::parse(bytes, options.input);
   }
   edit(image, options);
@@ -184,7 +182,7 @@ int work(const Options& options, bool info) {
   if (info) show(options, bytes);
   for (const std::string& text : options.dump) dump(image, text, options.force);
   if (!options.output.empty()) {
-    tandem::xclbin::write_whole_file(options.output, bytes, options.force);
+    tandem::xclbin::write_bytes(options.output, bytes, options.force);
     if (!options.quiet) std::printf("xclbinutil: wrote %s\n", options.output.c_str());
   }
   return 0;

@@ -8,12 +8,12 @@
 #include "bitstreams/dataflow.h"
 #include "bitstreams/opencl_c/compile.h"
 #include "bitstreams/platform.h"
-#include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
 #include "bitstreams/vpp/kernel_source.h"
 #include "bitstreams/vpp/stages.h"
 #include "bitstreams/vpp/work_folder.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -28,10 +28,8 @@ class KernelCompiler {
   KernelCompiler(const Options& options, const Toolchain& toolchain)
       : options_(options),
         toolchain_(toolchain),
-        output_(options.output.empty() ? default_object_name(options) : options.output),
-        folder_(options.save_temps
-                    ? options.temp_dir + "/compile/" + fs::path(output_).stem().string()
-                    : "") {}
+        output_(output_name(options)),
+        folder_(options.save_temps ? kept_folder(options.temp_dir, "compile", output_) : "") {}
 
   StageResult run() {
     // An unknown platform is told now, not after a long compilation.
@@ -41,7 +39,6 @@ class KernelCompiler {
     }
     const bool opencl = opencl_c::is_opencl_c(options_.inputs[0]);
     std::vector<std::string> objects = opencl ? compile_opencl() : compile_cpp();
-    make_parent(output_);
     write_kernel_object(objects, kernels_, folder_.path(), output_);
     for (const KernelDescription& kernel : kernels_) result_.kernels.push_back(kernel.name);
     return std::move(result_);
@@ -83,7 +80,7 @@ class KernelCompiler {
                              std::to_string(options_.kernels.size()) + " times");
     }
     for (const std::string& script : options_.hls_scripts) {
-      read_hls_script(read_text(script), script, hls_);
+      read_hls_script(xclbin::read_text(script), script, hls_);
       result_.dependencies.push_back(script);
     }
     flags_ = flags();
@@ -101,7 +98,7 @@ class KernelCompiler {
     for (size_t index = 0; index < options_.inputs.size(); ++index) {
       const PreprocessedSource source = preprocess(job(index, false));
       for (const FunctionDefinition& function : find_functions(source.text)) {
-        if (function.name == options_.kernels[0]) return index;
+        if (defines_kernel(function, options_.kernels[0])) return index;
       }
     }
     throw Error("v++", "no source defines kernel '" + options_.kernels[0] + "'");
@@ -122,7 +119,7 @@ class KernelCompiler {
     PreprocessedSource source = preprocess(work);
     if (has_kernel) add_kernel(source, work.source);
     const std::string stem = folder_.file(work.stem);
-    write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text));
+    xclbin::write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text));
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
@@ -191,7 +188,10 @@ class KernelCompiler {
     if (options_.debug) flags.push_back("-g");
     for (const std::string& define : options_.defines) flags.push_back("-D" + define);
     for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
-    flags.insert(flags.end(), options_.kernel_flags.begin(), options_.kernel_flags.end());
+    for (const std::string& flag : options_.kernel_flags) {
+      // TANDEM_KERNEL_FLAGS is for all kernels of a project; clang refuses C++ standards here.
+      if (!flag.starts_with("-std=") || flag.find("++") == std::string::npos) flags.push_back(flag);
+    }
     return flags;
   }
 
@@ -221,11 +221,6 @@ class KernelCompiler {
 };
 
 }  // namespace
-
-std::string default_object_name(const Options& options) {
-  const bool named = options.kernels.size() == 1;
-  return (named ? options.kernels[0] : fs::path(options.inputs[0]).stem().string()) + ".xo";
-}
 
 StageResult compile(const Options& options, const Toolchain& toolchain) {
   return KernelCompiler(options, toolchain).run();

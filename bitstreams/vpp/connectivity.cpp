@@ -90,8 +90,6 @@ class Connector {
       read_link(setting.value);
     } else if (setting.key == "slr") {
       find_unit(split(setting.value, ":")[0]);
-    } else if (setting.key != "nk" && setting.key != "connect") {
-      fail("[connectivity] has no key '" + setting.key + "'; it has nk, sp, sc, slr and connect");
     }
   }
 
@@ -181,7 +179,9 @@ class Connector {
     const End end = find_end(parts[0]);
     const auto [first, last] = find_banks(parts[1]);
     for (const std::string& name : memory_arguments(end)) {
-      // The last setting of an argument counts, as with the vendor's linker.
+      const std::string place = end.unit + "." + name;
+      if (setting_->from_file && fixed_.count(place) > 0) continue;
+      if (!setting_->from_file) fixed_.insert(place);
       auto& list = design_.connections;
       list.erase(std::remove_if(list.begin(), list.end(),
                                 [&](const xclbin::BankConnection& known) {
@@ -321,10 +321,22 @@ class Connector {
   xclbin::Design& design_;
   const Setting* setting_ = nullptr;
   std::set<std::string> linked_;
+  std::set<std::string> fixed_;  // arguments whose banks the command line has named
   std::vector<std::string> warnings_;
 };
 
 }  // namespace
+
+ConnectivityKey connectivity_key(const std::string& key) {
+  static const std::set<std::string> kUsed = {"nk", "sp", "sc", "stream_connect", "slr"};
+  if (kUsed.count(key) > 0) return ConnectivityKey::kUsed;
+  const bool idle = key == "connect" || key == "region" || key.starts_with("noc.");
+  return idle ? ConnectivityKey::kWithoutEffect : ConnectivityKey::kUnknown;
+}
+
+std::string connectivity_keys() {
+  return "nk, sp, sc (stream_connect) and slr, and without effect connect, region and noc.*";
+}
 
 std::vector<std::string> connect(const std::vector<Setting>& settings, xclbin::Design& design) {
   return Connector(settings, design).run();

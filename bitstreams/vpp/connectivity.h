@@ -9,6 +9,7 @@
 //        tag
 //   sc = unit.output:unit.input[:depth]                 depth in elements
 //   slr = unit:region                                   checked, without effect
+//   connect, region, noc.*                              without effect
 // Placement within a range (".2", ".RAMA") has no effect. Errors: Error("v++", ...) naming where
 // the setting stands, what is wrong and what there is. Threads: any. Source: the vendor's user
 // guide, linking kernels.
@@ -22,8 +23,14 @@
 
 namespace tandem::vpp {
 
+enum class ConnectivityKey { kUsed, kWithoutEffect, kUnknown };
+ConnectivityKey connectivity_key(const std::string& key);
+// The keys there are, for messages.
+std::string connectivity_keys();
+
 // Names the units of `design`'s kernels, and adds bank connections and stream links. `settings`:
-// keys without "connectivity.". Returns warnings.
+// used keys, without "connectivity.". Of two banks of an argument the last one counts, and the
+// command line's before any file's. Returns warnings.
 std::vector<std::string> connect(const std::vector<Setting>& settings, xclbin::Design& design);
 
 }  // namespace tandem::vpp

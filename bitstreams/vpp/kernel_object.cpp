@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bitstreams/compiler_process.h"
-#include "bitstreams/vpp/files.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -193,7 +193,7 @@ void write_kernel_object(const std::vector<std::string>& objects,
                          const std::vector<KernelDescription>& kernels, const std::string& folder,
                          const std::string& output) {
   const std::string text = folder + "/kernel.json";
-  write_text(text, describe_kernels(kernels));
+  xclbin::write_text(text, describe_kernels(kernels));
   // Groups end here: a function that several objects share by name is local to each afterwards.
   const std::string joined = folder + "/joined.o";
   std::vector<std::string> join = {"ld", "-r", "--force-group-allocation", "-o", joined};
@@ -207,7 +207,7 @@ void write_kernel_object(const std::vector<std::string>& objects,
   const std::string finished = folder + "/kernel.xo";
   finish.insert(finish.end(), {joined, finished});
   xclbin::run_tool(finish, "cannot make " + output);
-  write_text(output, read_text(finished));
+  xclbin::write_text(output, xclbin::read_text(finished));
 }
 
 }  // namespace tandem::vpp

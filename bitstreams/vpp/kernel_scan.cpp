@@ -108,6 +108,8 @@ std::string first_word(const std::string& text) {
   return text.substr(begin, end - begin);
 }
 
+enum class Scope : uint8_t { kNamespace, kLinkage };
+
 class FunctionFinder {
  public:
   explicit FunctionFinder(std::string_view text) : text_(text) {}
@@ -133,6 +135,7 @@ class FunctionFinder {
     } else if (c == '(') {
       at_ = closing(text_, at_);
     } else if (c == ';' || c == '}') {
+      if (c == '}' && !scopes_.empty()) scopes_.pop_back();
       head_ = ++at_;
     } else if (c == '{') {
       open_brace();
@@ -163,8 +166,10 @@ class FunctionFinder {
     const std::string head = plain_head(raw);
     const std::string word = first_word(head);
     const size_t open = at_;
+    const bool linkage = word == "extern" && head.find('(') == std::string::npos;
     if (word == "namespace" || (word == "inline" && head.find("namespace") != std::string::npos) ||
-        (word == "extern" && head.find('(') == std::string::npos)) {
+        linkage) {
+      scopes_.push_back(linkage ? Scope::kLinkage : Scope::kNamespace);
       head_ = ++at_;
       return;
     }
@@ -184,8 +189,19 @@ class FunctionFinder {
     if (begin == end) return;
     const size_t close = closing(head, open);
     if (close <= open + 1) return;
-    result_.push_back({head.substr(begin, end - begin), file_, system_,
+    result_.push_back({head.substr(begin, end - begin), file_, system_, is_linkable(head, begin),
                        raw.substr(open + 1, close - open - 2), body});
+  }
+
+  // `name`: where the function's name begins in its head.
+  bool is_linkable(const std::string& head, size_t name) const {
+    const size_t before = head.find_last_not_of(" \t\r\n", name - 1);
+    const bool qualified = name > 0 && before != std::string::npos && head[before] == ':';
+    const std::string word = first_word(head);
+    const bool linkage =
+        word == "extern" || std::count(scopes_.begin(), scopes_.end(), Scope::kLinkage) > 0;
+    const bool global = std::count(scopes_.begin(), scopes_.end(), Scope::kNamespace) == 0;
+    return !qualified && word != "template" && (linkage || global);
   }
 
   // The first parenthesis outside angle brackets; npos for a head that is no function's.
@@ -204,6 +220,7 @@ class FunctionFinder {
   std::string_view text_;
   size_t at_ = 0;
   size_t head_ = 0;
+  std::vector<Scope> scopes_;  // open ones
   std::string file_;
   bool system_ = false;
   std::vector<FunctionDefinition> result_;
@@ -338,11 +355,13 @@ ScannedArgument scan_argument(const std::string& parameter, size_t index,
                                const std::string& kernel, const std::string& file_name) {
   std::set<std::string> names;
   for (const FunctionDefinition& function : functions) {
-    if (!function.in_system_header && names.size() < 20) names.insert(function.name);
+    if (!function.in_system_header && function.linkable && names.size() < 20)
+      names.insert(function.name);
   }
   std::string found;
   for (const std::string& name : names) found += (found.empty() ? "" : ", ") + name;
-  throw Error("v++", file_name + ": no function '" + kernel + "' is defined at namespace scope; " +
+  throw Error("v++", file_name + ": no function '" + kernel +
+                         "' is defined outside of namespaces; " +
                          (found.empty() ? "the source defines none" : "found: " + found));
 }
 
@@ -352,20 +371,24 @@ std::vector<FunctionDefinition> find_functions(std::string_view text) {
   return FunctionFinder(text).run();
 }
 
+bool defines_kernel(const FunctionDefinition& function, const std::string& kernel) {
+  return function.name == kernel && function.linkable && !function.in_system_header;
+}
+
 ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
                           const std::string& file_name) {
   const std::vector<FunctionDefinition> functions = find_functions(text);
-  for (const FunctionDefinition& function : functions) {
-    if (function.name != kernel) continue;
-    const std::map<std::string, Interface> ports = read_interfaces(function.body);
-    ScannedKernel result;
-    result.control = control_of(ports);
-    for (const std::string& parameter : split_parameters(function.parameters)) {
-      result.arguments.push_back(scan_argument(parameter, result.arguments.size(), ports));
-    }
-    return result;
+  const auto found = std::find_if(
+      functions.rbegin(), functions.rend(),
+      [&](const FunctionDefinition& function) { return defines_kernel(function, kernel); });
+  if (found == functions.rend()) fail_unknown(functions, kernel, file_name);
+  const std::map<std::string, Interface> ports = read_interfaces(found->body);
+  ScannedKernel result;
+  result.control = control_of(ports);
+  for (const std::string& parameter : split_parameters(found->parameters)) {
+    result.arguments.push_back(scan_argument(parameter, result.arguments.size(), ports));
   }
-  fail_unknown(functions, kernel, file_name);
+  return result;
 }
 
 }  // namespace tandem::vpp

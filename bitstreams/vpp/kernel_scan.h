@@ -4,7 +4,7 @@
 // their interfaces, and the control protocol.
 //
 // Works on the compiler's -E output: no comments, no macros, line markers, "#pragma" lines as
-// written. Functions are found at namespace scope (through namespaces and extern "C" blocks);
+// written. Functions are found at namespace scope, through namespaces and extern "C" blocks;
 // bodies are skipped, so cost is linear in the text. Errors: Error("v++", ...) naming file and
 // what was found instead. Threads: any. Source: the vendor's HLS user guide, pragma HLS interface.
 #pragma once
@@ -21,6 +21,7 @@ struct FunctionDefinition {
   std::string name;
   std::string file;  // as the line marker in front of it has it
   bool in_system_header = false;
+  bool linkable = false;        // at global scope or extern "C", no template, no member
   std::string_view parameters;  // between the parentheses
   std::string_view body;        // between the braces
 };
@@ -42,7 +43,10 @@ struct ScannedKernel {
 // The functions that `text` defines; the views are into it.
 std::vector<FunctionDefinition> find_functions(std::string_view text);
 
-// `file_name` for messages.
+// Whether `function` is the kernel of that name, and not one that a library calls so too.
+bool defines_kernel(const FunctionDefinition& function, const std::string& kernel);
+
+// `file_name` for messages. Of several functions that could be the kernel the last one counts.
 ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
                           const std::string& file_name);
 

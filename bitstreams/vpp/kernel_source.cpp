@@ -8,7 +8,7 @@
 
 #include "bitstreams/compiler_process.h"
 #include "bitstreams/depfile.h"
-#include "bitstreams/vpp/files.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -60,14 +60,14 @@ PreprocessedSource preprocess(const PreprocessJob& job) {
     text += "#include \"kernel_glue.h\"\nTANDEM_EXPORT_KERNEL(" + job.kernel + ", " +
             std::string(kElementsMark) + ")\n";
   }
-  write_text(wrapper, text);
+  xclbin::write_text(wrapper, text);
   std::vector<std::string> command = {job.compiler};
   command.insert(command.end(), job.flags.begin(), job.flags.end());
   command.insert(command.end(), {"-E", "-MD", "-MF", depfile, wrapper, "-o", output});
   PreprocessedSource result;
   result.messages = xclbin::run_tool(command, job.source + " does not compile");
-  result.text = without_wrapper(read_text(output), wrapper, absolute, job.source);
-  for (const std::string& path : xclbin::parse_depfile(read_text(depfile))) {
+  result.text = without_wrapper(xclbin::read_text(output), wrapper, absolute, job.source);
+  for (const std::string& path : xclbin::parse_depfile(xclbin::read_text(depfile))) {
     if (path != wrapper) result.dependencies.push_back(path);
   }
   return result;

@@ -11,10 +11,10 @@
 #include "bitstreams/glue/kernel_entry.h"
 #include "bitstreams/tools/xclbin_report.h"
 #include "bitstreams/vpp/connectivity.h"
-#include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/stages.h"
 #include "bitstreams/vpp/work_folder.h"
+#include "bitstreams/whole_file.h"
 #include "bitstreams/xclbin_writer.h"
 #include "common/error.h"
 
@@ -47,9 +47,8 @@ class Linker {
   Linker(const Options& options, const Toolchain& toolchain)
       : options_(options),
         toolchain_(toolchain),
-        output_(options.output.empty() ? "a.xclbin" : options.output),
-        folder_(options.save_temps ? options.temp_dir + "/link/" + fs::path(output_).stem().string()
-                                   : "") {}
+        output_(output_name(options)),
+        folder_(options.save_temps ? kept_folder(options.temp_dir, "link", output_) : "") {}
 
   StageResult run() {
     if (options_.platform.empty()) throw Error("v++", "the platform is missing: add --platform");
@@ -63,22 +62,30 @@ class Linker {
     design.kernel_clock_mhz = options_.kernel_frequency_mhz;
     result_.warnings = connect(options_.connectivity, design);
     link_pipes(design);
-    const std::string elf = read_text(library);
+    const std::string elf = xclbin::read_text(library);
     const auto* bytes = reinterpret_cast<const std::byte*>(elf.data());
     design.elf.assign(bytes, bytes + elf.size());
-    make_parent(output_);
-    xclbin::write_xclbin(design, output_);
-    const std::string image = read_text(output_);
-    write_text(output_ + ".info",
-               xclbin::xclbin_report(
-                   {reinterpret_cast<const std::byte*>(image.data()), image.size()}, output_));
+    write(xclbin::encode(design));
     return std::move(result_);
   }
 
  private:
+  // The report tells of what readers refuse, so it is made before anything is written.
+  void write(const std::vector<std::byte>& image) const {
+    const std::string report = xclbin::xclbin_report(image, output_);
+    xclbin::write_bytes(output_, image);
+    if (!fs::is_regular_file(output_)) return;
+    try {
+      xclbin::write_text(output_ + ".info", report);
+    } catch (...) {
+      fs::remove(output_);
+      throw;
+    }
+  }
+
   void read_object(const std::string& path) {
     if (!fs::is_regular_file(path)) throw Error("v++", "no such kernel object: " + path);
-    const std::string text = read_text(path);
+    const std::string text = xclbin::read_text(path);
     const std::span bytes(reinterpret_cast<const std::byte*>(text.data()), text.size());
     for (KernelDescription& kernel : read_kernel_object(bytes, path)) {
       const auto [known, is_new] = homes_.emplace(kernel.name, path);

@@ -2,7 +2,9 @@
 //
 // v++: builds kernels and bitstreams for emulated cards with the vendor's command line.
 #include <cstdlib>
+#include <filesystem>
 
+#include "bitstreams/interruption.h"
 #include "bitstreams/platform.h"
 #include "bitstreams/vpp/stages.h"
 
@@ -13,11 +15,18 @@ std::string value(const char* name) {
   return text == nullptr ? "" : text;
 }
 
+// The folder above the one this program lies in.
+std::string tree() {
+  std::error_code code;
+  return std::filesystem::read_symlink("/proc/self/exe", code).parent_path().parent_path();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tandem::xclbin::clean_up_on_interruption();
   tandem::xclbin::search_platforms_in(std::getenv("PLATFORM_REPO_PATHS"));
   return tandem::vpp::run_program({argv + 1, argv + argc},
                                   {value("TANDEM_CXX"), value("TANDEM_HLS_INCLUDE"),
-                                   value("TANDEM_KERNEL_FLAGS"), value("TANDEM_CLANG")});
+                                   value("TANDEM_KERNEL_FLAGS"), value("TANDEM_CLANG"), tree()});
 }

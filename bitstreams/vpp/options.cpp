@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes through the settings in order: single values keep the last one, lists grow.
+// Goes through the settings in order: single values keep the first one, lists grow.
 #include "bitstreams/vpp/options.h"
 
+#include <algorithm>
 #include <charconv>
-#include <functional>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "bitstreams/vpp/connectivity.h"
 #include "bitstreams/vpp/option_table.h"
 #include "common/error.h"
 
@@ -35,6 +37,14 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
 
 void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
   list.insert(list.end(), more.begin(), more.end());
+}
+
+// Whether each setting of this key adds something; of all other keys the first setting counts.
+bool is_list(const std::string& key) {
+  static const std::set<std::string> kLists = {
+      "kernel",          "include",       "define",         "hls_include",   "input_files",
+      "package.sd_file", "advanced.prop", "advanced.param", "advanced.misc", "hls.pre_tcl"};
+  return kLists.count(key) > 0 || key.starts_with("connectivity.");
 }
 
 class OptionReader {
@@ -67,6 +77,7 @@ class OptionReader {
   using Reader = void (OptionReader::*)(const Setting&);
 
   void read(const Setting& setting) {
+    if (!is_list(setting.key) && !taken_.insert(setting.key).second) return;
     if (read_flag(setting) || read_value(setting) || read_list(setting)) return;
     const size_t dot = setting.key.find('.');
     if (dot != std::string::npos) {
@@ -96,10 +107,11 @@ class OptionReader {
   }
 
   bool read_value(const Setting& setting) {
-    const std::map<std::string, std::string*> values = {
-        {"platform", &options_.platform}, {"output", &options_.output},
-        {"temp_dir", &options_.temp_dir}, {"log_dir", &options_.log_dir},
-        {"report_dir", &report_dir_},     {"depfile", &options_.depfile}};
+    const std::map<std::string, std::string*> values = {{"platform", &options_.platform},
+                                                        {"output", &options_.output},
+                                                        {"temp_dir", &options_.temp_dir},
+                                                        {"log_dir", &options_.log_dir},
+                                                        {"depfile", &options_.depfile}};
     const auto found = values.find(setting.key);
     if (found != values.end()) {
       if (setting.value.empty()) fail(setting, "the value is missing");
@@ -118,7 +130,10 @@ class OptionReader {
 
   bool read_list(const Setting& setting) {
     if (setting.key == "kernel") {
-      options_.kernels.push_back(setting.value);
+      auto& kernels = options_.kernels;  // the file may name what the command line names
+      if (std::find(kernels.begin(), kernels.end(), setting.value) == kernels.end()) {
+        kernels.push_back(setting.value);
+      }
     } else if (setting.key == "include") {
       options_.include_dirs.push_back(setting.value);
     } else if (setting.key == "define") {
@@ -171,7 +186,7 @@ class OptionReader {
 
   void read_section(const Setting& setting, const std::string& section, const std::string& key) {
     if (section == "connectivity") {
-      options_.connectivity.push_back({key, setting.value, setting.where});
+      read_connectivity(setting, key);
     } else if (section == "package") {
       read_package(setting, key);
     } else if (section == "advanced" && (key == "prop" || key == "param")) {
@@ -182,6 +197,19 @@ class OptionReader {
       return;
     } else {
       idle_.insert("[" + section + "]");
+    }
+  }
+
+  void read_connectivity(const Setting& setting, const std::string& key) {
+    switch (connectivity_key(key)) {
+      case ConnectivityKey::kUsed:
+        options_.connectivity.push_back({key, setting.value, setting.where, setting.from_file});
+        break;
+      case ConnectivityKey::kWithoutEffect:
+        idle_.insert("[connectivity] " + key);
+        break;
+      case ConnectivityKey::kUnknown:
+        fail(setting, "[connectivity] has no key '" + key + "'; it has " + connectivity_keys());
     }
   }
 
@@ -237,13 +265,21 @@ class OptionReader {
   std::set<std::string> stages_;
   std::set<std::string> idle_;
   std::map<std::string, std::vector<std::string>> flags_of_;  // by kernel
-  std::string report_dir_;
+  std::set<std::string> taken_;                               // single values
   bool has_target_ = false;
   bool asks_for_help_ = false;
   bool asks_for_version_ = false;
 };
 
 }  // namespace
+
+std::string output_name(const Options& options) {
+  if (!options.output.empty()) return options.output;
+  if (options.stage != Stage::kCompile) return "a.xclbin";
+  const bool named = options.kernels.size() == 1;
+  return (named ? options.kernels[0] : std::filesystem::path(options.inputs[0]).stem().string()) +
+         ".xo";
+}
 
 Options read_options(const std::vector<std::string>& arguments) {
   return OptionReader(read_settings(arguments)).run();

@@ -44,6 +44,10 @@ struct Options {
   std::vector<std::string> warnings;  // unknown options
 };
 
+// What the stage writes: -o, or the stage's default (-c: the kernel's name, or the source's, with
+// .xo; else a.xclbin).
+std::string output_name(const Options& options);
+
 // Reads the words behind the program's name. TANDEM_HLS_INCLUDE and TANDEM_KERNEL_FLAGS are read by
 // the program, not here.
 Options read_options(const std::vector<std::string>& arguments);

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "bitstreams/inspect.h"
-#include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/stages.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -27,8 +27,13 @@ std::string find_xclbin(const Options& options) {
   return found;
 }
 
+void check_files(const Options& options) {
+  for (const std::string& path : options.package_files) {
+    if (!fs::exists(path)) throw Error("v++", "--package.sd_file: no such file: " + path);
+  }
+}
+
 void copy_into(const std::string& path, const fs::path& folder) {
-  if (!fs::exists(path)) throw Error("v++", "--package.sd_file: no such file: " + path);
   fs::copy(path, folder / fs::path(path).filename(),
            fs::copy_options::overwrite_existing | fs::copy_options::recursive);
 }
@@ -37,21 +42,20 @@ void copy_into(const std::string& path, const fs::path& folder) {
 
 StageResult package(const Options& options) {
   const std::string input = find_xclbin(options);
-  const std::string bytes = read_text(input);
+  const std::string bytes = xclbin::read_text(input);
   const std::span view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
   const xclbin::XclbinInfo info = xclbin::inspect(view, input);
   StageResult result;
   for (const xclbin::KernelInfo& kernel : info.kernels) result.kernels.push_back(kernel.name);
   result.dependencies.push_back(input);
-  write_text(options.output.empty() ? "a.xclbin" : options.output, bytes);
+  check_files(options);
   if (!options.package_dir.empty()) {
-    make_parent(options.package_dir + "/");
-    if (!options.package_files.empty()) {
-      const fs::path folder = fs::path(options.package_dir) / "sd_card";
-      make_parent(folder.string() + "/");
-      for (const std::string& file : options.package_files) copy_into(file, folder);
-    }
+    xclbin::make_parent(options.package_dir + "/");
+    const fs::path folder = fs::path(options.package_dir) / "sd_card";
+    if (!options.package_files.empty()) xclbin::make_parent(folder.string() + "/");
+    for (const std::string& file : options.package_files) copy_into(file, folder);
   }
+  xclbin::write_text(output_name(options), bytes);
   return result;
 }
 

@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "bitstreams/depfile.h"
-#include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/option_table.h"
 #include "bitstreams/vpp/run_log.h"
 #include "bitstreams/vpp/stages.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {
@@ -26,32 +26,24 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// The first of the folders that exists: beside the installed program, or in the source tree.
-std::string find_folder(const std::vector<fs::path>& candidates, const char* what) {
+std::string find_folder(const fs::path& folder, const char* what) {
   std::error_code ignored;
-  std::string looked;
-  for (const fs::path& candidate : candidates) {
-    if (fs::is_directory(candidate, ignored)) return candidate.lexically_normal().string();
-    looked += " " + candidate.lexically_normal().string();
-  }
-  throw Error("v++", std::string(what) + " are missing; looked in" + looked);
+  if (fs::is_directory(folder, ignored)) return folder.lexically_normal().string();
+  throw Error("v++", std::string(what) + " are missing in " + folder.lexically_normal().string() +
+                         "; install Tandem's component fpga as a whole");
 }
 
 Toolchain find_toolchain(const Options& options, const Environment& environment) {
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path tree = program.parent_path().parent_path();
+  const fs::path vitis = fs::path(environment.tree) / "vitis";
   Toolchain toolchain;
   if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
   toolchain.clang = environment.clang;
-  toolchain.glue_folder =
-      find_folder({tree / "vitis" / "glue", TANDEM_GLUE_SOURCE_DIR}, "the kernels' glue headers");
+  toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
   toolchain.hls_includes = options.hls_include_dirs;
   if (toolchain.hls_includes.empty()) {
     toolchain.hls_includes = split(environment.hls_includes, ':');
   }
-  toolchain.own_hls_folder =
-      find_folder({tree / "vitis" / "include", TANDEM_HLS_SOURCE_DIR}, "the HLS headers");
+  toolchain.own_hls_folder = find_folder(vitis / "include", "the HLS headers");
   if (toolchain.hls_includes.empty()) toolchain.hls_includes = {toolchain.own_hls_folder};
   return toolchain;
 }
@@ -63,13 +55,22 @@ StageResult run_stage(const Options& options, const Environment& environment) {
 }
 
 void write_depfile(const Options& options, const StageResult& result) {
-  std::string text = xclbin::escape_for_make(options.output) + ":";
+  std::string text = xclbin::escape_for_make(output_name(options)) + ":";
   for (const auto* list : {&options.config_files, &result.dependencies}) {
     for (const std::string& path : *list) {
       text += " \\\n  " + xclbin::escape_for_make(fs::absolute(path).lexically_normal().string());
     }
   }
-  write_text(options.depfile, text + "\n");
+  xclbin::write_text(options.depfile, text + "\n");
+}
+
+void remove_outputs(const Options& options) {
+  const std::string output = output_name(options);
+  std::error_code ignored;
+  for (const char* more : {"", ".info"}) {
+    const fs::path path = output + more;
+    if (fs::is_regular_file(path, ignored)) fs::remove(path, ignored);
+  }
 }
 
 void run(const std::vector<std::string>& arguments, const Environment& environment, RunLog& log) {
@@ -79,7 +80,10 @@ void run(const std::vector<std::string>& arguments, const Environment& environme
     return;
   }
   if (options.stage == Stage::kVersion) {
-    std::printf("v++ of Tandem: software emulation, command line of 2022.1\n");
+    // Makefiles take the version from the first line.
+    std::printf(
+        "****** v++ v2022.1 (64-bit)\n"
+        "  **** Tandem: software emulation with the command line of 2022.1\n");
     return;
   }
   log.open(options);
@@ -91,8 +95,13 @@ void run(const std::vector<std::string>& arguments, const Environment& environme
   const StageResult result = run_stage(options, environment);
   for (const std::string& line : result.warnings) log.warning(line);
   for (const std::string& text : result.messages) log.compiler_output(text);
-  write_summary(options, result, arguments);
-  if (!options.depfile.empty()) write_depfile(options, result);
+  try {
+    write_summary(options, result, arguments);
+    if (!options.depfile.empty()) write_depfile(options, result);
+  } catch (...) {
+    remove_outputs(options);
+    throw;
+  }
 }
 
 }  // namespace

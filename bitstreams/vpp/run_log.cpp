@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/vpp/files.h"
+#include "bitstreams/whole_file.h"
 
 namespace tandem::vpp {
 namespace {
@@ -37,12 +37,6 @@ const char* stage_name(Stage stage) {
       break;
   }
   return "";
-}
-
-std::string output_name(const Options& options) {
-  if (!options.output.empty()) return options.output;
-  if (options.stage != Stage::kCompile) return "a.xclbin";
-  return default_object_name(options);
 }
 
 }  // namespace
@@ -99,7 +93,9 @@ void write_summary(const Options& options, const StageResult& result,
       {"configuration", options.config_files},
       {"kernels", result.kernels},
       {"command_line", join(arguments)}};
-  write_text(output_name(options) + "." + stage + "_summary", summary.dump(2) + "\n");
+  std::error_code ignored;
+  if (!fs::is_regular_file(output_name(options), ignored)) return;  // a device has no neighbours
+  xclbin::write_text(output_name(options) + "." + stage + "_summary", summary.dump(2) + "\n");
 }
 
 }  // namespace tandem::vpp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What v++ leaves beside its output: the log v++_<name>.log, and a summary of the run as JSON
-// (<output>.compile_summary, .link_summary, .package_summary).
+// (<output>.compile_summary, .link_summary, .package_summary; none beside a device).
 //
 // The log is written when the object goes, so that it holds an error too; a log that cannot be
 // written is no error. Threads: one per object.

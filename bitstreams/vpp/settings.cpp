@@ -40,6 +40,7 @@ class CommandLineReader {
 
   Settings run() {
     while (at_ < arguments_.size()) read_word(arguments_[at_++]);
+    for (const std::string& path : result_.config_files) read_file(path);
     return std::move(result_);
   }
 
@@ -106,24 +107,21 @@ class CommandLineReader {
       result_.settings.push_back({key, value, where});
       return;
     }
-    std::ifstream in(value, std::ios::binary);
+    result_.config_files.push_back(value);
+  }
+
+  void read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
     std::ostringstream text;
     text << in.rdbuf();
-    if (!in) throw Error("v++", where + ": cannot read the configuration file " + value);
-    result_.config_files.push_back(value);
-    read_configuration(text.str(), value, result_);
+    if (!in) throw Error("v++", "--config: cannot read the configuration file " + path);
+    read_configuration(text.str(), path, result_);
   }
 
   const std::vector<std::string>& arguments_;
   size_t at_ = 0;
   Settings result_;
 };
-
-bool is_connectivity_key(const std::string& key) {
-  static constexpr std::array<std::string_view, 6> kKeys = {"nk",  "sp",     "sc", "stream_connect",
-                                                            "slr", "connect"};
-  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
 
 // A '#' starts a comment at the line's start or behind a blank; elsewhere it belongs to the value.
 std::string without_comment(const std::string& line) {
@@ -176,7 +174,7 @@ class ConfigurationReader {
         equals == std::string::npos ? "" : unquote(trim(line.substr(equals + 1)));
     const std::string name = section.empty() ? key : section + "." + key;
     if (section == "connectivity" || name.starts_with("connectivity.")) {
-      check_connectivity(name.substr(name.find('.') + 1), equals != std::string::npos, line);
+      if (equals == std::string::npos) fail("'" + line + "' in [connectivity] is not 'key=value'");
     } else if (!section.empty() && !known_section_) {
       return;
     }
@@ -186,14 +184,7 @@ class ConfigurationReader {
       return;
     }
     result_.settings.push_back(
-        {option == nullptr ? name : std::string(option->name), value, where()});
-  }
-
-  void check_connectivity(const std::string& key, bool has_value, const std::string& line) const {
-    if (!has_value) fail("'" + line + "' in [connectivity] is not 'key=value'");
-    if (is_connectivity_key(key)) return;
-    fail("[connectivity] has no key '" + key +
-         "'; it has nk, sp, sc (stream_connect), slr and connect");
+        {option == nullptr ? name : std::string(option->name), value, where(), true});
   }
 
   std::string file_name_;

@@ -5,10 +5,10 @@
 //
 // A setting's key is the long option's name without dashes ("platform", "connectivity.nk"); a line
 // "nk=..." below "[connectivity]" of a configuration file has the same key. The command line comes
-// in order; a file's settings stand where its --config stood. Unknown keys give a warning each,
-// except within [connectivity], where a key that is none would change the design: an Error naming
-// file and line. Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the
-// compiler command (general, advanced and packaging options).
+// first, then the files, each in order: of settings that can be only one, the first one counts.
+// Unknown keys give a warning each; those
+// of [connectivity] are judged in options.cpp. Errors: Error("v++", ...). Threads: any. Source: the
+// vendor's user guide of the compiler command (general, advanced and packaging options).
 #pragma once
 
 #include <string>
@@ -20,6 +20,7 @@ struct Setting {
   std::string key;
   std::string value;
   std::string where;  // "--connectivity.nk" or "link.cfg:3", for messages
+  bool from_file = false;
 };
 
 struct Settings {

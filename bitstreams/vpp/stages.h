@@ -3,10 +3,10 @@
 // The three stages of v++: kernel source to kernel object, kernel objects to xclbin, xclbin to
 // package.
 //
-// A stage's output appears whole or not at all, and its temporary files vanish with it unless
-// --save-temps keeps them. Errors: Error with the compiler's messages (the user's file and line),
-// or the configuration's file and line. Threads: any; runs with different outputs may go on at
-// once, also in one --temp_dir.
+// A stage's outputs appear whole, or, when it fails, not at all. Its temporary files vanish with
+// it, or with an interruption, unless --save-temps keeps them. Errors: Error with the compiler's
+// messages (the user's file and line), or the configuration's file and line. Threads: any; runs
+// with different outputs may go on at once, also in one --temp_dir.
 #pragma once
 
 #include <string>
@@ -33,9 +33,6 @@ struct StageResult {
   std::vector<std::string> kernels;
 };
 
-// What -c writes when -o is not given: the kernel's name, or the source's, with .xo.
-std::string default_object_name(const Options& options);
-
 StageResult compile(const Options& options, const Toolchain& toolchain);
 StageResult link(const Options& options, const Toolchain& toolchain);
 StageResult package(const Options& options);
@@ -46,6 +43,7 @@ struct Environment {
   std::string hls_includes;  // TANDEM_HLS_INCLUDE, folders between ':'
   std::string kernel_flags;  // TANDEM_KERNEL_FLAGS, flags between blanks
   std::string clang;         // TANDEM_CLANG, for OpenCL C; empty: the first one found
+  std::string tree;          // the folder of bin/v++, with the headers that kernels get
 };
 
 // The program itself; returns its exit status.

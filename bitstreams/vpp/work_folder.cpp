@@ -3,6 +3,7 @@
 // mkdtemp in the system's folder for temporary files.
 #include "bitstreams/vpp/work_folder.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -12,6 +13,17 @@ namespace tandem::vpp {
 
 namespace fs = std::filesystem;
 
+std::string kept_folder(const std::string& temp_dir, const std::string& stage,
+                        const std::string& output) {
+  uint32_t hash = 0x811c9dc5;  // FNV-1a
+  for (const char c : fs::absolute(output).lexically_normal().string()) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193;
+  }
+  char digits[9];
+  std::snprintf(digits, sizeof(digits), "%08x", hash);
+  return temp_dir + "/" + stage + "/" + fs::path(output).stem().string() + "-" + digits;
+}
+
 WorkFolder::WorkFolder(const std::string& kept) : path_(kept), keep_(!kept.empty()) {
   std::error_code code;
   if (keep_) {
@@ -20,9 +32,10 @@ WorkFolder::WorkFolder(const std::string& kept) : path_(kept), keep_(!kept.empty
     return;
   }
   path_ = (fs::temp_directory_path() / "tandem-vpp-XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) {
+  guard_ = std::make_unique<xclbin::RemovedOnInterruption>([&]() -> fs::path {
+    if (mkdtemp(path_.data()) != nullptr) return path_;
     throw Error("v++", "cannot make a folder in " + fs::temp_directory_path().string());
-  }
+  });
 }
 
 WorkFolder::~WorkFolder() {

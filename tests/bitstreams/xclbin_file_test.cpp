@@ -12,6 +12,7 @@
 #include <random>
 
 #include "bitstreams/inspect.h"
+#include "bitstreams/xml_reader.h"
 #include "common/error.h"
 #include "test_design.h"
 
@@ -85,7 +86,7 @@ TEST(XclbinFile, EveryArgumentIsConnected) {
   // copy_1: in, out; copy_2: in, 4 banks of out; scale_1: data.
   EXPECT_EQ(file.connections().size(), 2u + 5u + 1u);
   EXPECT_EQ(file.connections()[0].memory, 2);
-  EXPECT_EQ(file.connections()[1].memory, 0) << "bank 0 when the recipe names none";
+  EXPECT_EQ(file.connections()[1].memory, 0) << "bank 0 when no sp names one";
 }
 
 TEST(XclbinFile, TheSameDesignGivesTheSameBytesAndAnotherDesignAnotherUuid) {
@@ -94,6 +95,17 @@ TEST(XclbinFile, TheSameDesignGivesTheSameBytesAndAnotherDesignAnotherUuid) {
   design.elf.back() = std::byte{1};
   const auto other = encode(design);
   EXPECT_NE(XclbinFile::parse(other, "a").uuid(), XclbinFile::parse(small_file(), "b").uuid());
+}
+
+TEST(XclbinMetadata, CharactersMayBeNumbers) {
+  const auto text = [](const std::string& value) {
+    return parse_xml("<a b=\"" + value + "\"/>", "a.xclbin").attribute("b");
+  };
+  EXPECT_EQ(text("x&#10;y&#x41;&#xe9;&#8364;&#x1F600;&amp;"), "x\ny\x41\u00e9\u20ac\U0001f600&");
+  for (const char* wrong : {"&#;", "&#x;", "&#0;", "&#12", "&#x110000;", "&#xd800;", "&#1g;",
+                            "&#99999999999;", "&#-1;", "&what;"}) {
+    EXPECT_THROW(text(wrong), Error) << wrong;
+  }
 }
 
 TEST(XclbinFile, EveryTruncationIsRefused) {

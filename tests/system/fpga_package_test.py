@@ -61,6 +61,14 @@ class FpgaPackageTest(unittest.TestCase):
         self.assertIn("100% tests passed", report)
         self.assertIn("out of 7", report)
         self.assertIn("no work to do", self.build(source).stdout)
+        # Kernels are built from what is installed, and from nothing of the build.
+        depfiles = list((source / "build").glob("*.dir/*.xo.d"))
+        self.assertEqual(len(depfiles), 3)
+        for depfile in depfiles:
+            text = depfile.read_text()
+            self.assertIn(str(self.prefix), text)
+            self.assertNotIn(str(BUILD), text)
+            self.assertNotIn(str(SOURCE), text)
         # A header of a kernel: its objects and xclbins anew, and a test that notices.
         header = source / "kernels" / "factor.h"
         header.write_text(header.read_text().replace("FACTOR 3", "FACTOR 4"))
@@ -97,12 +105,12 @@ class FpgaPackageTest(unittest.TestCase):
         self.assertIn("unknown words: BANKS", self.refusal("words", "PLATFORM u55c", "PLATFORM u55c BANKS 4"))
         self.assertIn("'scales' is no target of tandem_add_xclbin", self.refusal("target", "XCLBINS scale ", "XCLBINS scales "))
 
-    def test_an_installation_without_cards_says_what_to_install(self):
+    def test_an_installation_without_the_component_says_so(self):
         bare = self.root / "bare"
         shutil.copytree(self.prefix, bare, symlinks=True)
         shutil.rmtree(bare / "share" / "tandem" / "xrt")
-        message = self.refusal("bare_project", "VERSION 3.25", "VERSION 3.25", bare)
-        self.assertIn("built without emulated FPGA cards: install libxrt-dev", message)
+        message = self.refusal("bare_project", "", "", bare)
+        self.assertIn("component fpga is not installed", message)
 
 
 if __name__ == "__main__":

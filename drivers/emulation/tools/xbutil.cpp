@@ -11,7 +11,7 @@
 #include <map>
 
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/tools/whole_file.h"
+#include "bitstreams/whole_file.h"
 #include "common/error.h"
 #include "emulation/tools/device_report.h"
 #include "emulation/tools/validation.h"
@@ -91,7 +91,7 @@ void print(const std::string& text, const Options& options) {
   if (options.output.empty()) {
     std::fputs(text.c_str(), stdout);
   } else {
-    tandem::xclbin::write_whole_file(options.output, text, options.force);
+    tandem::xclbin::write_text(options.output, text, options.force);
     std::printf("Successfully wrote the report to %s\n", options.output.c_str());
   }
 }

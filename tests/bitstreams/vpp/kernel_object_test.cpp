@@ -11,7 +11,7 @@
 #include <fstream>
 #include <random>
 
-#include "bitstreams/vpp/files.h"
+#include "bitstreams/whole_file.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {
@@ -56,7 +56,7 @@ class KernelObject : public testing::Test {
     for (const KernelDescription& kernel : kernels) {
       text += "extern \"C\" int tandem_kernel_" + kernel.name + "() { return helper(); }\n";
     }
-    write_text(folder_ + "/" + name + ".cpp", text);
+    xclbin::write_text(folder_ + "/" + name + ".cpp", text);
     const std::string object = folder_ + "/" + name + ".o";
     const std::string command =
         "c++ -fPIC -c " + folder_ + "/" + name + ".cpp -o " + object + " 2>&1";
@@ -75,7 +75,7 @@ std::vector<KernelDescription> read(const std::string& bytes) {
 }
 
 TEST_F(KernelObject, IsReadBackAsWritten) {
-  const auto kernels = read(read_text(make("two", two_kernels())));
+  const auto kernels = read(xclbin::read_text(make("two", two_kernels())));
   ASSERT_EQ(kernels.size(), 2u);
   EXPECT_EQ(kernels[0].name, "first");
   EXPECT_EQ(kernels[0].source, "/src/first \"one\".cpp");
@@ -111,19 +111,19 @@ TEST_F(KernelObject, OtherFilesAreRefusedWithAReason) {
   KernelDescription kernel;
   kernel.name = "k";
   make("k", {kernel});
-  const std::string plain = read_text(folder_ + "/k.o");
+  const std::string plain = xclbin::read_text(folder_ + "/k.o");
   EXPECT_THAT(message_of([&] { read(plain); }), HasSubstr("holds no kernels"));
 }
 
 TEST_F(KernelObject, TruncatedFilesAreRefused) {
-  const std::string good = read_text(make("two", two_kernels()));
+  const std::string good = xclbin::read_text(make("two", two_kernels()));
   for (size_t size = 0; size < good.size(); size += 1 + size / 16) {
     EXPECT_NE(message_of([&] { read(good.substr(0, size)); }), "") << size;
   }
 }
 
 TEST_F(KernelObject, RandomDamageNeverCrashes) {
-  const std::string good = read_text(make("two", two_kernels()));
+  const std::string good = xclbin::read_text(make("two", two_kernels()));
   const size_t json = good.find("{\"kernels\"");
   ASSERT_NE(json, std::string::npos);
   std::mt19937 random(13);
@@ -142,7 +142,7 @@ TEST_F(KernelObject, RandomDamageNeverCrashes) {
 }
 
 TEST_F(KernelObject, DescriptionsOfAnotherVersionAreTold) {
-  std::string bytes = read_text(make("two", two_kernels()));
+  std::string bytes = xclbin::read_text(make("two", two_kernels()));
   const size_t at = bytes.find("\"version\":1");
   ASSERT_NE(at, std::string::npos);
   bytes[at + 10] = '7';

@@ -46,6 +46,29 @@ TEST(KernelScan, ArgumentsOfAllShapesHaveTheirNames) {
   EXPECT_THAT(names("void k(ap_int<(8 > 4) ? 3 : 2> a, t<1, f(2)> b) {}").size(), 2u);
 }
 
+TEST(KernelScan, AKernelMayBeCalledLikeAFunctionOfALibrary) {
+  const std::string text = R"(# 1 "k.cpp"
+# 1 "/usr/include/c++/12/bits/stl_algobase.h" 1 3
+namespace std { template <typename It, typename T> void fill(It first, It last, const T& value) {} }
+void fill(int system) {}
+# 2 "k.cpp" 2
+namespace detail { void fill(char inner) { if (inner) { } } }
+struct Canvas { void fill(int colour); };
+void Canvas::fill(int colour) {}
+template <typename T> void fill(T any) {}
+extern "C" { void other(int o) {} }
+extern "C" void fill(int* o, int v, int n) {}
+namespace later { void fill(long last) {} }
+# 1 "tandem-glue" 3
+void fill(int glue) {}
+)";
+  EXPECT_THAT(names(text, "fill"), ElementsAre("o", "v", "n"));
+  EXPECT_THAT(message_of([&] { names(text, "absent"); }), HasSubstr("found: fill, other"));
+  EXPECT_THAT(names("namespace a { extern \"C\" { void k(int x) {} } void k(int y) {} }"),
+              ElementsAre("x"));
+  EXPECT_THAT(names("void k(int first) {}\nvoid k(int* last, int n) {}"), ElementsAre("last", "n"));
+}
+
 TEST(KernelScan, ArgumentsWithoutNamesGetTheirPlaceAsName) {
   EXPECT_THAT(names("void k(int, float *, hls::stream<int> &, type) {}"),
               ElementsAre("arg0", "arg1", "arg2", "arg3"));

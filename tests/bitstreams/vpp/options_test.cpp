@@ -136,6 +136,7 @@ TEST(VppOptions, OptionsWithoutEffectAreAcceptedWithALineAtMost) {
     EXPECT_THAT(note, HasSubstr("no effect in emulation"));
   }
   EXPECT_THAT(options.notes, testing::Contains(HasSubstr("[vivado]")));
+  EXPECT_THAT(options.notes, testing::Contains(HasSubstr("--report_dir")));
 }
 
 TEST(VppOptions, AnUnknownOptionIsNamedAndNotFatal) {
@@ -204,16 +205,32 @@ TEST_F(ConfigurationFile, ConnectivityKeepsOrderAndPlace) {
   EXPECT_THAT(options.warnings, IsEmpty());
 }
 
-TEST_F(ConfigurationFile, SeveralFilesAndTheCommandLineTakeTurns) {
-  const std::string first = write("a.cfg", "platform=u50\n[connectivity]\nnk=k:1\n");
-  const std::string second = write("b.cfg", "[connectivity]\nsp=k_1.a:DDR[0]\n");
-  const Options options =
-      read_options({"-l", "-t", "sw_emu", "--config", first, "--config=" + second, "--platform",
-                    "u250", "--connectivity.sp", "k_1.b:DDR[1]", "--connectivity.nk=j:2", "k.xo"});
+TEST_F(ConfigurationFile, TheFirstValueCountsAndTheCommandLineComesFirst) {
+  const std::string first =
+      write("a.cfg",
+            "platform=u50\ntarget=hw\nkernel_frequency=100\nkernel_frequency=150\n"
+            "include=a\ndebug=0\nkernel=k\n[connectivity]\nnk=k:1\n");
+  const std::string second =
+      write("b.cfg",
+            "kernel_frequency=200\ntemp_dir=b\ninclude=b\n[package]\nout_dir=b\n"
+            "[connectivity]\nsp=k_1.a:DDR[0]\n");
+  const Options options = read_options(
+      {"-l", "-t", "sw_emu", "--config", first, "--config=" + second, "--platform", "u250",
+       "--connectivity.sp", "k_1.b:DDR[1]", "--connectivity.nk=j:2", "-g", "-k", "k", "k.xo"});
   EXPECT_EQ(options.platform, "u250");
+  EXPECT_EQ(options.target, Target::kSoftware) << "what the file says is not even wrong";
+  EXPECT_EQ(options.kernel_frequency_mhz, 100u);
+  EXPECT_EQ(options.temp_dir, "b");
+  EXPECT_EQ(options.package_dir, "b");
+  EXPECT_TRUE(options.debug);
+  EXPECT_THAT(options.include_dirs, ElementsAre("a", "b"));
+  EXPECT_THAT(options.kernels, ElementsAre("k"));
   ASSERT_EQ(options.connectivity.size(), 4u);
-  EXPECT_EQ(options.connectivity[2].where, "--connectivity.sp");
-  EXPECT_EQ(options.connectivity[3].value, "j:2");
+  EXPECT_EQ(options.connectivity[0].where, "--connectivity.sp");
+  EXPECT_EQ(options.connectivity[1].value, "j:2");
+  EXPECT_EQ(options.connectivity[2].where, first + ":9");
+  EXPECT_TRUE(options.connectivity[2].from_file);
+  EXPECT_EQ(with({"-O3", "-O0", "--temp_dir", "s", "--temp_dir=t"}).temp_dir, "s");
 }
 
 TEST_F(ConfigurationFile, ATypoInConnectivityIsAnErrorWithFileAndLine) {
@@ -222,9 +239,22 @@ TEST_F(ConfigurationFile, ATypoInConnectivityIsAnErrorWithFileAndLine) {
   };
   EXPECT_THAT(error("[connectivity]\n\nspp=k_1.a:DDR[0]\n"),
               AllOf(HasSubstr("x.cfg:3"), HasSubstr("'spp'"), HasSubstr("stream_connect")));
+  EXPECT_THAT(error_of({"-l", "-t", "sw_emu", "--connectivity.spp=x", "k.xo"}),
+              AllOf(HasSubstr("--connectivity.spp"), HasSubstr("'spp'")));
   EXPECT_THAT(error("[connectivity]\nnk\n"), AllOf(HasSubstr("x.cfg:2"), HasSubstr("key=value")));
   EXPECT_THAT(error("[connectivity\n"), AllOf(HasSubstr("x.cfg:1"), HasSubstr("bracket")));
-  EXPECT_THAT(error("target=hw\n"), HasSubstr("x.cfg:1"));
+  EXPECT_THAT(error_of({"-l", "--config", write("x.cfg", "target=hw\n"), "k.xo"}),
+              HasSubstr("x.cfg:1"));
+}
+
+TEST_F(ConfigurationFile, ConnectivityOfOtherCardsHasNoEffect) {
+  const std::string path =
+      write("x.cfg", "[connectivity]\nregion=a:b\nnoc.connect=k_1.a:DDR\nconnect=a:b\nnk=k:1\n");
+  const Options options = read_options({"-l", "-t", "sw_emu", "--config", path, "k.xo"});
+  EXPECT_EQ(options.connectivity.size(), 1u);
+  EXPECT_THAT(options.notes, testing::UnorderedElementsAre(
+                                 HasSubstr("[connectivity] region is accepted and has no effect"),
+                                 HasSubstr("noc.connect"), HasSubstr("[connectivity] connect ")));
 }
 
 TEST_F(ConfigurationFile, OtherUnknownKeysAndSectionsAreWarnings) {

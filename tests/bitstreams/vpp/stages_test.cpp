@@ -2,17 +2,19 @@
 //
 // v++ as a whole: from sources to a packaged xclbin, its messages, and what it leaves behind.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "bitstreams/depfile.h"
 #include "bitstreams/inspect.h"
-#include "bitstreams/vpp/files.h"
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/stages.h"
+#include "bitstreams/whole_file.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {
@@ -24,6 +26,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using xclbin::read_text;
+using xclbin::write_text;
 
 struct Outcome {
   int status;
@@ -42,6 +46,7 @@ class Vpp : public testing::Test {
     fs::create_directories(root_ / "tmp");
     fs::current_path(root_ / "work here");
     setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
+    environment_.tree = TANDEM_BINARY_DIR "/xrt";
   }
   ~Vpp() override {
     EXPECT_TRUE(fs::is_empty(root_ / "tmp")) << "a temporary folder was left behind";
@@ -62,14 +67,15 @@ class Vpp : public testing::Test {
                   std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"-c", "-t",   "sw_emu", "-f",           "u280",
                                           "-k", kernel, "-o",     kernel + ".xo", source};
-    arguments.insert(arguments.end(), more.begin(), more.end());
+    // In front, as the first value of an option counts.
+    arguments.insert(arguments.begin(), more.begin(), more.end());
     return run(arguments);
   }
 
   Outcome link(const std::vector<std::string>& objects, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments = {"-l", "-t", "sw_emu", "-f", "u280", "-o", "a.xclbin"};
     arguments.insert(arguments.end(), objects.begin(), objects.end());
-    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.begin(), more.begin(), more.end());
     return run(arguments);
   }
 
@@ -196,8 +202,14 @@ TEST_F(Vpp, SaveTempsKeepsWhatLiesBetween) {
   write_text("add.cpp", kAdd);
   ASSERT_EQ(compile("add", "add.cpp", {"--save-temps", "--temp_dir", "temps"}).status, 0);
   ASSERT_EQ(link({"add.xo"}, {"-s", "--temp_dir=temps"}).status, 0);
-  EXPECT_TRUE(fs::exists("temps/compile/add/add0.ii"));
-  EXPECT_TRUE(fs::exists("temps/link/a/kernels.so"));
+  ASSERT_EQ(compile("add", "add.cpp", {"-s", "--temp_dir=temps", "-o", "other/add.xo"}).status, 0);
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::recursive_directory_iterator("temps")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "add0.ii" || name == "kernels.so") kept.push_back(name);
+  }
+  EXPECT_THAT(kept, testing::UnorderedElementsAre("add0.ii", "add0.ii", "kernels.so"))
+      << "outputs of one name keep their own";
 }
 
 TEST_F(Vpp, ErrorsOfTheCompileStageAreOneSentence) {
@@ -239,6 +251,92 @@ TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
   write_text("u.cpp", "void lost(int*);\nextern \"C\" void u(int* a) { lost(a); }\n");
   ASSERT_EQ(compile("u", "u.cpp").status, 0);
   EXPECT_THAT(link({"u.xo"}).messages, HasSubstr("lost"));
+}
+
+TEST_F(Vpp, TheDependenciesOfAnUnnamedOutputHaveItsName) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "--depfile", "d"}).status, 0);
+  EXPECT_THAT(read_text("d"), testing::StartsWith("add.xo: "));
+  EXPECT_THAT(read_text("d"), HasSubstr("/glue/kernel_glue.h"));
+}
+
+TEST_F(Vpp, TheVersionIsOnTheFirstLineAsMakefilesReadIt) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_program({"--version"}, environment_), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              AllOf(testing::StartsWith("****** v++ v2022.1 (64-bit)\n"), HasSubstr("Tandem")));
+}
+
+TEST_F(Vpp, AKernelMayBeCalledLikeAFunctionOfTheStandardLibrary) {
+  write_text("fill.cpp",
+             "#include <ap_int.h>\n#include <algorithm>\nusing namespace std;\n"
+             "extern \"C\" void fill(int* o, int v, int n) { for (int i = 0; i < n; ++i) o[i] = v; "
+             "}\n");
+  const Outcome compiled = compile("fill", "fill.cpp");
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  ASSERT_EQ(link({"fill.xo"}).status, 0);
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("a.xclbin"));
+  ASSERT_EQ(info.kernels[0].arguments.size(), 3u);
+  EXPECT_EQ(info.kernels[0].arguments[1].name, "v");
+}
+
+TEST_F(Vpp, FlagsOfCppKernelsMayBeGivenToOpenClKernelsToo) {
+  if (std::system("clang --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang here";
+  write_text("k.cl", "__kernel void k(__global int* a) { a[0] = SIZE; }\n");
+  environment_.kernel_flags = "-std=c++17 -DSIZE=4";
+  const Outcome compiled = compile("k", "k.cl");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+}
+
+TEST_F(Vpp, AFailingStageLeavesNoOutput) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  // 32 banks and 256 ranges of them are more rows than a card reads.
+  std::string lines = "[connectivity]\nnk=add:126\n";
+  for (int unit = 0; unit < 126; ++unit) {
+    const std::string name = "sp=add_" + std::to_string(unit + 1);
+    const std::string first = std::to_string(unit / 16);
+    lines += name + ".in:HBM[" + first + ":" + std::to_string(unit % 16 + 16) + "]\n";
+    lines += name + ".out:HBM[" + std::to_string(unit / 16 + 8) + ":" +
+             std::to_string(unit % 16 + 16) + "]\n";
+  }
+  write_text("rows.cfg", lines);
+  const Outcome linked = link({"add.xo"}, {"--config", "rows.cfg"});
+  EXPECT_EQ(linked.status, 1);
+  EXPECT_THAT(linked.messages, HasSubstr("memory rows"));
+  EXPECT_FALSE(fs::exists("a.xclbin"));
+  ASSERT_EQ(link({"add.xo"}).status, 0);
+  EXPECT_THAT(run({"-p", "a.xclbin", "-t", "sw_emu", "-o", "p.xclbin", "--package.out_dir", "out",
+                   "--package.sd_file", "absent.txt"})
+                  .messages,
+              HasSubstr("absent.txt"));
+  EXPECT_FALSE(fs::exists("p.xclbin"));
+  EXPECT_FALSE(fs::exists("out"));
+  fs::remove("add.xo");
+  EXPECT_EQ(compile("add", "add.cpp", {"--depfile", "add.cpp/d"}).status, 1);
+  EXPECT_FALSE(fs::exists("add.xo"));
+  EXPECT_EQ(link({"gone.xo"}, {"-o", "b.xclbin"}).status, 1);
+}
+
+TEST_F(Vpp, DevicesAreWrittenInPlace) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(mkfifo("pipe", 0600), 0);
+  fs::create_symlink("real.xo", "link.xo");
+  write_text("real.xo", "old");
+  std::thread reader([] {
+    EXPECT_THAT(read_text("pipe"), testing::StartsWith("\x7f"
+                                                       "ELF"));
+  });
+  EXPECT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "-o", "pipe"}).status, 0);
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo("pipe"));
+  EXPECT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "-o", "link.xo"}).status, 0);
+  EXPECT_TRUE(fs::is_symlink("link.xo"));
+  EXPECT_THAT(read_text("real.xo"), testing::StartsWith("\x7f"
+                                                        "ELF"));
+  for (const auto& entry : fs::directory_iterator(".")) {
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr(".tmp")));
+  }
 }
 
 TEST_F(Vpp, PackagingNeedsALinkedXclbin) {

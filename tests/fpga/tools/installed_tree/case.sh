@@ -29,6 +29,8 @@ extern "C" void vadd(const int* a, const int* b, int* out, int length) {
   for (int i = 0; i < length; ++i) out[i] = sums.read();
 }
 CPP
-v++ -c -t sw_emu --platform u280 -k vadd -o stream.xo stream.cpp
+v++ -c -t sw_emu --platform u280 -k vadd --depfile stream.d -o stream.xo stream.cpp
+grep -q "moved/share/tandem/xrt/vitis/include/hls_stream.h" stream.d || fail "the HLS headers are not the installed ones"
+same "$(grep -e "$build/" -e "$(cd "$TOOLS_DIR/../../.." && pwd)/" stream.d || true)" ""
 v++ -l -t sw_emu --platform u280 -o stream.xclbin stream.xo
 expect "TEST PASSED" env XCL_EMULATION_MODE=sw_emu ./host stream.xclbin
