@@ -3,12 +3,15 @@
 // ap_fixed<W, I, Q, O, N> and ap_ufixed<W, I, Q, O, N>: fixed-point numbers, exact to the bit.
 //
 // The number and its methods are in ap_fixed_base.h, quantisation and overflow in ap_fixed_fit.h,
-// operators in ap_fixed_ops.h. Streams print and read the value in decimal as they do a double.
+// operators in ap_fixed_ops.h. Streams read the value as they do a double and print it so too, with
+// as many digits as it needs and their precision allows: std::fixed adds no zeros.
 // Source: Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
 #pragma once
 
 #include "ap_fixed_ops.h"
 #include "ap_int.h"
+
+#include "tandem_macros_begin.h"
 
 template <int W, int I, ap_q_mode Q = AP_TRN, ap_o_mode O = AP_WRAP, int N = 0>
 class ap_fixed : public ap_fixed_base<W, I, true, Q, O, N> {
@@ -30,7 +33,11 @@ namespace ap_detail {
 
 template <typename D>
 std::ostream& operator<<(std::ostream& out, const FixedNumber<D>& number) {
-  return out << number.self().to_double();
+  const std::ios_base::fmtflags flags = out.flags();
+  out.unsetf(std::ios_base::floatfield | std::ios_base::showpoint);
+  out << number.self().to_double();
+  out.flags(flags);
+  return out;
 }
 template <int W, int I, bool S, ap_q_mode Q, ap_o_mode O, int N>
 std::istream& operator>>(std::istream& in, ap_fixed_base<W, I, S, Q, O, N>& number) {
@@ -84,3 +91,5 @@ struct numeric_limits<ap_ufixed<W, I, Q, O, N>> : ap_detail::FixedLimits<ap_ufix
 };
 
 }  // namespace std
+
+#include "tandem_macros_end.h"

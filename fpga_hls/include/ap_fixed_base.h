@@ -14,10 +14,41 @@
 #include "ap_fixed_fit.h"
 #include "ap_fixed_text.h"
 
+#include "tandem_macros_begin.h"
+
+namespace ap_detail {
+
+// Bits of a fixed-point number. Shifted to the left they keep what leaves the number's width, up to
+// 64 bits: a number's bits are often moved to where another format has them.
+template <int W, bool S>
+class FixedRange : public ap_range_ref<W, S> {
+ public:
+  FixedRange(const ap_range_ref<W, S>& bits) : ap_range_ref<W, S>(bits) {}
+  FixedRange(const FixedRange&) = default;
+  using ap_range_ref<W, S>::operator=;
+  FixedRange& operator=(const FixedRange& other) {
+    ap_range_ref<W, S>::operator=(other);
+    return *this;
+  }
+  // The bits, where a range of an integer takes the value without its fraction.
+  template <typename D>
+  FixedRange& operator=(const FixedNumber<D>& other) {
+    this->put(other.self().bits());
+    return *this;
+  }
+  template <typename T>
+  auto operator<<(const T& by) const {
+    return ap_int_base<larger(W, 64), false>(this->value()).shifted_left(amount_of(by));
+  }
+};
+
+}  // namespace ap_detail
+
 template <int W, int I, bool S = true, ap_q_mode Q = AP_TRN, ap_o_mode O = AP_WRAP, int N = 0>
 class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O, N>> {
   template <typename T>
   using IfNative = typename std::enable_if<std::is_arithmetic<T>::value, int>::type;
+  using Range = ap_detail::FixedRange<W, S>;
 
  public:
   typedef ap_int_base<W, S> Bits;
@@ -121,12 +152,12 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
   bool operator[](int at) const { return bits_[at]; }
   ap_bit_ref<W, S> bit(int at) { return bits_[at]; }
   bool bit(int at) const { return bits_[at]; }
-  ap_range_ref<W, S> range(int high, int low) { return bits_.range(high, low); }
-  ap_range_ref<W, S> range(int high, int low) const { return bits_.range(high, low); }
-  ap_range_ref<W, S> range() { return bits_.range(); }
-  ap_range_ref<W, S> range() const { return bits_.range(); }
-  ap_range_ref<W, S> operator()(int high, int low) { return bits_.range(high, low); }
-  ap_range_ref<W, S> operator()(int high, int low) const { return bits_.range(high, low); }
+  Range range(int high, int low) { return bits_.range(high, low); }
+  Range range(int high, int low) const { return bits_.range(high, low); }
+  Range range() { return bits_.range(); }
+  Range range() const { return bits_.range(); }
+  Range operator()(int high, int low) { return bits_.range(high, low); }
+  Range operator()(int high, int low) const { return bits_.range(high, low); }
 
   ap_fixed_base operator+() const { return *this; }
   ap_fixed_base<W + 1, I + 1, true> operator-() const {
@@ -188,3 +219,5 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
 
   Bits bits_;
 };
+
+#include "tandem_macros_end.h"

@@ -4,7 +4,9 @@
 //
 // read_request(offset, count) asks for values (offset and count in T), read() delivers them in the
 // order asked for. write_request(offset, count) opens a burst, write() fills the oldest open one,
-// write_response() waits for the oldest burst without a response. Copies are the same port, so
+// write_response() waits for the oldest burst without a response. read_request_unaligned<A>(bytes,
+// count), write_request_unaligned<A>, read<A>() and write<A>() move values of another type A from
+// any byte on; there a request of 0 values is a burst without any. Copies are the same port, so
 // the port may be passed to functions and processes. A call that would hang the hardware throws
 // hls::burst_error: reading or writing more than was asked for, a response before its burst is
 // full, an empty burst. Requests read memory when read() does, as nothing overtakes it in software.
@@ -18,6 +20,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+
+#include "tandem_macros_begin.h"
 
 namespace hls {
 
@@ -37,30 +42,40 @@ class burst_maxi {
 
   void read_request(std::size_t offset, std::size_t count) {
     require(count != 0, "read_request of 0 values");
-    port_->reads.push_back(Burst{offset, count});
+    port_->reads.push_back(Burst{offset * sizeof(T), count, sizeof(T)});
   }
-  T read() {
-    require(!port_->reads.empty(), "read() without a read_request() that has values left");
-    Burst& burst = port_->reads.front();
-    const T value = port_->memory[burst.offset++];
-    if (--burst.left == 0) port_->reads.pop_front();
-    return value;
+  template <typename A>
+  void read_request_unaligned(std::size_t byte_offset, std::size_t count) {
+    if (count != 0) port_->reads.push_back(Burst{byte_offset, count, sizeof(A)});
+  }
+  T read() { return take<T>(); }
+  template <typename A>
+  A read() {
+    return take<A>();
   }
 
   void write_request(std::size_t offset, std::size_t count) {
     require(count != 0, "write_request of 0 values");
-    port_->writes.push_back(Burst{offset, count});
+    port_->writes.push_back(Burst{offset * sizeof(T), count, sizeof(T)});
   }
-  void write(const T& value) {
-    Burst& burst = open_burst();
-    port_->memory[burst.offset] = value;
-    advance(burst);
+  template <typename A>
+  void write_request_unaligned(std::size_t byte_offset, std::size_t count) {
+    if (count == 0) {
+      ++port_->written;
+    } else {
+      port_->writes.push_back(Burst{byte_offset, count, sizeof(A)});
+    }
+  }
+  void write(const T& value) { put(value); }
+  template <typename A>
+  void write(const typename std::common_type<A>::type& value) {
+    put(value);
   }
   // Only the bytes whose bit of `byte_enable` is set are written, lowest first.
   template <typename Mask>
   void write(const T& value, const Mask& byte_enable) {
-    Burst& burst = open_burst();
-    unsigned char* to = reinterpret_cast<unsigned char*>(port_->memory + burst.offset);
+    Burst& burst = open_burst(sizeof(T));
+    unsigned char* to = at(burst);
     const unsigned char* from = reinterpret_cast<const unsigned char*>(&value);
     for (std::size_t byte = 0; byte < sizeof(T); ++byte) {
       if (bit_of(byte_enable, byte)) to[byte] = from[byte];
@@ -78,8 +93,9 @@ class burst_maxi {
 
  private:
   struct Burst {
-    std::size_t offset;
+    std::size_t byte_offset;
     std::size_t left;
+    std::size_t value_bytes;
   };
   struct Port {
     explicit Port(T* start) : memory(start) {}
@@ -99,12 +115,38 @@ class burst_maxi {
   static bool bit_of(std::uint64_t mask, std::size_t at) {
     return at < 64 && ((mask >> at) & 1) != 0;
   }
-  Burst& open_burst() {
+  unsigned char* at(const Burst& burst) const {
+    return reinterpret_cast<unsigned char*>(port_->memory) + burst.byte_offset;
+  }
+  static void require_size(const Burst& burst, std::size_t bytes) {
+    require(burst.value_bytes == bytes, "a value of " + std::to_string(bytes) +
+                                            " bytes in a burst of values of " +
+                                            std::to_string(burst.value_bytes) + " bytes");
+  }
+  template <typename A>
+  A take() {
+    require(!port_->reads.empty(), "read() without a read_request() that has values left");
+    Burst& burst = port_->reads.front();
+    require_size(burst, sizeof(A));
+    A value;
+    std::memcpy(static_cast<void*>(&value), at(burst), sizeof(A));
+    burst.byte_offset += sizeof(A);
+    if (--burst.left == 0) port_->reads.pop_front();
+    return value;
+  }
+  template <typename A>
+  void put(const A& value) {
+    Burst& burst = open_burst(sizeof(A));
+    std::memcpy(at(burst), static_cast<const void*>(&value), sizeof(A));
+    advance(burst);
+  }
+  Burst& open_burst(std::size_t value_bytes) {
     require(!port_->writes.empty(), "write() without a write_request() that has room left");
+    require_size(port_->writes.front(), value_bytes);
     return port_->writes.front();
   }
   void advance(Burst& burst) {
-    ++burst.offset;
+    burst.byte_offset += burst.value_bytes;
     if (--burst.left == 0) {
       port_->writes.pop_front();
       ++port_->written;
@@ -115,3 +157,5 @@ class burst_maxi {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

@@ -5,9 +5,10 @@
 //
 // Those with a handshake deliver every value once and in order: read() waits for one, valid() says
 // whether there is one, ready() whether all that was written has been read. Without a clock nothing
-// is lost on ap_vld, whose sender would not wait in hardware. ap_none is a wire: read() gives what
-// was written last, at first a value made of zeros, and never waits. As an argument of a kernel's
-// top function they are not served by the card. Source: Vitis HLS user guide (UG1399), "Using
+// is lost on ap_vld, whose sender would not wait in hardware. ap_none is a wire that is sampled
+// value by value: read() gives the next one written, or else the last one again, at first a value
+// made of zeros; it never waits. As an argument of a kernel's top function they are not served by
+// the card. Source: Vitis HLS user guide (UG1399), "Using
 // Direct I/O Streams". C++14.
 #pragma once
 
@@ -36,7 +37,12 @@ class Handshake {
   void operator>>(T& value) { read(value); }
   void operator<<(const T& value) { write(value); }
   bool valid() { return !wire_.empty(); }
-  bool ready() { return wire_.empty(); }
+  bool ready() {
+    if (wire_.tandem_channel().held() != 0) {
+      tandem_hls::idle(wire_.tandem_channel(), tandem_hls::kWriter);
+    }
+    return wire_.tandem_channel().held() == 0;
+  }
 
  private:
   hls::stream<T> wire_;
@@ -67,18 +73,23 @@ class ap_none {
   typedef T value_type;
 
   ap_none() : value_() {}
-  explicit ap_none(const char* name) : value_() { static_cast<void>(name); }
+  explicit ap_none(const char* name) : wire_(name), value_() {}
   ap_none(const ap_none&) = delete;
   ap_none& operator=(const ap_none&) = delete;
 
-  T read() const { return value_; }
-  void read(T& value) const { value = value_; }
-  void write(const T& value) { value_ = value; }
+  T read() const {
+    if (!wire_.empty()) value_ = wire_.read();
+    return value_;
+  }
+  void read(T& value) const { value = read(); }
+  void write(const T& value) { wire_.write(value); }
   void operator>>(T& value) const { read(value); }
   void operator<<(const T& value) { write(value); }
 
  private:
-  T value_;
+  // Samples nobody has read yet, and the reader's last one.
+  mutable hls::stream<T> wire_;
+  mutable T value_;
 };
 
 }  // namespace hls

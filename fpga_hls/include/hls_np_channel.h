@@ -4,8 +4,9 @@
 // turns (round_robin) or by who is ready (load_balance).
 //
 // A channel moves its values by a task of its own. split: `in`, `out[N]`; merge: `in[N]`, `out`.
-// load_balance gives a value to the next consumer with room, and takes one from the next producer
-// that has any. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
+// load_balance gives a value to the next consumer with room (in a plain program, where consumers
+// may be called one after the other, to the next that wants one), and takes one from the next
+// producer that has any. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
 #pragma once
 
 #include "hls_stream.h"
@@ -15,9 +16,12 @@
 
 namespace tandem_hls {
 
-// The first port from `turn` on that is ready at `side`; waits for one.
+// The first port from `turn` on that is ready at `side`; waits for one. For a writer in a plain
+// program that is one whose reader asks.
 template <typename Stream, int kPorts>
 int ready_port(Stream (&ports)[kPorts], int side, int turn) {
+  const bool plain = !tandem_channel_await_any;
+  if (plain && side == kWriter) side = kAsked;
   Channel* channels[kPorts];
   int sides[kPorts];
   for (int port = 0; port < kPorts; ++port) {
@@ -27,10 +31,13 @@ int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   while (true) {
     for (int step = 0; step < kPorts; ++step) {
       const int port = (turn + step) % kPorts;
-      const Channel& channel = *channels[port];
-      const bool ready = side == kReader ? channel.held() != 0
-                                         : channel.held() < channel.depth + channel.extra.load();
-      if (ready) return port;
+      Channel& channel = *channels[port];
+      const bool ready = side == kWriter ? channel.held() < channel.depth + channel.extra.load()
+                                         : is_ready(channel, side);
+      if (ready) {
+        channel.asked.store(0);
+        return port;
+      }
     }
     await_any(channels, sides, kPorts);
   }

@@ -6,17 +6,26 @@
 // Inside an emulated card a wait lets the other processes of the compute unit run, and a design in
 // which nothing can go on any more ends with an error naming processes and streams; there a stage
 // that finds its stream full goes on while no other stage could make room, as sequential C
-// simulation would. In a plain program the stages may be called one after the other or run in two
-// threads: hls::stream<T, Depth> holds at most Depth values, hls::stream<T> any number, and a wait
-// of more than stream_patience_ms() throws hls::stream_stuck. One producer and one consumer. Cost:
-// a few nanoseconds per value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user
-// guide (UG1399), "HLS Stream Library". C++14.
+// simulation would. In a plain program the stages are called one after the other, or run in other
+// threads or as tasks (tandem_turns.h): full() and write_nb() keep the depth, write() waits for
+// another thread or goes ahead, and a read() that nothing serves throws hls::stream_stuck after
+// stream_patience_ms(). One producer and one consumer. Cost: a few nanoseconds per value, no lock;
+// memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS Stream Library".
+// C++14.
 #pragma once
 
-#include <new>
-#include <utility>
+// Not for this header: what kernels expect it to bring, as Vitis' own does.
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <vector>
 
+#include "tandem_chain.h"
 #include "tandem_channel.h"
+#include "tandem_turns.h"
 
 #include "tandem_macros_begin.h"
 
@@ -34,23 +43,32 @@ class stream<T, 0> {
 
   stream() : stream(std::string("unnamed")) {}
   explicit stream(const char* name) : stream(std::string(name)) {}
-  explicit stream(const std::string& name) : channel_(name) { channel_.element_bytes = sizeof(T); }
+  explicit stream(const std::string& name) : channel_(name) {
+    channel_.element_bytes = sizeof(T);
+    tandem_hls::appear(channel_);
+  }
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
-  ~stream() { values_.drop(channel_.held()); }
+  ~stream() {
+    tandem_hls::vanish(channel_);
+    values_.drop(channel_.held());
+  }
 
-  // A stream that looks empty or full lets the other processes run: a stage may poll it.
+  // A look lets the other processes run, when it finds nothing to do: a stage may poll its streams.
   bool empty() const {
     if (channel_.held() != 0) return false;
-    tandem_hls::idle(channel_);
+    tandem_hls::idle(channel_, tandem_hls::kReader);
     return channel_.held() == 0;
   }
   bool full() const {
     if (!holds_its_depth()) return false;
-    tandem_hls::idle(channel_);
+    tandem_hls::idle(channel_, tandem_hls::kWriter);
     return holds_its_depth();
   }
-  std::size_t size() const { return static_cast<std::size_t>(channel_.held()); }
+  std::size_t size() const {
+    tandem_hls::idle(channel_, tandem_hls::kReader);
+    return static_cast<std::size_t>(channel_.held());
+  }
   std::size_t capacity() const { return channel_.depth; }  // 0: no bound
   const std::string& name() const { return channel_.name; }
   const char* get_name() const { return channel_.name.c_str(); }
@@ -89,7 +107,9 @@ class stream<T, 0> {
     if (full()) return false;
     const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
     // A producer that never waits has to let its consumer run now and then.
-    if (channel_.depth == 0 && count % kTurn == kTurn - 1) tandem_hls::idle(channel_);
+    if (channel_.depth == 0 && count % kTurn == kTurn - 1) {
+      tandem_hls::idle(channel_, tandem_hls::kWriter);
+    }
     put(count, value);
     return true;
   }
@@ -113,6 +133,7 @@ class stream<T, 0> {
     return channel_.held() >= (channel_.depth != 0 ? channel_.depth : channel_.most());
   }
   void await_data(std::uint64_t count) {
+    tandem_hls::note_reader(channel_);
     seen_ = channel_.written.load(std::memory_order_acquire);
     if (count == seen_) seen_ = tandem_hls::await_data(channel_);
   }

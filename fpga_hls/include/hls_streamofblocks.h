@@ -4,7 +4,7 @@
 // behind a write_lock, the consumer uses it behind a read_lock, each in any order and as often as
 // it likes.
 //
-// A write_lock waits until one of the stream's blocks is free, a read_lock until one is filled; the
+// A write_lock waits as a write to a stream of blocks would, a read_lock until one is filled; the
 // block moves on when the lock goes. One producer and one consumer. Blocks keep what they held, as
 // the memories of hardware do; the first pass finds zeros. Cost: no copy of a block. Source:
 // UG1399, "HLS Stream of Blocks". C++14.
@@ -29,6 +29,10 @@ namespace detail {
 
 template <typename T>
 class BlockStream {
+  struct Block {
+    T value;
+  };
+
  public:
   BlockStream(const BlockStream&) = delete;
   BlockStream& operator=(const BlockStream&) = delete;
@@ -42,18 +46,18 @@ class BlockStream {
   void set_depth(unsigned depth) { filled_.set_depth(depth); }
 
  protected:
-  BlockStream(const std::string& name, unsigned depth) : filled_(name) { filled_.set_depth(depth); }
+  BlockStream(const std::string& name, unsigned depth) : filled_(name) {
+    filled_.set_depth(depth);
+    filled_.tandem_channel().element_bytes = sizeof(Block);
+  }
   ~BlockStream() {
-    while (filled_.size() != 0) delete filled_.read();
-    while (free_.size() != 0) delete free_.read();
+    while (filled_.tandem_channel().held() != 0) delete filled_.read();
+    while (free_.tandem_channel().held() != 0) delete free_.read();
   }
 
  private:
   friend class write_lock<T>;
   friend class read_lock<T>;
-  struct Block {
-    T value;
-  };
 
   hls::stream<Block*> filled_;
   hls::stream<Block*> free_;  // back to the producer
@@ -80,7 +84,8 @@ class write_lock {
  public:
   explicit write_lock(Stream& stream) : stream_(stream) {
     stream.filled_.tandem_await_space();
-    block_ = stream.free_.size() != 0 ? stream.free_.read() : new typename Stream::Block();
+    block_ = stream.free_.tandem_channel().held() != 0 ? stream.free_.read()
+                                                       : new typename Stream::Block();
   }
   ~write_lock() { stream_.filled_.tandem_put(block_); }
   write_lock(const write_lock&) = delete;

@@ -6,7 +6,8 @@
 // Streams and channels are taken by reference and must outlive the task, so both are declared
 // hls_thread_local, the streams first. Inside an emulated card a task is a process of the compute
 // unit and lives from the kernel's first call until the bitstream goes; in a plain program it is a
-// thread that ends with its object. Source: UG1399, "Data-driven Task-level Parallelism". C++14.
+// thread that ends with its object and runs while others wait (tandem_task_thread.h). Source:
+// UG1399, "Data-driven Task-level Parallelism". C++14.
 #pragma once
 
 #include "hls_np_channel.h"

@@ -2,30 +2,34 @@
 //
 // hls::vector<T, N> for software emulation: N lanes that move and compute together, and the way to
 // give a kernel's port a wide bus. Lanes are stored in order, lane 0 at the lowest address, and
-// nothing else is: the vector is aligned to the greatest power of two that divides its size (at
-// most 64 here, what a beat of memory has). Operators work lane by lane; comparisons compare
-// lexicographically; the reduce_* methods fold all lanes from lane 0 up. Source: Vitis HLS user
-// guide (UG1399), "Vector Data Types". C++14.
+// nothing else is: the vector is aligned to the greatest power of two that divides its size, as
+// documented, so that its size is that of its lanes: 3 bytes are aligned to 1, 12 to 4. Operators
+// work lane by lane; comparisons compare lexicographically; the reduce_* methods fold all lanes
+// from lane 0 up. Source: Vitis HLS user guide (UG1399), "Vector Data Types". C++14.
 #pragma once
 
+#include <array>
+#include <cassert>
 #include <cstddef>
 #include <initializer_list>
 #include <stdexcept>
 
+#include "tandem_macros_begin.h"
+
 namespace hls {
 namespace detail {
 
-// The greatest power of two that divides the size; at most 64, at least what T needs.
-constexpr std::size_t vector_alignment(std::size_t bytes, std::size_t least) {
+// The greatest power of two that divides the size, which is never less than what T needs.
+constexpr std::size_t vector_alignment(std::size_t bytes) {
   std::size_t alignment = 1;
-  while (alignment < 64 && bytes % (2 * alignment) == 0) alignment *= 2;
-  return alignment < least ? least : alignment;
+  while (bytes % (2 * alignment) == 0) alignment *= 2;
+  return alignment;
 }
 
 }  // namespace detail
 
 template <typename T, std::size_t N>
-class alignas(detail::vector_alignment(sizeof(T) * N, alignof(T))) vector {
+class alignas(detail::vector_alignment(sizeof(T) * N)) vector {
   static_assert(N > 0, "hls::vector needs at least one lane");
 
  public:
@@ -140,3 +144,5 @@ class alignas(detail::vector_alignment(sizeof(T) * N, alignof(T))) vector {
 };
 
 }  // namespace hls
+
+#include "tandem_macros_end.h"

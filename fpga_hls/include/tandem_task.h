@@ -5,15 +5,13 @@
 // Arguments: lvalues are kept by reference, temporaries by value. C++14.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "tandem_channel.h"
+#include "tandem_task_thread.h"
 
 #include "tandem_macros_begin.h"
 
@@ -36,9 +34,6 @@ class task {
   task& operator=(const task&) = delete;
   ~task() {
     if (process_ != 0) tandem_task_drop(process_);
-    if (!thread_.joinable()) return;
-    ended_.store(true);
-    thread_.join();
   }
 
  private:
@@ -60,20 +55,12 @@ class task {
           "task", [](void* body) { (*static_cast<std::function<void()>*>(body))(); }, &body_);
       return;
     }
-    thread_ = std::thread([this] {
-      tandem_hls::task_end_flag() = &ended_;
-      try {
-        body_();
-      } catch (const tandem_hls::TaskEnded&) {
-        // Its object is gone.
-      }
-    });
+    thread_.reset(new tandem_hls::TaskThread(body_));
   }
 
   std::function<void()> body_;
   std::uint64_t process_ = 0;
-  std::thread thread_;
-  std::atomic<bool> ended_{false};
+  std::unique_ptr<tandem_hls::TaskThread> thread_;  // in a plain program
 };
 
 }  // namespace hls

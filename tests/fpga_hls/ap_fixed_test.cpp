@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iomanip>
 #include <random>
 #include <sstream>
 #include <vector>
@@ -305,6 +306,20 @@ TEST(ApFixed, ItsBitsAreNumbersAndPlaces) {
   EXPECT_EQ(raw, 0x18);
   EXPECT_EQ(a.length(), 8);
   EXPECT_TRUE(a[3] && !a[0]);
+  ap_ufixed<24, 8> wide = 128.5;
+  EXPECT_EQ(wide.range(23, 0) << 4, 0x8080000);
+  EXPECT_EQ(wide.range(23, 0) << ap_uint<6>(40), 0x8080000000000000ull);
+  wide.range(23, 16) = wide.range(22, 15);
+  EXPECT_EQ(wide, 1.5);
+}
+
+TEST(ApFixed, ItsRangesTakeTheBitsOfOtherNumbers) {
+  const ap_fixed<16, 8> f = 3.5;
+  ap_fixed<32, 16> g = 0;
+  g.range(15, 0) = f;
+  EXPECT_EQ(g.range(31, 0), 0x380);
+  g(31, 16) = f;
+  EXPECT_EQ(g.range(31, 0), 0x3800380);
 }
 
 TEST(ApFixed, ReadsAndPrintsText) {
@@ -322,6 +337,10 @@ TEST(ApFixed, ReadsAndPrintsText) {
   std::ostringstream out;
   out << a << " " << (ap_ufixed<40, 1>(0.1));
   EXPECT_EQ(out.str(), "-1.75 0.1");
+  out.str("");
+  out << std::fixed << std::showpoint << std::setprecision(15) << std::setw(8) << a << ","
+      << ap_fixed<8, 4>(3) << "," << ap_fixed<20, 4>(0.53125) << "," << 0.5;
+  EXPECT_EQ(out.str(), "   -1.75,3,0.53125,0.500000000000000");
   std::istringstream in("2.5");
   ap_fixed<8, 4> b;
   in >> b;

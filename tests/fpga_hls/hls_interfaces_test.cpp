@@ -10,6 +10,7 @@
 #include "ap_fixed.h"
 #include "ap_shift_reg.h"
 #include "ap_utils.h"
+#include "hls_array_partition.h"
 #include "hls_burst_maxi.h"
 #include "hls_directio.h"
 #include "hls_fence.h"
@@ -113,6 +114,42 @@ TEST(HlsBurst, SaysWhatWouldHangTheHardware) {
   EXPECT_THROW(port.write_response(), hls::burst_error);
 }
 
+struct Pixel {
+  unsigned char r, g, b;
+};
+
+TEST(HlsBurst, MovesOtherTypesFromAnyByteOn) {
+  typedef hls::vector<Pixel, 16> Pixels;
+  std::vector<Pixel> from(100), to(100);
+  for (int i = 0; i < 100; ++i) from[i] = Pixel{static_cast<unsigned char>(i), 1, 2};
+  std::vector<ap_uint<512>> memory(10);
+  std::memcpy(static_cast<void*>(memory.data()), from.data(), 300);
+  hls::burst_maxi<ap_uint<512>> in(memory.data());
+  hls::burst_maxi<ap_uint<512>> out(reinterpret_cast<ap_uint<512>*>(to.data()));
+  in.read_request_unaligned<Pixels>(0, 6);
+  in.read_request_unaligned<Pixel>(6 * sizeof(Pixels), 4);
+  out.write_request_unaligned<Pixels>(0, 6);
+  out.write_request_unaligned<Pixel>(6 * sizeof(Pixels), 4);
+  for (int i = 0; i < 6; ++i) out.write<Pixels>(in.read<Pixels>());
+  EXPECT_THROW(in.read(), hls::burst_error);
+  for (int i = 0; i < 4; ++i) out.write<Pixel>(in.read<Pixel>());
+  out.write_response();
+  out.write_response();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(to[i].r, i);
+  in.read_request_unaligned<Pixel>(0, 0);
+  EXPECT_THROW(in.read<Pixel>(), hls::burst_error);
+  out.write_request_unaligned<Pixel>(0, 0);
+  out.write_response();
+}
+
+TEST(HlsArrayPartition, GathersElements) {
+  float array[40];
+  std::iota(array, array + 40, 0.0f);
+  const auto lanes = hls::gather<float, 4>(array, {1, 10, 19, 28});
+  EXPECT_EQ(lanes.reduce_add(), 58);
+  EXPECT_EQ(lanes[2], 19);
+}
+
 TEST(HlsPrint, PrintsOneNumberByItsOwnType) {
   testing::internal::CaptureStdout();
   hls::print("start 100%%\n");
@@ -153,7 +190,10 @@ TEST(HlsDirectIo, DeliversWithAndWithoutHandshake) {
   hls::ap_none<ap_uint<4>> wire;
   EXPECT_EQ(wire.read(), 0);
   wire << 9;
+  wire << 8;
   EXPECT_EQ(wire.read(), 9);
+  EXPECT_EQ(wire.read(), 8);
+  EXPECT_EQ(wire.read(), 8);
   hls::ap_vld<int> valid;
   valid.write(3);
   EXPECT_EQ(valid.read(), 3);

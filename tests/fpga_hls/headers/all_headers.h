@@ -16,13 +16,17 @@
 #include <ap_shift_reg.h>
 #include <ap_utils.h>
 #include <half.h>
+#include <hls_array_partition.h>
 #include <hls_burst_maxi.h>
 #include <hls_directio.h>
 #include <hls_fence.h>
 #include <hls_half.h>
 #include <hls_math.h>
+#include <hls_np_channel.h>
 #include <hls_print.h>
 #include <hls_stream.h>
+#include <hls_streamofblocks.h>
+#include <hls_task.h>
 #include <hls_vector.h>
 
 // What the other translation unit computes, by the same inline functions.

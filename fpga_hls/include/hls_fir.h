@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulation headers do not have this one, and say so where a kernel includes it; Vitis' own
+// set of headers has it.
+#pragma once
+
+#error "hls_fir.h is not part of Tandem's simulation headers; v++ --hls_include takes Vitis' own"

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a stream keeps its values: a chain of fixed blocks that one producer extends and one
+// consumer follows, without a lock. A drained block goes back to the producer. Memory grows by
+// blocks of 4 KiB. C++14.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "tandem_macros_begin.h"
+
+namespace tandem_hls {
+
+// An unbounded queue of values for one producer and one consumer: a chain of fixed blocks; a
+// drained block goes back to the producer.
+template <typename T>
+class Chain {
+ public:
+  Chain() = default;
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+  // `held`: values still inside.
+  void drop(std::uint64_t held) {
+    for (; held != 0; --held) (void)take();
+    while (first_ != nullptr) {
+      Block* const next = first_->next.load(std::memory_order_relaxed);
+      std::free(first_);
+      first_ = next;
+    }
+    std::free(spare_.exchange(nullptr));
+  }
+
+  template <typename Value>
+  void put(Value&& value) {
+    if (put_at_ == put_end_) extend();
+    new (static_cast<void*>(put_at_)) T(std::forward<Value>(value));
+    ++put_at_;
+  }
+  T take() {
+    if (take_at_ == take_end_) advance();
+    T* const slot = take_at_++;
+    const Emptied emptied{slot};
+    return std::move(*slot);
+  }
+  // The value that take() would give.
+  const T& front() {
+    if (take_at_ == take_end_) advance();
+    return *take_at_;
+  }
+
+ private:
+  struct Emptied {
+    T* slot;
+    ~Emptied() { slot->~T(); }
+  };
+  struct Block {
+    std::atomic<Block*> next;
+  };
+  static constexpr std::size_t kAlignment = alignof(T) < 64 ? 64 : alignof(T);
+  static constexpr std::size_t kCount = sizeof(T) >= 1024 ? 4 : 4096 / sizeof(T);
+  static constexpr std::size_t kBytes = kAlignment + kCount * sizeof(T);
+
+  static T* slots(Block* block) {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(block) + kAlignment);
+  }
+
+  void extend() {
+    Block* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
+    if (fresh == nullptr) {
+      void* place = nullptr;
+      if (::posix_memalign(&place, kAlignment, kBytes) != 0) throw std::bad_alloc();
+      fresh = static_cast<Block*>(place);
+    }
+    new (fresh) Block;
+    fresh->next.store(nullptr, std::memory_order_relaxed);
+    if (last_ == nullptr) {
+      entry_.store(fresh, std::memory_order_release);
+    } else {
+      last_->next.store(fresh, std::memory_order_release);
+    }
+    last_ = fresh;
+    put_at_ = slots(fresh);
+    put_end_ = put_at_ + kCount;
+  }
+
+  void advance() {
+    Block* const used = first_;
+    first_ = used == nullptr ? entry_.load(std::memory_order_acquire)
+                             : used->next.load(std::memory_order_acquire);
+    if (used != nullptr) std::free(spare_.exchange(used, std::memory_order_release));
+    take_at_ = slots(first_);
+    take_end_ = take_at_ + kCount;
+  }
+
+  // The producer's, and the consumer's behind the padding.
+  T* put_at_ = nullptr;
+  T* put_end_ = nullptr;
+  Block* last_ = nullptr;
+  std::atomic<Block*> entry_{nullptr};
+  std::atomic<Block*> spare_{nullptr};
+  char pad_[64];
+  T* take_at_ = nullptr;
+  T* take_end_ = nullptr;
+  Block* first_ = nullptr;
+};
+
+}  // namespace tandem_hls
+
+#include "tandem_macros_end.h"

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tasks of a plain C++ program take turns: each has a thread that runs only while another
+// thread waits for a stream or looks at one in vain.
+//
+// So the program's own statements keep their order, a stream may die before the tasks that use it,
+// and the end of a task never races with what it does. What a task throws comes out of the wait
+// that gave it its turn. Threads rather than fibers, so that thread_local is a task's own. Cost:
+// some ten microseconds per turn. C++14.
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tandem_turns.h"
+
+#include "tandem_macros_begin.h"
+
+namespace tandem_hls {
+
+// Ends a task whose object is gone, where it waits.
+struct TaskEnded {};
+
+// The thread of a task. All but wait(), look() and run() are for who gives turns.
+class TaskThread {
+ public:
+  // Runs until it first waits.
+  explicit TaskThread(std::function<void()> body);
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+  ~TaskThread();
+
+  // Null on threads that are no tasks.
+  static TaskThread*& self() {
+    static thread_local TaskThread* task = nullptr;
+    return task;
+  }
+
+  void wait(Channel* const* channels, const int* sides, std::size_t count) {
+    channels_ = channels;
+    sides_ = sides;
+    count_ = count;
+    while (!can_go_on()) pause();
+    count_ = 0;
+  }
+  void look() { pause(); }
+
+  bool looks() const { return count_ == 0; }
+  bool over() const { return over_; }
+  bool can_go_on() const {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (gone_ != channels_[i] && is_ready(*channels_[i], sides_[i])) return true;
+    }
+    return false;
+  }
+  void give_turn() {
+    resume();
+    if (failure_ != nullptr) {
+      const std::exception_ptr failure = failure_;
+      failure_ = nullptr;
+      std::rethrow_exception(failure);
+    }
+  }
+  // Lets a full channel grow that the task writes to.
+  bool grow() {
+    for (std::size_t i = 0; i < count_; ++i) {
+      Channel& channel = *channels_[i];
+      if (sides_[i] != kWriter || gone_ == &channel) continue;
+      const std::uint64_t extra = channel.extra.load();
+      if (extra * channel.element_bytes >= kMostBytes) continue;
+      channel.extra.store(2 * extra + room_ahead(channel));
+      return true;
+    }
+    return false;
+  }
+  // A channel dies, or another one is born where it was.
+  void lose(const Channel& channel) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (channels_[i] == &channel) gone_ = &channel;
+    }
+  }
+  void find(const Channel& channel) {
+    if (gone_ == &channel) gone_ = nullptr;
+  }
+
+ private:
+  void run() {
+    self() = this;
+    try {
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        await_turn(lock);
+      }
+      body_();
+    } catch (const TaskEnded&) {
+      // Its object is gone.
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    over_ = true;
+    running_ = false;
+    changed_.notify_all();
+  }
+  void resume() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (over_) return;
+    running_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !running_; });
+  }
+  void pause() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    running_ = false;
+    changed_.notify_all();
+    await_turn(lock);
+  }
+  void await_turn(std::unique_lock<std::mutex>& lock) {
+    changed_.wait(lock, [this] { return running_; });
+    if (ended_) throw TaskEnded();
+  }
+
+  std::function<void()> body_;
+  // Written by whoever runs, the task or the giver of its turn.
+  Channel* const* channels_ = nullptr;
+  const int* sides_ = nullptr;
+  std::size_t count_ = 0;  // 0: the task only looked at a stream
+  const Channel* gone_ = nullptr;
+  std::exception_ptr failure_;
+  bool ended_ = false;
+  bool over_ = false;
+  bool running_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+// All tasks of the program; who gives turns holds the mutex. A task that starts, ends or drops
+// another one does so within its own turn.
+class AllTasks final : public TaskTurns {
+ public:
+  // Never destroyed: tasks of static storage outlive whatever was made after them.
+  static AllTasks& get() {
+    static AllTasks* const tasks = new AllTasks;
+    return *tasks;
+  }
+  std::unique_lock<std::mutex> lock() {
+    return in_task() ? std::unique_lock<std::mutex>() : std::unique_lock<std::mutex>(mutex_);
+  }
+  void add(TaskThread* task) {
+    tasks_.push_back(task);
+    task_turns().store(this, std::memory_order_release);
+  }
+  void remove(TaskThread* task) { tasks_.erase(std::find(tasks_.begin(), tasks_.end(), task)); }
+
+  bool in_task() const override { return TaskThread::self() != nullptr; }
+  void wait(Channel* const* channels, const int* sides, std::size_t count) override {
+    TaskThread::self()->wait(channels, sides, count);
+  }
+  void look() override { TaskThread::self()->look(); }
+  bool give() override {
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    return !lock.owns_lock() || give_locked();
+  }
+  void give_for_room(const Channel& channel) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    while (!is_ready(channel, kWriter) && give_locked()) continue;
+  }
+  bool grow() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::any_of(tasks_.begin(), tasks_.end(), [](TaskThread* task) { return task->grow(); });
+  }
+  void lose(const Channel& channel) override {
+    const std::unique_lock<std::mutex> held = lock();
+    for (TaskThread* task : tasks_) task->lose(channel);
+  }
+  void find(const Channel& channel) override {
+    const std::unique_lock<std::mutex> held = lock();
+    for (TaskThread* task : tasks_) task->find(channel);
+  }
+
+ private:
+  bool give_locked() {
+    bool any = false;
+    // By index: a task may start and drop others.
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      TaskThread& task = *tasks_[i];
+      if (task.over()) continue;
+      const bool ready = task.can_go_on();
+      if (ready || task.looks()) task.give_turn();
+      any = any || ready;
+    }
+    return any;
+  }
+
+  std::mutex mutex_;
+  std::vector<TaskThread*> tasks_;
+};
+
+inline TaskThread::TaskThread(std::function<void()> body)
+    : body_(std::move(body)), thread_([this] { run(); }) {
+  AllTasks& tasks = AllTasks::get();
+  const std::unique_lock<std::mutex> held = tasks.lock();
+  tasks.add(this);
+  resume();
+  if (failure_ == nullptr) return;
+  tasks.remove(this);
+  thread_.join();
+  std::rethrow_exception(failure_);
+}
+
+inline TaskThread::~TaskThread() {
+  AllTasks& tasks = AllTasks::get();
+  const std::unique_lock<std::mutex> held = tasks.lock();
+  tasks.remove(this);
+  ended_ = true;
+  while (!over_) resume();
+  thread_.join();
+}
+
+}  // namespace tandem_hls
+
+#include "tandem_macros_end.h"
