@@ -34,32 +34,53 @@ struct Group {
   std::uint64_t local_id[3];
 };
 
-// A stack with a page below it that stops what runs past its end.
-class Stack {
+// The stacks of work-items, each above a gap as large as itself; committed page by page as used.
+//
+// A process may have 65,530 mappings, and a guard splits one: so the gaps of the first kGuarded
+// stacks stop what runs past a stack's end, the others only keep it off the next stack. All items
+// run the same code, so what overflows is seen in an early one.
+class StackArena {
  public:
-  static constexpr std::size_t kBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kGuard = 4096;
+  static constexpr std::size_t kBytes = std::size_t{16} << 20;
 
-  Stack()
-      : base_(mmap(nullptr, kBytes + kGuard, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0)) {
-    if (base_ == MAP_FAILED) throw std::bad_alloc();
-    mprotect(base_, kGuard, PROT_NONE);
+  StackArena() = default;
+  ~StackArena() {
+    for (unsigned char* const part : parts_) munmap(part, kPartBytes);
   }
-  ~Stack() { munmap(base_, kBytes + kGuard); }
-  Stack(const Stack&) = delete;
-  Stack& operator=(const Stack&) = delete;
-  void* usable() const { return static_cast<unsigned char*>(base_) + kGuard; }
+  StackArena(const StackArena&) = delete;
+  StackArena& operator=(const StackArena&) = delete;
+
+  // The low end of a new one.
+  void* take() {
+    if (taken_ % kStacksPerPart == 0) parts_.push_back(reserve());
+    unsigned char* const gap = parts_.back() + taken_ % kStacksPerPart * 2 * kBytes;
+    if (taken_ < kGuarded && mprotect(gap, kBytes, PROT_NONE) != 0) throw std::bad_alloc();
+    ++taken_;
+    return gap + kBytes;
+  }
 
  private:
-  void* base_;
+  static constexpr std::size_t kStacksPerPart = 64;
+  static constexpr std::size_t kPartBytes = kStacksPerPart * 2 * kBytes;
+  static constexpr std::size_t kGuarded = 256;
+
+  static unsigned char* reserve() {
+    void* const part = mmap(nullptr, kPartBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (part == MAP_FAILED) throw std::bad_alloc();
+    madvise(part, kPartBytes, MADV_NOHUGEPAGE);  // most stacks need a page or two
+    return static_cast<unsigned char*>(part);
+  }
+
+  std::vector<unsigned char*> parts_;
+  std::size_t taken_ = 0;
 };
 
 // Where an item, or the loop over items, stands.
 struct Fiber {
   jmp_buf place;
   std::uint64_t local_id[3];
-  std::unique_ptr<Stack> stack;  // none: the caller's
+  void* stack = nullptr;  // its low end; null: the caller's
   bool begun = false;
 };
 
@@ -117,7 +138,7 @@ class WorkGroup {
   Fiber* idle_fiber() {
     if (idle_.empty()) {
       fibers_.push_back(std::unique_ptr<Fiber>(new Fiber()));
-      fibers_.back()->stack.reset(new Stack());
+      fibers_.back()->stack = stacks_.take();
       idle_.push_back(fibers_.back().get());
     }
     Fiber* const fiber = idle_.back();
@@ -143,8 +164,8 @@ class WorkGroup {
     ucontext_t context;
     getcontext(&context);
     context.uc_link = nullptr;
-    context.uc_stack.ss_sp = next->stack->usable();
-    context.uc_stack.ss_size = Stack::kBytes;
+    context.uc_stack.ss_sp = next->stack;
+    context.uc_stack.ss_size = StackArena::kBytes;
     starting() = this;
     makecontext(&context, &WorkGroup::start_fiber, 0);
     setcontext(&context);
@@ -194,6 +215,7 @@ class WorkGroup {
   std::deque<Fiber*> ready_;
   std::vector<Fiber*> idle_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
+  StackArena stacks_;
   std::exception_ptr failure_;
   bool failed_ = false;
 };
