@@ -23,9 +23,15 @@ int BufferSharing::export_buffer(uint64_t address, uint32_t group) {
     throw std::runtime_error("cannot make an export handle: too many are open");
   }
   const ino_t handle = status.st_ino;
+  try {
+    loop_.add(ends[0], [this, handle] { answer(handle); });
+  } catch (...) {
+    close(ends[0]);
+    close(ends[1]);
+    throw;
+  }
   exports_[handle] = {{address, group}, ends[0]};
   space_.hold(address);
-  loop_.add(ends[0], [this, handle] { answer(handle); });
   return ends[1];
 }
 
@@ -64,8 +70,13 @@ void BufferSharing::lease(const Shared& buffer, int socket) {
     close(socket);
     return;
   }
+  try {
+    loop_.add(socket, [this, socket, address] { end_lease(socket, address); });
+  } catch (...) {
+    close(socket);
+    throw;
+  }
   space_.hold(address);
-  loop_.add(socket, [this, socket, address] { end_lease(socket, address); });
 }
 
 void BufferSharing::end_lease(int socket, uint64_t address) {

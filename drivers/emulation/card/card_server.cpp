@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "emulation/card/fault_handler.h"
@@ -21,6 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstClientTimeout{10'000};
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 43;
 constexpr std::chrono::milliseconds kBurialInterval{20};
+constexpr std::chrono::milliseconds kFullPause{20};
 
 template <typename Value>
 Value read(std::istream& words) {
@@ -46,7 +49,12 @@ void leave_terminal() {
 void CardServer::add_client(int socket) {
   auto client = std::make_unique<Client>(socket);
   loop_.add(socket, [this, socket] { serve(socket); });
-  if (client->process >= 0) loop_.add(client->process, [this, socket] { drop_client(socket); });
+  try {
+    if (client->process >= 0) loop_.add(client->process, [this, socket] { drop_client(socket); });
+  } catch (...) {
+    loop_.remove(socket);
+    throw;
+  }
   clients_[socket] = std::move(client);
 }
 
@@ -58,12 +66,18 @@ void CardServer::listen_on(int socket) {
 void CardServer::accept_clients() {
   int socket = -1;
   while ((socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0) {
-    if (peer_is_this_user(socket)) {
-      add_client(socket);
-    } else {
+    if (!peer_is_this_user(socket)) {
       close(socket);
+      continue;
+    }
+    try {
+      add_client(socket);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "tandem-card: a client cannot be taken: %s\n", error.what());
     }
   }
+  // Without a free descriptor the client stays in the queue, which would be an event at once.
+  if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(kFullPause);
 }
 
 void CardServer::run() {

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "emulation/protocol/pidfd.h"
 
 namespace tandem::emulation {
@@ -36,8 +38,9 @@ Client::~Client() {
 void Client::cancel_commands(SharedState& shared) const {
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     Ring& ring = area->state().rings[unit];
-    const uint32_t submitted = ring.submitted.load();
     uint32_t next = ring.finished.load();
+    // The counters are the client's: a damaged one is to cost no more than a ring.
+    const uint32_t submitted = next + std::min(ring.submitted.load() - next, kRingEntries);
     if (next == submitted) continue;
     for (; next != submitted; ++next) cancel(ring.entries[next % kRingEntries]);
     ring_bell(shared.units[unit]);

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -43,7 +45,11 @@ bool EventLoop::run_one(std::chrono::milliseconds timeout) {
   const auto found = functions_.find(event.data.fd);
   if (found == functions_.end()) return true;
   const auto function = found->second;  // kept alive should it remove itself
-  (*function)();
+  try {
+    (*function)();
+  } catch (const std::exception& error) {  // one client's trouble is not that of all
+    std::fprintf(stderr, "tandem-card: %s\n", error.what());
+  }
   return true;
 }
 

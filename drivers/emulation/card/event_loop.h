@@ -2,7 +2,8 @@
 //
 // Calls a function when a descriptor becomes readable or its other end closes.
 //
-// A function may add and remove descriptors, its own too. Errors: std::system_error. Threads: one.
+// A function may add and remove descriptors, its own too; what it throws is reported and does not
+// end the loop. Errors: std::system_error. Threads: one.
 #pragma once
 
 #include <chrono>

@@ -175,10 +175,10 @@ bool RegisterFile::again() {
 void RegisterFile::end() {
   constexpr uint32_t kDoneInterrupt = 1;
   channel_.registers[0].fetch_and(~(kRegisterStart | kRegisterAutoRestart));
-  const bool interrupts = (channel_.registers[kGlobalInterruptOffset / 4].load() & 1) != 0;
-  if (interrupts) {
-    channel_.registers[kInterruptStatusOffset / 4].fetch_or(
-        channel_.registers[kInterruptEnableOffset / 4].load() & kDoneInterrupt);
+  const uint32_t enabled = channel_.registers[kInterruptEnableOffset / 4].load() & kDoneInterrupt;
+  if (enabled != 0 && (channel_.registers[kGlobalInterruptOffset / 4].load() & 1) != 0) {
+    channel_.registers[kInterruptStatusOffset / 4].fetch_or(enabled);
+    channel_.interrupts.fetch_add(1);
   }
   channel_.registers[0].fetch_or(kRegisterDone | kRegisterIdle | kRegisterReady);
 }

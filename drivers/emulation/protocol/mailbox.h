@@ -5,39 +5,29 @@
 //
 // Words are counted from the start of the register map. The program's side is the register map
 // itself; the shim copies between the two when a program releases inputs or takes outputs back, the
-// unit's thread before and after each call. Threads and processes: any, under a lock; its holder
-// may have been killed, so the others wait for it for a moment only.
+// unit's thread before and after each call. Threads and processes: any, under a lock that bears its
+// holder's process id: one whose holder was killed is broken.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <thread>
 
 namespace tandem::emulation {
 
 constexpr uint32_t kMailboxWords = 64;
 
 struct Mailbox {
-  std::atomic<uint32_t> locked{0};
-  uint32_t has_inputs = 0;    // released, and not yet taken by a call
-  uint64_t output_words = 0;  // bit w: some call changed word w
+  std::atomic<int32_t> holder{0};  // process id
+  uint32_t has_inputs = 0;         // released, and not yet taken by a call
+  uint64_t output_words = 0;       // bit w: some call changed word w
   uint32_t inputs[kMailboxWords] = {};
   uint32_t outputs[kMailboxWords] = {};
 };
 
 class MailboxLock {
  public:
-  explicit MailboxLock(Mailbox& mailbox) : mailbox_(mailbox) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    uint32_t expected = 0;
-    while (!mailbox.locked.compare_exchange_weak(expected, 1, std::memory_order_acquire)) {
-      if (expected != 0 && std::chrono::steady_clock::now() > deadline) break;
-      expected = 0;
-      std::this_thread::yield();
-    }
-  }
-  ~MailboxLock() { mailbox_.locked.store(0, std::memory_order_release); }
+  explicit MailboxLock(Mailbox& mailbox);
+  ~MailboxLock() { mailbox_.holder.store(0, std::memory_order_release); }
   MailboxLock(const MailboxLock&) = delete;
   MailboxLock& operator=(const MailboxLock&) = delete;
 

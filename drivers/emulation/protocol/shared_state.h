@@ -4,7 +4,8 @@
 // compute unit, and what brought the card down.
 //
 // Commands themselves lie in the clients' own areas (client_area.h), a ring per client and unit, so
-// no lock is shared between processes and a client that dies at any point leaves nothing locked.
+// launches share no lock between processes, and a client that dies at any point leaves nothing
+// locked; a unit's mailbox has a lock that outlives no holder (mailbox.h).
 // Putting a command into a ring is: write the entry, advance the ring, set the client's bit in
 // `pending`, count `submitted` (the futex word of the unit's thread). `submitted` - `finished`
 // tells how busy a unit is; it is exact only while nobody dies. Threads: any.
@@ -39,13 +40,12 @@ struct UnitChannel {
   std::atomic<uint32_t> calls_begun{0};
   std::atomic<uint32_t> calls_finished{0};
   std::atomic<uint32_t> calls_awaited{0};  // those begun when the program asked for outputs
+  std::atomic<uint32_t> interrupts{0};     // raised so far
   Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,
   // ready.
   alignas(64) std::atomic<uint32_t> registers[kRegisterWords];
 };
-
-enum class CardState : uint32_t { kRunning, kFailed };
 
 // What brought the card down, written by its signal handler.
 struct Fault {
@@ -58,7 +58,6 @@ struct Fault {
 
 struct SharedState {
   uint32_t version = kProtocolVersion;
-  std::atomic<CardState> state{CardState::kRunning};
   std::atomic<uint32_t> generation{0};  // counts loads; commands of an older one are refused
   std::atomic<uint64_t> free_bytes{0};  // device memory
   std::atomic<uint64_t> bytes_to_device{0};

@@ -159,11 +159,12 @@ std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
   if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
   DeviceMemory::Piece piece;
   for (const auto& [low, high] : places) {
-    if (!owned_here()) break;
+    if (!owned_here() || failed()) break;
     piece = memory_->allocate(size_bytes, low, high);
     if (piece.found) return piece.address;
     if (!piece.problem.empty()) break;
   }
+  if (failed()) piece.problem = "the card's process has ended";
   if (!owned_here()) piece.problem = "it was opened before this process was forked; open it again";
   const bool whole = settings().software_emulation || wanted.tag.empty();
   const std::string place = (whole ? "the memory" : "bank " + wanted.tag) + " of card " +
@@ -302,7 +303,7 @@ void Card::on_death() {
   // First: an application may end as soon as its commands have failed.
   report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
                "; its commands fail until the device is closed and opened again");
-  shared().state.store(CardState::kFailed);
+  failed_.store(true);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
     fail_unit(unit);

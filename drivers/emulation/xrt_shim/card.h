@@ -51,7 +51,7 @@ class Card {
 
   uint32_t index() const { return index_; }
   const xclbin::Platform& platform() const { return platform_; }
-  bool failed() const { return shared().state.load() == CardState::kFailed; }
+  bool failed() const { return failed_.load(); }
   SharedState& shared() const { return *reinterpret_cast<SharedState*>(state_.data()); }
   std::byte* device_data() const { return device_.data(); }
   std::byte* packet_data() const { return client_.packets(); }
@@ -130,6 +130,7 @@ class Card {
   std::shared_ptr<const Program> program_;
   std::atomic<uint32_t> generation_{0};  // of program_
   UnitContexts contexts_;
+  std::atomic<bool> failed_{false};  // this client's own: set once it has told why
   const uint64_t identity_;
   std::unique_ptr<CardProcess> process_;  // its thread uses the members above
   std::optional<DeviceMemory> memory_;

@@ -17,12 +17,16 @@ constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
 // The completion count that the calling thread was last told of, per card. Each thread has its own,
-// so a completion that one thread consumes is never lost for another.
+// so a completion that one thread consumes is never lost for another. Cards closed long ago are
+// forgotten.
 uint32_t& seen_completions(uint64_t card_identity) {
+  constexpr size_t kMostCards = 64;
   thread_local std::vector<std::pair<uint64_t, uint32_t>> seen;
   for (auto& [identity, count] : seen) {
     if (identity == card_identity) return count;
   }
+  // A card that is in use all the same is told of a completion once too often.
+  if (seen.size() == kMostCards) seen.erase(seen.begin());
   return seen.emplace_back(card_identity, 0).second;
 }
 
@@ -49,8 +53,8 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   for (uint32_t unit : units) {
     if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
   }
+  if (!owned_here()) return ENODEV;  // before the lock: it may be held in the parent for ever
   std::unique_lock lock(ring_mutexes_[chosen]);
-  if (!owned_here()) return ENODEV;
   const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
   if (failed() || replaced) {
     lock.unlock();

@@ -23,6 +23,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryPause{1};
+constexpr size_t kMaxRequestBytes = kMaxMessageBytes - 32;  // its number comes on top
 
 }  // namespace
 
@@ -184,6 +185,13 @@ CardAnswer CardProcess::call(const std::string& request, const std::vector<int>&
   CardAnswer answer;
   if (!owned_here()) {
     answer.problem = "the card was opened before this process was forked; open it again";
+    return answer;
+  }
+  if (request.size() > kMaxRequestBytes) {
+    answer.problem = "this asks " + std::to_string(request.size()) +
+                     " bytes of the emulated card, which takes " +
+                     std::to_string(kMaxRequestBytes) +
+                     ": use fewer compute units and links, or shorter names";
     return answer;
   }
   const auto deadline = Clock::now() + timeout;

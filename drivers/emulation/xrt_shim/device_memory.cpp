@@ -39,9 +39,6 @@ DeviceMemory::Piece DeviceMemory::ask(uint64_t size_bytes, uint64_t low, uint64_
 
 DeviceMemory::Piece DeviceMemory::allocate(uint64_t size_bytes, uint64_t low, uint64_t high) {
   if (!is_own_) return ask(size_bytes, low, high);
-  if (shared_.state.load() == CardState::kFailed) {
-    return {false, 0, 0, "the emulated card's process has ended"};
-  }
   auto address = ranges_.allocate(size_bytes, low, high);
   if (!address) {
     reclaim();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A unit's count of finished commands is its count of interrupts.
+// The unit's thread counts them; a notification notes how many it was told of.
 #include "emulation/xrt_shim/interrupts.h"
 
 #include <system_error>
@@ -20,7 +20,7 @@ Interrupts& Interrupts::instance() {
 }
 
 uint32_t Interrupts::count(const Notification& notification) {
-  return notification.card->shared().units[notification.unit].finished.load();
+  return notification.card->shared().units[notification.unit].interrupts.load();
 }
 
 Interrupts::Notification& Interrupts::find(int id) {

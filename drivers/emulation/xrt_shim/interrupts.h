@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupts of compute units, as xrt::ip waits for them: a unit that becomes idle raises one.
+// Interrupts of compute units, as xrt::ip waits for them: a unit that becomes idle raises
+// one where its registers enable that (0x4, 0x8).
 //
 // Errors: std::system_error. A card that fails ends every wait with one. Threads: any.
 #pragma once
@@ -31,7 +32,7 @@ class Interrupts {
   struct Notification {
     std::shared_ptr<Card> card;
     uint32_t unit = 0;
-    uint32_t seen = 0;  // commands the unit had finished when the program was last told
+    uint32_t seen = 0;  // of the unit's, when the program was last told
     bool enabled = true;
   };
 

@@ -93,6 +93,13 @@ TEST(CardProcess, RefusesWhatItDoesNotUnderstand) {
   EXPECT_TRUE(process.call("allocate 1 0 8192", {}, 20s).ok());
 }
 
+TEST(CardProcess, SaysThatARequestIsTooLong) {
+  CardProcess process(start, [] {});
+  EXPECT_THAT(process.call("load 0\n" + std::string(70000, 'x'), {}, 20s).problem,
+              HasSubstr("70007 bytes"));
+  EXPECT_TRUE(process.call("allocate 1 0 8192", {}, 20s).ok());
+}
+
 TEST(CardProcess, OfAnotherVersionOrOfAbsurdSizeIsNotOpened) {
   EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open 1 u55c 4194304"), std::exception);
   EXPECT_THROW(start_private_card(TANDEM_CARD_PROGRAM, "open " + std::to_string(kProtocolVersion) +
