@@ -119,7 +119,7 @@ class ap_range_ref : public ap_detail::Number<ap_range_ref<W, S>> {
   }
   template <typename D>
   ap_range_ref& operator=(const ap_detail::FixedNumber<D>& other) {
-    put(other.self().bits());
+    put(other.self().to_ap_int_base());
     return *this;
   }
   template <typename T, ap_detail::IfInt<T> = 0>
@@ -241,6 +241,11 @@ class ap_concat_ref : public ap_detail::Number<ap_concat_ref<A, B>> {
   template <typename D>
   ap_concat_ref& operator=(const ap_detail::Number<D>& other) {
     put(other.self().value());
+    return *this;
+  }
+  template <typename D>
+  ap_concat_ref& operator=(const ap_detail::FixedNumber<D>& other) {
+    put(other.self().to_ap_int_base());
     return *this;
   }
   template <typename T, ap_detail::IfInt<T> = 0>

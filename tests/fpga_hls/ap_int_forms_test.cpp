@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 
+#include "ap_fixed.h"
 #include "ap_int.h"
 #include "hls_half.h"
 
@@ -113,6 +114,25 @@ TEST(ApIntForms, RangesAreNumbersAndPlaces) {
   EXPECT_EQ(a(35, 30).length(), 6);
   EXPECT_EQ(~a(33, 30), 0x8);
   EXPECT_EQ(-a(33, 30), -7);
+}
+
+TEST(ApIntForms, RangesAndConcatenationsTakeTheValueOfAFixedPointNumber) {
+  ap_fixed<16, 8> f = 3.5;
+  ap_uint<32> v = 0;
+  v.range(15, 0) = f;
+  EXPECT_EQ(v, 3);
+  f = -3.5;  // cut towards zero
+  v(31, 16) = f;
+  EXPECT_EQ(v, 0xfffd0003u);
+  ap_uint<8> high = 0, low = 0;
+  (high, low) = ap_ufixed<20, 12>(0x123 + 0.75);
+  EXPECT_EQ(high, 1);
+  EXPECT_EQ(low, 0x23);
+  (high, v(7, 0)) = f;
+  EXPECT_EQ(high, 0xff);
+  EXPECT_EQ(v, 0xfffd00fdu);
+  v.range(15, 0) = ap_fixed<16, 8>(3.5).range(15, 0);
+  EXPECT_EQ(v, 0xfffd0380u);
 }
 
 TEST(ApIntForms, ARangeOfAThousandBitsMoves) {
