@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <set>
 #include <vector>
 
+#include "bitstreams/dataflow_depths.h"
 #include "bitstreams/dataflow_prefix.h"
-#include "bitstreams/dataflow_tokens.h"
+#include "bitstreams/dataflow_source.h"
+#include "bitstreams/dataflow_uses.h"
 #include "bitstreams/hls_pragma.h"
 
 namespace tandem::xclbin {
@@ -33,47 +35,38 @@ struct OpenRegion {
   std::string name;
   int loops = 0;     // loops of the region around the statement
   int switches = 0;  // switches likewise
+  int inner = 0;     // inner blocks with variables likewise
 };
 
 class Rewriter {
  public:
-  explicit Rewriter(std::string_view text)
-      : text_(text), tokens_(tokenize(text)), partner_(match_brackets(text, tokens_)) {}
+  Rewriter(std::string_view text, DataflowNotes& notes)
+      : text_(text), source_(text), notes_(notes) {}
 
   std::string run() {
-    if (partner_.empty()) return std::string(text_);
+    if (source_.empty()) return std::string(text_);
     find_pragmas();
     for (size_t open : region_blocks_) {
-      if (std::find(done_.begin(), done_.end(), open) == done_.end()) region(open);
+      if (done_.insert(open).second) region(open);
     }
-    for (size_t pragma : stream_pragmas_) stream_depth(pragma);
+    for (DepthStatement& depth : stream_depths(source_, stream_pragmas_, notes_)) {
+      insert(depth.at, std::move(depth.text));
+    }
     if (insertions_.empty()) return std::string(text_);
     return assemble();
   }
 
  private:
-  std::string_view spelling(size_t index) const {
-    if (index >= tokens_.size()) return {};
-    return text_.substr(tokens_[index].begin, tokens_[index].end - tokens_[index].begin);
-  }
-  bool is(size_t index, std::string_view what) const { return spelling(index) == what; }
-  bool is_word(size_t index) const {
-    return index < tokens_.size() && tokens_[index].kind == TokenKind::kWord;
-  }
-  bool is_directive(size_t index) const {
-    return index < tokens_.size() && tokens_[index].kind == TokenKind::kDirective;
-  }
-  bool is_opening(size_t index) const {
-    return index < tokens_.size() && partner_[index] != kNoPartner && partner_[index] > index;
-  }
-  bool is_closing(size_t index) const {
-    return partner_[index] != kNoPartner && partner_[index] < index;
-  }
+  std::string_view spelling(size_t index) const { return source_.spelling(index); }
+  bool is(size_t index, std::string_view what) const { return source_.is(index, what); }
+  bool is_word(size_t index) const { return source_.is_word(index); }
+  bool is_directive(size_t index) const { return source_.is_directive(index); }
+  size_t partner(size_t index) const { return source_.partner(index); }
   void insert(size_t at, std::string text) { insertions_.push_back({at, std::move(text)}); }
 
   void find_pragmas() {
     std::vector<size_t> blocks;
-    for (size_t index = 0; index < tokens_.size(); ++index) {
+    for (size_t index = 0; index < source_.size(); ++index) {
       if (is(index, "{")) blocks.push_back(index);
       if (is(index, "}")) blocks.pop_back();
       if (!is_directive(index)) continue;
@@ -90,41 +83,33 @@ class Rewriter {
                          region_blocks_.end());
   }
 
-  // The first token of the statement that `index` is part of.
-  size_t statement_begin(size_t index) const {
-    while (index > 0) {
-      const size_t before = index - 1;
-      if (is_directive(before) || is(before, ";") || is(before, "{")) return index;
-      if (is(before, "}") && !is(index, ",") && !is(index, ";") && !is(index, ")")) return index;
-      index = is_closing(before) ? partner_[before] : before;
-    }
-    return index;
-  }
-
   // False for the braces of namespaces, classes and linkage: what has parameters, or names none of
   // these, holds statements.
   bool holds_statements(size_t open) const {
     bool other = false;
-    for (size_t index = statement_begin(open); index < open; ++index) {
+    for (size_t index = source_.statement_begin(open); index < open; ++index) {
       if (is(index, "(") && !is(index - 1, "alignas") && !is(index - 1, "__attribute__")) {
         return true;
       }
       for (const char* word : {"namespace", "class", "struct", "union", "enum", "extern"}) {
         other |= is(index, word);
       }
-      if (is_opening(index)) index = partner_[index];
+      if (source_.is_opening(index)) index = partner(index);
     }
     return !other;
   }
 
   void region(size_t open) {
-    done_.push_back(open);
+    done_.insert(open);
     const std::string name = "tandem_region_" + std::to_string(++num_regions_);
-    insert(tokens_[open].end, " ::tandem_hls::Region " + name + ";");
+    insert(source_.token(open).end, " ::tandem_hls::Region " + name + ";");
     regions_.push_back({name});
-    statements(open + 1, partner_[open]);
+    const int in_order = in_order_;
+    in_order_ = 0;
+    statements(open + 1, partner(open));
+    in_order_ = in_order;
     regions_.pop_back();
-    insert(tokens_[partner_[open]].begin, name + ".join(); ");
+    insert(source_.token(partner(open)).begin, name + ".join(); ");
   }
 
   void statements(size_t begin, size_t end) {
@@ -136,25 +121,132 @@ class Rewriter {
     while (at < end && is_directive(at)) ++at;
     if (at >= end) return end;
     if (is(at, "{")) {
-      if (std::binary_search(region_blocks_.begin(), region_blocks_.end(), at)) {
+      if (is_region(at)) {
         region(at);
       } else {
-        statements(at + 1, partner_[at]);
+        inner_block(at);
       }
-      return partner_[at] + 1;
+      return partner(at) + 1;
     }
     if (is_word(at)) {
       const std::string_view word = spelling(at);
-      if (word == "if" || word == "for" || word == "while" || word == "switch") {
-        return controlled(at, end);
-      }
-      if (word == "do") return do_loop(at, end);
+      if (word == "for" || word == "while" || word == "do") return loop(at, end);
+      if (word == "if" || word == "switch") return controlled(at, end);
       if (word == "try" || word == "else") return statement(at + 1, end);
-      if (word == "catch" && is(at + 1, "(")) return statement(partner_[at + 1] + 1, end);
+      if (word == "catch" && is(at + 1, "(")) return statement(partner(at + 1) + 1, end);
       if (word == "case" || word == "default") return behind_colon(at, end);
       if (is(at + 1, ":")) return statement(at + 2, end);
     }
     return simple(at, end);
+  }
+
+  bool is_region(size_t open) const {
+    return std::binary_search(region_blocks_.begin(), region_blocks_.end(), open);
+  }
+
+  // Processes do not outlive the variables of a block.
+  void inner_block(size_t open) {
+    bool declares = false;
+    for (size_t at = open + 1; at < partner(open) && !declares;) {
+      const size_t end = source_.statement_end(at, partner(open));
+      while (at < end && is_directive(at)) ++at;
+      declares = at < end && !source_.declarations(at, end - 1).empty();
+      at = end;
+    }
+    const size_t level = regions_.size() - 1;
+    regions_[level].inner += declares ? 1 : 0;
+    statements(open + 1, partner(open));
+    regions_[level].inner -= declares ? 1 : 0;
+    if (!declares || in_order_ > 0) return;
+    insert(source_.token(partner(open)).begin, regions_[level].name + ".join(); ");
+  }
+
+  enum class LoopKind { kUnrolled, kOneProcess, kInOrder };
+
+  // Unrolled loops, and those around a region, stay; one that leaves the function cannot be a
+  // process: its calls run in order, behind all that was started.
+  LoopKind kind_of_loop(size_t at, size_t end) const {
+    bool leaves = false;
+    size_t depth = 0;
+    for (size_t token = at; token < end; ++token) {
+      if (is(token, "{")) {
+        if (is_region(token)) return LoopKind::kUnrolled;
+        ++depth;
+      }
+      if (is(token, "}")) --depth;
+      leaves |= is(token, "return") || is(token, "goto");
+      if (!is_directive(token) || depth > 1) continue;
+      if (parse_hls_pragma(spelling(token)).kind == "unroll") return LoopKind::kUnrolled;
+    }
+    return leaves ? LoopKind::kInOrder : LoopKind::kOneProcess;
+  }
+
+  size_t loop(size_t at, size_t end) {
+    const size_t next = source_.statement_end(at, end);
+    if (in_order_ > 0) return loop_statement(at, end);
+    const LoopKind kind = kind_of_loop(at, next);
+    if (kind == LoopKind::kUnrolled) {
+      const size_t before = counters_.size();
+      add_counter(at);
+      const size_t behind = loop_statement(at, end);
+      counters_.resize(before);
+      return behind;
+    }
+    const std::string& name = regions_.back().name;
+    if (kind == LoopKind::kInOrder) {
+      insert(source_.token(at).begin, "{ " + name + ".join(); ");
+    } else {
+      insert(source_.token(at).begin,
+             name + ".start(\"" + loop_name(at, next) + "\", " + capture() + "{ ");
+    }
+    ++in_order_;
+    loop_statement(at, next);
+    --in_order_;
+    insert(source_.token(next - 1).end,
+           kind == LoopKind::kInOrder ? " }" : " }" + loop_uses(source_, at, next) + ");");
+    return next;
+  }
+
+  size_t loop_statement(size_t at, size_t end) {
+    return is(at, "do") ? do_loop(at, end) : controlled(at, end);
+  }
+
+  // For messages: the loop's label, or what it calls.
+  std::string loop_name(size_t at, size_t end) const {
+    if (at > 1 && is(at - 1, ":") && is_word(at - 2)) return std::string(spelling(at - 2));
+    for (size_t token = at + 1; token < end; ++token) {
+      const bool call = is(token, "(") && (is(token - 2, ";") || is(token - 2, "{") ||
+                                           is(token - 2, "}") || is_directive(token - 2));
+      if (call && is_word(token - 1) && !is(token - 1, "for") && !is(token - 1, "if") &&
+          !is(token - 1, "while") && !is(token - 1, "switch")) {
+        return "loop of " + std::string(spelling(token - 1));
+      }
+    }
+    return "loop";
+  }
+
+  // The variable an unrolled loop counts with: it moves on before a process that waits begins.
+  void add_counter(size_t at) {
+    if (!is(at, "for")) return;
+    const size_t head = at + 2, end = source_.semicolon(head, partner(at + 1));
+    for (const Declaration& each : source_.declarations(head, end)) {
+      const bool value = !is(each.at - 1, "&") && is(each.at + 1, "=");
+      if (value && end < partner(at + 1)) counters_.emplace_back(spelling(each.at));
+    }
+    const Declaration* const known = source_.find(spelling(head), head);
+    const bool local = known != nullptr && known->local && !is(known->at - 1, "&");
+    if (is_word(head) && is(head + 1, "=") && local) counters_.emplace_back(spelling(head));
+  }
+
+  std::string capture() const {
+    if (counters_.empty()) return "[&] ";
+    std::string out = "[&";
+    for (size_t index = 0; index < counters_.size(); ++index) {
+      const auto end = counters_.begin() + static_cast<std::ptrdiff_t>(index);
+      if (std::find(counters_.begin(), end, counters_[index]) == end)
+        out += ", " + counters_[index];
+    }
+    return out + "]() mutable ";
   }
 
   size_t controlled(size_t at, size_t end) {
@@ -167,7 +259,7 @@ class Rewriter {
     const bool loop = word == "for" || word == "while";
     around.loops += loop ? 1 : 0;
     around.switches += word == "switch" ? 1 : 0;
-    size_t next = statement(partner_[head] + 1, end);
+    size_t next = statement(partner(head) + 1, end);
     regions_[level].loops -= loop ? 1 : 0;
     regions_[level].switches -= word == "switch" ? 1 : 0;
     if (word != "if") return next;
@@ -180,22 +272,19 @@ class Rewriter {
     ++regions_[level].loops;
     size_t next = statement(at + 1, end);
     --regions_[level].loops;
-    while (next < end && !is(next, ";")) next = is_opening(next) ? partner_[next] + 1 : next + 1;
-    return std::min(next + 1, end);
+    return std::min(source_.semicolon(next, end) + 1, end);
   }
 
   size_t behind_colon(size_t at, size_t end) {
-    while (at < end && !is(at, ":")) at = is_opening(at) ? partner_[at] + 1 : at + 1;
+    while (at < end && !is(at, ":")) at = source_.behind(at);
     return std::min(at + 1, end);
   }
 
   size_t simple(size_t at, size_t end) {
-    size_t semicolon = at;
-    while (semicolon < end && !is(semicolon, ";")) {
-      semicolon = is_opening(semicolon) ? partner_[semicolon] + 1 : semicolon + 1;
-    }
+    const size_t semicolon = source_.semicolon(at, end);
     if (semicolon >= end) return end;
-    const std::string callee = called_function(at, semicolon);
+    size_t open = 0;
+    const std::string callee = called_function(at, semicolon, open);
     if (is(at, "return")) {
       std::string joins;
       for (auto open = regions_.rbegin(); open != regions_.rend(); ++open) {
@@ -205,9 +294,12 @@ class Rewriter {
     } else if (is(at, "break") || is(at, "continue")) {
       const OpenRegion& around = regions_.back();
       const bool leaves = around.loops == 0 && (is(at, "continue") || around.switches == 0);
-      if (leaves) wrap(at, semicolon, "{ " + around.name + ".join(); ", " }");
+      const bool variables = around.inner > 0 && in_order_ == 0;
+      if (leaves || variables) wrap(at, semicolon, "{ " + around.name + ".join(); ", " }");
     } else if (!callee.empty()) {
-      wrap(at, semicolon, regions_.back().name + ".start(\"" + callee + "\", [&] { ", " });");
+      if (in_order_ > 0) return semicolon + 1;
+      wrap(at, semicolon, regions_.back().name + ".start(\"" + callee + "\", " + capture() + "{ ",
+           " }" + call_uses(source_, at, open, semicolon) + ");");
     } else {
       name_streams(at, semicolon);
     }
@@ -215,14 +307,14 @@ class Rewriter {
   }
 
   void wrap(size_t first, size_t last, std::string before, std::string after) {
-    insert(tokens_[first].begin, std::move(before));
-    insert(tokens_[last].end, std::move(after));
+    insert(source_.token(first).begin, std::move(before));
+    insert(source_.token(last).end, std::move(after));
   }
 
   // The function's name when the statement is `[(void)] name[<...>](...)`, with any qualification;
-  // empty otherwise.
-  std::string called_function(size_t at, size_t semicolon) const {
-    if (is(at, "(") && is(at + 1, "void") && partner_[at] == at + 2) at += 3;
+  // empty otherwise. `open`: the bracket of its arguments.
+  std::string called_function(size_t at, size_t semicolon, size_t& open) const {
+    if (is(at, "(") && is(at + 1, "void") && partner(at) == at + 2) at += 3;
     std::string name;
     if (is(at, "::")) ++at;
     while (true) {
@@ -233,22 +325,13 @@ class Rewriter {
       }
       name += spelling(at);
       ++at;
-      if (is(at, "<")) at = behind_angle(at, semicolon);
+      if (is(at, "<")) at = source_.behind_angle(at, semicolon);
       if (!is(at, "::")) break;
       name += "::";
       ++at;
     }
-    return is(at, "(") && partner_[at] + 1 == semicolon ? name : std::string();
-  }
-
-  // The token behind the `>` that closes the `<` at `open`; `open` itself when there is none.
-  size_t behind_angle(size_t open, size_t end) const {
-    int depth = 0;
-    for (size_t at = open; at < end; at = is_opening(at) ? partner_[at] + 1 : at + 1) {
-      if (is(at, "<")) ++depth;
-      if (is(at, ">") && --depth == 0) return at + 1;
-    }
-    return open;
+    open = at;
+    return is(at, "(") && partner(at) + 1 == semicolon ? name : std::string();
   }
 
   // Streams declared without a name get the variable's, for messages:
@@ -258,74 +341,16 @@ class Rewriter {
     if (is(at, "::")) ++at;
     if (is(at, "hls") && is(at + 1, "::")) at += 2;
     if (!is(at, "stream") || !is(at + 1, "<")) return;
-    at = behind_angle(at + 1, semicolon);
+    at = source_.behind_angle(at + 1, semicolon);
     std::string calls;
     while (at < semicolon && is_word(at)) {
       const std::string name(spelling(at++));
-      while (is(at, "[")) at = partner_[at] + 1;
+      while (is(at, "[")) at = partner(at) + 1;
       if (!is(at, ",") && !is(at, ";")) return;
       calls += " ::tandem_hls::stream_name(" + name + ", \"" + name + "\");";
       if (at < semicolon) ++at;
     }
-    if (!calls.empty()) insert(tokens_[semicolon].end, calls);
-  }
-
-  // Whether an enclosing block of the token at `index` declares the stream `name` in front of it.
-  bool declares_stream(size_t index, std::string_view name) const {
-    while (index > 0) {
-      --index;
-      if (is_closing(index)) {
-        index = partner_[index];
-      } else if (is_word(index) && is(index, name)) {
-        for (size_t at = statement_begin(index); at < index; ++at) {
-          if (is(at, "stream") && is(at + 1, "<")) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  // A number, or a constant of the program; macros are gone from the text but not from pragmas.
-  bool is_usable_depth(size_t index, const std::string& depth) const {
-    if (depth.empty()) return false;
-    if (std::isdigit(static_cast<unsigned char>(depth[0]))) {
-      return depth.size() < 10 && std::all_of(depth.begin(), depth.end(), [](char c) {
-               return std::isdigit(static_cast<unsigned char>(c)) != 0;
-             });
-    }
-    for (size_t at = 1; at < index; ++at) {
-      if (!is(at, depth) || !is_word(at) || !is(at + 1, "=")) continue;
-      for (size_t before = statement_begin(at); before < at; ++before) {
-        if (is(before, "const") || is(before, "constexpr")) return true;
-      }
-    }
-    return false;
-  }
-
-  void stream_depth(size_t index) {
-    const HlsPragma pragma = parse_hls_pragma(spelling(index));
-    const std::string variable = pragma.value("variable"), depth = pragma.value("depth");
-    const std::string base = variable.substr(0, variable.find_first_of("[."));
-    size_t before = index, next = index;
-    while (before > 0 && is_directive(before)) --before;
-    while (is_directive(next)) ++next;
-    const bool between = is(before, ";") || is(before, "{") || is(before, "}");
-    if (base.empty() || !between || next >= tokens_.size() || is(next, "else") ||
-        !is_plain(variable) || !is_usable_depth(index, depth) || !declares_stream(index, base)) {
-      return;
-    }
-    insert(tokens_[next].begin, "::tandem_hls::stream_depth(" + variable + ", " + depth + "); ");
-  }
-
-  // An element of an array by constants, as in `streams[2][0]`.
-  static bool is_plain(const std::string& variable) {
-    return std::all_of(variable.begin(), variable.end(),
-                       [](char c) {
-                         return std::isalnum(static_cast<unsigned char>(c)) || c == '_' ||
-                                c == '[' || c == ']';
-                       }) &&
-           std::count(variable.begin(), variable.end(), '[') ==
-               std::count(variable.begin(), variable.end(), ']');
+    if (!calls.empty()) insert(source_.token(semicolon).end, calls);
   }
 
   std::string assemble() {
@@ -344,18 +369,23 @@ class Rewriter {
   }
 
   std::string_view text_;
-  std::vector<Token> tokens_;
-  std::vector<size_t> partner_;
+  DataflowSource source_;
+  DataflowNotes& notes_;
   std::vector<size_t> region_blocks_;  // sorted
   std::vector<size_t> stream_pragmas_;
-  std::vector<size_t> done_;
+  std::set<size_t> done_;
   std::vector<OpenRegion> regions_;
+  std::vector<std::string> counters_;  // of the unrolled loops around
   std::vector<Insertion> insertions_;
+  int in_order_ = 0;  // loops around whose calls are no processes
   int num_regions_ = 0;
 };
 
 }  // namespace
 
-std::string rewrite_dataflow(std::string_view preprocessed) { return Rewriter(preprocessed).run(); }
+std::string rewrite_dataflow(std::string_view preprocessed, DataflowNotes* notes) {
+  DataflowNotes unwanted;
+  return Rewriter(preprocessed, notes != nullptr ? *notes : unwanted).run();
+}
 
 }  // namespace tandem::xclbin

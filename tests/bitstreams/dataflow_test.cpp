@@ -16,10 +16,24 @@
 namespace tandem::xclbin {
 namespace {
 
+// Without what Region::start() is told of the variables a process uses.
+std::string without_uses(std::string text) {
+  const std::string opening = ", ::tandem_hls::use<";
+  for (size_t at = text.find(opening); at != std::string::npos; at = text.find(opening)) {
+    size_t end = at;
+    for (int depth = 0; end < text.size(); ++end) {
+      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      if (depth < 0) break;
+    }
+    text.erase(at, end - at);
+  }
+  return text;
+}
+
 // The rewritten body of a function whose block is a region.
 std::string rewritten(const std::string& body) {
   const std::string text = "# 1 \"k.cpp\"\nvoid k() {\n#pragma HLS dataflow\n" + body + "\n}\n";
-  const std::string out = rewrite_dataflow(text);
+  const std::string out = without_uses(rewrite_dataflow(text));
   const std::string open = "#pragma HLS dataflow\n";
   const size_t begin = out.find(open) + open.size();
   return out.substr(begin, out.rfind("\ntandem_region_1.join(); }") - begin);
@@ -51,19 +65,75 @@ TEST(Dataflow, MakesCallsProcesses) {
 
 TEST(Dataflow, ReachesIntoLoopsAndConditions) {
   const std::string f = process("f", "f(a)");
-  EXPECT_EQ(rewritten("for (int i = 0; i < 4; i++) f(a);"), "for (int i = 0; i < 4; i++) " + f);
   EXPECT_EQ(rewritten("for (;;) {\n#pragma HLS unroll\n f(a); }"),
             "for (;;) {\n#pragma HLS unroll\n " + f + " }");
   EXPECT_EQ(rewritten("if (x) f(a); else { f(a); }"), "if (x) " + f + " else { " + f + " }");
   EXPECT_EQ(rewritten("if (x) ; else if (y) f(a);"), "if (x) ; else if (y) " + f);
   EXPECT_EQ(rewritten("if constexpr (x) f(a);"), "if constexpr (x) " + f);
-  EXPECT_EQ(rewritten("do f(a); while (x);"), "do " + f + " while (x);");
   EXPECT_EQ(rewritten("switch (x) { case 1: f(a); break; default: f(a); }"),
             "switch (x) { case 1: " + f + " break; default: " + f + " }");
   EXPECT_EQ(rewritten("try { f(a); } catch (...) { f(a); }"),
             "try { " + f + " } catch (...) { " + f + " }");
   EXPECT_EQ(rewritten("stage: f(a);"), "stage: " + f);
   EXPECT_EQ(rewritten("{ f(a); }"), "{ " + f + " }");
+}
+
+TEST(Dataflow, MakesALoopOneProcess) {
+  const auto loop = [](const std::string& name, const std::string& text) {
+    return "tandem_region_1.start(\"" + name + "\", [&] { " + text + " });";
+  };
+  for (const char* text :
+       {"for (int i = 0; i < 4; i++) f(a);", "while (x) f(a);", "do f(a); while (x);",
+        "for (;;) s.write(t.read());", "for (;;) { if (x) break; y = 1; }"}) {
+    EXPECT_EQ(rewritten(text), loop("loop", text));
+  }
+  EXPECT_EQ(rewritten("for (;;) { f(a); g(a); }"), loop("loop of f", "for (;;) { f(a); g(a); }"));
+  EXPECT_EQ(rewritten("rows: while (x) f(a);"), "rows: " + loop("rows", "while (x) f(a);"));
+  const std::string nest = "for (;;) { for (;;) {\n#pragma HLS unroll\n f(a); } }";
+  EXPECT_EQ(rewritten(nest), loop("loop of f", nest));
+  // A process cannot leave the function: the calls run in order.
+  EXPECT_EQ(rewritten("for (;;) { f(a); return; }"),
+            "{ tandem_region_1.join(); for (;;) { f(a); { tandem_region_1.join(); return; } } }");
+}
+
+TEST(Dataflow, JoinsWhereAnInnerBlockWithVariablesEnds) {
+  const std::string f = process("f", "f(a)");
+  EXPECT_EQ(rewritten("{ int a; f(a); }"), "{ int a; " + f + " tandem_region_1.join(); }");
+  EXPECT_EQ(rewritten("if (x) { hls::stream<int> a(\"a\"); f(a); }"),
+            "if (x) { hls::stream<int> a(\"a\"); " + f + " tandem_region_1.join(); }");
+  EXPECT_EQ(
+      rewritten("while (x) {\n#pragma HLS unroll\n int a[4]; if (y) break; f(a); }"),
+      "while (x) {\n#pragma HLS unroll\n int a[4]; if (y) { tandem_region_1.join(); break; } " + f +
+          " tandem_region_1.join(); }");
+}
+
+TEST(Dataflow, KeepsTheCountersOfUnrolledLoops) {
+  const std::string text = rewritten("for (int i = 0; i < 4; ++i) {\n#pragma HLS unroll\n f(i); }");
+  EXPECT_NE(text.find("[&, i]() mutable { f(i); }"), std::string::npos) << text;
+  const std::string range = rewritten("for (auto& s : t) {\n#pragma HLS unroll\n f(s); }");
+  EXPECT_NE(range.find("[&] { f(s); }"), std::string::npos) << range;
+}
+
+TEST(Dataflow, TellsWhatAProcessUses) {
+  const auto uses = [](const std::string& body, const std::string& variable) {
+    const std::string text =
+        rewrite_dataflow("void k(int n, int* out) {\n#pragma HLS dataflow\n" + body + "\n}");
+    return text.find("::place(" + variable + "); })") != std::string::npos;
+  };
+  for (const char* argument : {"a", "a[1]", "a.b", "&a", "*a", "a + 3", "ns::a", "a[i].b"}) {
+    EXPECT_TRUE(uses("f(1, " + std::string(argument) + ");", argument)) << argument;
+  }
+  for (const char* argument : {"3", "a++", "--a", "g(a)", "a = b", "\"a\"", "a[b()]", "a ? b : c",
+                               "nullptr", "sizeof a", "a - --b", "[&] { return a; }", "int(a)"}) {
+    EXPECT_FALSE(uses("f(1, " + std::string(argument) + ");", argument)) << argument;
+  }
+  const std::string loop =
+      "int a[4]; T b = c<d, e>(1), g; hls::stream<int> s;\n"
+      "for (int i = 0; i < n; ++i) { int q; q = a[i] + m(q); x.g = out; }";
+  for (const char* variable : {"a", "n", "out"}) EXPECT_TRUE(uses(loop, variable)) << variable;
+  for (const char* other : {"i", "q", "m", "x", "g", "b", "int", "c", "d", "e"}) {
+    EXPECT_FALSE(uses(loop, other)) << other;
+  }
 }
 
 TEST(Dataflow, LeavesAloneWhatIsNoCall) {
@@ -107,7 +177,7 @@ TEST(Dataflow, LeavesAloneWhatIsNoCall) {
 TEST(Dataflow, JoinsWhereARegionIsLeft) {
   EXPECT_EQ(rewritten("if (x) return;"), "if (x) { tandem_region_1.join(); return; }");
   EXPECT_EQ(rewritten("return f(a);"), "{ tandem_region_1.join(); return f(a); }");
-  EXPECT_EQ(rewritten("while (x) break;"), "while (x) break;");
+  EXPECT_EQ(rewritten("switch (x) { case 1: break; }"), "switch (x) { case 1: break; }");
   const std::string loop =
       rewrite_dataflow("void k() { for (;;) {\n#pragma HLS DATAFLOW\n if (x) continue; f(a); } }");
   EXPECT_NE(loop.find("if (x) { tandem_region_1.join(); continue; }"), std::string::npos);
@@ -117,7 +187,8 @@ TEST(Dataflow, KnowsThePragmaInAnyForm) {
   for (const char* pragma :
        {"#pragma HLS dataflow", "#pragma HLS DATAFLOW disable_start_propagation",
         "#pragma  hls\tDataFlow", "# pragma HLS \\\n dataflow"}) {
-    const std::string out = rewrite_dataflow(std::string("void k() {\n f(a);\n") + pragma + "\n}");
+    const std::string out =
+        without_uses(rewrite_dataflow(std::string("void k() {\n f(a);\n") + pragma + "\n}"));
     EXPECT_NE(out.find(process("f", "f(a)")), std::string::npos) << pragma;
   }
   for (const char* text : {"void k() {\n f(a);\n// #pragma HLS dataflow\n}",
@@ -139,7 +210,8 @@ TEST(Dataflow, FindsTheFunctionBehindAnyHead) {
     if (std::count(text.begin(), text.end(), '{') > std::count(text.begin(), text.end(), '}')) {
       text += "}";
     }
-    EXPECT_NE(rewrite_dataflow(text).find(process("f", "f(a)")), std::string::npos) << text;
+    EXPECT_NE(without_uses(rewrite_dataflow(text)).find(process("f", "f(a)")), std::string::npos)
+        << text;
   }
   for (const char* head :
        {"extern \"C\" ", "struct alignas(8) S ", "enum E : int ", "namespace n "}) {
@@ -149,8 +221,9 @@ TEST(Dataflow, FindsTheFunctionBehindAnyHead) {
 }
 
 TEST(Dataflow, NestsRegions) {
-  const std::string out = rewrite_dataflow(
-      "void k() {\n#pragma HLS dataflow\n f(a);\n for (;;) {\n#pragma HLS dataflow\n g(a);\n }\n}");
+  const std::string out =
+      without_uses(rewrite_dataflow("void k() {\n#pragma HLS dataflow\n f(a);\n for (;;) "
+                                    "{\n#pragma HLS dataflow\n g(a);\n }\n}"));
   EXPECT_NE(out.find(process("f", "f(a)")), std::string::npos);
   EXPECT_NE(out.find("tandem_region_2.start(\"g\", [&] { g(a); });\n tandem_region_2.join(); }"),
             std::string::npos)
@@ -189,6 +262,43 @@ TEST(Dataflow, SetsDepthsAndNamesOfLocalStreams) {
     EXPECT_FALSE(contains("int a[4];\n" + declared + "#pragma HLS stream " + pragma + "\nf(s);",
                           "stream_depth("))
         << pragma;
+  }
+}
+
+TEST(Dataflow, TakesDepthsFromConstantsAndMacros) {
+  int asked = 0;
+  const auto rewrite = [&asked](const std::string& before, const std::string& depth,
+                                std::vector<std::string>* warnings) {
+    DataflowNotes notes;
+    notes.macros = [&asked] {
+      ++asked;
+      return std::map<std::string, std::string>{
+          {"DEPTH", "(2 * ROWS)"}, {"ROWS", "0x10u"}, {"LOOP", "LOOP + 1"}, {"TEXT", "\"4\""},
+          {"CALL", "f(3)"},        {"EMPTY", ""},     {"OPEN", "("}};
+    };
+    const std::string out = rewrite_dataflow(
+        "# 7 \"k.cpp\"\n" + before + "void k() {\n#pragma HLS dataflow\n hls::stream<int> s;\n" +
+            "#pragma HLS stream variable=s depth=" + depth + "\n f(s);\n}\n",
+        &notes);
+    *warnings = notes.warnings;
+    const size_t at = out.find("::tandem_hls::stream_depth(s, ");
+    return at == std::string::npos ? "" : out.substr(at + 30, out.find(");", at) - at - 30);
+  };
+  std::vector<std::string> warnings;
+  EXPECT_EQ(rewrite("", "16", &warnings), "16");
+  EXPECT_EQ(rewrite("constexpr int N = 4;\n", "N", &warnings), "N");
+  EXPECT_EQ(rewrite("static const unsigned N = 4;\n", "2*N+1", &warnings), "2*N+1");
+  EXPECT_EQ(rewrite("enum { kRows = 2, N };\n", "N", &warnings), "N");
+  EXPECT_EQ(rewrite("template <typename T, int N>\n", "N", &warnings), "N");
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(rewrite("", "DEPTH", &warnings), "((2*(0x10u)))");
+  EXPECT_EQ(rewrite("", "ROWS/2", &warnings), "(0x10u)/2");
+  EXPECT_TRUE(warnings.empty());
+  for (const char* depth : {"LOOP", "TEXT", "CALL", "EMPTY", "OPEN", "NONE", "T"}) {
+    EXPECT_EQ(rewrite("template <typename T>\n", depth, &warnings), "") << depth;
+    ASSERT_EQ(warnings.size(), 1u) << depth;
+    EXPECT_EQ(warnings[0].find("k.cpp:11: "), 0u) << warnings[0];
+    EXPECT_NE(warnings[0].find(depth), std::string::npos) << warnings[0];
   }
 }
 

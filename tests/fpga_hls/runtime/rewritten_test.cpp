@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 
 #include "bitstreams/dataflow.h"
+#include "hls_stream.h"
 #include "unit.h"
 
 namespace tandem::hls_runtime_test {
@@ -37,7 +39,10 @@ class Shapes : public testing::Test {
     const std::string path = folder.string();
     ASSERT_EQ(
         std::system((compiler + "-E " + TANDEM_TEST_SHAPES + " -o " + path + "/k.ii").c_str()), 0);
-    std::ofstream(folder / "r.ii") << xclbin::rewrite_dataflow(read_text(folder / "k.ii"));
+    xclbin::DataflowNotes notes;
+    notes.macros = [] { return std::map<std::string, std::string>{{"STAGES", "5"}}; };
+    std::ofstream(folder / "r.ii") << xclbin::rewrite_dataflow(read_text(folder / "k.ii"), &notes);
+    EXPECT_TRUE(notes.warnings.empty());
     ASSERT_EQ(
         std::system((compiler + "-O1 -shared " + path + "/r.ii -o " + path + "/k.so").c_str()), 0);
     library = dlopen((path + "/k.so").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -60,6 +65,32 @@ class Shapes : public testing::Test {
     EXPECT_EQ(out, wanted) << name;
   }
 
+  // The kernel's other end is a kernel that sends 3, 10, 20, 30 when the first has long started.
+  static int call_with_late_writer(const char* name) {
+    using Kernel = void (*)(hls::stream<int>&, int*);
+    const auto kernel = reinterpret_cast<Kernel>(dlsym(library, name));
+    EXPECT_NE(kernel, nullptr) << name;
+    if (kernel == nullptr) return 0;
+    UnitGroup group;
+    Unit reader("reader_1", &group), writer("writer_1", &group);
+    hls::stream<int> link_stream("link");
+    link(link_stream, writer, reader);
+    int out = 0;
+    auto reading = reader.start([&] { kernel(link_stream, &out); });
+    const auto wait = [&reader] {
+      while (!reader.scheduler().asleep()) std::this_thread::yield();
+    };
+    wait();
+    EXPECT_EQ(writer.run([&] { link_stream.write(3); }).end, End::kDone);
+    const Outcome rest = writer.run([&] {
+      for (const int value : {10, 20, 30}) link_stream.write(value);
+    });
+    EXPECT_EQ(rest.end, End::kDone) << rest.message;
+    const Outcome outcome = reading.get();
+    EXPECT_EQ(outcome.end, End::kDone) << name << ": " << outcome.message;
+    return out;
+  }
+
   static inline fs::path folder;
   static inline void* library = nullptr;
 };
@@ -73,6 +104,42 @@ TEST_F(Shapes, FeedBackThroughStaticStreams) { expect("feedback", 2 * 90, 2); }
 TEST_F(Shapes, OpenRegionsInMethods) { expect("method", 135); }
 TEST_F(Shapes, OpenRegionsInLambdas) { expect("in_a_lambda", 10 + 15); }
 TEST_F(Shapes, MixProcessesAndTasks) { expect("with_tasks", 3 * (66 + 12), 3); }
+TEST_F(Shapes, TakeDepthsFromConstantsAndMacros) { expect("deep", 53 + 1); }
+
+TEST_F(Shapes, ReadNothingThatWaitsToBeWritten) {
+  EXPECT_EQ(call_with_late_writer("late_scalar"), 60);
+  EXPECT_EQ(call_with_late_writer("late_chain"), 63);
+  EXPECT_EQ(call_with_late_writer("late_global"), 600);
+  EXPECT_EQ(call_with_late_writer("late_words"), 63);
+  EXPECT_EQ(call_with_late_writer("late_rows"), 60 + 30 + 10);
+}
+TEST_F(Shapes, KeepTheVariablesOfLoopsAndBlocks) {
+  EXPECT_EQ(call_with_late_writer("late_loop"), 63);
+  EXPECT_EQ(call_with_late_writer("late_block"), 63 + 63 + 6);
+}
+TEST_F(Shapes, BeginOutOfTurnWhereNothingElseCanRun) {
+  expect("shared_table", 10 + 4);
+  expect("shared_table_and_polls", 10);
+}
+
+TEST_F(Shapes, BeginOutOfTurnWhereLinkedUnitsWaitForEachOther) {
+  using Kernel = void (*)(hls::stream<int>&, hls::stream<int>&, int*);
+  const auto kernel = reinterpret_cast<Kernel>(dlsym(library, "shared_over_links"));
+  ASSERT_NE(kernel, nullptr);
+  UnitGroup group;
+  Unit near("near_1", &group), far("far_1", &group, true);
+  hls::stream<int> there("there"), back("back");
+  link(there, near, far);
+  link(back, far, near);
+  auto answering = far.start([&] {
+    for (int i = 0; i < 4; ++i) back.write(there.read() + 1);
+  });
+  int sum = 0;
+  const Outcome outcome = near.run([&] { kernel(back, there, &sum); });
+  EXPECT_EQ(outcome.end, End::kDone) << outcome.message;
+  EXPECT_EQ(sum, 14);
+  EXPECT_EQ(answering.get().end, End::kDone);
+}
 
 }  // namespace
 }  // namespace tandem::hls_runtime_test

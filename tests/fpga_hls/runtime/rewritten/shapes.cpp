@@ -28,6 +28,50 @@ void measure(hls::stream<int>& in, hls::stream<int>& out, int count, int& larges
   }
 }
 
+void receive(hls::stream<int>& in, int* buffer, int& count) {
+  count = in.read();
+  for (int i = 0; i < count; ++i) buffer[i] = in.read();
+}
+void store(const int* buffer, int count, int* out) {
+  for (int i = 0; i < count; ++i) *out += buffer[i];
+}
+void copy(const int* from, int count, int* to) {
+  for (int i = 0; i < count; ++i) to[i] = from[i];
+}
+void forward(hls::stream<int>& in, hls::stream<int>& out, int count) {
+  for (int i = 0; i < count; ++i) out.write(in.read());
+}
+void collect(hls::stream<int>& in, int (&buffer)[64], int count) {
+  for (int i = 0; i < count; ++i) buffer[i] = in.read();
+}
+template <typename T>
+void scale(T* buffer, T by) {
+  for (int i = 0; i < 4; ++i) buffer[i] *= by;
+}
+// Sends a value and wants it back, one at a time: each reads the table.
+void ask(int* table, hls::stream<int>& out, hls::stream<int>& in, int* sum) {
+  for (int i = 0; i < 4; ++i) {
+    out.write(table[i]);
+    *sum += in.read();
+  }
+}
+void answer(int* table, hls::stream<int>& in, hls::stream<int>& out) {
+  for (int i = 0; i < 4; ++i) out.write(in.read() + table[0]);
+}
+void poll(hls::stream<int>& in, int* table, int* sum) {
+  for (int left = 4, value = 0; left != 0;) {
+    if (!in.read_nb(value)) continue;
+    *sum += value * table[0];
+    --left;
+  }
+}
+void give(int* table, hls::stream<int>& out) {
+  for (int i = 0; i < 4; ++i) out.write(table[i]);
+}
+struct Limits {
+  static const int kCount = 3;  // has no definition
+};
+
 #define STAGES 5
 
 struct Filter {
@@ -105,8 +149,13 @@ void feedback(int* out) {
   static hls::stream<int> forth, back;
   back.write(0);
   add<3>(back, forth, 30);
-  for (int i = 0; i < 29; ++i) back.write(forth.read());
-  sum(forth, 1, out);
+  for (int i = 0; i < 30; ++i) {
+    const int value = forth.read();
+    if (i < 29)
+      back.write(value);
+    else
+      *out += value;
+  }
 }
 
 void method(int* out) {
@@ -131,5 +180,115 @@ void with_tasks(int* out) {
   hls_thread_local hls::task adder(add<1, int>, a, b, 1);
   produce(a, 12);
   sum(b, 12, out);
+}
+
+// What another kernel sends late: 3, then three values.
+void late_scalar(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  int buffer[64], count;
+  receive(in, buffer, count);
+  store(buffer, count, out);
+}
+
+void late_chain(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  hls::stream<int> s;
+  int buffer[64];
+  forward(in, s, 4);
+  collect(s, buffer, 4);
+  store(buffer, 4, out);
+}
+
+void late_global(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  int count;
+  static int memory[64], *pointer = memory;
+  receive(in, pointer, count);
+  scale(pointer + 0, 2);
+  scale<int>(&memory[0], 5);
+  store(memory, Limits::kCount, out);
+}
+
+void late_loop(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  for (int pass = 0; pass < 2; ++pass) {
+    hls::stream<int> s;
+    int buffer[64];
+    forward(in, s, 2);
+    collect(s, buffer, 2);
+    store(buffer, 2, out);
+  }
+}
+
+void late_words(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  int buffer[64] = {}, copied[64] = {};
+  for (int i = 0; i < 4; ++i) buffer[i] = in.read();
+  for (int i = 0; i < 4; ++i) copied[i] = buffer[i];
+  store(copied, 4, out);
+}
+
+void late_block(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  {
+    hls::stream<int> s;
+    forward(in, s, 4);
+    sum(s, 4, out);
+  }
+  if (out != nullptr) {
+    int seen[4] = {*out, 1, 2, 3};
+    store(seen, 4, out);
+  }
+}
+
+void late_rows(hls::stream<int>& in, int* out) {
+#pragma HLS dataflow
+  int buffer[64], count, rows[3][64];
+  receive(in, buffer, count);
+  for (int i = 0; i < 3; ++i) {
+#pragma HLS unroll
+    copy(buffer, count - i, rows[i]);
+  }
+  for (int i = 0; i < 3; ++i) {
+#pragma HLS unroll
+    store(rows[i], count - i, out);
+  }
+}
+
+void shared_table(int* out) {
+#pragma HLS dataflow
+  static hls::stream<int> forth("forth"), back("back");
+  int table[4] = {1, 2, 3, 4};
+  ask(table, forth, back, out);
+  answer(table, forth, back);
+}
+
+void shared_table_and_polls(int* out) {
+#pragma HLS dataflow
+  static hls::stream<int> s("s");
+  int table[4] = {1, 2, 3, 4};
+  poll(s, table, out);
+  give(table, s);
+}
+
+// Half of a feedback through another kernel, which adds 1.
+void shared_over_links(hls::stream<int>& in, hls::stream<int>& out, int* sum) {
+#pragma HLS dataflow
+  static hls::stream<int> s("s");
+  int table[4] = {1, 2, 3, 4};
+  ask(table, s, in, sum);
+  scale(table, 1);
+  forward(s, out, 4);
+}
+
+constexpr int kDeep = 3;
+void deep(int* out) {
+#pragma HLS dataflow
+  hls::stream<int> a, b;
+#pragma HLS stream variable = a depth = kDeep
+#pragma HLS stream variable = b depth = STAGES
+  *out += static_cast<int>(a.tandem_channel().depth + 10 * b.tandem_channel().depth);
+  produce(a, 2);
+  sum(a, 2, out);
 }
 }
