@@ -6,10 +6,12 @@
 #
 # tandem_add_fpga_application(NAME n KIND native|opencl SOURCES host.cpp... KERNELS kernel=source...
 #   [CONFIG link.cfg] [PLATFORM u55c] [MODES sw_emu hw_emu unset] [CARDS n] [BROKEN_FLAG -D...] [TIMEOUT s]
-#   [FLAGS kernel flags...] [DEPENDS headers...] [XCLBINS names...] [ARGUMENTS ...] [ENVIRONMENT VAR=value...] [LIBRARIES ...])
+#   [FLAGS kernel flags...] [DEPENDS headers...] [XCLBINS names...] [ARGUMENTS ...] [ENVIRONMENT VAR=value...] [LIBRARIES ...]
+#   [EXPECT_TEXT pattern])
 # Adds the target fpga_<n> and the tests
 #   fpga.<n>.<mode>   the program prints TEST PASSED and exits with 0, once per mode (default: sw_emu)
-#   fpga.<n>.broken   with kernels compiled with BROKEN_FLAG (default -DTANDEM_BROKEN) it fails, in the first mode
+#   fpga.<n>.broken   with kernels compiled with BROKEN_FLAG (default -DTANDEM_BROKEN) it fails, in the first mode: CHECK_EQ
+#                     names a wrong value, or the output matches EXPECT_TEXT (a Python pattern) where that is not the failure meant
 # The program gets the xclbin, then those of XCLBINS (made by tandem_add_fpga_xclbin), then ARGUMENTS. run_application.py is the
 # judge; it also demands that no process is left behind. Relative paths: of the calling folder.
 
@@ -89,12 +91,15 @@ function(tandem_add_fpga_host target kind)
 endfunction()
 
 function(tandem_add_fpga_test test expected mode xclbin)
-  cmake_parse_arguments(PARSE_ARGV 4 ARG "" "CARDS;TIMEOUT" "COMMAND;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 4 ARG "" "CARDS;TIMEOUT;EXPECT_TEXT" "COMMAND;ENVIRONMENT")
   list(POP_FRONT ARG_COMMAND program)
   set(settings)
   foreach(variable IN LISTS ARG_ENVIRONMENT)
     list(APPEND settings --set ${variable})
   endforeach()
+  if(ARG_EXPECT_TEXT)
+    list(APPEND settings --expect-text ${ARG_EXPECT_TEXT})
+  endif()
   add_test(NAME ${test}
     COMMAND ${Python3_EXECUTABLE} ${TANDEM_FPGA_RUNNER} --expect ${expected} --mode ${mode} --cards ${ARG_CARDS}
             --timeout ${ARG_TIMEOUT} --tree ${TANDEM_XRT_TREE} ${settings} -- ${program} ${xclbin} ${ARG_COMMAND})
@@ -103,7 +108,7 @@ function(tandem_add_fpga_test test expected mode xclbin)
 endfunction()
 
 function(tandem_add_fpga_application)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;KIND;CONFIG;PLATFORM;CARDS;TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;KIND;CONFIG;PLATFORM;CARDS;TIMEOUT;EXPECT_TEXT"
     "SOURCES;KERNELS;MODES;BROKEN_FLAG;FLAGS;DEPENDS;XCLBINS;ARGUMENTS;ENVIRONMENT;LIBRARIES")
   foreach(default "CARDS:1" "TIMEOUT:60" "MODES:sw_emu" "BROKEN_FLAG:-DTANDEM_BROKEN" "PLATFORM:u55c")
     string(REGEX MATCH "^(.*):(.*)$" matched ${default})
@@ -129,5 +134,6 @@ function(tandem_add_fpga_application)
     tandem_add_fpga_test(fpga.${ARG_NAME}.${mode} pass ${mode} ${TANDEM_FPGA_DIR}/${ARG_NAME}.xclbin ${run})
   endforeach()
   list(GET ARG_MODES 0 mode)
-  tandem_add_fpga_test(fpga.${ARG_NAME}.broken fail ${mode} ${TANDEM_FPGA_DIR}/${ARG_NAME}.broken.xclbin ${run})
+  tandem_add_fpga_test(fpga.${ARG_NAME}.broken fail ${mode} ${TANDEM_FPGA_DIR}/${ARG_NAME}.broken.xclbin ${run}
+                       EXPECT_TEXT ${ARG_EXPECT_TEXT})
 endfunction()

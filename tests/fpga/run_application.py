@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one program of the FPGA corpus as a user would and judges it.
 
-A program that is to pass prints TEST PASSED and exits with 0. One that is to fail (its kernel is broken) exits with another
-code or prints TEST FAILED. Neither may outlive its time limit, die of a signal, or leave a process behind. Prints the
-program's output when the judgement is "no"; exits with 0 or 1.
+A program that is to pass prints TEST PASSED and exits with 0. One that is to fail (its kernel is broken) prints TEST FAILED
+or exits with another code, and fails as it is meant to: a check names the value that the kernel got wrong, and no exception
+ended the program; a bitstream that does not load or a card that does not start is another failure, and proves nothing of the
+checks. With --expect-text the output matches that pattern instead. Neither program may outlive its time limit, die of a
+signal, or leave a process behind. Prints the program's output when the judgement is "no"; exits with 0 or 1.
 """
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +20,8 @@ import time
 import uuid
 
 GRACE_S = 15  # for what the program started to end by itself
+WRONG_VALUE = re.compile(r"^\S+\.(?:cpp|h):\d+: .+ is .+, not .+$", re.MULTILINE)  # support/application.h
+EXCEPTION = re.compile(r"^exception: .*$", re.MULTILINE)
 
 
 def arguments():
@@ -26,6 +31,7 @@ def arguments():
     parser.add_argument("--cards", default="1")
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--tree", required=True)
+    parser.add_argument("--expect-text", type=re.compile, metavar="PATTERN", help="how a program that is to fail fails")
     parser.add_argument("--set", action="append", default=[], metavar="VAR=VALUE")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
@@ -101,7 +107,16 @@ def verdict(options, code, output, leftovers):
         return "it passed although its kernel is broken"
     if options.expect == "fail" and code == 0 and "TEST FAILED" not in output:
         return "it exited with 0 and said nothing"
-    return ""
+    return other_failure(options.expect_text, output) if options.expect == "fail" else ""
+
+
+def other_failure(expected, output):
+    """Why a program did not fail as it was meant to, or nothing."""
+    if expected:
+        return "" if expected.search(output) else f"it failed without printing '{expected.pattern}'"
+    if exception := EXCEPTION.search(output):
+        return f"its kernel was to get a value wrong, but the program ended with '{exception.group()}'"
+    return "" if WRONG_VALUE.search(output) else "it failed, but no check named a value that its kernel got wrong"
 
 
 def main():

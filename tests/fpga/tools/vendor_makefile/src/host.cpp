@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
   queue.enqueueReadBuffer(out_buffer, CL_TRUE, 0, size, out.data());
   for (int i = 0; i < kLength; ++i) {
     if (out[i] == static_cast<unsigned>(6 * i + 3)) continue;
-    std::cout << "TEST FAILED: element " << i << std::endl;
+    std::cout << "TEST FAILED: out[" << i << "] is " << out[i] << ", not " << 6 * i + 3
+              << std::endl;
     return 1;
   }
   std::cout << "TEST PASSED" << std::endl;
