@@ -7,8 +7,9 @@
 // the generated translation unit does: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) lists for each
 // argument how many elements of it lie in the register map (a pointer or array whose only interface
 // is s_axilite), 0 for all others; missing ones are 0. Such arguments, and scalars taken by
-// reference, are read from the register map before the call and written back after it. Included
-// only behind the kernel's source. C++14-clean.
+// reference, are read from the register map before the call and written back after it. Included in
+// front of the kernel's source, whose macros may have any names: only TANDEM_EXPORT_KERNEL stands
+// behind it. C++14-clean.
 #pragma once
 
 #include <cstring>
@@ -309,16 +310,22 @@ struct Glue<void(Args...), kElements...> {
   }
 };
 
+// Of names that no kernel's macros have.
+using TandemKernelEntry = KernelEntry;
+template <typename Signature, Signature* kFunction, std::size_t... kElements>
+const KernelEntry* tandem_entry_of(const char* name) {
+  static const KernelEntry entry = Glue<Signature, kElements...>::template entry<kFunction>(name);
+  return &entry;
+}
+
 }  // namespace tandem_glue
 
 // TANDEM_EXPORT_KERNEL(function, elements in registers of each argument...) exports a kernel; used
 // once per kernel by the generated translation unit.
 #define TANDEM_EXPORT_KERNEL(...) TANDEM_EXPORT_KERNEL_LIST(__VA_ARGS__, 0)
-#define TANDEM_EXPORT_KERNEL_LIST(function, ...)                                           \
-  extern "C" __attribute__((visibility("default")))                                        \
-  const tandem_glue::KernelEntry* tandem_kernel_##function() {                             \
-    static const tandem_glue::KernelEntry entry =                                          \
-        tandem_glue::Glue<decltype(::function), __VA_ARGS__>::template entry<&::function>( \
-            #function);                                                                    \
-    return &entry;                                                                         \
+#define TANDEM_EXPORT_KERNEL_LIST(function, ...)                                         \
+  extern "C" __attribute__((__visibility__("default")))                                  \
+  const tandem_glue::TandemKernelEntry* tandem_kernel_##function() {                     \
+    return tandem_glue::tandem_entry_of<decltype(::function), &::function, __VA_ARGS__>( \
+        #function);                                                                      \
   }

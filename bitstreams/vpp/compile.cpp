@@ -11,6 +11,7 @@
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
 #include "bitstreams/vpp/kernel_source.h"
+#include "bitstreams/vpp/source_macros.h"
 #include "bitstreams/vpp/stages.h"
 #include "bitstreams/vpp/work_folder.h"
 #include "bitstreams/whole_file.h"
@@ -84,6 +85,7 @@ class KernelCompiler {
       result_.dependencies.push_back(script);
     }
     flags_ = flags();
+    macros_ = take_macros(flags_);
     const size_t home = find_home();
     std::vector<std::string> objects;
     for (size_t index = 0; index < options_.inputs.size(); ++index) {
@@ -108,6 +110,7 @@ class KernelCompiler {
     const std::string& source = options_.inputs[index];
     return {toolchain_.compiler,
             flags_,
+            macros_,
             source,
             with_export ? options_.kernels[0] : "",
             folder_.path(),
@@ -118,8 +121,11 @@ class KernelCompiler {
     const PreprocessJob work = job(index, has_kernel);
     PreprocessedSource source = preprocess(work);
     if (has_kernel) add_kernel(source, work.source);
+    if (!source.messages.empty()) result_.messages.push_back(source.messages);
     const std::string stem = folder_.file(work.stem);
-    xclbin::write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text));
+    xclbin::DataflowNotes notes{[&work] { return source_macros(work); }};
+    xclbin::write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text, &notes));
+    result_.warnings.insert(result_.warnings.end(), notes.warnings.begin(), notes.warnings.end());
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
@@ -216,6 +222,7 @@ class KernelCompiler {
   WorkFolder folder_;
   HlsSettings hls_ = options_.hls;
   std::vector<std::string> flags_;
+  std::vector<std::string> macros_;
   std::vector<KernelDescription> kernels_;
   StageResult result_;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text the compiler gets for a kernel: its source and the glue, preprocessed, with line markers
-// as if the source had been compiled alone.
+// The text the compiler gets for a kernel: the glue, its source and its export, preprocessed, with
+// line markers as if the source had been compiled alone.
+//
+// The user's macros are defined behind the glue, so that theirs may have any names.
 //
 // Cost: a preprocessor run. Errors: Error with the compiler's messages. Threads: any, with
 // different folders.
@@ -14,11 +16,12 @@ namespace tandem::vpp {
 
 struct PreprocessJob {
   std::string compiler;
-  std::vector<std::string> flags;  // -I, -D, -std and so on
-  std::string source;              // as the user named it
-  std::string kernel;              // whose export is appended; empty: none
-  std::string folder;              // for the files between
-  std::string stem;                // their name
+  std::vector<std::string> flags;   // -I, -std and so on
+  std::vector<std::string> macros;  // lines "#define X 1" that the source is to see
+  std::string source;               // as the user named it
+  std::string kernel;               // whose export is appended; empty: none
+  std::string folder;               // for the files between
+  std::string stem;                 // their name
 };
 
 struct PreprocessedSource {
@@ -28,6 +31,10 @@ struct PreprocessedSource {
 };
 
 PreprocessedSource preprocess(const PreprocessJob& job);
+
+// Takes -D and -U out of `flags`, as the lines they stand for. Names that begin with '_' or
+// TANDEM_ stay: the system's headers and the glue are to see them.
+std::vector<std::string> take_macros(std::vector<std::string>& flags);
 
 // Puts the element counts of arguments in registers into the export of a preprocessed source.
 std::string with_register_elements(std::string text, const std::vector<std::string>& elements);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace tandem::vpp {
 namespace {
@@ -77,7 +78,48 @@ bool same_name(std::string_view left, std::string_view right) {
                     [](char a, char b) { return plain(a) == plain(b); });
 }
 
+// Letters to add, drop or change, at most.
+constexpr size_t kMaxTypos = 2;
+
+size_t distance(std::string_view left, std::string_view right) {
+  std::vector<size_t> row(right.size() + 1);
+  for (size_t column = 0; column < row.size(); ++column) row[column] = column;
+  for (size_t line = 0; line < left.size(); ++line) {
+    size_t diagonal = row[0];
+    row[0] = line + 1;
+    for (size_t column = 0; column < right.size(); ++column) {
+      const size_t changed = diagonal + (plain(left[line]) != plain(right[column]) ? 1 : 0);
+      diagonal = row[column + 1];
+      row[column + 1] = std::min({changed, row[column] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+template <typename Names>
+std::string suggestion(std::string_view name, const Names& names) {
+  std::string_view best;
+  size_t least = std::min(kMaxTypos, name.size() / 3) + 1;
+  for (const std::string_view candidate : names) {
+    const size_t typos = distance(name, candidate);
+    if (typos >= least) continue;
+    best = candidate;
+    least = typos;
+  }
+  return best.empty() ? "" : " (did you mean '" + std::string(best) + "'?)";
+}
+
 }  // namespace
+
+std::string option_suggestion(std::string_view name) {
+  const size_t dot = name.find('.');
+  if (dot != std::string_view::npos) return section_suggestion(name.substr(0, dot));
+  std::vector<std::string_view> names;
+  for (const Option& option : kOptions) names.push_back(option.name);
+  return suggestion(name, names);
+}
+
+std::string section_suggestion(std::string_view section) { return suggestion(section, kSections); }
 
 const Option* find_option(std::string_view name) {
   for (const Option& option : kOptions) {
@@ -107,6 +149,7 @@ std::string usage() {
   std::string text =
       "Builds kernels and bitstreams for emulated cards, with the options of the vendor's v++.\n"
       "  v++ -c -k KERNEL -t sw_emu --platform P -o KERNEL.xo SOURCE...\n"
+      "     (kernels are the same for all platforms: -c may go without --platform)\n"
       "  v++ -l -t sw_emu --platform P --config LINK.cfg -o NAME.xclbin KERNEL.xo...\n"
       "  v++ -p -t sw_emu --platform P -o NAME.xclbin LINKED.xclbin\n"
       "Options:\n";

@@ -30,6 +30,9 @@ const Option* find_letter(char letter);
 bool in_known_section(std::string_view name);
 // Whether `section` may stand in brackets in a configuration file.
 bool is_known_section(std::string_view section);
+// " (did you mean 'platform'?)" when a known name is like `name`, else nothing.
+std::string option_suggestion(std::string_view name);
+std::string section_suggestion(std::string_view section);
 // The text of --help.
 std::string usage();
 

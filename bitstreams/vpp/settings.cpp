@@ -94,7 +94,9 @@ class CommandLineReader {
 
   // An unknown option is named together with the word behind it that can only be its value.
   void skip_unknown(const std::string& word, bool has_value) {
-    std::string text = "option " + word + " is unknown and has no effect";
+    const size_t begin = std::min(word.find_first_not_of('-'), word.size());
+    std::string text = "option " + word + " is unknown and has no effect" +
+                       option_suggestion(word.substr(begin, word.find('=') - begin));
     if (!has_value && at_ < arguments_.size() && !arguments_[at_].empty() &&
         arguments_[at_][0] != '-' && !is_input_name(arguments_[at_])) {
       text += " (nor has '" + arguments_[at_++] + "' behind it)";
@@ -161,10 +163,9 @@ class ConfigurationReader {
   void open_section(const std::string& line) {
     if (line.back() != ']') fail("'" + line + "' lacks its closing bracket");
     section_ = trim(line.substr(1, line.size() - 2));
-    known_section_ = is_known_section(section_);
-    if (known_section_) return;
-    result_.warnings.push_back(where() + ": section [" + section_ +
-                               "] is unknown and has no effect");
+    if (!is_known_section(section_)) {
+      fail("section [" + section_ + "] is unknown" + section_suggestion(section_));
+    }
   }
 
   void read_setting(const std::string& line, const std::string& section) {
@@ -175,13 +176,10 @@ class ConfigurationReader {
     const std::string name = section.empty() ? key : section + "." + key;
     if (section == "connectivity" || name.starts_with("connectivity.")) {
       if (equals == std::string::npos) fail("'" + line + "' in [connectivity] is not 'key=value'");
-    } else if (!section.empty() && !known_section_) {
-      return;
     }
     const Option* option = find_option(name);
     if (option == nullptr && !in_known_section(name)) {
-      result_.warnings.push_back(where() + ": key '" + key + "' is unknown and has no effect");
-      return;
+      fail("key '" + key + "' is unknown" + option_suggestion(name));
     }
     result_.settings.push_back(
         {option == nullptr ? name : std::string(option->name), value, where(), true});
@@ -190,7 +188,6 @@ class ConfigurationReader {
   std::string file_name_;
   Settings& result_;
   std::string section_;
-  bool known_section_ = true;
   int line_ = 0;
 };
 

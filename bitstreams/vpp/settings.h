@@ -6,9 +6,10 @@
 // A setting's key is the long option's name without dashes ("platform", "connectivity.nk"); a line
 // "nk=..." below "[connectivity]" of a configuration file has the same key. The command line comes
 // first, then the files, each in order: of settings that can be only one, the first one counts.
-// Unknown keys give a warning each; those
-// of [connectivity] are judged in options.cpp. Errors: Error("v++", ...). Threads: any. Source: the
-// vendor's user guide of the compiler command (general, advanced and packaging options).
+// Unknown options of the command line give a warning each; unknown keys and sections of
+// a file are Errors (those of [connectivity]: in options.cpp), as a typo would change the design.
+// Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the compiler command
+// (general, advanced and packaging options).
 #pragma once
 
 #include <string>

@@ -257,14 +257,17 @@ TEST_F(ConfigurationFile, ConnectivityOfOtherCardsHasNoEffect) {
                                  HasSubstr("noc.connect"), HasSubstr("[connectivity] connect ")));
 }
 
-TEST_F(ConfigurationFile, OtherUnknownKeysAndSectionsAreWarnings) {
-  const std::string path =
-      write("x.cfg", "platfrom=u50\n[conectivity]\nnk=k:2\n[vivado]\nanything=1\n");
-  const Options options = read_options({"-l", "-t", "sw_emu", "--config", path, "k.xo"});
-  ASSERT_EQ(options.warnings.size(), 2u);
-  EXPECT_THAT(options.warnings[0], AllOf(HasSubstr("x.cfg:1"), HasSubstr("'platfrom'")));
-  EXPECT_THAT(options.warnings[1], AllOf(HasSubstr("x.cfg:2"), HasSubstr("[conectivity]")));
-  EXPECT_THAT(options.connectivity, IsEmpty());
+TEST_F(ConfigurationFile, UnknownKeysAndSectionsAreErrorsThatNameTheNearest) {
+  const auto error = [&](const std::string& text) {
+    return error_of({"-l", "-t", "sw_emu", "--config", write("x.cfg", text), "k.xo"});
+  };
+  EXPECT_THAT(error("target=sw_emu\nplatfrom=u50\n"),
+              AllOf(HasSubstr("x.cfg:2"), HasSubstr("'platfrom'"), HasSubstr("mean 'platform'")));
+  EXPECT_THAT(error("[conectivity]\nnk=k:2\n"),
+              AllOf(HasSubstr("x.cfg:1"), HasSubstr("[conectivity]"), HasSubstr("'connectivity'")));
+  EXPECT_THAT(error("foo=bar\n"), AllOf(HasSubstr("'foo'"), Not(HasSubstr("did you mean"))));
+  EXPECT_THAT(error("[vivado]\nanything=1\n"), IsEmpty());
+  EXPECT_THAT(with({"--plattform=u50"}).warnings, ElementsAre(HasSubstr("mean 'platform'")));
 }
 
 TEST(VppConfiguration, DamagedTextGivesAnErrorOrSettingsAndNothingElse) {

@@ -173,6 +173,58 @@ TEST_F(Vpp, MacrosIncludesAndFlagsReachTheSource) {
   EXPECT_THAT(names, testing::IsSupersetOf({"k.cpp", "size.h", "kernel_glue.h"}));
 }
 
+TEST_F(Vpp, MacrosOfAKernelMayHaveAnyName) {
+  std::string macros;
+  std::vector<std::string> words = {
+      "Type", "Element",  "name", "index", "begin", "end",  "value",  "call",       "entry",
+      "Glue", "Argument", "Base", "size",  "text",  "make", "offset", "visibility", "KernelEntry"};
+  for (char letter = 'A'; letter <= 'Z'; ++letter) words.emplace_back(1, letter);
+  std::vector<std::string> flags = {"-I."};
+  for (const std::string& word : words) {
+    macros += "#define " + word + " 4 +\n";
+    flags.push_back("-D" + word + "=(((");
+  }
+  write_text("macros.h", macros);
+  const std::string kernel = "extern \"C\" void k(const int* a, int& b, int c) { b = a[0] + c; }\n";
+  write_text("k.cpp", macros + kernel);
+  const Outcome before = compile("k", "k.cpp");
+  EXPECT_EQ(before.status, 0) << before.messages;
+  write_text("k.cpp", "#include \"macros.h\"\n" + kernel);
+  EXPECT_EQ(compile("k", "k.cpp").status, 0);
+  write_text("k.cpp", kernel);
+  const Outcome given = compile("k", "k.cpp", flags);
+  EXPECT_EQ(given.status, 0) << given.messages;
+  write_text("k.cpp", "#include <ap_int.h>\n#define T float\n" + kernel);
+  EXPECT_EQ(compile("k", "k.cpp", {"-DSIZE=4", "-DF(x)=x"}).status, 0);
+  write_text("k.cpp", "#define SIZE 5\n" + kernel);
+  EXPECT_THAT(
+      compile("k", "k.cpp", {"-DSIZE=4"}).messages,
+      AllOf(HasSubstr("k.cpp:1:"), HasSubstr("<command-line>:"), Not(HasSubstr("wrapper"))));
+}
+
+TEST_F(Vpp, DepthsOfStreamsMayBeMacros) {
+  const std::string head =
+      "#include <hls_stream.h>\n#define DEPTH (2 * ROWS)\n"
+      "static void put(hls::stream<int>& s) { s.write(1); }\n"
+      "static void take(hls::stream<int>& s, int* out) { *out = s.read(); }\n"
+      "extern \"C\" void k(int* out) {\n#pragma HLS dataflow\n hls::stream<int> s;\n";
+  const std::string tail = "\n put(s);\n take(s, out);\n}\n";
+  write_text("k.cpp", head + "#pragma HLS stream variable=s depth=DEPTH" + tail);
+  const Outcome known = compile("k", "k.cpp", {"-DROWS=16", "--save-temps", "--temp_dir", "kept"});
+  ASSERT_EQ(known.status, 0) << known.messages;
+  EXPECT_THAT(known.messages, Not(HasSubstr("depth")));
+  bool set = false;
+  for (const auto& file : fs::recursive_directory_iterator("kept")) {
+    if (file.path().extension() != ".ii") continue;
+    set |= read_text(file.path().string()).find("stream_depth(s, ((2*(16))))") != std::string::npos;
+  }
+  EXPECT_TRUE(set);
+  write_text("k.cpp", head + "#pragma HLS stream variable=s depth=NONE" + tail);
+  const Outcome unknown = compile("k", "k.cpp");
+  EXPECT_EQ(unknown.status, 0);
+  EXPECT_THAT(unknown.messages, HasSubstr("k.cpp:8: depth=NONE of stream 's'"));
+}
+
 TEST_F(Vpp, AnotherSetOfHlsHeadersCanBeUsed) {
   write_text("mine/ap_int.h", "#pragma once\n#define MINE 1\n");
   write_text("k.cpp", "#include <ap_int.h>\nextern \"C\" void k(int* out) { out[0] = MINE; }\n");
