@@ -4,4 +4,4 @@
 // set of headers has it.
 #pragma once
 
-#error "ap_float.h is not part of Tandem's simulation headers; v++ --hls_include takes Vitis' own"
+#error "ap_float.h is not part of Tandem's simulation headers: name Vitis' by --hls_include"

@@ -4,4 +4,4 @@
 // set of headers has it.
 #pragma once
 
-#error "hls_dsp_builtins.h is not part of Tandem's simulation headers; v++ --hls_include takes Vitis' own"
+#error "hls_dsp_builtins.h is not part of Tandem's simulation headers: name Vitis' by --hls_include"

@@ -132,7 +132,7 @@ bool wait_for_others(const Ready& ready) {
                           "deadlock");
 }
 
-inline std::uint64_t await_data(Channel& channel) {
+__attribute__((noinline)) inline std::uint64_t await_data(Channel& channel) {
   if (tandem_channel_await_data) return tandem_channel_await_data(&channel);
   channel.asked.store(1);
   if (TaskTurns* const turns = turns_of_task()) {
@@ -162,7 +162,7 @@ inline std::uint64_t space_for_thread(Channel& channel) {
   return from + room_ahead(channel);
 }
 
-inline std::uint64_t await_space(Channel& channel) {
+__attribute__((noinline)) inline std::uint64_t await_space(Channel& channel) {
   if (tandem_channel_await_space) return tandem_channel_await_space(&channel);
   TaskTurns* const turns = turns_of_task();
   if (turns == nullptr) return space_for_thread(channel);
