@@ -190,7 +190,7 @@ class FunctionFinder {
     const size_t close = closing(head, open);
     if (close <= open + 1) return;
     result_.push_back({head.substr(begin, end - begin), file_, system_, is_linkable(head, begin),
-                       raw.substr(open + 1, close - open - 2), body});
+                       raw.substr(open + 1, close - open - 2), body, head.substr(0, begin)});
   }
 
   // `name`: where the function's name begins in its head.
@@ -355,6 +355,11 @@ ScannedArgument scan_argument(const std::string& parameter, size_t index,
                                const std::string& kernel, const std::string& file_name) {
   std::set<std::string> names;
   for (const FunctionDefinition& function : functions) {
+    if (!function.in_system_header && function.name == kernel) {
+      throw Error("v++", file_name + ": kernel '" + kernel +
+                             "' is a template, a member or in a namespace; define it outside of "
+                             "them, as extern \"C\"");
+    }
     if (!function.in_system_header && function.linkable && names.size() < 20)
       names.insert(function.name);
   }
@@ -363,6 +368,28 @@ ScannedArgument scan_argument(const std::string& parameter, size_t index,
   throw Error("v++", file_name + ": no function '" + kernel +
                          "' is defined outside of namespaces; " +
                          (found.empty() ? "the source defines none" : "found: " + found));
+}
+
+// Functions that compile and cannot be started as kernels.
+void check_kernel(const FunctionDefinition& function, const std::string& file_name) {
+  const auto fail = [&](const std::string& what) {
+    throw Error("v++", file_name + ": kernel '" + function.name + "' " + what);
+  };
+  std::istringstream words(function.specifiers);
+  bool is_void = false;
+  for (std::string word; words >> word;) {
+    if (word == "static") fail("is static; take the word away");
+    is_void |= word == "void";
+  }
+  if (!is_void || function.specifiers.find('*') != std::string::npos) {
+    fail("returns a value; a kernel returns void and writes results through its arguments");
+  }
+  for (const std::string& parameter : split_parameters(function.parameters)) {
+    const std::string text = without_templates(plain_head(parameter));
+    if (std::count(text.begin(), text.end(), '*') > 1) {
+      fail("has the argument '" + parameter + "': no pointer to pointers can be an argument");
+    }
+  }
 }
 
 }  // namespace
@@ -382,6 +409,13 @@ ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
       functions.rbegin(), functions.rend(),
       [&](const FunctionDefinition& function) { return defines_kernel(function, kernel); });
   if (found == functions.rend()) fail_unknown(functions, kernel, file_name);
+  for (const FunctionDefinition& other : functions) {
+    if (defines_kernel(other, kernel) && other.parameters != found->parameters) {
+      throw Error("v++", file_name + ": kernel '" + kernel +
+                             "' is overloaded; give the functions different names");
+    }
+  }
+  check_kernel(*found, file_name);
   const std::map<std::string, Interface> ports = read_interfaces(found->body);
   ScannedKernel result;
   result.control = control_of(ports);

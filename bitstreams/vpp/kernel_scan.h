@@ -24,6 +24,7 @@ struct FunctionDefinition {
   bool linkable = false;        // at global scope or extern "C", no template, no member
   std::string_view parameters;  // between the parentheses
   std::string_view body;        // between the braces
+  std::string specifiers;       // in front of the name: storage and type of the result
 };
 
 struct ScannedArgument {
@@ -46,7 +47,7 @@ std::vector<FunctionDefinition> find_functions(std::string_view text);
 // Whether `function` is the kernel of that name, and not one that a library calls so too.
 bool defines_kernel(const FunctionDefinition& function, const std::string& kernel);
 
-// `file_name` for messages. Of several functions that could be the kernel the last one counts.
+// `file_name` for messages.
 ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
                           const std::string& file_name);
 

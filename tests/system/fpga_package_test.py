@@ -66,7 +66,8 @@ class FpgaPackageTest(unittest.TestCase):
         self.assertEqual(len(depfiles), 3)
         for depfile in depfiles:
             text = depfile.read_text()
-            self.assertIn(str(self.prefix), text)
+            if depfile.name.startswith("vscale"):  # a C++ kernel
+                self.assertIn(str(self.prefix), text)
             self.assertNotIn(str(BUILD), text)
             self.assertNotIn(str(SOURCE), text)
         # A header of a kernel: its objects and xclbins anew, and a test that notices.

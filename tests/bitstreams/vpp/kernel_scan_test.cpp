@@ -66,7 +66,18 @@ void fill(int glue) {}
   EXPECT_THAT(message_of([&] { names(text, "absent"); }), HasSubstr("found: fill, other"));
   EXPECT_THAT(names("namespace a { extern \"C\" { void k(int x) {} } void k(int y) {} }"),
               ElementsAre("x"));
-  EXPECT_THAT(names("void k(int first) {}\nvoid k(int* last, int n) {}"), ElementsAre("last", "n"));
+}
+
+TEST(KernelScan, FunctionsThatCannotBeStartedAreRefusedInASentence) {
+  const auto error = [](const std::string& text) { return message_of([&] { names(text); }); };
+  EXPECT_THAT(error("static void k(int a) {}"), AllOf(HasSubstr("k.cpp"), HasSubstr("is static")));
+  EXPECT_THAT(error("extern \"C\" int k(int a) {}"), HasSubstr("returns a value"));
+  EXPECT_THAT(error("void* k(int a) {}"), HasSubstr("returns a value"));
+  EXPECT_THAT(error("void k(int** a) {}"), HasSubstr("pointer to pointers"));
+  EXPECT_THAT(error("namespace z { void k(int a) {} }"), HasSubstr("in a namespace"));
+  EXPECT_THAT(error("template <int N> void k(int a) {}"), HasSubstr("is a template"));
+  EXPECT_THAT(error("void k(int a) {}\nvoid k(int* a) {}"), HasSubstr("is overloaded"));
+  EXPECT_THAT(names("inline void k(t<int*, int*> a, const int* b) {}"), ElementsAre("a", "b"));
 }
 
 TEST(KernelScan, ArgumentsWithoutNamesGetTheirPlaceAsName) {
