@@ -31,10 +31,12 @@ WorkFolder::WorkFolder(const std::string& kept) : path_(kept), keep_(!kept.empty
     if (code) throw Error("v++", "cannot make the folder " + path_ + ": " + code.message());
     return;
   }
-  path_ = (fs::temp_directory_path() / "tandem-vpp-XXXXXX").string();
+  const fs::path base = fs::temp_directory_path(code);
+  if (code) throw Error("v++", "there is no folder for temporary files: TMPDIR names none");
+  path_ = (base / "tandem-vpp-XXXXXX").string();
   guard_ = std::make_unique<xclbin::RemovedOnInterruption>([&]() -> fs::path {
     if (mkdtemp(path_.data()) != nullptr) return path_;
-    throw Error("v++", "cannot make a folder in " + fs::temp_directory_path().string());
+    throw Error("v++", "cannot make a folder in " + base.string());
   });
 }
 
