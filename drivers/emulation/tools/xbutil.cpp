@@ -9,9 +9,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "bitstreams/tools/tool_main.h"
 #include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin_file.h"
 #include "common/error.h"
 #include "emulation/tools/device_report.h"
 #include "emulation/tools/validation.h"
@@ -147,6 +149,9 @@ int reset(const Options& options) {
 }
 
 int program(const Options& options) {
+  // First our own look at it: XRT reads beyond the end of a file that is cut off.
+  const auto bytes = tandem::xclbin::read_bytes(options.xclbin);
+  tandem::xclbin::XclbinFile::parse(bytes, options.xclbin).emulation_elf();
   for (const ListedCard& card : chosen_cards(options)) {
     xrt::device device(card.index);
     device.load_xclbin(options.xclbin);
@@ -170,6 +175,13 @@ int main(int argc, char** argv) {
   if (argc > 1 && kOldCommands.count(argv[1]) > 0) {
     std::fprintf(stderr, "xbutil: ERROR: '%s' is a command of older tools; use: %s\n", argv[1],
                  kOldCommands.at(argv[1]).c_str());
+    return 2;
+  }
+  const std::set<std::string> commands = {"examine", "validate", "reset", "program"};
+  if (argc > 1 && argv[1][0] != '-' && commands.count(argv[1]) == 0) {
+    std::fprintf(stderr,
+                 "xbutil: ERROR: '%s' is no command; use examine, validate, reset or program\n",
+                 argv[1]);
     return 2;
   }
   CLI::App app("Looks at and tries emulated cards", "xbutil");

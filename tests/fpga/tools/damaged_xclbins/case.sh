@@ -11,6 +11,7 @@ size=$(stat -c %s vadd.xclbin)
 for bytes in 0 1 7 8 100 495 496 600 1000 $((size / 2)) $((size - 1)); do
   head -c "$bytes" vadd.xclbin >cut.xclbin
   refuse "cut.xclbin" xclbinutil --info -i cut.xclbin
+  refuse "cut.xclbin" xbutil program -d 0 -u cut.xclbin
 done
 head -c $((size / 2)) vadd.xclbin >cut.xclbin
 code=0
