@@ -137,9 +137,11 @@ void RegisterFile::put_outputs() {
   const uint32_t end = std::min(num_words(), kMailboxWords);
   for (uint32_t word = first_word(); word < end; ++word) {
     const uint32_t value = word_at(values_, word);
-    if (value == word_at(before_, word)) continue;
+    const uint64_t bit = uint64_t{1} << word;
+    // An output may come to equal what the program's inputs had in its place.
+    if (value == word_at(before_, word) && (mailbox.output_words & bit) == 0) continue;
     mailbox.outputs[word] = value;
-    mailbox.output_words |= uint64_t{1} << word;
+    mailbox.output_words |= bit;
   }
 }
 

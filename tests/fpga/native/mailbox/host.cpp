@@ -24,6 +24,8 @@ void post(const Arguments& arguments) {
   xrt::kernel arithmetic(device, uuid, "arithmetic");
   auto run = arithmetic(xrt::autostart{0}, 3, 4);
   xrt::mailbox mailbox(run);
+  mailbox.read();
+  CHECK_EQ(value_of(mailbox, 3), 3 * 4);  // the first round's is 0, as the register was at first
   for (int round = 0; round < 50; ++round) {
     mailbox.set_arg(0, round);
     mailbox.set_arg("b", 2 * round + 1);
