@@ -46,101 +46,89 @@ struct Extended {  // N limbs of an operand
 template <Kind K>
 struct Compute;
 
-template <>
-struct Compute<kWord> {
+struct NativeWord {
+  typedef Limb Unsigned;
+  typedef std::int64_t Signed;
+  template <typename A>
+  static Unsigned low(const A& a) {
+    return a.low64();
+  }
+  template <typename R>
+  static R make(Unsigned bits) {
+    return R::from64(bits);
+  }
+};
+
+struct NativePair {
+  typedef Uint128 Unsigned;
+  typedef Int128 Signed;
+  template <typename A>
+  static Unsigned low(const A& a) {
+    return a.low128();
+  }
+  template <typename R>
+  static R make(Unsigned bits) {
+    return R::from128(bits);
+  }
+};
+
+// In one native integer: Unsigned holds the operands, Native says how they come and go.
+template <typename Native>
+struct NativeCompute {
+  typedef typename Native::Unsigned Unsigned;
+  typedef typename Native::Signed SignedValue;
   template <typename R, typename A, typename B>
   static R sum(const A& a, const B& b) {
-    return R::from64(a.low64() + b.low64());
+    return Native::template make<R>(Native::low(a) + Native::low(b));
   }
   template <typename R, typename A, typename B>
   static R difference(const A& a, const B& b) {
-    return R::from64(a.low64() - b.low64());
+    return Native::template make<R>(Native::low(a) - Native::low(b));
   }
   template <typename R, typename A, typename B>
   static R product(const A& a, const B& b) {
-    return R::from64(a.low64() * b.low64());
+    return Native::template make<R>(Native::low(a) * Native::low(b));
   }
   template <typename R, typename A, typename B>
   static R conjunction(const A& a, const B& b) {
-    return R::from64(a.low64() & b.low64());
+    return Native::template make<R>(Native::low(a) & Native::low(b));
   }
   template <typename R, typename A, typename B>
   static R disjunction(const A& a, const B& b) {
-    return R::from64(a.low64() | b.low64());
+    return Native::template make<R>(Native::low(a) | Native::low(b));
   }
   template <typename R, typename A, typename B>
   static R exclusion(const A& a, const B& b) {
-    return R::from64(a.low64() ^ b.low64());
+    return Native::template make<R>(Native::low(a) ^ Native::low(b));
   }
   // Quotient cut towards zero, remainder with the dividend's sign. Both operands and the quotient
   // fit.
   template <bool Signed, typename Q, typename M, typename A, typename B>
   static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
-    const Limb x = a.low64(), y = b.low64();
+    const Unsigned x = Native::low(a), y = Native::low(b);
     if (y == 0) throw std::domain_error("ap_int: division by zero");
     if (Signed) {
-      const std::int64_t p = static_cast<std::int64_t>(x), q = static_cast<std::int64_t>(y);
-      *quotient = Q::from64(static_cast<Limb>(p / q));
-      *remainder = M::from64(static_cast<Limb>(p % q));
+      const SignedValue p = static_cast<SignedValue>(x), q = static_cast<SignedValue>(y);
+      *quotient = Native::template make<Q>(static_cast<Unsigned>(p / q));
+      *remainder = Native::template make<M>(static_cast<Unsigned>(p % q));
     } else {
-      *quotient = Q::from64(x / y);
-      *remainder = M::from64(x % y);
+      *quotient = Native::template make<Q>(x / y);
+      *remainder = Native::template make<M>(x % y);
     }
   }
   template <bool Signed, typename A, typename B>
   static int compare(const A& a, const B& b) {
-    const Limb x = a.low64(), y = b.low64();
-    const bool less = Signed ? static_cast<std::int64_t>(x) < static_cast<std::int64_t>(y) : x < y;
+    const Unsigned x = Native::low(a), y = Native::low(b);
+    const bool less = Signed ? static_cast<SignedValue>(x) < static_cast<SignedValue>(y) : x < y;
     return less ? -1 : (x == y ? 0 : 1);
   }
 };
 
 template <>
-struct Compute<kPair> {
-  template <typename R, typename A, typename B>
-  static R sum(const A& a, const B& b) {
-    return R::from128(a.low128() + b.low128());
-  }
-  template <typename R, typename A, typename B>
-  static R difference(const A& a, const B& b) {
-    return R::from128(a.low128() - b.low128());
-  }
-  template <typename R, typename A, typename B>
-  static R product(const A& a, const B& b) {
-    return R::from128(a.low128() * b.low128());
-  }
-  template <typename R, typename A, typename B>
-  static R conjunction(const A& a, const B& b) {
-    return R::from128(a.low128() & b.low128());
-  }
-  template <typename R, typename A, typename B>
-  static R disjunction(const A& a, const B& b) {
-    return R::from128(a.low128() | b.low128());
-  }
-  template <typename R, typename A, typename B>
-  static R exclusion(const A& a, const B& b) {
-    return R::from128(a.low128() ^ b.low128());
-  }
-  template <bool Signed, typename Q, typename M, typename A, typename B>
-  static void divide(const A& a, const B& b, Q* quotient, M* remainder) {
-    const Uint128 x = a.low128(), y = b.low128();
-    if (y == 0) throw std::domain_error("ap_int: division by zero");
-    if (Signed) {
-      const Int128 p = static_cast<Int128>(x), q = static_cast<Int128>(y);
-      *quotient = Q(p / q);
-      *remainder = M(p % q);
-    } else {
-      *quotient = Q(x / y);
-      *remainder = M(x % y);
-    }
-  }
-  template <bool Signed, typename A, typename B>
-  static int compare(const A& a, const B& b) {
-    const Uint128 x = a.low128(), y = b.low128();
-    const bool less = Signed ? static_cast<Int128>(x) < static_cast<Int128>(y) : x < y;
-    return less ? -1 : (x == y ? 0 : 1);
-  }
-};
+struct Compute<kWord> : NativeCompute<NativeWord> {};
+
+template <>
+struct Compute<kPair> : NativeCompute<NativePair> {};
 
 // Limbs go straight from the operands into the result.
 template <>

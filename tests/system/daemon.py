@@ -44,6 +44,14 @@ def run(*arguments, environment=None, timeout=120):
     )
 
 
+def run_command(*arguments, **options):
+    """Runs any program, which must end well; returns its output."""
+    process = subprocess.run(list(map(str, arguments)), capture_output=True, text=True, **options)
+    if process.returncode != 0:
+        raise AssertionError(f"{arguments} ended with {process.returncode}:\n{process.stdout}{process.stderr}")
+    return process.stdout
+
+
 def run_json(*arguments, environment=None, timeout=120):
     process = run(*arguments, "--json", environment=environment, timeout=timeout)
     if process.returncode != 0:

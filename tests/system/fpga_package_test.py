@@ -8,14 +8,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from daemon import BUILD, SOURCE
+from daemon import BUILD, SOURCE, run_command
 
-
-def run(*arguments, **options):
-    process = subprocess.run(list(map(str, arguments)), capture_output=True, text=True, **options)
-    if process.returncode != 0:
-        raise AssertionError(f"{arguments} ended with {process.returncode}:\n{process.stdout}{process.stderr}")
-    return process.stdout
 
 
 class FpgaPackageTest(unittest.TestCase):
@@ -24,7 +18,7 @@ class FpgaPackageTest(unittest.TestCase):
         cls.directory = tempfile.TemporaryDirectory()
         cls.root = Path(cls.directory.name)
         cls.prefix = cls.root / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "fpga")
+        run_command("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "fpga")
         # What setup.sh of another tree has set must not help.
         cls.environment = {name: value for name, value in os.environ.items()
                            if not name.startswith(("XILINX_", "XCL_", "TANDEM_", "LD_LIBRARY_PATH", "OCL_ICD"))}
@@ -57,7 +51,7 @@ class FpgaPackageTest(unittest.TestCase):
         source = self.configured("project")
         built = self.build(source)
         self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
-        report = run("ctest", "--test-dir", source / "build", "--output-on-failure", env=self.environment)
+        report = run_command("ctest", "--test-dir", source / "build", "--output-on-failure", env=self.environment)
         self.assertIn("100% tests passed", report)
         self.assertIn("out of 7", report)
         self.assertIn("no work to do", self.build(source).stdout)

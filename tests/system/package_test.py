@@ -9,14 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from daemon import BUILD, SOURCE
+from daemon import BUILD, SOURCE, run_command
 
-
-def run(*arguments, **options):
-    process = subprocess.run(list(map(str, arguments)), capture_output=True, text=True, **options)
-    if process.returncode != 0:
-        raise AssertionError(f"{arguments} ended with {process.returncode}:\n{process.stdout}{process.stderr}")
-    return process.stdout
 
 
 class PackageTest(unittest.TestCase):
@@ -25,14 +19,14 @@ class PackageTest(unittest.TestCase):
         cls.directory = tempfile.TemporaryDirectory()
         cls.root = Path(cls.directory.name)
         cls.prefix = cls.root / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        run_command("cmake", "--install", BUILD, "--prefix", cls.prefix)
 
     @classmethod
     def tearDownClass(cls):
         cls.directory.cleanup()
 
     def test_the_installed_program_finds_its_demo_model(self):
-        text = run(self.prefix / "bin" / "tandem", "generate", "--prompt", "Once upon a time", "--max-tokens", 8,
+        text = run_command(self.prefix / "bin" / "tandem", "generate", "--prompt", "Once upon a time", "--max-tokens", 8,
                    "--attention", "cpu", cwd=self.root)
         self.assertGreater(len(text), len("Once upon a time"))
 
@@ -40,16 +34,16 @@ class PackageTest(unittest.TestCase):
         setup = next(self.prefix.rglob("setup.sh"))
         command = (f"source '{setup}' && XCL_EMULATION_MODE=sw_emu '{self.prefix}/bin/tandem' generate "
                    "--prompt 'Once upon a time' --max-tokens 8 --attention xrt:0 --json")
-        self.assertIn('"device": "xrt:0"', run("bash", "-c", command, cwd=self.root))
+        self.assertIn('"device": "xrt:0"', run_command("bash", "-c", command, cwd=self.root))
 
     def test_a_project_that_finds_the_package_builds_and_runs(self):
         source = self.root / "consumer"
         shutil.copytree(SOURCE / "tests" / "system" / "package", source)
-        run("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+        run_command("cmake", "-S", source, "-B", source / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
             "-DCMAKE_BUILD_TYPE=Release")
-        run("cmake", "--build", source / "build")
+        run_command("cmake", "--build", source / "build")
         model = next(self.prefix.rglob("tandem-stories-q8_0.gguf"))
-        self.assertTrue(run(source / "build" / "consumer", model).strip())
+        self.assertTrue(run_command(source / "build" / "consumer", model).strip())
 
 
 class CollectivesPackageTest(unittest.TestCase):
@@ -62,12 +56,12 @@ class CollectivesPackageTest(unittest.TestCase):
         cls.directory = tempfile.TemporaryDirectory()
         cls.root = Path(cls.directory.name)
         cls.prefix = cls.root / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "collectives")
+        run_command("cmake", "--install", BUILD, "--prefix", cls.prefix, "--component", "collectives")
         # pkg-config knows what collectives need and nothing else.
         cls.pkgconfig = cls.root / "pkgconfig"
         cls.pkgconfig.mkdir()
         for name in ["libxxhash", "libhwy", "hwloc"]:
-            description = Path(run("pkg-config", "--variable=pcfiledir", name).strip()) / f"{name}.pc"
+            description = Path(run_command("pkg-config", "--variable=pcfiledir", name).strip()) / f"{name}.pc"
             shutil.copy(description, cls.pkgconfig)
 
     @classmethod
@@ -83,19 +77,19 @@ class CollectivesPackageTest(unittest.TestCase):
 
     def test_the_tool_is_part_of_the_component_and_runs(self):
         self.assertEqual([path.name for path in (self.prefix / "bin").iterdir()], ["tandem-collectives"])
-        self.assertIn("allreduce-bench", run(self.prefix / "bin" / "tandem-collectives", "--help"))
+        self.assertIn("allreduce-bench", run_command(self.prefix / "bin" / "tandem-collectives", "--help"))
         self.assertFalse((self.prefix / "share").exists())
 
     def test_the_component_serving_brings_the_rest(self):
         serving = self.root / "serving"
-        run("cmake", "--install", BUILD, "--prefix", serving, "--component", "serving")
+        run_command("cmake", "--install", BUILD, "--prefix", serving, "--component", "serving")
         self.assertIn("tandem", [path.name for path in (serving / "bin").iterdir()])
         self.assertNotIn("tandem-collectives", [path.name for path in (serving / "bin").iterdir()])
         whole = self.root / "whole"
-        run("cmake", "--install", BUILD, "--prefix", whole)
+        run_command("cmake", "--install", BUILD, "--prefix", whole)
 
         fpga = self.root / "fpga"
-        run("cmake", "--install", BUILD, "--prefix", fpga, "--component", "fpga")
+        run_command("cmake", "--install", BUILD, "--prefix", fpga, "--component", "fpga")
 
         def files(*prefixes):
             return sorted({str(path.relative_to(prefix)) for prefix in prefixes for path in prefix.rglob("*")
@@ -107,8 +101,8 @@ class CollectivesPackageTest(unittest.TestCase):
         build = self.root / "build"
         configured = self.configure(SOURCE / "tests" / "system" / "package_collectives", build)
         self.assertEqual(configured.returncode, 0, configured.stdout + configured.stderr)
-        run("cmake", "--build", build)
-        self.assertEqual(run(build / "consumer"), "0 2\n1 2\n7 3\n")
+        run_command("cmake", "--build", build)
+        self.assertEqual(run_command(build / "consumer"), "0 2\n1 2\n7 3\n")
 
     def expect_refusal(self, find_package, *texts):
         source = Path(tempfile.mkdtemp(dir=self.root))

@@ -124,7 +124,7 @@ void measure(const char* path, const char* command) {
   launch.set_arg(1, 7u);
   const auto launch_and_wait = [&] {
     launch.start();
-    launch.wait();
+    if (launch.wait() != ERT_CMD_STATE_COMPLETED) throw std::runtime_error("a launch failed");
   };
   const auto nothing = [] {};
   const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
