@@ -32,7 +32,9 @@ class AdaptiveSpin {
   bool wait(const std::atomic<uint32_t>& word, uint32_t seen);
 
  private:
-  static constexpr std::chrono::nanoseconds kLargest{20'000};
+  // Above what waking an idle core of a virtual machine takes there and back (some 50 us): below
+  // it, two sides that both sleep would never find that spinning pays.
+  static constexpr std::chrono::nanoseconds kLargest{100'000};
   static constexpr std::chrono::nanoseconds kSmallest{500};
   static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is gone
 
