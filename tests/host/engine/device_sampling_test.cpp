@@ -27,6 +27,12 @@ class DeviceSampling : public Equivalence {
     return all;
   }
 
+  // Which requests share a step is a matter of time, and with the rows of a product the order of
+  // its sums changes.
+  static void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
+    EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), expected));
+  }
+
   std::vector<Answer> on_host(const std::vector<Request>& requests) {
     auto engine = rig_.engine(rig_.cpu_units({256}), {});
     return run_all(*engine, requests);
@@ -64,8 +70,8 @@ TEST_F(DeviceSampling, LeavesToTheHostWhatNeedsMoreThanARow) {
   const std::vector<Answer> answers = run_all(*engine, requests);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     EXPECT_EQ(answers[i].tokens, expected[i].tokens) << "request " << i;
-    EXPECT_EQ(answers[i].logprobs, expected[i].logprobs);
-    EXPECT_EQ(answers[i].prompt_logprobs, expected[i].prompt_logprobs);
+    expect_near(answers[i].logprobs, expected[i].logprobs);
+    expect_near(answers[i].prompt_logprobs, expected[i].prompt_logprobs);
   }
   EXPECT_EQ(compute.counts().sampled_rows, std::uint64_t{2 * kOutput - 1});
 }
