@@ -56,6 +56,8 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_requests(status.running, status.waiting);
   metrics.set_tokens_total(status.prompt_tokens, status.cached_tokens, status.generated_tokens);
   metrics.set_preemptions_total(status.preemptions);
+  metrics.set_rebuilt_sequences_total(status.rebuilt_sequences);
+  metrics.set_moved_pages_total(status.moved_pages);
   metrics.set_compute_totals(status.compute_id, status.compute.ops,
                              status.compute.weight_bytes_read, status.compute.busy_seconds);
   for (const UnitStatus& unit : status.units) {

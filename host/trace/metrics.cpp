@@ -71,6 +71,10 @@ struct Metrics::Registry {
   Family<Counter>& tokens = counters("tandem_tokens_total", "Tokens by kind.");
   Family<Counter>& preemptions =
       counters("tandem_preemptions_total", "Sequences that gave up their pages for older ones.");
+  Family<Counter>& rebuilt =
+      counters("tandem_rebuilt_sequences_total", "Sequences whose unit was lost, computed anew.");
+  Family<Counter>& moved =
+      counters("tandem_moved_kv_pages_total", "KV pages that went from one unit to another.");
   Family<Counter>& finished = counters("tandem_requests_finished_total", "Requests by reason.");
   Family<Counter>& launches =
       counters("tandem_unit_launches_total", "Descriptors submitted to an attention unit.");
@@ -90,7 +94,7 @@ struct Metrics::Registry {
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});
-    preemptions.Add({});
+    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved}) family->Add({});
   }
 };
 
@@ -121,6 +125,14 @@ void Metrics::set_tokens_total(std::uint64_t prompt, std::uint64_t cached,
 
 void Metrics::set_preemptions_total(std::uint64_t count) {
   registry_->set_total(registry_->preemptions, {}, static_cast<double>(count));
+}
+
+void Metrics::set_rebuilt_sequences_total(std::uint64_t count) {
+  registry_->set_total(registry_->rebuilt, {}, static_cast<double>(count));
+}
+
+void Metrics::set_moved_pages_total(std::uint64_t count) {
+  registry_->set_total(registry_->moved, {}, static_cast<double>(count));
 }
 
 void Metrics::count_finished(const std::string& reason) {

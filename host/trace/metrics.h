@@ -28,6 +28,8 @@ class Metrics {
   void set_requests(int running, int waiting);
   void set_tokens_total(std::uint64_t prompt, std::uint64_t cached, std::uint64_t generated);
   void set_preemptions_total(std::uint64_t count);
+  void set_rebuilt_sequences_total(std::uint64_t count);
+  void set_moved_pages_total(std::uint64_t count);
   void count_finished(const std::string& reason);  // "stop", "length", "cancelled", "error"
   void set_unit_pages(const std::string& unit, std::uint32_t used, std::uint32_t total);
   void set_unit_alive(const std::string& unit, bool alive);

@@ -172,6 +172,7 @@ TEST_F(UnitLoss, ShowsInTheMetrics) {
   run_all(*engine, {greedy(rig_.prompt(40, 1), 10)});
   EXPECT_THAT(metrics.text(), HasSubstr("tandem_unit_alive{unit=\"mortal\"} 0"));
   EXPECT_THAT(metrics.text(), HasSubstr("tandem_unit_alive{unit=\"cpu\"} 1"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_rebuilt_sequences_total 1"));
 }
 
 }  // namespace

@@ -55,6 +55,16 @@ TEST(Metrics, CountersFollowAbsoluteTotalsAndNeverFall) {
   EXPECT_THAT(text, HasSubstr("tandem_unit_busy_seconds_total{unit=\"cpu\"} 0.75"));
 }
 
+TEST(Metrics, CountsMovedPagesAndRebuiltSequencesFromZero) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_moved_kv_pages_total 0"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_rebuilt_sequences_total 0"));
+  metrics.set_moved_pages_total(17);
+  metrics.set_rebuilt_sequences_total(3);
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_moved_kv_pages_total 17"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_rebuilt_sequences_total 3"));
+}
+
 TEST(Metrics, CountsEventsByLabel) {
   Metrics metrics;
   metrics.count_finished("stop");
