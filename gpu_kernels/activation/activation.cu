@@ -39,6 +39,8 @@ __device__ int values_left(std::int64_t count, std::int64_t at) {
 
 template <bool kAligned, GateFunction kFunction>
 __global__ __launch_bounds__(kThreads) void gate_values(GatedActivation job) {
+  let_next_start();
+  wait_for_previous();
   Quad gates[kBatch], ups[kBatch];
   for_quads(
       job.count,
@@ -61,6 +63,8 @@ __global__ __launch_bounds__(kThreads) void gate_values(GatedActivation job) {
 
 template <bool kAligned>
 __global__ __launch_bounds__(kThreads) void cap_values(Softcap job) {
+  let_next_start();
+  wait_for_previous();
   Quad values[kBatch];
   for_quads(
       job.count,
@@ -77,6 +81,8 @@ __global__ __launch_bounds__(kThreads) void cap_values(Softcap job) {
 // grid: [rows, parts of a row]
 template <bool kAligned>
 __global__ __launch_bounds__(kThreads) void add_gated(GatedAdd job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t row = blockIdx.x;
   const float share = 1.0f / (1.0f + expf(-job.gate[row]));
   const float* x = job.x + row * job.width;

@@ -61,6 +61,8 @@ __device__ void reduce_row(const DecodeLaunch& job, const DecodeReduction& reduc
 __global__ __launch_bounds__(32 *
                              kWarps) void reduce_partials(const __grid_constant__ DecodeLaunch job,
                                                           int width) {
+  let_next_start();
+  wait_for_previous();
   const int r = static_cast<int>(blockIdx.y * kWarps + threadIdx.x / 32u);
   const int num = *job.num_reductions;
   for (int x = static_cast<int>(blockIdx.x); x < num; x += static_cast<int>(gridDim.x)) {

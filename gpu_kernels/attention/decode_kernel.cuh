@@ -121,6 +121,8 @@ __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
 template <KvType kType, int kWidth, int kRowTiles>
 __global__ __launch_bounds__(kDecodeThreads, resident_blocks(kWidth, kRowTiles)) void decode_items(
     const __grid_constant__ DecodeLaunch job) {
+  let_next_start();
+  wait_for_previous();
   unsigned char* shared = dynamic_shared();
   const int end = job.block_begin[blockIdx.x + 1];
   for (int index = job.block_begin[blockIdx.x]; index < end; ++index) {

@@ -18,6 +18,8 @@ std::size_t sources_offset(std::int64_t rows) {
 
 __global__ __launch_bounds__(32 * kWarps) void merge_rows(const __grid_constant__ MergePartials job,
                                                           std::size_t sources_at) {
+  let_next_start();
+  wait_for_previous();
   const int lane = static_cast<int>(threadIdx.x & 31u);
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32u;
   if (index >= job.rows * job.heads) return;

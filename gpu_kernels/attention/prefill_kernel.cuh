@@ -299,6 +299,8 @@ __device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>&
 
 template <typename Traits>
 __global__ __launch_bounds__(kPrefillThreads, 2) void prefill_tile(const PrefillJob job) {
+  let_next_start();
+  wait_for_previous();
   auto& shared = *reinterpret_cast<PrefillShared<Traits>*>(dynamic_shared());
   // Held in shared memory, since the widest rows leave no register for it.
   const PrefillTile& tile = shared.tile;

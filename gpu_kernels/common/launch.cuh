@@ -1,15 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launching a kernel by an ordinary function call, so that the sources stay plain C++.
+// Launching a kernel by an ordinary function call, so that the sources stay plain C++; and what a
+// kernel says to the launches before and behind it.
 //
 // Returns what the launch says; nothing is waited for. Threads: any. A kernel that launch_shared
 // starts has `shared_bytes` of shared memory at dynamic_shared(), aligned to 16; more than the
 // device gives to a block is an error of the launch.
+// In a chain (launch_chain.h) a kernel begins when every block of the one before it has called
+// let_next_start() or ended, which is before that one's results are there. So every thread of every
+// kernel calls wait_for_previous() before it ends, and before it reads what an earlier launch
+// writes or writes what one reads or writes; in front of it stand loads of weights and arithmetic.
+// Behind it all earlier launches have ended and what they wrote is visible. Static shared memory is
+// not written in front of it. Code for less than compute capability 9.0 has neither, and must not
+// be launched in a chain on a newer GPU (see the queue).
+// Source: CUDA Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA,
+// "griddepcontrol".
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include "common/launch_chain.h"
+
 namespace tandem::gpu_kernels {
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t launch_with(cudaLaunchConfig_t config, void (*kernel)(Parameters...),
+                        const Arguments&... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &early;
+  config.numAttrs = next_may_begin_early() ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+}
 
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kernel)(Parameters...),
@@ -18,7 +41,7 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kern
   config.gridDim = grid;
   config.blockDim = dim3(threads);
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return launch_with(config, kernel, arguments...);
 }
 
 template <typename... Parameters, typename... Arguments>
@@ -33,12 +56,24 @@ cudaError_t launch_shared(cudaStream_t stream, dim3 grid, unsigned threads, unsi
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
+  return launch_with(config, kernel, arguments...);
 }
 
 __device__ inline unsigned char* dynamic_shared() {
   extern __shared__ uint4 tandem_dynamic_shared[];
   return reinterpret_cast<unsigned char*>(tandem_dynamic_shared);
+}
+
+__device__ inline void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 
 }  // namespace tandem::gpu_kernels

@@ -20,6 +20,8 @@ __device__ float times(float x, float scale) { return scale == 1.0f ? x : __fmul
 
 template <typename Stored>
 __global__ __launch_bounds__(kThreads) void embed(EmbedRows job) {
+  let_next_start();
+  wait_for_previous();
   constexpr int kItem = kIsBlock<Stored> ? 8 : 4;
   const std::int64_t row = blockIdx.x;
   const std::int32_t id = job.ids[row];
@@ -46,6 +48,8 @@ __global__ __launch_bounds__(kThreads) void embed(EmbedRows job) {
 
 template <bool kAligned>
 __global__ __launch_bounds__(kThreads) void gather(GatherRows job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t row = blockIdx.x;
   const std::int32_t pick = job.picks[row];
   const bool exists = pick >= 0 && pick < job.x_rows;

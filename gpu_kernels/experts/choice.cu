@@ -18,6 +18,8 @@ constexpr unsigned kThreads = 128, kRowsPerBlock = kThreads / 32;
 // kHeld: logits per lane, experts <= 32 * kHeld.
 template <int kHeld>
 __global__ __launch_bounds__(kThreads) void choose(ExpertChoice job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * kRowsPerBlock + threadIdx.x / 32u;
   if (row >= job.rows) return;

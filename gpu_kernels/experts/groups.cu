@@ -17,6 +17,8 @@ constexpr int kThreads = 256;
 constexpr int kItems = 8;  // neighbouring choices of a thread
 
 __global__ __launch_bounds__(kThreads) void place_choices(ExpertGroups job) {
+  let_next_start();
+  wait_for_previous();
   __shared__ std::uint32_t sums[32];
   __shared__ std::uint32_t scratch[kThreads / 32 + 1];
   const int count = static_cast<int>(job.rows * job.used);

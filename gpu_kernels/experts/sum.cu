@@ -14,6 +14,8 @@ constexpr unsigned kThreads = 128;
 // grid: [rows, parts of a row]
 template <bool kAligned>
 __global__ __launch_bounds__(kThreads) void add_results(ExpertSum job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t row = blockIdx.x;
   float* out = job.out + row * job.width;
   const std::int32_t* slots = job.slots + row * job.used;

@@ -12,6 +12,8 @@ constexpr int kThreads = 256, kRows = 8;
 
 // grid: [parts of the width, groups of rows]
 __global__ __launch_bounds__(kThreads) void add(BiasRows job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (column >= job.width) return;
   const float bias = job.bias[column];

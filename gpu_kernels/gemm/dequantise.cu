@@ -59,6 +59,8 @@ __device__ std::uint32_t bf16_pair(float low, float high) {
 // grid: [panels, groups]
 template <typename Block>
 __global__ __launch_bounds__(kThreads) void dequantise(Dequantisation job, PackedPlanes planes) {
+  let_next_start();
+  wait_for_previous();
   constexpr Packing kType = kPacking<Block>;
   const unsigned row = threadIdx.x / 32, lane = threadIdx.x % 32;
   const unsigned slab_in_group = lane / 4, part = lane % 4;
@@ -92,6 +94,8 @@ __global__ __launch_bounds__(kThreads) void dequantise(Dequantisation job, Packe
 
 // grid: [rows, parts of a row]; any width.
 __global__ __launch_bounds__(256) void widen_e4m3(Dequantisation job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t row = blockIdx.x;
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
   if (column >= job.in_features) return;

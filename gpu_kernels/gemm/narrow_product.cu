@@ -84,6 +84,8 @@ __device__ void multiply_chunk(const uint4 (&a)[2], const uint4 (&x)[kXChunks], 
 
 template <typename Value>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ NarrowRows job) {
+  let_next_start();
+  wait_for_previous();
   constexpr int kXChunks = 2 / NarrowType<Value>::kBytes;  // of x, per chunk of W
   constexpr unsigned kTileChunks = kStepChunks * 4;
   __shared__ float warp_sums[kMaxFewRowsWarps * kMaxNarrowRows * kPanelOutputs];
@@ -145,6 +147,8 @@ __device__ inline float dot(const float4& a, const float4& b, float sum) {
 // Warps of a block: kQuads of outputs by warps / kQuads slices of the inputs.
 template <int kRows>
 __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__ NarrowRows job) {
+  let_next_start();
+  wait_for_previous();
   __shared__ float slice_sums[kMaxFewRowsWarps / kQuads * kRows * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];

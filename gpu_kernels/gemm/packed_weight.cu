@@ -142,6 +142,8 @@ template <typename Block>
 __global__ __launch_bounds__(kThreads) void pack(const Block* rows, PackedPlanes planes,
                                                  std::int64_t num_rows, std::int64_t first_panel,
                                                  unsigned char* packed) {
+  let_next_start();
+  wait_for_previous();
   constexpr unsigned kSlabs = Block::kValues / kSlabValues;  // per block
   const unsigned row = threadIdx.x % kPanelOutputs;
   const unsigned slab_in_group = threadIdx.x / kPanelOutputs;

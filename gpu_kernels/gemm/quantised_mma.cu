@@ -224,6 +224,8 @@ inline constexpr bool kAhead = kSets == 1 && kPacking<Block>.bits == 4 && !kPack
 
 template <typename Block, int kSets>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ QuantisedRows job) {
+  let_next_start();
+  wait_for_previous();
   __shared__ float warp_sums[kMaxFewRowsWarps * kSets * 8 * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];

@@ -137,6 +137,8 @@ __device__ void multiply_tile(const QuantisedRows& job, const LaneTile<Block>& t
 
 template <typename Block, int kRows>
 __global__ __launch_bounds__(kThreads) void dots(const __grid_constant__ QuantisedRows job) {
+  let_next_start();
+  wait_for_previous();
   __shared__ float warp_sums[kMaxFewRowsWarps * kRows * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];

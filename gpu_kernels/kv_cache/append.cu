@@ -15,6 +15,8 @@ constexpr int kWarps = 4;
 template <KvType kType>
 __global__ __launch_bounds__(32 * kWarps) void append_rows(const __grid_constant__ AppendKv job,
                                                            int width, unsigned blocks_per_place) {
+  let_next_start();
+  wait_for_previous();
   const int lane = static_cast<int>(threadIdx.x & 31u);
   const int part = static_cast<int>(blockIdx.x % blocks_per_place * kWarps + threadIdx.x / 32u);
   const KvPlace place = job.places[blockIdx.x / blocks_per_place];

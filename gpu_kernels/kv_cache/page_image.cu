@@ -27,6 +27,8 @@ __global__ __launch_bounds__(kThreads) void move_rows(const __grid_constant__ Mo
                                                       unsigned pool_row_bytes,
                                                       unsigned image_row_bytes,
                                                       std::size_t image_bytes) {
+  let_next_start();
+  wait_for_previous();
   const std::size_t page_rows = kv_page_rows(job.pool);
   const std::size_t first = static_cast<std::size_t>(blockIdx.x) * kBlockRows;
   const std::size_t pool_row =

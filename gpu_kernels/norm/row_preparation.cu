@@ -198,6 +198,8 @@ __device__ float write_e4m3_scale(std::uint32_t peak_bits, float* scale) {
 // grid: [rows, parts of a row]; a row of which something must be known first has one part.
 template <RowFunction kFunction, bool kAligned>
 __global__ __launch_bounds__(1024) void prepare(RowPreparation job, int columns) {
+  let_next_start();
+  wait_for_previous();
   __shared__ float sums[32];
   __shared__ std::uint32_t peaks[32];
   const std::int64_t row = blockIdx.x;

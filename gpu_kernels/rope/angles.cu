@@ -45,6 +45,8 @@ __device__ double cosine(double x) {
 }
 
 __global__ __launch_bounds__(kThreads) void write_angles(RopeAngles job) {
+  let_next_start();
+  wait_for_previous();
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= job.rows * job.pairs) return;
   const std::int64_t row = at / job.pairs;

@@ -11,6 +11,8 @@ namespace {
 
 __global__ __launch_bounds__(kRopeThreads) void rotate_heads(const __grid_constant__ Rope job,
                                                              int row_heads) {
+  let_next_start();
+  wait_for_previous();
   const RopeUnit unit(job, row_heads);
   if (unit.row < job.rows) rotate_head(job, unit);
 }

@@ -15,6 +15,8 @@ namespace {
 template <KvType kType>
 __global__ __launch_bounds__(kRopeThreads) void rotate_and_append(
     const __grid_constant__ RopeAppend job, int row_heads, int width) {
+  let_next_start();
+  wait_for_previous();
   const Rope& rotation = job.rope;
   const RopeUnit unit(rotation, row_heads);
   if (unit.row >= rotation.rows) return;

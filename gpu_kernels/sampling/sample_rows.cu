@@ -327,6 +327,8 @@ __device__ void cut_and_draw(const Row& row, const SampleParameters& parameters,
 }
 
 __global__ __launch_bounds__(kThreads) void sample(SampleRows job) {
+  let_next_start();
+  wait_for_previous();
   __shared__ Shared shared;
   const std::int64_t at = blockIdx.x;
   const SampleParameters parameters = job.parameters[at];

@@ -32,6 +32,8 @@ __device__ Sum absent_value(bool least) {
 // One warp makes 32 words: lane l reads position l of each, ballots make the words.
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void mark_words(MarkPresent job) {
+  let_next_start();
+  wait_for_previous();
   const unsigned lane = threadIdx.x & 31u;
   const std::uint64_t warp =
       static_cast<std::uint64_t>(blockIdx.x) * (kThreads / 32) + threadIdx.x / 32u;
@@ -68,6 +70,8 @@ __device__ std::uint32_t word_of(const TakeEntries& job, std::uint64_t at) {
 
 __global__ __launch_bounds__(kThreads) void count_bits(TakeEntries job, std::uint32_t num_tiles,
                                                        std::uint32_t* counts) {
+  let_next_start();
+  wait_for_previous();
   const std::uint32_t tile = blockIdx.x * (kThreads / 32) + threadIdx.x / 32u;
   if (tile >= num_tiles) return;
   const unsigned lane = threadIdx.x & 31u;
@@ -84,6 +88,8 @@ __global__ __launch_bounds__(kThreads) void count_bits(TakeEntries job, std::uin
 __global__ __launch_bounds__(kScanThreads) void sum_tiles(std::uint32_t num_tiles,
                                                           std::uint32_t* counts,
                                                           std::uint32_t* total) {
+  let_next_start();
+  wait_for_previous();
   __shared__ std::uint32_t scratch[kScanThreads / 32 + 1];
   std::uint32_t carried = 0;
   for (std::uint32_t base = 0; base < num_tiles; base += kScanThreads) {
@@ -100,6 +106,8 @@ __global__ __launch_bounds__(kScanThreads) void sum_tiles(std::uint32_t num_tile
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void write_entries(TakeEntries job,
                                                           const std::uint32_t* prefixes) {
+  let_next_start();
+  wait_for_previous();
   __shared__ std::uint16_t offsets[kTilePositions];  // of the tile's set bits
   __shared__ std::uint32_t scratch[kThreads / 32 + 1];
   const std::uint64_t first_word = static_cast<std::uint64_t>(blockIdx.x) * kTileWords;

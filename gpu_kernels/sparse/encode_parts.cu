@@ -22,6 +22,8 @@ std::uint64_t num_words64(std::uint64_t num_positions) { return (num_positions +
 
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void write_coo(const __grid_constant__ EncodeParts job) {
+  let_next_start();
+  wait_for_previous();
   using Sum = SumOf<Wire>;
   const unsigned part = blockIdx.y;
   const std::uint32_t part_begin = job.begins[part];
@@ -72,6 +74,8 @@ __device__ std::uint32_t lower_bound_of_warp(const std::uint32_t* indices,
 
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void write_bitmap(const __grid_constant__ EncodeParts job) {
+  let_next_start();
+  wait_for_previous();
   using Sum = SumOf<Wire>;
   __shared__ std::uint32_t words[kBlockWords];
   __shared__ std::uint32_t range[2];

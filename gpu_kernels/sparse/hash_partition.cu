@@ -26,6 +26,8 @@ __global__ __launch_bounds__(kThreads) void count_owners(const std::uint32_t* in
                                                          std::uint32_t num_entries,
                                                          HashedOwners owners,
                                                          std::uint32_t* counts) {
+  let_next_start();
+  wait_for_previous();
   __shared__ std::uint32_t tile_counts[kMaxOwners];
   tile_counts[threadIdx.x] = 0;
   __syncthreads();
@@ -52,6 +54,8 @@ __global__ __launch_bounds__(kThreads) void count_owners(const std::uint32_t* in
 __global__ __launch_bounds__(kThreads) void sum_along_tiles(std::uint32_t num_tiles,
                                                             std::uint32_t* counts,
                                                             std::uint32_t* totals) {
+  let_next_start();
+  wait_for_previous();
   __shared__ std::uint32_t scratch[kWarps + 1];
   std::uint32_t* row = counts + static_cast<std::size_t>(blockIdx.x) * num_tiles;
   std::uint32_t carried = 0;
@@ -137,6 +141,8 @@ template <typename Value>
 __global__ __launch_bounds__(kThreads) void move_entries(HashPartition job, unsigned owner_bits,
                                                          const std::uint32_t* prefixes,
                                                          const std::uint32_t* totals) {
+  let_next_start();
+  wait_for_previous();
   constexpr std::size_t kWordBytes = sizeof(Value) > 4 ? sizeof(Value) : 4;
   alignas(8) __shared__ unsigned char exchange[kTile * kWordBytes];
   __shared__ TileSort sort;

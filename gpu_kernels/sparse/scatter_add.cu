@@ -21,6 +21,8 @@ __device__ Sum combine(Sum sum, Sum value, bool maximum) {
 
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void add_entries(ScatterAdd job) {
+  let_next_start();
+  wait_for_previous();
   using Sum = SumOf<Wire>;
   const std::uint32_t first = blockIdx.x * kTile + threadIdx.x;
   auto* dense = static_cast<Sum*>(job.dense);
@@ -54,6 +56,8 @@ __global__ __launch_bounds__(kThreads) void add_entries(ScatterAdd job) {
 
 template <typename Wire>
 __global__ __launch_bounds__(kThreads) void read_coo(DecodeCoo job) {
+  let_next_start();
+  wait_for_previous();
   const std::uint32_t first = blockIdx.x * kTile + threadIdx.x;
   const auto* indices = static_cast<const std::uint32_t*>(job.body);
   const auto* values = reinterpret_cast<const unsigned char*>(indices + job.num_entries);

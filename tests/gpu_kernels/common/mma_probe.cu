@@ -33,6 +33,8 @@ __device__ Sum& result_at(Sum* c, unsigned i) {
 
 template <typename T>
 __global__ void product(const std::uint16_t* a, const std::uint16_t* b, float* c) {
+  let_next_start();
+  wait_for_previous();
   std::uint32_t a_words[4], b_words[2];
   load_fragments(a, b, a_words, b_words);
   float d[4];
@@ -42,6 +44,8 @@ __global__ void product(const std::uint16_t* a, const std::uint16_t* b, float* c
 }
 
 __global__ void byte_product(const std::int8_t* a, const std::int8_t* b, std::int32_t* c) {
+  let_next_start();
+  wait_for_previous();
   std::uint32_t a_words[4], b_words[2];
   load_fragments(a, b, a_words, b_words);
   std::int32_t d[4];
@@ -51,6 +55,8 @@ __global__ void byte_product(const std::int8_t* a, const std::int8_t* b, std::in
 }
 
 __global__ void load(const std::uint16_t* from, bool transposed, std::uint32_t* to) {
+  let_next_start();
+  wait_for_previous();
   alignas(16) __shared__ std::uint16_t tile[16][16];
   for (unsigned i = 0; i < 8; ++i) {
     const unsigned at = threadIdx.x + 32 * i;
@@ -69,6 +75,8 @@ __global__ void load(const std::uint16_t* from, bool transposed, std::uint32_t* 
 
 template <typename T>
 __global__ void split_pairs(const float* values, std::uint32_t* parts) {
+  let_next_start();
+  wait_for_previous();
   const unsigned at = threadIdx.x * 2;
   split<T>(values[at], values[at + 1], parts[at], parts[at + 1]);
 }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which launches of a thread may begin before the launch in front of them has ended (programmatic
+// dependent launch, compute capability 9.0).
+//
+// A launch may where the thread has a ChainedLaunches and what the thread put into the stream
+// directly before was a kernel of common/launch.cuh too: in a CUDA graph such an edge exists
+// between kernels only. So whoever puts something else there between two launches of one chain, a
+// copy or a library's call, says other_work(). Nobody else may use the stream meanwhile. Every
+// kernel keeps its side by wait_for_previous() (launch.cuh), on which the rest of the chain relies:
+// what waits for a kernel has waited for all before it. Threads: each has its own.
+#pragma once
+
+namespace tandem::gpu_kernels {
+
+struct LaunchChain {
+  bool open = false;
+  bool behind_kernel = false;
+  unsigned launches = 0;  // ever; wraps
+};
+inline thread_local LaunchChain launch_chain;
+
+// The next launch begins when all before it has ended.
+inline void other_work() { launch_chain.behind_kernel = false; }
+
+// Opens a chain, of which the first launch is like any other. Not nested.
+class ChainedLaunches {
+ public:
+  explicit ChainedLaunches(bool open) {
+    launch_chain.open = open;
+    other_work();
+  }
+  ~ChainedLaunches() { launch_chain.open = false; }
+  ChainedLaunches(const ChainedLaunches&) = delete;
+  ChainedLaunches& operator=(const ChainedLaunches&) = delete;
+};
+
+// For launch.cuh: whether the launch that follows may begin early.
+inline bool next_may_begin_early() {
+  const bool early = launch_chain.open && launch_chain.behind_kernel;
+  launch_chain.behind_kernel = true;
+  ++launch_chain.launches;
+  return early;
+}
+
+}  // namespace tandem::gpu_kernels
