@@ -14,24 +14,24 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace tandem::test {
 
-// Processes called tandem-card whose parent is this one.
-inline std::vector<pid_t> card_processes() {
+// The processes of cards that the process `application` has for itself.
+inline std::vector<pid_t> card_processes(pid_t application = getpid()) {
+  const std::string wanted("tandem-card\0--application\0", 26);
   std::vector<pid_t> found;
   DIR* processes = opendir("/proc");
   while (const dirent* entry = readdir(processes)) {
     const pid_t process = std::atoi(entry->d_name);
     if (process <= 0) continue;
-    std::ifstream in("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string id, name, state;
-    pid_t parent = 0;
-    in >> id >> name >> state >> parent;
-    if (name == "(tandem-card)" && parent == getpid() && state != "Z") found.push_back(process);
+    std::ifstream in("/proc/" + std::string(entry->d_name) + "/cmdline");
+    std::string line{std::istreambuf_iterator<char>(in), {}};
+    if (line == wanted + std::to_string(application) + '\0') found.push_back(process);
   }
   closedir(processes);
   return found;

@@ -142,14 +142,12 @@ class Daemon:
 
     def card_processes(self):
         """Process ids of this daemon's emulated cards."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        pids = set()
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            children = task / "children"
-            for pid in children.read_text().split():
-                try:
-                    if Path(f"/proc/{pid}/comm").read_text().startswith("tandem-card"):
-                        pids.add(int(pid))
-                except OSError:
-                    pass
+        wanted = f"tandem-card\0--application\0{self.process.pid}\0".encode()
+        pids = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cmdline").read_bytes() == wanted:
+                    pids.append(int(process.name))
+            except OSError:
+                pass
         return sorted(pids)

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tandem-card: one emulated card. Started by the XRT shim, with a socket as descriptor 3.
+// tandem-card: one emulated card. Started by the XRT shim, as nobody's child, with a socket as
+// descriptor 3.
 //
-// Without arguments the card belongs to one application, whose connection the socket is; it ends
-// with it. "--shared <name>" makes it a server at the abstract Unix socket of that name, detached
-// from its starter, for as long as it has clients. Binding the name is the lock: it answers "ready"
-// on descriptor 3, or "taken" and ends. The process ends too when a kernel crashes.
+// "--application <pid>": the card belongs to one application, whose connection the socket is. It
+// ends with it: descriptor 4 is a pipe that the application holds, and the kernel kills the card
+// when that closes, whatever the card does. The number is for people who look for the card.
+// "--shared <name>" makes it a server at the abstract Unix socket of that name for as long as it
+// has clients. Binding the name is the lock: it answers "ready" on descriptor 3, or "taken" and
+// ends. The process ends too when a kernel crashes.
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +30,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr int kSocket = 3;
+constexpr int kLifeline = 4;
 constexpr int kBacklog = 128;
 
 int usage() {
@@ -41,12 +45,12 @@ void fill_standard_descriptors() {
   }
 }
 
-void prepare_process() {
+void prepare_process(int last_descriptor) {
   signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
   setvbuf(stdout, nullptr, _IOLBF, 0);  // what kernels print must not be lost with the process
-  close_range(kSocket + 1, ~0U, 0);     // the application's own descriptors
-  rlimit files{};                       // export handles and windows are descriptors
+  close_range(static_cast<unsigned>(last_descriptor) + 1, ~0U, 0);  // the application's own
+  rlimit files{};  // export handles and windows are descriptors
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
@@ -55,8 +59,18 @@ void prepare_process() {
 // Never destroyed: that would wait for kernels, of which one may run for ever.
 CardServer& make_server(pid_t starter) { return *new CardServer(starter); }
 
+// Nothing is ever written to the pipe, so all it tells of is the end of the application: with this
+// signal also to a card that is stopped, or that loads a library which never returns.
+void live_by(int lifeline) {
+  fcntl(lifeline, F_SETOWN, getpid());
+  fcntl(lifeline, F_SETSIG, SIGKILL);
+  fcntl(lifeline, F_SETFL, O_ASYNC | O_NONBLOCK);
+  pollfd event{lifeline, POLLIN, 0};
+  if (poll(&event, 1, 0) > 0) _exit(0);  // it was quicker
+}
+
 int serve_one_application() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  live_by(kLifeline);
   CardServer& server = make_server(0);
   server.add_client(kSocket);
   server.run();
@@ -78,10 +92,10 @@ int listen_at(const std::string& name) {
 }
 
 int serve_all(const std::string& name) {
-  const pid_t starter = getppid();
+  ucred starter{};
+  socklen_t bytes = sizeof(starter);
+  getsockopt(kSocket, SOL_SOCKET, SO_PEERCRED, &starter, &bytes);
   setsid();
-  const pid_t detached = fork();
-  if (detached != 0) return detached > 0 ? 0 : 1;
   const int listener = listen_at(name);
   const std::string answer = listener >= 0         ? "ready"
                              : errno == EADDRINUSE ? "taken"
@@ -89,7 +103,7 @@ int serve_all(const std::string& name) {
   send_message(kSocket, answer);
   close(kSocket);
   if (listener < 0) return 0;
-  CardServer& server = make_server(starter);
+  CardServer& server = make_server(starter.pid);
   server.listen_on(listener);
   server.run();
   return 0;
@@ -102,9 +116,11 @@ int main(int num_arguments, char** arguments) {
   using namespace tandem::emulation;
   struct stat status {};
   if (fstat(kSocket, &status) != 0 || !S_ISSOCK(status.st_mode)) return usage();
-  const bool shared = num_arguments == 3 && std::string(arguments[1]) == "--shared";
-  if (num_arguments != 1 && !shared) return usage();
-  prepare_process();
+  if (num_arguments != 3) return usage();
+  const std::string role = arguments[1];
+  const bool shared = role == "--shared";
+  if (!shared && (role != "--application" || fcntl(kLifeline, F_GETFD) < 0)) return usage();
+  prepare_process(shared ? kSocket : kLifeline);
   int code = 1;
   try {
     code = shared ? serve_all(arguments[2]) : serve_one_application();

@@ -130,7 +130,7 @@ CardConnection Card::connect() {
   try {
     adopt(connection.opened);
   } catch (...) {
-    end_card(connection, connection.is_child);
+    end_card(connection);
     throw;
   }
   return connection;

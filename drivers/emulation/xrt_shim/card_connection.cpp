@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// posix_spawn with a socket as descriptor 3. A shared card binds its name itself, so that no
-// process but the card ever holds its listening socket; whoever finds nobody there starts one and
-// connects again, as does whoever comes while a card ends.
+// A shared card binds its name itself, so that no process but the card ever holds its listening
+// socket; whoever finds nobody there starts one and connects again, as does whoever comes while a
+// card ends.
 #include "emulation/xrt_shim/card_connection.h"
 
+#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,62 +16,37 @@
 #include <cstring>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/pidfd.h"
-
-extern char** environ;
+#include "emulation/xrt_shim/orphan_process.h"
 
 namespace tandem::emulation {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kCardSocket = 3;
 // Generous: a loaded machine is slow, but a card that never answers must not hold its application.
 constexpr std::chrono::milliseconds kStartTimeout{10'000};
 constexpr std::chrono::milliseconds kJoinTimeout{30'000};
 constexpr std::chrono::milliseconds kRetryPause{2};
 
-// Starts `executable` with `socket` as its descriptor 3; returns an errno value.
-int spawn(const std::string& executable, std::vector<std::string> arguments, int socket,
-          pid_t& process_id) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, socket, kCardSocket);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, defaults;
-  sigemptyset(&none);
-  sigfillset(&defaults);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  const int code =
-      posix_spawn(&process_id, executable.c_str(), &actions, &attributes, pointers.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  return code;
-}
-
-// The process started with `arguments`, at the other end of `socket`.
-pid_t start_process(const std::string& executable, const std::vector<std::string>& arguments,
-                    int& socket) {
+// The process started with `arguments` gets the other end of `socket`, and `inherited` behind it.
+int start_process(const std::string& executable, const std::vector<std::string>& arguments,
+                  const std::vector<int>& inherited, int& socket) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error("cannot make the control socket of an emulated card");
   }
-  pid_t process_id = -1;
-  const int code = spawn(executable, arguments, ends[1], process_id);
+  std::vector<int> descriptors{ends[1]};
+  descriptors.insert(descriptors.end(), inherited.begin(), inherited.end());
+  int process = -1;
+  const int code = start_orphan(executable, arguments, descriptors, process);
   close(ends[1]);
   socket = ends[0];
-  if (code == 0) return process_id;
+  if (code == 0) return process;
   close(ends[0]);
   throw std::runtime_error("cannot start the emulated card '" + executable +
                            "': " + std::strerror(code) +
@@ -97,12 +71,11 @@ bool open_connection(int socket, const std::string& opening, Message& answer) {
 // Starts a shared card and waits until its name is bound, by it or by somebody else's.
 void start_shared_card(const std::string& executable, const std::string& name) {
   int socket = -1;
-  const pid_t starter = start_process(executable, {"tandem-card", "--shared", name}, socket);
+  const int process = start_process(executable, {"tandem-card", "--shared", name}, {}, socket);
   Message answer;
   const bool answered = wait_for_message(socket, kStartTimeout) && receive_message(socket, answer);
   close(socket);
-  while (waitpid(starter, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (process >= 0) close(process);
   if (answered && (answer.text == "ready" || answer.text == "taken")) return;
   throw std::runtime_error("the shared emulated card does not start" +
                            (answered ? ": " + answer.text : std::string()));
@@ -135,15 +108,23 @@ pid_t process_behind(int socket) {
 }  // namespace
 
 CardConnection start_private_card(const std::string& executable, const std::string& opening) {
+  int lifeline[2];
+  if (pipe2(lifeline, O_CLOEXEC) != 0) {
+    throw std::runtime_error("cannot make the pipe that an emulated card lives by");
+  }
   CardConnection connection;
-  connection.is_child = true;
-  const pid_t child = start_process(executable, {"tandem-card"}, connection.socket);
-  connection.process = pidfd_open(child, 0);
+  connection.is_own = true;
+  connection.lifeline = lifeline[1];
   try {
+    connection.process =
+        start_process(executable, {"tandem-card", "--application", std::to_string(getpid())},
+                      {lifeline[0]}, connection.socket);
+    close(std::exchange(lifeline[0], -1));
     if (open_connection(connection.socket, opening, connection.opened)) return connection;
     throw std::runtime_error("the emulated card's process has ended");
   } catch (...) {
-    end_card(connection, true);
+    if (lifeline[0] >= 0) close(lifeline[0]);
+    end_card(connection);
     throw;
   }
 }
@@ -165,24 +146,27 @@ CardConnection join_shared_card(const std::string& executable, const std::string
         return connection;
       }
     } catch (...) {
-      end_card(connection, false);
+      end_card(connection);
       throw;
     }
-    end_card(connection, false);
+    end_card(connection);
     std::this_thread::sleep_for(kRetryPause);
   }
   throw std::runtime_error("the shared emulated card '" + name + "' ends as soon as it is joined");
 }
 
-void end_card(const CardConnection& connection, bool kill) {
-  if (kill && connection.process >= 0) pidfd_send_signal(connection.process, SIGKILL, nullptr, 0);
-  siginfo_t ended{};
-  while (connection.is_child && connection.process >= 0 &&
-         waitid(P_PIDFD, static_cast<id_t>(connection.process), &ended, WEXITED) < 0 &&
-         errno == EINTR) {
+void end_card(const CardConnection& connection) {
+  if (connection.is_own && connection.process >= 0) {
+    pidfd_send_signal(connection.process, SIGKILL, nullptr, 0);
+    wait_for_end(connection.process);
   }
-  if (connection.process >= 0) close(connection.process);
-  close(connection.socket);
+  close_connection(connection);
+}
+
+void close_connection(const CardConnection& connection) {
+  for (int descriptor : {connection.process, connection.socket, connection.lifeline}) {
+    if (descriptor >= 0) close(descriptor);
+  }
 }
 
 }  // namespace tandem::emulation

@@ -4,11 +4,9 @@
 // that all processes of this user with the same scope share (and starting it when there is none).
 //
 // Both send `opening`, the "open" request, and return with its answer. Errors: std::runtime_error
-// saying what to do; nothing is left behind. Threads: any; a private card ends with the thread that
-// started it.
+// saying what to do; nothing is left behind. A private card lives by a pipe: when the application's
+// end of it closes, however that ends, the kernel kills the card. Threads: any.
 #pragma once
-
-#include <sys/types.h>
 
 #include <string>
 
@@ -18,8 +16,9 @@ namespace tandem::emulation {
 
 struct CardConnection {
   int socket = -1;
-  int process = -1;  // pidfd of the card; -1 when it cannot be had
-  bool is_child = false;
+  int process = -1;   // pidfd of the card; -1 when it cannot be had
+  int lifeline = -1;  // of an own card
+  bool is_own = false;
   Message opened;
 };
 
@@ -27,7 +26,9 @@ CardConnection start_private_card(const std::string& executable, const std::stri
 // `name`: of the card's socket, see card_address.h.
 CardConnection join_shared_card(const std::string& executable, const std::string& name,
                                 const std::string& opening);
-// Kills the card's process and, when it is a child, waits for its end. Closes the descriptors.
-void end_card(const CardConnection& connection, bool kill);
+// Kills the card's process, if it is an own one, and waits for its end. Closes the descriptors.
+void end_card(const CardConnection& connection);
+// For a forked child, to whom the card does not belong.
+void close_connection(const CardConnection& connection);
 
 }  // namespace tandem::emulation

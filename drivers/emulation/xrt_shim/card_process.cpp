@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 
 #include "emulation/protocol/fork_count.h"
 #include "emulation/protocol/pidfd.h"
+#include "emulation/xrt_shim/orphan_process.h"
 
 namespace tandem::emulation {
 
@@ -43,13 +43,11 @@ CardProcess::CardProcess(const std::function<CardConnection()>& connect,
     : on_death_(std::move(on_death)), owner_(fork_count()) {
   wake_event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_event_ < 0) throw std::runtime_error("too many files are open");
-  std::promise<void> reached;
-  auto result = reached.get_future();
-  watcher_ = std::thread([&] { run(connect, reached); });
   try {
-    result.get();
+    connection_ = connect();
+    watcher_ = std::thread([this] { watch(); });
   } catch (...) {
-    watcher_.join();
+    end_card(connection_);
     close(wake_event_);
     throw;
   }
@@ -60,27 +58,15 @@ bool CardProcess::owned_here() const { return fork_count() == owner_; }
 CardProcess::~CardProcess() {
   if (!owned_here()) {
     watcher_.detach();
-    close(connection_.socket);
-    close(connection_.process);
+    close_connection(connection_);
     close(wake_event_);
     return;
   }
   stopping_.store(true);
   wake_watcher();
   watcher_.join();
-  end_card(connection_, connection_.is_child);
+  end_card(connection_);
   close(wake_event_);
-}
-
-void CardProcess::run(const std::function<CardConnection()>& connect, std::promise<void>& reached) {
-  try {
-    connection_ = connect();
-  } catch (...) {
-    reached.set_exception(std::current_exception());
-    return;
-  }
-  reached.set_value();  // `connect` and `reached` are gone from here on
-  watch();
 }
 
 void CardProcess::wake_watcher() {
@@ -101,13 +87,10 @@ void CardProcess::watch() {
     if (events[0].revents != 0) send_unsent();
   }
   on_death_();
-  if (!connection_.is_child || connection_.process < 0) return;
-  // Its socket may be closed before the process ends; the child is not to stay.
+  if (!connection_.is_own || connection_.process < 0) return;
+  // Its socket may be closed before the process ends, which is not to stay.
   pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
-  siginfo_t ended{};
-  const auto process = static_cast<id_t>(connection_.process);
-  while (waitid(P_PIDFD, process, &ended, WEXITED) < 0 && errno == EINTR) {
-  }
+  wait_for_end(connection_.process);
 }
 
 bool CardProcess::has_unsent() {

@@ -2,21 +2,19 @@
 //
 // The tandem-card process behind a card: reached on construction, watched, left on destruction.
 //
-// A thread of its own reaches the process (so that a private card is bound to the whole
-// application, not to the thread that opened it), sends what could not be sent at once, and waits
-// for the process' end; `on_death` then runs on that thread, once, unless the object is being
-// destroyed. A private card's process ends with the object. It is in a process group of its own:
-// Ctrl-C in the terminal reaches the application only. A process that gives no answer (stopped, or
-// busy) holds nobody: call() has a deadline, post() never waits, and both work again once it goes
-// on. In a forked child the object does nothing. Errors: the constructor throws std::runtime_error
-// saying what to do. Threads: call() is serialised, post() is for all; the rest is for the owner.
+// A thread of its own sends what could not be sent at once, and waits for the process' end;
+// `on_death` then runs on that thread, once, unless the object is being destroyed. A private card's
+// process ends with the object. It is in a process group of its own: Ctrl-C in the terminal reaches
+// the application only. A process that gives no answer (stopped, or busy) holds nobody: call() has
+// a deadline, post() never waits, and both work again once it goes on. In a forked child the object
+// does nothing. Errors: the constructor throws std::runtime_error saying what to do. Threads:
+// call() is serialised, post() is for all; the rest is for the owner.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <deque>
 #include <functional>
-#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -40,7 +38,6 @@ struct CardAnswer {
 
 class CardProcess {
  public:
-  // `connect` runs on the watching thread.
   CardProcess(const std::function<CardConnection()>& connect, std::function<void()> on_death);
   ~CardProcess();
   CardProcess(const CardProcess&) = delete;
@@ -66,7 +63,6 @@ class CardProcess {
   static constexpr std::chrono::milliseconds kCallTimeout{10'000};
   static constexpr std::chrono::milliseconds kLeaveTimeout{3'000};
 
-  void run(const std::function<CardConnection()>& connect, std::promise<void>& reached);
   void watch();
   void wake_watcher();
   bool has_unsent();

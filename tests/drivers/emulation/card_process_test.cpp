@@ -3,10 +3,14 @@
 // A card's process that does not answer holds nobody; one that ends is noticed.
 #include "emulation/xrt_shim/card_process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <future>
 
 #include "emulation/protocol/shared_state.h"
 #include "support/card_processes.h"
@@ -70,6 +74,40 @@ TEST(CardProcess, ThatEndsByItselfIsNotTakenForASlowOne) {
   kill(test::card_processes().at(0), SIGKILL);
   EXPECT_THAT(process.call("allocate 1 0 4096", {}, 20s).problem, HasSubstr("has ended"));
   died.get_future().wait();
+}
+
+volatile sig_atomic_t children_ended = 0;
+
+TEST(CardProcess, IsNobodysChild) {
+  signal(SIGCHLD, [](int) { children_ended = children_ended + 1; });
+  {
+    CardProcess process(start, [] {});
+    ASSERT_EQ(test::card_processes().size(), 1u);
+    EXPECT_EQ(wait(nullptr), -1);  // a program that waits for its children, of which it has none
+    EXPECT_EQ(errno, ECHILD);
+  }
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(children_ended, 0);
+}
+
+TEST(CardProcess, StartsWhateverDescriptorsAreFree) {
+  std::vector<int> closed;
+  for (int descriptor = 3; descriptor < 8; ++descriptor) close(descriptor);
+  for (int taken = 0; taken < 5; ++taken) {
+    CardProcess process(start, [] {});
+    EXPECT_TRUE(process.call("allocate 1 0 4096", {}, 20s).ok());
+    closed.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));  // the next one's are others
+  }
+  for (int descriptor : closed) close(descriptor);
+}
+
+TEST(CardProcess, ThatCannotBeStartedLeavesNothingOpen) {
+  const int next = dup(STDERR_FILENO);
+  close(next);
+  EXPECT_THROW(start_private_card("/no/such/program", kOpening), std::runtime_error);
+  EXPECT_THROW(start_private_card("/bin/true", kOpening), std::runtime_error);
+  EXPECT_EQ(dup(STDERR_FILENO), next);
+  close(next);
 }
 
 TEST(CardProcess, ThatWasLeftIsNotMourned) {

@@ -158,28 +158,55 @@ TEST(ForkedChild, ThatClosesTheDeviceLeavesTheCardToItsParent) {
   EXPECT_EQ(card->run(kWrite, 2), ERT_CMD_STATE_COMPLETED);
 }
 
-TEST(KilledApplication, TakesItsCardAlong) {
+bool is_gone(pid_t process) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/stat");
+  std::string id, name, state;
+  return !(in >> id >> name >> state) || state == "Z";
+}
+
+// The card of an application that was killed while its kernel computed, or its card was stopped.
+pid_t card_of_killed_application(bool stop_card) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
+  if (pipe(ends) != 0) return -1;
   const pid_t child = fork();
   if (child == 0) {
     TrialCard card;
     auto run = card.kernel(static_cast<uint32_t>(kSleep), 30'000'000u, card.out);
     const pid_t process = card_processes().at(0);
+    if (stop_card) test::stop(process);
     if (write(ends[1], &process, sizeof(process)) != sizeof(process)) _exit(1);
     pause();
   }
-  pid_t process = 0;
-  ASSERT_EQ(read(ends[0], &process, sizeof(process)), static_cast<ssize_t>(sizeof(process)));
+  close(ends[1]);
+  pid_t process = -1;
+  if (read(ends[0], &process, sizeof(process)) != sizeof(process)) process = -1;
+  close(ends[0]);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const auto gone = [&] {
-    std::ifstream in("/proc/" + std::to_string(process) + "/stat");
-    std::string id, name, state;
-    return !(in >> id >> name >> state) || state == "Z";
-  };
-  for (int attempt = 0; attempt < 1000 && !gone(); ++attempt) usleep(10000);
-  EXPECT_TRUE(gone());
+  return process;
+}
+
+TEST(KilledApplication, TakesItsCardAlong) {
+  const pid_t card = card_of_killed_application(false);
+  ASSERT_GT(card, 0);
+  EXPECT_TRUE(eventually([&] { return is_gone(card); }));
+}
+
+TEST(KilledApplication, TakesAStoppedCardAlong) {
+  const pid_t card = card_of_killed_application(true);
+  ASSERT_GT(card, 0);
+  EXPECT_TRUE(eventually([&] { return is_gone(card); }));
+}
+
+TEST(OpenCard, IsNotAmongTheChildrenAProgramWaitsFor) {
+  TrialCard card;
+  const pid_t child = fork();
+  if (child == 0) _exit(3);
+  int status = 0;
+  EXPECT_EQ(wait(&status), child);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_EQ(wait(&status), -1);
+  EXPECT_EQ(card.run(kWrite, 5), ERT_CMD_STATE_COMPLETED);
 }
 
 TEST(ClosedDevice, LeavesNoProcessBehind) {
