@@ -158,6 +158,41 @@ struct CopyOp {
   Slice from, to;
 };
 
+// Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All that
+// is posted to it has been waited for before more is; posts and waits take part in the queue like
+// any other operation, and nothing in them changes from step to step. Only units that signals() do
+// this.
+// What the two sides show each other, in a host buffer; zero before the first post. The thread sees
+// other words than before in `posted`, works, and stores them in `answered` (both with acquire and
+// release). Where it will not answer any more, it stores 1 in `abandoned`, and nothing waits.
+struct RingWords {
+  alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
+  alignas(64) std::uint64_t answered;
+  std::uint64_t abandoned;
+};
+// The device's own count, in a device buffer; zero before the first post.
+struct RingCount {
+  std::uint32_t posted;
+  std::uint32_t blocks;  // the unit's
+};
+struct Ring {
+  Slice words;  // RingWords
+  Slice count;  // RingCount
+};
+constexpr std::size_t kMaxRingCopies = 6;
+
+// Does the copies, then raises ring.words.posted for the host to see.
+struct PostOp {
+  std::span<const CopyOp> copies;  // up to kMaxRingCopies, to host buffers; whole floats
+  Ring ring;
+  std::uint32_t tag = 0;
+};
+// Waits for the answer to the last post, then does the copies.
+struct AwaitOp {
+  Ring ring;
+  std::span<const CopyOp> copies;  // up to kMaxRingCopies, from host buffers; whole floats
+};
+
 // The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
 // else the draw by `uniform` among those that top_k and then top_p leave, in the order of
 // model/sampler. Only units that say samples() do it; it spares them the way of all logits.

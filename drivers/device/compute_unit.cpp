@@ -11,4 +11,12 @@ void ComputeUnit::enqueue(const SampleOp&) {
   throw Error("device", "this compute unit does not sample; ask samples() first");
 }
 
+void ComputeUnit::enqueue(const PostOp&) {
+  throw Error("device", "this compute unit has no rings; ask signals() first");
+}
+
+void ComputeUnit::enqueue(const AwaitOp&) {
+  throw Error("device", "this compute unit has no rings; ask signals() first");
+}
+
 }  // namespace tandem::device

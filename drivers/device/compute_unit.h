@@ -95,6 +95,12 @@ class ComputeUnit {
   virtual bool samples() const { return false; }
   virtual void enqueue(const SampleOp& op);  // throws Error where samples() is false
 
+  // Whether its queue hands rows to threads of the host by rings (compute_ops.h). Such threads must
+  // depend on nothing that whoever enqueues does: see AttentionUnit::may_have_own_thread().
+  virtual bool signals() const { return false; }
+  virtual void enqueue(const PostOp& op);  // throw Error where signals() is false
+  virtual void enqueue(const AwaitOp& op);
+
   // Marks the point behind everything enqueued so far; wait() returns when the device has passed
   // it.
   virtual Ticket record() = 0;
