@@ -37,6 +37,7 @@ class CudaAttentionUnit final : public device::AttentionUnit {
   device::AttentionCapacity capacity() const override { return capacity_; }
   device::Ticket submit(const device::AttentionBatch& batch, device::AttentionPartial out) override;
   bool works_in_queue_of(const device::ComputeUnit& compute) const override;
+  bool may_have_own_thread() const override { return false; }
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
   device::WaitResult export_page(device::PageId page, std::span<std::byte> to,
                                  Deadline deadline) override;

@@ -51,6 +51,10 @@ class CudaComputeUnit final : public device::ComputeUnit {
   bool samples() const override { return true; }
   void enqueue(const device::SampleOp& op) override;
 
+  bool signals() const override { return true; }
+  void enqueue(const device::PostOp& op) override;
+  void enqueue(const device::AwaitOp& op) override;
+
   device::Ticket record() override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
   device::ComputeStats stats() const override;

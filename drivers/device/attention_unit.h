@@ -117,6 +117,10 @@ class AttentionUnit {
   // (device_floats(slice)). Spans of sequences and pages are then copied by submit().
   virtual bool works_in_queue_of(const ComputeUnit& compute) const;
 
+  // Whether the submitting thread may be another than that of the compute units beside it, and its
+  // calls wait for nothing that those do; not so where units of one device share a queue.
+  virtual bool may_have_own_thread() const { return true; }
+
   // kDone (this and every earlier ticket), kTimeout (still running) or kLost. Never blocks past the
   // deadline.
   virtual WaitResult wait(Ticket ticket, Deadline deadline) = 0;

@@ -158,13 +158,13 @@ struct CopyOp {
   Slice from, to;
 };
 
-// Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All that
-// is posted to it has been waited for before more is; posts and waits take part in the queue like
-// any other operation, and nothing in them changes from step to step. Only units that signals() do
-// this.
-// What the two sides show each other, in a host buffer; zero before the first post. The thread sees
-// other words than before in `posted`, works, and stores them in `answered` (both with acquire and
-// release). Where it will not answer any more, it stores 1 in `abandoned`, and nothing waits.
+// Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All
+// that is posted to it has been waited for before more is; posts and waits take part in the queue
+// like any other operation, and nothing in them changes from step to step. Only units that
+// signals() do this. What the two sides show each other, in a host buffer; zero before the first
+// post. The thread sees other words than before in `posted`, works, and stores them in `answered`
+// (both with acquire and release). Where it will not answer any more, it stores 1 in `abandoned`,
+// and nothing waits.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
   alignas(64) std::uint64_t answered;

@@ -38,6 +38,8 @@ class CompositeAttention : public AttentionUnit {
 
   const AttentionGeometry& geometry() const override { return geometry_; }
   AttentionCapacity capacity() const override;
+  // Its parts share queues with the composite that computes.
+  bool may_have_own_thread() const override { return false; }
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) override;
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
