@@ -74,6 +74,11 @@ void Scheduler::leave_thread() {
   count_thread(-1);
 }
 
+void Scheduler::lose_thread() {
+  if (settings_.group != nullptr) settings_.group->withdraw(*this);
+  count_thread(-1);
+}
+
 // The first frames of a process.
 struct ProcessEntry {
   Scheduler* scheduler;

@@ -46,6 +46,8 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
+  // In their place when the thread was ended from outside; the object is never destroyed then.
+  void lose_thread();
   // The calling thread's; null on threads that have none.
   static Scheduler* current();
 

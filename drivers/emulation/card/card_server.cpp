@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "emulation/card/fault_handler.h"
+#include "emulation/card/thread_end.h"
 
 namespace tandem::emulation {
 namespace {
@@ -24,6 +25,8 @@ constexpr std::chrono::milliseconds kFirstClientTimeout{10'000};
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 43;
 constexpr std::chrono::milliseconds kBurialInterval{20};
 constexpr std::chrono::milliseconds kFullPause{20};
+// What a kernel has to come to its end after its client died.
+constexpr std::chrono::milliseconds kLastMoments{2'000};
 
 template <typename Value>
 Value read(std::istream& words) {
@@ -185,6 +188,7 @@ void CardServer::start(uint64_t memory_bytes, const std::string& platform) {
   areas_ = std::move(areas);
   platform_ = platform;
   install_fault_handler(*areas_);
+  install_thread_end();
   space_.emplace(*areas_);
   sharing_.emplace(loop_, *space_);
   program_.emplace(*areas_);
@@ -198,7 +202,7 @@ CardServer::Answer CardServer::load(std::istream& lines, const std::string& uuid
       throw std::runtime_error("another bitstream is in use on this card, by process " +
                                std::to_string(user->id) + "; close its kernels first");
     }
-    program_->load(uuid, lines, request.descriptors[0]);
+    program_->load(uuid, lines, request.descriptors[0], [this] { bury(); });
   }
   return {ok(areas_->shared().generation.load()), {}};
 }
@@ -319,12 +323,18 @@ void CardServer::drop_client(int socket) {
   if (client->area == nullptr) return;
   areas_->clients.remove(client->slot);
   client->cancel_commands(areas_->shared());
-  remains_.push_back({client->area, std::move(client->holds)});
+  remains_.push_back({client->area, std::move(client->holds), std::chrono::steady_clock::now()});
+}
+
+void CardServer::end_commands_of(const Remains& remains) {
+  if (std::chrono::steady_clock::now() - remains.since < kLastMoments) return;
+  if (const auto area = remains.area.lock()) program_->end_commands_of(*area);
 }
 
 void CardServer::bury() {
   for (auto remains = remains_.begin(); remains != remains_.end();) {
     if (!remains->area.expired()) {
+      end_commands_of(*remains);
       ++remains;
       continue;
     }

@@ -5,9 +5,10 @@
 //
 // Launches do not come by here: they go through the clients' rings. What a client that died held
 // stays until its running command ended, so no kernel writes into memory that is somebody else's by
-// then. Threads: the card's main thread.
+// then; one that computes on and on is ended. Threads: the card's main thread.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <map>
 #include <memory>
@@ -43,6 +44,7 @@ class CardServer {
   struct Remains {
     std::weak_ptr<ClientArea> area;
     std::map<uint64_t, uint32_t> holds;
+    std::chrono::steady_clock::time_point since;
   };
   struct Answer {
     std::string text;
@@ -68,6 +70,7 @@ class CardServer {
   void start(uint64_t memory_bytes, const std::string& platform);
   const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
   void drop_client(int socket);
+  void end_commands_of(const Remains& remains);
   void bury();
   bool finished();
 

@@ -5,6 +5,7 @@
 #include "emulation/card/kernel_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -75,6 +76,31 @@ KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(c
 }
 
 KernelLibrary::~KernelLibrary() { unload(); }
+
+CodeRange KernelLibrary::code() const {
+  struct Search {
+    const link_map* library = nullptr;
+    CodeRange found;
+  } search;
+  if (dlinfo(handle_, RTLD_DI_LINKMAP, &search.library) != 0) return {};
+  const auto visit = [](dl_phdr_info* info, size_t, void* argument) {
+    Search& search = *static_cast<Search*>(argument);
+    if (info->dlpi_addr != search.library->l_addr) return 0;
+    for (int index = 0; index < info->dlpi_phnum; ++index) {
+      const auto& segment = info->dlpi_phdr[index];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+      const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+      search.found = {begin, begin + segment.p_memsz};
+    }
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+std::unique_ptr<KernelLibrary> KernelLibrary::load_again() const {
+  return std::make_unique<KernelLibrary>(descriptor_, entry_->name);
+}
 
 // By the process' number, so that a debugger can open it too.
 std::string KernelLibrary::path() const {

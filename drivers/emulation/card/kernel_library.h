@@ -7,9 +7,11 @@
 // main thread.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "bitstreams/glue/kernel_entry.h"
+#include "emulation/card/thread_end.h"
 
 namespace tandem::emulation {
 
@@ -23,6 +25,10 @@ class KernelLibrary {
   KernelLibrary& operator=(const KernelLibrary&) = delete;
 
   const tandem_glue::KernelEntry& entry() const { return *entry_; }
+  // Its instructions, in memory.
+  CodeRange code() const;
+  // Another load of the same kernel.
+  std::unique_ptr<KernelLibrary> load_again() const;
 
  private:
   std::string path() const;

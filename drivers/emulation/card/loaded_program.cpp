@@ -19,8 +19,9 @@ constexpr std::chrono::milliseconds kIdleTimeout{5'000};
 
 }  // namespace
 
-void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf) {
-  wait_until_idle();
+void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
+                         const std::function<void()>& meanwhile) {
+  wait_until_idle(meanwhile);
   const LoadRequest request = read_load_request(lines);
   std::vector<std::unique_ptr<KernelLibrary>> libraries;
   for (const UnitRequest& unit : request.units) {
@@ -34,14 +35,28 @@ void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf) 
   areas_.shared().generation.fetch_add(1);
 }
 
-void LoadedProgram::wait_until_idle() const {
+void LoadedProgram::wait_until_idle(const std::function<void()>& meanwhile) const {
   const auto busy = [](const auto& unit) { return unit->busy(); };
   const auto deadline = std::chrono::steady_clock::now() + kIdleTimeout;
   while (std::any_of(units_.begin(), units_.end(), busy)) {
     if (std::chrono::steady_clock::now() > deadline) {
       throw std::runtime_error("a compute unit is still running");
     }
+    meanwhile();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void LoadedProgram::end_commands_of(const ClientArea& client) {
+  for (size_t index = 0; index < units_.size(); ++index) {
+    std::unique_ptr<UnitThread>& unit = units_[index];
+    unit->ask_to_end(client);
+    if (!unit->ended()) continue;
+    auto successor =
+        std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->put_aside());
+    static_cast<void>(unit.release());  // lives on: what its thread held is nobody's to destroy
+    unit = std::move(successor);
+    unit->launch();
   }
 }
 

@@ -6,6 +6,7 @@
 // main thread.
 #pragma once
 
+#include <functional>
 #include <istream>
 #include <memory>
 #include <string>
@@ -25,12 +26,16 @@ class LoadedProgram {
   ~LoadedProgram() { end_units(); }
   // Replaces what is loaded by the bitstream `uuid`. `lines`: as load_request.h says. `elf`:
   // descriptor of its shared object, which stays the caller's. Units that wait for streams are
-  // stopped; while one computes, this fails.
-  void load(const std::string& uuid, std::istream& lines, int elf);
+  // stopped; while one computes, this waits a while, calls `meanwhile`, and in the end fails.
+  void load(const std::string& uuid, std::istream& lines, int elf,
+            const std::function<void()>& meanwhile);
   const std::string& uuid() const { return uuid_; }  // empty: none is loaded
+  // Ends kernels that compute for `client`, which is gone; to be called again until none does.
+  // Other units take the place of theirs.
+  void end_commands_of(const ClientArea& client);
 
  private:
-  void wait_until_idle() const;
+  void wait_until_idle(const std::function<void()>& meanwhile) const;
   void end_units();
   void start_units(const LoadRequest& request,
                    std::vector<std::unique_ptr<KernelLibrary>> libraries);

@@ -7,6 +7,7 @@
 #include <ert.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -41,6 +42,11 @@ UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
       registers_(channel_, plan_.library->entry().register_bytes,
                  first_argument(plan_.library->entry())),
       scheduler_({plan_.name, plan_.group, plan_.free_running, [this] { return is_cancelled(); }}) {
+  end_.code = plan_.library->code();
+  end_.owner = this;
+  end_.is_unwanted = [](const void* unit) {
+    return static_cast<const UnitThread*>(unit)->is_cancelled();
+  };
 }
 
 UnitThread::~UnitThread() {
@@ -69,6 +75,24 @@ void UnitThread::join() {
   launched_ = false;
 }
 
+bool UnitThread::is_linked() const {
+  void* const* const streams = plan_.streams;
+  return std::any_of(streams, streams + plan_.library->entry().num_arguments,
+                     [](const void* stream) { return stream != nullptr; });
+}
+
+void UnitThread::ask_to_end(const ClientArea& client) const {
+  if (called_for_.load() == &client && !is_linked()) emulation::ask_to_end(thread_);
+}
+
+UnitPlan UnitThread::put_aside() {
+  report("ended: it computed for a process that is gone");
+  scheduler_.lose_thread();
+  queue_.finish(*command_, ERT_CMD_STATE_ERROR);
+  command_.reset();
+  return {plan_.name, plan_.free_running, plan_.library->load_again(), plan_.streams, plan_.group};
+}
+
 bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
 
 // Runs the unit with a signal stack of its own, so that a stack overflow is reported too.
@@ -78,7 +102,9 @@ void* UnitThread::start(void* self) {
   stack.ss_sp = signal_stack.get();
   stack.ss_size = kSignalStackBytes;
   sigaltstack(&stack, nullptr);
-  static_cast<UnitThread*>(self)->run();
+  UnitThread& unit = *static_cast<UnitThread*>(self);
+  watch_thread(unit.end_);
+  unit.run();
   stack.ss_flags = SS_DISABLE;
   sigaltstack(&stack, nullptr);
   return nullptr;
@@ -92,25 +118,29 @@ void UnitThread::run() {
   if (plan_.free_running) {
     run_freely();
   } else {
-    while (const auto command = queue_.next(stopping_)) run_command(*command);
+    while ((command_ = queue_.next(stopping_))) run_command();
   }
   // Commands of this bitstream are nothing to the next.
   queue_.fail_all();
   scheduler_.leave_thread();
 }
 
-void UnitThread::run_command(const Command& command) {
+void UnitThread::run_command() {
+  const Command& command = *command_;
   const bool valid = load_registers(command);
   End end = End::kDone;
   // One that is not to run any more was aborted since the command was taken.
   if (valid && queue_.begin(command)) {
-    command_ = &command;
+    called_for_.store(command.client.get());
+    calling_.store(true);
     end = run_kernel(command);
-    command_ = nullptr;
+    calling_.store(false);
+    called_for_.store(nullptr);
   }
   if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
   const bool good = valid && end == End::kDone;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  command_.reset();  // its client may be waited for
 }
 
 // Calls the kernel until the unit is stopped. One with tasks is called once: they live on. After a
@@ -122,8 +152,8 @@ void UnitThread::run_freely() {
   if (!stopping_.load()) scheduler_.run_tasks();
 }
 
-// Asked while the unit waits.
-bool UnitThread::is_cancelled() const { return command_ != nullptr && command_->cancelled(); }
+// Asked while the unit waits, and in a signal handler.
+bool UnitThread::is_cancelled() const { return calling_.load() && command_->cancelled(); }
 
 void UnitThread::report(const std::string& message) const {
   std::fprintf(stderr, "tandem-card: unit '%s' of kernel '%s': %s\n", plan_.name.c_str(),

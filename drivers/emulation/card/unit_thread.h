@@ -8,19 +8,22 @@
 // waits end a command in state ERROR. A free-running unit takes no commands: its kernel is called
 // from launch() to stop(). Threads: made, launched, stopped and destroyed by the card's main
 // thread; all units of a bitstream are stopped and joined before the first is destroyed, as links
-// join them.
+// join them. A kernel that computes without end for a client that is gone is ended with its thread;
+// another unit takes its place.
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "emulation/card/card_areas.h"
 #include "emulation/card/command_queue.h"
 #include "emulation/card/kernel_library.h"
 #include "emulation/card/register_file.h"
+#include "emulation/card/thread_end.h"
 #include "fpga_hls/runtime/scheduler.h"
 
 namespace tandem::emulation {
@@ -46,6 +49,14 @@ class UnitThread {
   void stop();
   void join();
 
+  // Asks the thread to end where it computes for `client`, whose command was cancelled. Not where
+  // streams link the unit to others, which would be left with half of its data.
+  void ask_to_end(const ClientArea& client) const;
+  // Whether the thread ended by that. Then put_aside() ends its command and makes the plan of a
+  // unit in its place; the object cannot be destroyed any more.
+  bool ended() const { return end_.ended.load(std::memory_order_acquire); }
+  UnitPlan put_aside();
+
   // Whether a kernel computes; one that waits for streams can be stopped.
   bool busy() const;
   hls_runtime::Scheduler& scheduler() { return scheduler_; }
@@ -56,12 +67,13 @@ class UnitThread {
  private:
   static void* start(void* self);
   void run();
-  void run_command(const Command& command);
+  void run_command();
   bool load_registers(const Command& command);
   hls_runtime::End run_kernel(const Command& command);
   hls_runtime::End call_kernel();
   void run_freely();
   bool is_cancelled() const;
+  bool is_linked() const;
   void report(const std::string& message) const;
 
   const CardAreas& areas_;
@@ -71,7 +83,10 @@ class UnitThread {
   const UnitPlan plan_;
   RegisterFile registers_;
   hls_runtime::Scheduler scheduler_;
-  const Command* command_ = nullptr;  // that runs
+  std::optional<Command> command_;                      // that was taken
+  std::atomic<bool> calling_{false};                    // the kernel, for command_
+  std::atomic<const ClientArea*> called_for_{nullptr};  // only to be compared
+  ThreadEnd end_;
   std::atomic<bool> stopping_{false};
   bool launched_ = false;
   pthread_t thread_{};

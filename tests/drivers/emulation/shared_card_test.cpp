@@ -145,18 +145,57 @@ TEST(SharedCard, ThatIsStoppedDoesNotHoldAProcessThatEnds) {
   EXPECT_TRUE(all_gone(scope));
 }
 
+// A process whose kernel waits for ever on unit trial_1, with memory of its own.
+bool hang(Line& line) {
+  TrialCard card(0, "trial:{trial_1}");
+  xrt::bo held(card.device, 10 << 20, card.kernel.group_id(2));
+  card.out.map<uint32_t*>()[2] = 0;
+  card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
+  auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
+  while (run.state() != ERT_CMD_STATE_RUNNING) std::this_thread::yield();
+  line.say("hangs");
+  pause();
+  return true;
+}
+
+TEST(SharedCard, EndsAKernelWithoutEndWhoseProcessDied) {
+  use_own_scope();
+  ForkedProcess victim(hang);
+  victim.line().hear();
+  TrialCard card(0, "trial:{trial_1}");
+  TrialCard others(0, "trial:{trial_2,trial_3}");
+  const uint64_t before = free_bytes(card.device);
+  auto queued = card.kernel(static_cast<uint32_t>(kWrite), 6u, card.out);
+  victim.kill();
+  EXPECT_EQ(queued.wait(std::chrono::milliseconds(40000)), ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(card.fetch()[0], 6u);
+  EXPECT_EQ(card.fetch()[1], 1u) << "another unit, which counts its launches from the start";
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_TRUE(launches_well(card, i));
+  EXPECT_EQ(card.fetch()[1], 7u);
+  EXPECT_TRUE(launches_well(others, 9));
+  EXPECT_TRUE(eventually([&] { return free_bytes(card.device) >= before + (10 << 20); }));
+}
+
+TEST(SharedCard, LoadsAnotherBitstreamOnceTheKernelWithoutEndOfADeadProcessIsOver) {
+  use_own_scope();
+  ForkedProcess victim(hang);
+  victim.line().hear();
+  xrt::device device(0);
+  victim.kill();
+  const auto load = [&] {
+    try {
+      device.load_xclbin(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin");
+      return true;
+    } catch (const std::exception&) {
+      return false;  // as long as the card has not noticed the death
+    }
+  };
+  EXPECT_TRUE(eventually(load));
+}
+
 TEST(SharedCard, EndsAlsoWhileAKernelOfItsLastClientHangs) {
   const std::string scope = use_own_scope();
-  ForkedProcess victim([](Line& line) {
-    TrialCard card;
-    card.out.map<uint32_t*>()[2] = 0;
-    card.out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
-    auto run = card.kernel(static_cast<uint32_t>(kWaitForFlag), 1u, card.out);
-    while (run.state() != ERT_CMD_STATE_RUNNING) std::this_thread::yield();
-    line.say("hangs");
-    pause();
-    return true;
-  });
+  ForkedProcess victim(hang);
   victim.line().hear();
   ASSERT_EQ(shared_card_processes(scope).size(), 1u);
   victim.kill();
