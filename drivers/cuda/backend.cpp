@@ -7,8 +7,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <utility>
+
 #include "common/error.h"
 #include "cuda/device.h"
+#include "cuda/kernel_choice.h"
 
 namespace tandem::device {
 namespace {
@@ -52,7 +55,7 @@ class CudaBackend final : public Backend {
     return infos;
   }
 
-  std::unique_ptr<Device> open(int index, const DeviceOptions&) const override {
+  std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
     const std::string reason = unavailable_reason();
     if (!reason.empty()) throw Error("cuda", reason);
     int count = 0;
@@ -61,7 +64,8 @@ class CudaBackend final : public Backend {
       throw Error("cuda", "there is no device cuda:" + std::to_string(index) + "; " +
                               std::to_string(count) + " found");
     }
-    return std::make_unique<cuda::CudaDevice>(index);
+    cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note};
+    return std::make_unique<cuda::CudaDevice>(index, std::move(kernels));
   }
 };
 

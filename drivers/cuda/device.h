@@ -20,7 +20,7 @@ device::DeviceInfo describe(int index);
 
 class CudaDevice final : public device::Device {
  public:
-  explicit CudaDevice(int index);
+  explicit CudaDevice(int index, GpuKernels kernels = {});
 
   const device::DeviceInfo& info() const override { return info_; }
   std::unique_ptr<device::ComputeUnit> make_compute_unit() override;

@@ -7,7 +7,9 @@
 // thread, but for health. Errors: DeviceError.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "cuda/health.h"
 #include "cuda/memory_plan.h"
@@ -29,11 +31,20 @@ inline constexpr int kLeastCapability = 80;
 
 GpuTraits gpu_traits(int device_index);
 
+// How a path of kernels is chosen (kernel_choice.h).
+enum class KernelPolicy { kGeneric, kHopper, kTrial };
+struct GpuKernels {
+  KernelPolicy policy = KernelPolicy::kGeneric;
+  std::function<void(const std::string&)> note = {};  // receives what was chosen; may be empty
+};
+
 struct Gpu {
-  Gpu(int device_index, const std::string& id)
+  Gpu(int device_index, const std::string& id, GpuKernels kernels = {})
       : index(device_index),
         health(id),
         traits(gpu_traits(device_index)),
+        kernel_policy(kernels.policy),
+        receive_note(std::move(kernels.note)),
         device_memory(health, Memory::kDevice),
         pinned_memory(health, Memory::kPinned),
         queue(activated(), health, device_memory, pinned_memory) {}
@@ -45,10 +56,15 @@ struct Gpu {
     return index;
   }
   MemoryState memory();
+  void note(const std::string& line) const {
+    if (receive_note) receive_note(line);
+  }
 
   const int index;
   Health health;
   const GpuTraits traits;
+  const KernelPolicy kernel_policy;
+  const std::function<void(const std::string&)> receive_note;
   MemoryPool device_memory, pinned_memory;
   Queue queue;
 };

@@ -8,6 +8,7 @@
 // Threads: any.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ struct DeviceOptions {
   // program (../share/tandem/bitstreams) or installed.
   std::string aggregation_image = {};
   Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
+  // Kernels of GPUs: generic, hopper, or trial: the faster of both, where their results agree.
+  std::string cuda_kernels = "generic";
+  // Receives a line where a device has chosen something that a log should have; may be empty.
+  std::function<void(const std::string&)> note = {};
 };
 
 class Backend {

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/kernel_path.h"
 #include "kv_cache/kv_pool.h"
 
 namespace tandem::gpu_kernels {
@@ -31,6 +32,7 @@ struct DecodeShape {
   int page_tokens = 0;     // as in KvPool
   int num_processors = 1;  // multiprocessors of the device
   int shared_bytes = 0;    // of a multiprocessor; 0: 227 KiB
+  KernelPath path = KernelPath::kGeneric;
 };
 
 // Tokens [attend_begin, num_attend) of the pages from page_begin on; an empty range gives O = 0,

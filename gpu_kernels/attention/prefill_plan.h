@@ -3,22 +3,24 @@
 // How attention of many query rows is dealt out to the blocks of a GPU: pure functions on the host.
 //
 // A sequence's work is cut by KV head and into tiles of 64 query heads, 128 where it is not exact
-// and head_dim is at most 128: tile row r of a KV head is query head kv_head * G + r % G of the
-// sequence's row r / G, where G = q_heads / kv_heads. So a chunk of 9 rows with G = 8 fills its
-// tiles, and what a tile reads of K and V serves all heads of the group. Tiles are independent;
-// those with the most keys come first, so that the GPU's blocks end together. A tile's cut depends
-// on its own sequence only, and so does its result, bit by bit. A bucket fixes everything that a
-// launch's shape depends on; a plan is data behind a pointer, so that a CUDA graph captured for a
-// bucket serves every batch that fits: fewer or other rows, longer sequences. Plans hold for all
-// layers that have the bucket's window. Few rows over long sequences leave most of a GPU idle,
-// since keys are not split among blocks: up to 8 rows are decode_plan.h's. Units: rows of q,
-// tokens; sizes in bytes. Cost: O(tiles log tiles). Threads: pure functions.
+// and head_dim is at most 128, and on the Hopper path: tile row r of a KV head is query head
+// kv_head * G + r % G of the sequence's row r / G, where G = q_heads / kv_heads. So a chunk of 9
+// rows with G = 8 fills its tiles, and what a tile reads of K and V serves all heads of the group.
+// Tiles are independent; those with the most keys come first, so that the GPU's blocks end
+// together. A tile's cut depends on its own sequence only, and so does its result, bit by bit. A
+// bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer, so
+// that a CUDA graph captured for a bucket serves every batch that fits: fewer or other rows, longer
+// sequences. Plans hold for all layers that have the bucket's window. Few rows over long sequences
+// leave most of a GPU idle, since keys are not split among blocks: up to 8 rows are
+// decode_plan.h's. Units: rows of q, tokens; sizes in bytes. Cost: O(tiles log tiles). Threads:
+// pure functions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "common/kernel_path.h"
 #include "kv_cache/append.h"
 
 namespace tandem::gpu_kernels {
@@ -33,6 +35,7 @@ struct PrefillShape {
   bool exact = true;    // false: q and probabilities are rounded to f16 or bf16 (16-bit types only)
   int page_tokens = 0;  // paged only: as in KvPool
   int block_bytes = 0;  // shared memory that the device gives to a block; 0: 163 KiB
+  KernelPath path = KernelPath::kGeneric;
 };
 
 // Query heads of a tile; row_values as of kv_row_values().
@@ -60,6 +63,17 @@ constexpr std::size_t prefill_block_bytes(int value_bytes, int row_values, bool 
   return static_cast<std::size_t>((bytes + 15) / 16 * 16);
 }
 
+// The Hopper path (prefill_hopper.cuh) takes 16-bit types with rows of 64 or 128 values.
+constexpr int kHopperTileRows = 128, kHopperTileKeys = 128;
+constexpr std::size_t prefill_hopper_block_bytes(int row_values, bool exact) {
+  const int groups = row_values / 64, group_bytes = 128 * kHopperTileRows;
+  const int operands = ((exact ? 2 : 1) + 2 * 2) * groups * group_bytes;  // q; K, V: two buffers
+  const int rows = kHopperTileRows * (12 + groups * 8);                   // factors, seen; marks
+  return static_cast<std::size_t>(operands + rows + 80 + 1024 - 16);
+}
+// Places in the workspace that chunks begin at multiples of.
+constexpr std::int32_t kHopperChunkRows = 16;
+
 // The rows of one sequence; they stand at q_begin.. of q, o and lse.
 struct PrefillSequence {
   std::int32_t q_begin = 0, num_q = 0;
@@ -74,13 +88,15 @@ struct PrefillBucket {
   int max_rows = 0;   // of all sequences of a batch
   int num_tiles = 0;  // of the launch, per KV head
   int tile_keys = 0;
+  KernelPath path = KernelPath::kGeneric;  // that is taken; the shape's, or the generic one
+  int workspace_rows = 0;                  // causal only: tokens of the workspace's pages
   std::size_t plan_bytes = 0;
-  std::size_t workspace_bytes = 0;  // causal only: k and v of max_rows rows as pages store them
+  std::size_t workspace_bytes = 0;  // k and v of workspace_rows rows as pages store them
 };
 
 // num_tiles is 0 in the result where the shape is none that the kernels take, or its blocks find no
-// room in block_bytes. A bucket is either of causal_attention() (page_tokens 0) or of
-// paged_attention().
+// room in block_bytes; where only the Hopper path's find none, the generic one is taken. A bucket
+// is either of causal_attention() (page_tokens 0) or of paged_attention().
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows);
 
 // Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies

@@ -14,6 +14,7 @@ engine::WeightOptions weight_options(const RuntimeOptions& options) {
   engine::WeightOptions weights;
   weights.num_threads = options.threads;
   if (options.quantize == "f32") weights.quantize = DType::kF32;
+  if (options.quantize == "f8") weights.quantize = DType::kF8E4M3;
   for (const DType dtype : quantizable_types()) {
     if (dtype_name(dtype) == options.quantize) weights.quantize = dtype;
   }
@@ -43,9 +44,9 @@ engine::EarlyQuery early_query_of(const std::string& name) {
 
 namespace {
 
-// "none", f32 and every type that has a quantiser.
+// "none", f32, f8 and every type that has a quantiser.
 std::vector<std::string> quantize_words() {
-  std::vector<std::string> words = {"none", "f32"};
+  std::vector<std::string> words = {"none", "f32", "f8"};
   for (const DType dtype : quantizable_types()) words.emplace_back(dtype_name(dtype));
   return words;
 }
@@ -64,8 +65,9 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--quantize", o.quantize,
                   "make the matrices smaller while loading: a type, or none (K types need rows of "
-                  "256 n; others get q4_1, q5_1, q8_0); f32 widens them instead, so that products "
-                  "round no activations")
+                  "256 n; others get q4_1, q5_1, q8_0), or f8: e4m3 with a scale per output, of "
+                  "matrices in floats; f32 widens them instead, so that products round no "
+                  "activations")
       ->check(CLI::IsMember(quantize_words()))
       ->capture_default_str()
       ->group("Model");
@@ -109,6 +111,14 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("--pin", o.pin,
                   "bind CPU threads to cores; auto: when they take all cores, and to NUMA nodes")
       ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--cuda-kernels", o.cuda_kernels,
+                  "attention kernels of GPUs: generic; hopper: those for compute capability 9.0, "
+                  "where there are any; trial: the faster of both, where their results agree")
+      ->check(CLI::IsMember({"generic", "hopper", "trial"}))
+      ->envname("TANDEM_CUDA_KERNELS")
       ->capture_default_str()
       ->group("Devices");
   command

@@ -28,6 +28,7 @@ struct RuntimeOptions {
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
   std::string pin = "auto";
+  std::string cuda_kernels = "generic";
   std::string kernel_image;    // empty: the attention kernel built with Tandem
   std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
   int threads = 0;

@@ -24,9 +24,11 @@ struct Faults {
   int out_of_memory_at = 0;    // the n-th allocation from now fails, counted from 1; 0: none
   int out_of_memory_from = 0;  // the n-th and all behind it
   int lose_at_work = 0;        // the device is lost at the n-th piece of work from now
+  int refuse_at_work = 0;      // the n-th piece of work is refused, and the device lives on
   bool no_graphs = false;      // captures fail, and leave the stream as it was
   int driver_version = CUDART_VERSION;       // 0: no driver; below the runtime's: too old
   int num_devices = 1;                       // at most 8
+  int capability = 80;                       // of the devices, and of the code they run
   unsigned block_shared_bytes = 227 * 1024;  // shared memory of a block: an H100's
 };
 

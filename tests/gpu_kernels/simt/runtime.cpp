@@ -93,10 +93,10 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   switch (attribute) {
     case cudaDevAttrComputeCapabilityMajor:
-      *value = 8;
+      *value = tandem::simt::faults().capability / 10;
       break;
     case cudaDevAttrComputeCapabilityMinor:
-      *value = 0;
+      *value = tandem::simt::faults().capability % 10;
       break;
     case cudaDevAttrMultiProcessorCount:
       *value = 4;
@@ -134,6 +134,10 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return enter(Call::kOther); }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
+  return enter(Call::kOther);
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  attributes->ptxVersion = tandem::simt::faults().capability;
   return enter(Call::kOther);
 }
 

@@ -77,6 +77,9 @@ struct cudaDeviceProp {
   char name[256];
   std::size_t totalGlobalMem;
 };
+struct cudaFuncAttributes {
+  int ptxVersion;
+};
 struct cudaIpcMemHandle_t {
   char reserved[64];
 };
@@ -103,6 +106,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function);
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
