@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PackedWeight: a matrix in the order of the product kernels: quantised ones in that of
-// kernels/packed_format.h, bf16 in that of kernels/bf16_panel.h.
+// kernels/packed_format.h, bf16 in that of kernels/bf16_panel.h, e4m3 with its scales in that of
+// kernels/f8_panel.h.
 //
 // Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
 // pages where the system gives them, every NUMA node packing (and so holding) its region of the
@@ -18,6 +19,10 @@ namespace tandem::device::cpu {
 
 // Whether matrices of this type are packed for products.
 bool packs_for_products(DType dtype);
+// Whether they are multiplied with rows of bf16, panels of kBf16PanelOutputs at a time.
+inline bool multiplies_bf16_rows(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kF8E4M3;
+}
 
 class PackedWeight {
  public:

@@ -32,7 +32,7 @@ struct Cut {
 Cut cut_of(const Product& product, std::size_t rows) {
   const CpuWeight& weight = *product.weight;
   if (const PackedWeight* packed = weight.packed()) {
-    return {packed->num_panels(), weight.dtype() == DType::kBF16 ? 1 : kPanelGroup,
+    return {packed->num_panels(), multiplies_bf16_rows(weight.dtype()) ? 1 : kPanelGroup,
             packed->panel_bytes(), packed->num_panels(), kPartRows};
   }
   const auto outputs = static_cast<std::size_t>(weight.out_features());
@@ -82,10 +82,10 @@ void Products::prepare(std::span<const RowSource> inputs, std::span<const Produc
   for (const Product& product : products) {
     RowForms& forms = forms_[product.input];
     const bool few = inputs[product.input].rows <= kFewRows;
-    (product.weight->dtype() == DType::kBF16 ? forms.bf16
-     : product.weight->packed() != nullptr   ? forms.quantized
-     : few                                   ? forms.plain
-                                             : forms.panels) = true;
+    (multiplies_bf16_rows(product.weight->dtype()) ? forms.bf16
+     : product.weight->packed() != nullptr         ? forms.quantized
+     : few                                         ? forms.plain
+                                                   : forms.panels) = true;
   }
   if (inputs_.size() < inputs.size()) inputs_.resize(inputs.size());
   parts_.clear();
@@ -148,7 +148,7 @@ void Products::split(std::size_t index, const Product& product, std::size_t node
 
 void Products::multiply(const Product& product, const Part& part,
                         std::vector<float>& workspace) const {
-  if (product.weight->dtype() == DType::kBF16) {
+  if (multiplies_bf16_rows(product.weight->dtype())) {
     multiply_bf16_panels(product, part, workspace);
   } else if (product.weight->packed() != nullptr) {
     multiply_quantized_panels(product, part, workspace);
@@ -192,6 +192,7 @@ void Products::multiply_bf16_panels(const Product& product, const Part& part,
   task.y_stride = weight.out_features();
   task.outputs = std::min(task.y_stride, part.end * kBf16PanelOutputs) - output;
   task.in_features = weight.in_features();
+  task.scale_inputs = static_cast<std::size_t>(weight.scale_inputs());
   task.x = inputs_[product.input].bf16() + part.first_row * kBf16Chunk;
   task.x_stride = inputs_[product.input].rows();
   task.rows = part.last_row - part.first_row;

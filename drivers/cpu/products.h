@@ -11,8 +11,8 @@
 // when there are many, rows. What a NUMA node holds of a weight is multiplied there before its
 // threads help others. Little work runs on the caller alone. Memory: the prepared rows and a
 // workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a row does
-// not depend on the other rows of its input, bit for bit for quantised and bf16 weights, up to the
-// order of additions for f32 and f16.
+// not depend on the other rows of its input, bit for bit but for f32 and f16 weights, whose order
+// of additions may.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/error.h"
+#include "tensor/tensor_view.h"
 
 namespace tandem::device::cpu {
 namespace {
@@ -23,9 +24,7 @@ std::string shape(std::int64_t out, std::int64_t in) {
   return "[" + std::to_string(out) + ", " + std::to_string(in) + "]";
 }
 
-}  // namespace
-
-CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
+void check_source(const WeightSource& source) {
   if (source.data == nullptr || source.out_features <= 0 || source.in_features <= 0) {
     throw Error("cpu", "a weight of shape " + shape(source.out_features, source.in_features) +
                            (source.data == nullptr ? " has no data" : " is empty"));
@@ -40,15 +39,29 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
                            " values do not divide into blocks of " +
                            std::string(dtype_name(source.dtype)));
   }
-  const bool is_vector = source.role == WeightRole::kVector;
-  if (is_vector && source.out_features != 1) {
+  if (source.role == WeightRole::kVector && source.out_features != 1) {
     throw Error("cpu", "a vector of shape " + shape(source.out_features, source.in_features) +
                            " is a matrix; load it for products");
+  }
+  const bool is_table = source.role == WeightRole::kTable || source.role == WeightRole::kBoth;
+  if (source.dtype == DType::kF8E4M3 && is_table) {
+    throw Error("cpu", "a table of type f8_e4m3 is not read; use bf16, f16 or a quantised type");
+  }
+}
+
+}  // namespace
+
+CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
+  check_source(source);
+  const bool is_vector = source.role == WeightRole::kVector;
+  if (source.dtype == DType::kF8E4M3) {
+    scale_inputs_ = source.scales ? source.scales.block_columns : source.in_features;
   }
   row_bytes_ = dtype_row_bytes(source.dtype, source.in_features);
   if (source.out_features == 1) {
     vector_.resize(source.in_features);
-    dequantize_row(source.dtype, source.data, vector_.data(), vector_.size());
+    dequantize_row({"", source.dtype, 1, source.in_features, source.data, source.scales}, 0,
+                   vector_.data());
   }
   if (is_vector) {
     source_.data = nullptr;
@@ -56,6 +69,7 @@ CpuWeight::CpuWeight(const WeightSource& source, Team& team) : source_(source) {
   }
   const bool packs = packs_for_products(source.dtype);
   if (packs && source.role != WeightRole::kTable) packed_.emplace(source, team);
+  source_.scales = {};  // read while packing
   if (!source.transient) return;
   if (packs && source.role == WeightRole::kProduct) {
     source_.data = nullptr;

@@ -2,10 +2,10 @@
 //
 // CpuWeight: a weight as the CPU multiplies it.
 //
-// A matrix of quantised values or bf16 for products is packed once (packed_weight.h); a table, f16
-// and f32 are used where the model file maps them, or copied when the source is transient. A vector
-// (out_features = 1) is kept as f32 as well, one for norms and biases alone (kVector) as nothing
-// else. Threads: any, it does not change.
+// A matrix of quantised values, bf16 or e4m3 for products is packed once (packed_weight.h); a
+// table, f16 and f32 are used where the model file maps them, or copied when the source is
+// transient. A vector (out_features = 1) is kept as f32 as well, one for norms and biases alone
+// (kVector) as nothing else. Threads: any, it does not change.
 #pragma once
 
 #include <optional>
@@ -36,6 +36,7 @@ class CpuWeight final : public Weight {
   const std::byte* row(std::int64_t index) const { return source_.data + index * row_bytes_; }
   // False: a table of a type that is packed for products, or a vector alone.
   bool multiplies() const { return packed_ || (has_rows() && !packs_for_products(source_.dtype)); }
+  std::int64_t scale_inputs() const { return scale_inputs_; }  // of e4m3: inputs of a scale
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
   // Which node holds which panels, or which rows of a copy; null where the model file is mapped.
   const tiling::Regions<1>* regions() const {
@@ -48,6 +49,7 @@ class CpuWeight final : public Weight {
 
   WeightSource source_;
   std::size_t row_bytes_ = 0;
+  std::int64_t scale_inputs_ = 0;
   std::optional<PackedWeight> packed_;
   std::optional<Mapping> copy_;
   std::optional<tiling::Regions<1>> copied_rows_;

@@ -13,7 +13,9 @@
 // on which other rows share the call, except by the order of additions inside a matrix product.
 // Before a product with quantised weights the unit may round activations to 8 bits, a scale per 32
 // values of a row, and before one with 16-bit or 8-bit float weights to bf16 or f16 (the CPU does
-// the first, and rounds for bf16; GPUs do all); f32 weights are multiplied in f32.
+// the first, and rounds for bf16 and e4m3; GPUs do all); f32 weights are multiplied in f32.
+// Products of e4m3 weights are exact before they are added, and each block's sum is multiplied by
+// its scale, but for many rows on a GPU, where a weight times its scale is rounded to bf16.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +27,7 @@
 #include "device/buffer.h"
 #include "device/compute_ops.h"
 #include "tensor/dtype.h"
+#include "tensor/weight_scales.h"
 
 namespace tandem::device {
 
@@ -53,6 +56,9 @@ struct WeightSource {
   // For units that are made of several (drivers/parallel); others need neither.
   int layer = -1;  // -1: in front of all layers (kTable, kBoth) or behind them
   WeightSplit split = WeightSplit::kNone;
+  // Of values in kF8E4M3, which are for kProduct only: what they are multiplied by, in f32 (none:
+  // ones). Read during load() only. Codes that are NaN count as 480.
+  WeightScales scales;
 };
 
 class Weight {

@@ -24,7 +24,8 @@ WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& op
                            const model::Model* model)
     : compute_(compute), model_(model), quantize_(options.quantize) {
   if (!quantize_) return;
-  if (*quantize_ != DType::kF32 && !can_quantize(*quantize_)) {
+  const bool is_float = *quantize_ == DType::kF32 || *quantize_ == DType::kF8E4M3;
+  if (!is_float && !can_quantize(*quantize_)) {
     throw Error("engine", "weights cannot be quantised to " + std::string(dtype_name(*quantize_)));
   }
   pool_ = std::make_unique<ThreadPool>(options.num_threads);
@@ -36,7 +37,7 @@ std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
   loaded_.bytes += tensor.size_bytes();
   loaded_.values[tensor.dtype] += static_cast<std::uint64_t>(tensor.rows * tensor.columns);
   return compute_.load({tensor.dtype, tensor.rows, tensor.columns, tensor.data, role, transient,
-                        place.layer, place.split});
+                        place.layer, place.split, tensor.scales});
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
@@ -47,34 +48,37 @@ std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
   return weight;
 }
 
-DType WeightLoader::type_for(const TensorView& tensor) const {
+DType WeightLoader::type_for(const TensorView& tensor, device::WeightRole role) const {
   if (!quantize_) return tensor.dtype;
+  if (*quantize_ == DType::kF8E4M3 && role != device::WeightRole::kProduct) return tensor.dtype;
   if (*quantize_ != DType::kF32) return fitting_type(*quantize_, tensor.dtype, tensor.columns);
   return tensor.dtype == DType::kF16 ? DType::kF16 : DType::kF32;  // f16 is multiplied in f32
 }
 
-void WeightLoader::widen(const TensorView& tensor, float* to) const {
-  const auto columns = static_cast<std::size_t>(tensor.columns);
-  const std::size_t row_bytes = dtype_row_bytes(tensor.dtype, columns);
+void WeightLoader::convert(const TensorView& tensor, DType type, std::byte* data,
+                           float* scales) const {
+  if (type == DType::kF8E4M3) return quantize_matrix_to_f8(tensor, data, scales, *pool_);
+  if (type != DType::kF32) return quantize_matrix(tensor, type, data, *pool_);
+  auto* to = reinterpret_cast<float*>(data);
   pool_->run(static_cast<std::size_t>(tensor.rows), [&](std::size_t row) {
-    dequantize_row(tensor.dtype, tensor.data + row * row_bytes, to + row * columns, columns);
+    const auto index = static_cast<std::int64_t>(row);
+    dequantize_row(tensor, index, to + index * tensor.columns);
   });
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tensor,
                                                           device::WeightRole role,
                                                           const WeightPlace& place) {
-  const DType type = type_for(tensor);
+  const DType type = type_for(tensor, role);
   if (type == tensor.dtype) return load(tensor, role, place);
   const auto start = std::chrono::steady_clock::now();
   TensorView quantised = tensor;
   quantised.dtype = type;
   std::vector<std::byte> data(quantised.size_bytes());
-  if (type == DType::kF32) {
-    widen(tensor, reinterpret_cast<float*>(data.data()));
-  } else {
-    quantize_matrix(tensor, type, data.data(), *pool_);
-  }
+  std::vector<float> scales(type == DType::kF8E4M3 ? static_cast<std::size_t>(tensor.rows)
+                                                   : std::size_t{0});
+  convert(tensor, type, data.data(), scales.data());
+  quantised.scales = {scales.empty() ? nullptr : scales.data(), 1, tensor.columns};
   if (model_ != nullptr) model_->release(tensor);
   loaded_.quantise_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

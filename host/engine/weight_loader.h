@@ -22,7 +22,8 @@ namespace tandem::engine {
 
 struct WeightOptions {
   // Of matrices; none: as the file has them. kF32 widens quantised and bf16 ones, so that products
-  // are computed in f32 and round no activations.
+  // are computed in f32 and round no activations. kF8E4M3 gives every output a scale, and leaves a
+  // table that is also the output projection as it is.
   std::optional<DType> quantize;
   int num_threads = 0;  // that quantise; 0: all cores
 };
@@ -60,8 +61,9 @@ class WeightLoader {
   const LoadedWeights& loaded() const { return loaded_; }
 
  private:
-  DType type_for(const TensorView& tensor) const;
-  void widen(const TensorView& tensor, float* to /* [rows, columns] */) const;
+  DType type_for(const TensorView& tensor, device::WeightRole role) const;
+  // data: of the size that tensor has in `type`; scales: [rows], kF8E4M3 only.
+  void convert(const TensorView& tensor, DType type, std::byte* data, float* scales) const;
   std::unique_ptr<device::Weight> load_as(const TensorView& tensor, device::WeightRole role,
                                           const WeightPlace& place, bool transient);
 

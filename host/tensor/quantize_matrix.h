@@ -18,10 +18,17 @@ namespace tandem {
 // The type that a matrix [*, columns] of type `from` gets where `wanted` is asked for: `wanted`
 // where its blocks divide the rows; else, for the K types, the type of blocks of 32 that keeps as
 // much (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0) where those divide them; else `from`. Also `from` where
-// the type would not be smaller: converting it could only lose.
+// the type would not be smaller, or f8_e4m3 is wanted and `from` is quantised: converting it could
+// only lose.
 DType fitting_type(DType wanted, DType from, std::int64_t columns);
 
-// `result`: [rows, columns] in `to`, whose blocks must divide the rows; rows * dtype_row_bytes().
+// `result`: [rows, columns] in `to` (not f8_e4m3), whose blocks must divide the rows; rows *
+// dtype_row_bytes().
 void quantize_matrix(const TensorView& from, DType to, std::byte* result, ThreadPool& pool);
+
+// To f8_e4m3, with the scale of each row that makes its largest value 448. codes: [rows, columns],
+// scales: [rows].
+void quantize_matrix_to_f8(const TensorView& from, std::byte* codes, float* scales,
+                           ThreadPool& pool);
 
 }  // namespace tandem

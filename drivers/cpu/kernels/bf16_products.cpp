@@ -6,18 +6,22 @@
 // second cache while all rows pass. One tile as wide as the panel reads it from end to end and
 // fetches what lies a page ahead; otherwise the tiles share the fetching of the next chunk. Each
 // fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
-// of weights serves all of its rows, a pair of inputs in every lane all of its outputs.
+// of weights serves all of its rows, a pair of inputs in every lane all of its outputs. Pairs of
+// e4m3 become f16 by two shifts, f32 by the instruction for that, and a pair of bf16 by putting
+// upper halves together: 8 to 11 instructions for a vector of pairs, whatever the rows of the tile.
 #include "cpu/kernels/bf16_products.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #define HWY_WANT_AVX3_DL  // before every header of Highway
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/bf16_products.cpp"
 #include "hwy/foreach_target.h"
 //
+#include "cpu/kernels/f8_panel.h"
 #include "cpu/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -51,6 +55,24 @@ HWY_INLINE Words broadcast_pair(const std::uint16_t* from) {
   return hn::Set(kW, pair);
 }
 
+// The first and the second inputs of pairs of e4m3, over kF8Unit.
+HWY_INLINE void load_f8_pairs(const std::byte* from, Vec& first, Vec& second) {
+#if HWY_TARGET == HWY_SCALAR
+  first = hn::Set(kF, f8_to_f32(std::to_integer<std::uint8_t>(from[0])) / kF8Unit);
+  second = hn::Set(kF, f8_to_f32(std::to_integer<std::uint8_t>(from[1])) / kF8Unit);
+#else
+  const hn::Rebind<std::int16_t, FloatTag> wide;
+  const hn::Rebind<hwy::float16_t, FloatTag> half;
+  const auto pairs = hn::LoadU(wide, reinterpret_cast<const std::int16_t*>(from));
+  // The sign fills bit 14, too, which is the exponent's first; behind the code other bits follow.
+  const auto code = hn::Set(wide, static_cast<std::int16_t>(0xbf80));
+  const auto low = hn::And(hn::ShiftRight<1>(hn::ShiftLeft<8>(pairs)), code);
+  const auto high = hn::And(hn::ShiftRight<1>(pairs), code);
+  first = hn::PromoteTo(kF, hn::BitCast(half, low));
+  second = hn::PromoteTo(kF, hn::BitCast(half, high));
+#endif
+}
+
 // Arithmetics: Pair, what a vector of pairs is in registers, and add().
 struct Widened {
   static constexpr int kRows = kRegisters == 32 ? 5 : 4;
@@ -58,6 +80,10 @@ struct Widened {
   static HWY_INLINE void widen(Words pairs, Pair& to) {
     to[0] = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
     to[1] = hn::BitCast(kF, hn::And(pairs, hn::Set(kW, 0xffff0000u)));
+  }
+  static HWY_INLINE void take(Vec first, Vec second, Pair& to) {
+    to[0] = first;
+    to[1] = second;
   }
   static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
     return hn::MulAdd(w[1], x[1], hn::MulAdd(w[0], x[0], sum));
@@ -70,6 +96,10 @@ struct Paired {
   static constexpr int kRows = 6;
   using Pair = Words;
   static HWY_INLINE void widen(Words pairs, Pair& to) { to = pairs; }
+  static HWY_INLINE void take(Vec first, Vec second, Pair& to) {  // which bf16 holds exactly
+    to = hn::Or(hn::ShiftRight<16>(hn::BitCast(kW, first)),
+                hn::And(hn::BitCast(kW, second), hn::Set(kW, 0xffff0000u)));
+  }
   static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
     return sum;
@@ -82,8 +112,28 @@ bool has_pairs() {
 }
 #endif
 
+// Storages: the bytes of a pair in a panel, and how pairs come into registers.
+struct StoredBf16 {
+  static constexpr std::size_t kBytes = 4;
+  template <typename Type>
+  static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
+    Type::widen(load_pairs(from), to);
+  }
+};
+
+struct StoredF8 {
+  static constexpr std::size_t kBytes = 2;
+  template <typename Type>
+  static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
+    Vec first, second;
+    load_f8_pairs(from, first, second);
+    Type::take(first, second, to);
+  }
+};
+
 struct Chunk {
   const std::byte* weights = nullptr;  // [pairs][width][2]
+  const float* scales = nullptr;       // [width], of e4m3
   std::size_t width = 0;               // outputs of its panel
   const std::uint16_t* x = nullptr;    // [rows][kBf16Chunk]
   std::size_t pairs = 0;
@@ -98,13 +148,13 @@ struct TileRows {
 };
 
 // sums: of the first row and output, [rows, kBf16PanelOutputs].
-template <typename Type, int kV, int kR>
+template <typename Type, typename Stored, int kV, int kR>
 void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output, float* sums) {
   Vec sum[kR][kV];
   for (auto& of_row : sum) {
     for (Vec& value : of_row) value = hn::Zero(kF);
   }
-  const std::byte* w = chunk.weights + output * 4;
+  const std::byte* w = chunk.weights + output * Stored::kBytes;
   const std::uint16_t* x = chunk.x + rows.first * kBf16Chunk;
   const std::byte* ahead = rows.ahead;
   for (std::size_t block = 0; block < chunk.pairs; block += kBlock) {
@@ -114,12 +164,15 @@ void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output,
     }
     for (int r = 0; kR > 1 && r < kR; ++r) __builtin_prefetch(x + (kR + r) * kBf16Chunk, 0, 3);
     const std::size_t pairs = std::min(kBlock, chunk.pairs - block);
-    for (std::size_t pair = 0; pair < pairs; ++pair, w += chunk.width * 4, x += 2) {
-      for (std::size_t at = 0; rows.from_end_to_end && at < kV * kLanes * 4; at += kLine) {
+    for (std::size_t pair = 0; pair < pairs; ++pair, w += chunk.width * Stored::kBytes, x += 2) {
+      for (std::size_t at = 0; rows.from_end_to_end && at < kV * kLanes * Stored::kBytes;
+           at += kLine) {
         __builtin_prefetch(w + kNear + at, 0, 3);
       }
       typename Type::Pair weights[kV];
-      for (int v = 0; v < kV; ++v) Type::widen(load_pairs(w + v * kLanes * 4), weights[v]);
+      for (int v = 0; v < kV; ++v) {
+        Stored::template load<Type>(w + v * kLanes * Stored::kBytes, weights[v]);
+      }
       for (int r = 0; r < kR; ++r) {
         typename Type::Pair input;
         Type::widen(broadcast_pair(x + r * kBf16Chunk), input);
@@ -130,39 +183,45 @@ void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output,
   sums += rows.first * kBf16PanelOutputs + output;
   for (int r = 0; r < kR; ++r, sums += kBf16PanelOutputs) {
     for (int v = 0; v < kV; ++v) {
-      store(hn::Add(load(sums + v * kLanes), sum[r][v]), sums + v * kLanes);
+      const Vec before = load(sums + v * kLanes);
+      if constexpr (std::is_same_v<Stored, StoredF8>) {
+        const Vec scale = load(chunk.scales + output + v * kLanes);
+        store(hn::MulAdd(sum[r][v], scale, before), sums + v * kLanes);
+      } else {
+        store(hn::Add(before, sum[r][v]), sums + v * kLanes);
+      }
     }
   }
 }
 
 // All outputs of a panel.
-template <typename Type, int kR>
+template <typename Type, typename Stored, int kR>
 void multiply_rows(const Chunk& chunk, TileRows rows, float* sums) {
   constexpr int kV = kR == 1 ? kRowVectors : kTileVectors;
   std::size_t output = 0;
   for (; output + kV * kLanes <= chunk.width; output += kV * kLanes) {
-    multiply_tile<Type, kV, kR>(chunk, rows, output, sums);
+    multiply_tile<Type, Stored, kV, kR>(chunk, rows, output, sums);
     rows.lines_per_block = 0;
   }
   for (; output < chunk.width; output += kEndVectors * kLanes) {
-    multiply_tile<Type, kEndVectors, kR>(chunk, rows, output, sums);
+    multiply_tile<Type, Stored, kEndVectors, kR>(chunk, rows, output, sums);
   }
 }
 
 // A tile of 1..kR rows.
-template <typename Type, int kR>
+template <typename Type, typename Stored, int kR>
 void multiply_some(const Chunk& chunk, const TileRows& rows, float* sums) {
   if constexpr (kR > 0) {
-    if (rows.count == kR) return multiply_rows<Type, kR>(chunk, rows, sums);
-    multiply_some<Type, kR - 1>(chunk, rows, sums);
+    if (rows.count == kR) return multiply_rows<Type, Stored, kR>(chunk, rows, sums);
+    multiply_some<Type, Stored, kR - 1>(chunk, rows, sums);
   }
 }
 
 // Tiles of as equal heights as can be: low ones waste what they read.
-template <typename Type>
+template <typename Type, typename Stored>
 void multiply_chunk(const Chunk& chunk, std::size_t num_rows, float* sums) {
   std::size_t tiles = (num_rows + Type::kRows - 1) / Type::kRows;
-  const std::size_t lines = chunk.pairs * chunk.width * 4 / kLine;
+  const std::size_t lines = chunk.pairs * chunk.width * Stored::kBytes / kLine;
   const int vectors = num_rows == 1 ? kRowVectors : kTileVectors;
   TileRows rows;
   rows.from_end_to_end = tiles == 1 && vectors == static_cast<int>(kPanelVectors);
@@ -172,7 +231,7 @@ void multiply_chunk(const Chunk& chunk, std::size_t num_rows, float* sums) {
   for (; rows.first < num_rows; --tiles) {
     rows.count = (num_rows - rows.first + tiles - 1) / tiles;
     rows.ahead_end = rows.ahead + share * kLine;
-    multiply_some<Type, Type::kRows>(chunk, rows, sums);
+    multiply_some<Type, Stored, Type::kRows>(chunk, rows, sums);
     rows.first += rows.count;
     rows.ahead = rows.ahead_end;
   }
@@ -190,31 +249,66 @@ void write_result(const Bf16Product& p, std::size_t begin, std::size_t end, cons
   }
 }
 
-template <typename Type>
+// Pairs that belong together from pair `first` on: of one chunk of x and, e4m3, of one scale.
+std::size_t pairs_from(const Bf16Product& p, std::size_t first) {
+  constexpr std::size_t kChunkPairs = kBf16Chunk / 2;
+  std::size_t end = std::min((p.in_features + 1) / 2, (first / kChunkPairs + 1) * kChunkPairs);
+  if (p.scale_inputs > 0 && p.scale_inputs < p.in_features) {
+    const std::size_t scale_pairs = p.scale_inputs / 2;
+    end = std::min(end, (first / scale_pairs + 1) * scale_pairs);
+  }
+  return end - first;
+}
+
+template <typename Stored>
+std::size_t panel_bytes(const Bf16Product& p, std::size_t width) {
+  if constexpr (std::is_same_v<Stored, StoredBf16>) {
+    return bf16_panels_bytes(width, p.in_features);
+  } else {
+    const std::size_t num_scales = (p.in_features + p.scale_inputs - 1) / p.scale_inputs;
+    return f8_panel_bytes(width, p.in_features, num_scales);
+  }
+}
+
+template <typename Type, typename Stored>
 void multiply_type(const Bf16Product& p, std::vector<float>& workspace) {
+  constexpr bool kIsF8 = std::is_same_v<Stored, StoredF8>;
   const std::size_t pairs = (p.in_features + 1) / 2;
+  const std::byte* panel = p.panels;
   Chunk chunk;
-  chunk.weights = p.panels;
   for (std::size_t output = 0; output < p.outputs; output += kBf16PanelOutputs) {
     workspace.assign(p.rows * kBf16PanelOutputs, 0.0f);
     chunk.width = bf16_panel_width(p.outputs - output);
+    const std::byte* scales = panel + f8_codes_bytes(chunk.width, p.in_features);
     for (std::size_t first = 0; first < pairs; first += chunk.pairs) {
-      chunk.pairs = std::min(kBf16Chunk / 2, pairs - first);
-      chunk.x = p.x + first * 2 * p.x_stride;
-      multiply_chunk<Type>(chunk, p.rows, workspace.data());
-      chunk.weights += chunk.pairs * chunk.width * 4;
+      const std::size_t before = first * 2 / kBf16Chunk * kBf16Chunk;  // inputs, of other chunks
+      chunk.pairs = pairs_from(p, first);
+      chunk.x = p.x + before * p.x_stride + (first * 2 - before);
+      chunk.weights = panel + first * chunk.width * Stored::kBytes;
+      if constexpr (kIsF8) {
+        chunk.scales =
+            reinterpret_cast<const float*>(scales) + first * 2 / p.scale_inputs * chunk.width;
+      }
+      multiply_chunk<Type, Stored>(chunk, p.rows, workspace.data());
     }
+    panel += panel_bytes<Stored>(p, chunk.width);
     write_result(p, output, std::min(output + kBf16PanelOutputs, p.outputs), workspace.data());
   }
+}
+
+template <typename Type>
+void multiply_stored(const Bf16Product& p, std::vector<float>& workspace) {
+  if (p.scale_inputs > 0) return multiply_type<Type, StoredF8>(p, workspace);
+  multiply_type<Type, StoredBf16>(p, workspace);
 }
 
 }  // namespace
 
 void multiply_any(const Bf16Product& p, std::vector<float>& workspace) {
 #if HWY_TARGET <= HWY_AVX3_DL
-  if (has_pairs()) return multiply_type<Paired>(p, workspace);
+  if (has_pairs()) return multiply_stored<Paired>(p, workspace);
 #endif
-  multiply_type<Widened>(p, workspace);
+  multiply_stored<Widened>(p, workspace);
 }
 
 void round_row(const float* from, std::size_t count, std::uint16_t* to) {

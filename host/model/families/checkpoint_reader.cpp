@@ -85,11 +85,22 @@ std::vector<TensorView> CheckpointReader::row_slices(const std::string& name,
   std::int64_t total = 0;
   for (const std::int64_t count : rows) total += count;
   TensorView rest = matrix(name, total, columns);
+  const WeightScales scales = rest.scales;
   std::vector<TensorView> slices;
+  std::int64_t first = 0;
   for (const std::int64_t count : rows) {
     rest.rows = count;
+    if (scales) {
+      const auto part = scales.of_rows(first, count, columns);
+      if (!part) {
+        throw file_.tensor_error(*file_.find_tensor(name),
+                                 "its matrices begin inside blocks of scales");
+      }
+      rest.scales = *part;
+    }
     slices.push_back(rest);
     rest.data += rest.size_bytes();
+    first += count;
   }
   return slices;
 }

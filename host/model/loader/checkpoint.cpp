@@ -27,6 +27,7 @@ TensorView Checkpoint::view(const CheckpointTensor& tensor) const {
   view.rows = static_cast<std::int64_t>(tensor.dims[1]);
   view.columns = static_cast<std::int64_t>(tensor.dims[0]);
   view.data = tensor.data;
+  view.scales = tensor.scales;
   return view;
 }
 

@@ -29,7 +29,8 @@ struct CheckpointTensor {
   std::uint32_t num_dims = 0;
   std::uint64_t dims[4] = {1, 1, 1, 1};  // innermost first
   const std::byte* data = nullptr;
-  std::uint64_t size_bytes = 0;
+  std::uint64_t size_bytes = 0;  // of the data
+  WeightScales scales;           // of a matrix in kF8E4M3
 };
 
 class Checkpoint {

@@ -132,6 +132,7 @@ class Translator {
 
   HubConfig translate() {
     refuse_unsupported();
+    read_quantization();
     for (const Rule& rule : rules()) copy(rule);
     if (has_experts()) {
       for (const Rule& rule : expert_rules()) copy(rule);
@@ -170,14 +171,6 @@ class Translator {
   }
 
   void refuse_unsupported() const {
-    for (const json* object : {&root_, &fields_.text}) {
-      if (!json_member(*object, "quantization_config").is_null()) {
-        throw Error("safetensors",
-                    config_.file +
-                        ": field 'quantization_config': quantised directories are not "
-                        "read; use the original weights, or a GGUF file");
-      }
-    }
     if (fields_.flag("use_bidirectional_attention")) {
       throw fields_.error("use_bidirectional_attention", "only causal models are supported");
     }
@@ -189,6 +182,16 @@ class Translator {
     if (fields_.number("decoder_sparse_step", 1) != 1) {
       throw fields_.error("decoder_sparse_step", "must be 1: every layer has experts");
     }
+  }
+
+  // Stands beside text_config where there is one, or inside it.
+  void read_quantization() {
+    constexpr const char* kField = "quantization_config";
+    const bool is_outside = !json_member(root_, kField).is_null();
+    const json& quantization = is_outside ? json_member(root_, kField) : fields_.get(kField);
+    const std::string prefix = is_outside ? "" : fields_.prefix;
+    config_.quantization =
+        read_hub_quantization(quantization, config_.file + ": field '" + prefix + kField);
   }
 
   bool has_experts() const {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "model/loader/safetensors/hub_quantization.h"
 
 namespace tandem::model {
 
@@ -26,6 +27,7 @@ struct HubConfig {
   std::string architecture;  // GGUF's: "llama"
   bool is_gemma = false;     // norms count from 1, and stand behind attention and feed-forward too
   bool ties_embeddings = false;
+  HubQuantization quantization;
   std::unordered_map<std::string, nlohmann::json> values;       // by GGUF key
   std::unordered_map<std::string, std::string> fields;          // config.json's field of each key
   std::unordered_map<std::string, std::vector<float>> tensors;  // by GGUF name: [pairs]

@@ -60,7 +60,7 @@ SafetensorsParts open_directory(const std::string& directory) {
 }
 
 std::size_t element_bytes(const SafetensorsTensor& tensor) {
-  return *tensor.dtype == DType::kF32 ? 4 : 2;
+  return dtype_block_bytes(*tensor.dtype);
 }
 
 bool is_norm(std::string_view name, const SafetensorsTensor& tensor) {
@@ -146,11 +146,17 @@ bool SafetensorsCheckpoint::is_left_out(std::string_view name) const {
 void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
                                        const SafetensorsTensor& tensor) {
   const std::string plain = text_name(tensor.name);
-  if (is_left_out(plain)) return;
+  if (is_left_out(plain) || is_scale(file, tensor)) return;
   std::string name = gguf_tensor_name(plain, style());
   if (name.empty() && !tensor.dtype) return;  // a table of positions, or the like
   if (name.empty()) name = plain;             // for whoever takes tensors to refuse
   Entry entry = described(file, tensor);
+  if (entry.tensor.dtype == DType::kF8E4M3) {
+    if (name == "token_embd.weight") {
+      throw file.tensor_error(tensor.name, "an embedding in F8_E4M3 is not read");
+    }
+    add_scales(file, tensor, entry);
+  }
   const bool is_aligned =
       reinterpret_cast<std::uintptr_t>(tensor.data) % element_bytes(tensor) == 0;
   if (config_.is_gemma && is_norm(name, tensor)) {
@@ -170,8 +176,8 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
 SafetensorsCheckpoint::Entry SafetensorsCheckpoint::described(const SafetensorsFile& file,
                                                               const SafetensorsTensor& tensor) {
   if (!tensor.dtype) {
-    throw file.tensor_error(tensor.name,
-                            "the dtype " + tensor.type + " is not read; readable: F32, F16, BF16");
+    throw file.tensor_error(tensor.name, "the dtype " + tensor.type +
+                                             " is not read; readable: F32, F16, BF16, F8_E4M3");
   }
   if (tensor.shape.size() > 4) throw file.tensor_error(tensor.name, "has more than 4 dimensions");
   if (tensor.size_bytes == 0) throw file.tensor_error(tensor.name, "is empty");
@@ -188,6 +194,61 @@ SafetensorsCheckpoint::Entry SafetensorsCheckpoint::described(const SafetensorsF
   return entry;
 }
 
+// A tensor of any file, under the name that the files have for it.
+StoredScales SafetensorsCheckpoint::find_stored(const std::string& hub_name) const {
+  if (parts_.map) {
+    const auto listed = parts_.map->shard_of.find(hub_name);
+    if (listed == parts_.map->shard_of.end()) return {};
+    const SafetensorsFile& file = parts_.shards[listed->second];
+    return {&file, file.find(hub_name)};
+  }
+  const SafetensorsFile& file = parts_.shards.front();
+  return {&file, file.find(hub_name)};
+}
+
+// Whether it goes with another tensor, or is not used.
+bool SafetensorsCheckpoint::is_scale(const SafetensorsFile& file,
+                                     const SafetensorsTensor& tensor) const {
+  if (!config_.quantization.has_f8) return false;
+  if (is_unused_scale(tensor.name)) return true;
+  const std::string_view module = module_of_weight_scale(tensor.name);
+  if (module.empty()) return false;
+  const std::string weight = std::string(module) + ".weight";
+  const SafetensorsTensor* scaled = find_stored(weight).tensor;
+  if (scaled == nullptr || scaled->dtype != DType::kF8E4M3) {
+    throw file.tensor_error(tensor.name, "there is no '" + printable(weight) + "' in F8_E4M3");
+  }
+  return true;
+}
+
+void SafetensorsCheckpoint::add_scales(const SafetensorsFile& file, const SafetensorsTensor& tensor,
+                                       Entry& entry) const {
+  const HubQuantization& quantization = config_.quantization;
+  const auto fail = [&](const std::string& what) { return file.tensor_error(tensor.name, what); };
+  if (!quantization.has_f8) {
+    throw fail("is F8_E4M3, but config.json has no quantization_config that says so");
+  }
+  constexpr std::string_view kWeight = ".weight";
+  if (tensor.shape.size() != 2 || !tensor.name.ends_with(kWeight)) {
+    throw fail("is F8_E4M3, which only matrices may be");
+  }
+  const std::string module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
+  for (const std::string& name : {module, text_name(module)}) {
+    if (quantization.modules_left_alone.contains(name)) {
+      throw fail("is F8_E4M3, though config.json's field 'quantization_config." +
+                 quantization.list_field + "' says that it is not quantised");
+    }
+  }
+  const StoredScales plain = find_stored(module + ".weight_scale");
+  const StoredScales inverse = find_stored(module + ".weight_scale_inv");
+  if ((plain.tensor == nullptr) == (inverse.tensor == nullptr)) {
+    throw fail(plain.tensor == nullptr ? "is F8_E4M3 and has no weight_scale beside it"
+                                       : "has both a weight_scale and a weight_scale_inv");
+  }
+  const StoredScales& stored = plain.tensor != nullptr ? plain : inverse;
+  entry.tensor.scales = read_f8_scales(quantization, tensor, stored, entry.scales);
+}
+
 void SafetensorsCheckpoint::keep(std::string name, Entry entry) {
   if (!entry.own.empty()) {
     entry.tensor.data = entry.own.data();
@@ -195,7 +256,7 @@ void SafetensorsCheckpoint::keep(std::string name, Entry entry) {
   }
   names_.push_back(std::move(name));
   entry.tensor.name = names_.back();
-  entries_.push_back(std::move(entry));
+  entries_.push_back(std::move(entry));  // what vectors hold stays where it is
   index_.emplace(names_.back(), &entries_.back());
 }
 

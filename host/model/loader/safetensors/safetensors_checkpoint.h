@@ -4,13 +4,12 @@
 //
 // config.json, and model.safetensors or model.safetensors.index.json with its shards. Weights stay
 // where they are mapped; own memory holds only what GGUF's converters compute too (Gemma's norms
-// with 1 added, divisors of rotary frequencies) and tensors that do not lie on a multiple of their
-// elements' size. Left out: the vision part of a model with one, stored rotary tables, an output
-// matrix where config.json ties it to the embedding, tensors of an unknown name in a type that is
-// not read (positions in I64).
-// Ownership: owns the mappings. Threads: immutable.
-// Errors: Error("safetensors", "DIR/config.json: field 'num_hidden_layers': ...") and
-// "DIR/FILE.safetensors: tensor 'model.norm.weight': ...".
+// with 1 added, divisors of rotary frequencies), scales of F8_E4M3 matrices as f32, and tensors
+// that do not lie on a multiple of their elements' size. Left out: the vision part of a model with
+// one, stored rotary tables, an output matrix where config.json ties it to the embedding, tensors
+// of an unknown name in a type that is not read (positions in I64). Ownership: owns the mappings.
+// Threads: immutable. Errors: Error("safetensors", "DIR/config.json: field 'num_hidden_layers':
+// ...") and "DIR/FILE.safetensors: tensor 'model.norm.weight': ...".
 #pragma once
 
 #include <deque>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "model/loader/checkpoint.h"
+#include "model/loader/safetensors/f8_scales.h"
 #include "model/loader/safetensors/hub_config.h"
 #include "model/loader/safetensors/safetensors_file.h"
 #include "model/loader/safetensors/tensor_names.h"
@@ -76,6 +76,7 @@ class SafetensorsCheckpoint final : public Checkpoint {
     const SafetensorsFile* file = nullptr;  // null: computed here
     std::string hub_name;
     std::vector<std::byte> own;
+    std::vector<float> scales;
   };
 
   const nlohmann::json* find(std::string_view key) const;
@@ -83,6 +84,9 @@ class SafetensorsCheckpoint final : public Checkpoint {
   void add_shard(std::size_t shard);
   void add_tensor(const SafetensorsFile& file, const SafetensorsTensor& tensor);
   static Entry described(const SafetensorsFile& file, const SafetensorsTensor& tensor);
+  StoredScales find_stored(const std::string& hub_name) const;
+  bool is_scale(const SafetensorsFile& file, const SafetensorsTensor& tensor) const;
+  void add_scales(const SafetensorsFile& file, const SafetensorsTensor& tensor, Entry& entry) const;
   void keep(std::string name, Entry entry);
   void add_computed(const std::string& name, const std::vector<float>& values);
   void check_output() const;

@@ -41,7 +41,7 @@ constexpr ElementType kElementTypes[] = {
     {"I8", 8, {}},
     {"U8", 8, {}},
     {"BOOL", 8, {}},
-    {"F8_E4M3", 8, {}},
+    {"F8_E4M3", 8, DType::kF8E4M3},
     {"F8_E5M2", 8, {}},
     {"F8_E8M0", 8, {}},
     {"F6_E2M3", 6, {}},
@@ -86,7 +86,7 @@ class DescriptionReader {
     const auto* found = std::ranges::find(kElementTypes, tensor.type, &ElementType::name);
     if (found == std::end(kElementTypes)) {
       throw file_.tensor_error(tensor.name, "the dtype '" + printable(tensor.type) +
-                                                "' is unknown; readable: F32, F16, BF16");
+                                                "' is unknown; readable: F32, F16, BF16, F8_E4M3");
     }
     tensor.dtype = found->dtype;
     return found->bits;

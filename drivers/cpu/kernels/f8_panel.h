@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order in which e4m3 weights are kept for products, the same for every instruction set.
+//
+// A panel has the outputs of one of bf16 (bf16_panel.h), as many pairs of bytes:
+// [in_features / 2][outputs][2 inputs], and behind them, from a multiple of 64 bytes on, its
+// scales: [scales of an output][outputs] f32, times kF8Unit, since the kernels read a code as an
+// f16 of the same bits, which is 2^8 too small. What pads is zero. Packing reads every byte once
+// and writes as many in one stream. Threads: pure.
+#pragma once
+
+#include <cstddef>
+
+#include "cpu/kernels/bf16_panel.h"
+#include "tensor/weight_scales.h"
+
+namespace tandem::device::cpu {
+
+inline constexpr float kF8Unit = 256.0f;
+
+// Of the codes of a panel so wide.
+constexpr std::size_t f8_codes_bytes(std::size_t width, std::size_t in_features) {
+  return (width * ((in_features + 1) / 2) * 2 + 63) / 64 * 64;
+}
+
+// Of a panel with so many outputs, each with so many scales.
+constexpr std::size_t f8_panel_bytes(std::size_t outputs, std::size_t in_features,
+                                     std::size_t num_scales) {
+  const std::size_t width = bf16_panel_width(outputs);
+  return f8_codes_bytes(width, in_features) + width * num_scales * sizeof(float);
+}
+
+struct F8Rows {
+  const std::byte* data = nullptr;  // [outputs, in_features] of the panel, at any address
+  std::size_t outputs = 0;          // 1..64
+  std::size_t in_features = 0;
+  std::size_t first_output = 0;  // of the panel in its matrix
+  WeightScales scales;           // of the matrix; none: ones
+};
+
+// panel: aligned to 64 bytes.
+void pack_f8_panel(const F8Rows& rows, std::byte* panel);
+
+}  // namespace tandem::device::cpu

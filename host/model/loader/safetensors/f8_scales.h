@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scales of an F8_E4M3 matrix, from the tensor that a published file has beside it.
+//
+// Held to the matrix's shape and to what config.json says, widened to f32. Memory: 4 bytes per
+// scale that the file holds. Threads: pure.
+// Errors: Error("safetensors", "FILE: tensor 'x.weight_scale': ...").
+#pragma once
+
+#include <vector>
+
+#include "model/loader/safetensors/hub_quantization.h"
+#include "model/loader/safetensors/safetensors_file.h"
+#include "tensor/weight_scales.h"
+
+namespace tandem::model {
+
+// Scales and the file that they are in.
+struct StoredScales {
+  const SafetensorsFile* file = nullptr;
+  const SafetensorsTensor* tensor = nullptr;
+};
+
+// `values` becomes what the result borrows. `weight` has two dimensions.
+WeightScales read_f8_scales(const HubQuantization& quantization, const SafetensorsTensor& weight,
+                            const StoredScales& stored, std::vector<float>& values);
+
+}  // namespace tandem::model

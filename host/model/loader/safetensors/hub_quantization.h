@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HubQuantization: what config.json's quantization_config says of matrices in F8_E4M3.
+//
+// Three forms are read: "compressed-tensors" with weights of 8-bit floats, "fbgemm_fp8", and "fp8",
+// whole or in blocks. A matrix NAME.weight has its scales in NAME.weight_scale or
+// NAME.weight_scale_inv, which multiply, whatever their name says: one, one per row, or one per
+// block. Which matrices are quantised their own types say; a module that the configuration lists as
+// left alone must not be. Scales of activations and of KV pages are not used: rows are rounded as
+// the device does it, pages as the user asks. Other methods are refused by name.
+// Threads: plain data. Errors: Error("safetensors", "FILE: field 'quantization_config...': ...").
+// Source: the configuration classes of Transformers and compressed-tensors.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace tandem::model {
+
+struct HubQuantization {
+  bool has_f8 = false;
+  bool per_matrix = false, per_row = false;            // what the scales may be
+  std::int64_t block_rows = 0, block_columns = 0;      // 0: not in blocks
+  std::string list_field;                              // of what follows, for messages
+  std::unordered_set<std::string> modules_left_alone;  // by full name; patterns are not kept
+};
+
+// `config`: the object that is config.json's; null where it has none. `path`: where it stands, for
+// messages: "FILE: field 'quantization_config".
+HubQuantization read_hub_quantization(const nlohmann::json& config, const std::string& path);
+
+// NAME where `name` is that of scales of NAME's weight; else empty.
+std::string_view module_of_weight_scale(std::string_view name);
+// Whether it is a scale of activations or of KV pages.
+bool is_unused_scale(std::string_view name);
+
+}  // namespace tandem::model
