@@ -11,8 +11,8 @@
 // kernel calls wait_for_previous() before it ends, and before it reads what an earlier launch
 // writes or writes what one reads or writes; in front of it stand loads of weights and arithmetic.
 // Behind it all earlier launches have ended and what they wrote is visible. Static shared memory is
-// not written in front of it. Code for less than compute capability 9.0 has neither, and must not
-// be launched in a chain on a newer GPU (see the queue).
+// not written in front of it. Code for less than compute capability 9.0 has neither function, and
+// so its chains must not overlap on a newer GPU either (code_capability() of kernel_path.h).
 // Source: CUDA Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA,
 // "griddepcontrol".
 #pragma once
@@ -30,7 +30,7 @@ cudaError_t launch_with(cudaLaunchConfig_t config, void (*kernel)(Parameters...)
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   config.attrs = &early;
-  config.numAttrs = next_may_begin_early() ? 1 : 0;
+  config.numAttrs = follows_in_chain() && launch_chain.overlaps ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 

@@ -14,7 +14,7 @@
 namespace tandem::gpu_kernels {
 
 struct LaunchChain {
-  bool open = false;
+  bool open = false, overlaps = false;
   bool behind_kernel = false;
   unsigned launches = 0;  // ever; wraps
 };
@@ -23,24 +23,27 @@ inline thread_local LaunchChain launch_chain;
 // The next launch begins when all before it has ended.
 inline void other_work() { launch_chain.behind_kernel = false; }
 
-// Opens a chain, of which the first launch is like any other. Not nested.
+// Opens a chain, of which the first launch is like any other. Not nested. Where it does not
+// overlap, launches are serial as they are outside of chains; the tests' interpreter, which must
+// find what would be wrong, overlaps them all the same.
 class ChainedLaunches {
  public:
-  explicit ChainedLaunches(bool open) {
-    launch_chain.open = open;
+  explicit ChainedLaunches(bool overlap) {
+    launch_chain.open = true;
+    launch_chain.overlaps = overlap;
     other_work();
   }
-  ~ChainedLaunches() { launch_chain.open = false; }
+  ~ChainedLaunches() { launch_chain.open = launch_chain.overlaps = false; }
   ChainedLaunches(const ChainedLaunches&) = delete;
   ChainedLaunches& operator=(const ChainedLaunches&) = delete;
 };
 
-// For launch.cuh: whether the launch that follows may begin early.
-inline bool next_may_begin_early() {
-  const bool early = launch_chain.open && launch_chain.behind_kernel;
+// For launch.cuh, at each launch: whether it is in a chain, directly behind another.
+inline bool follows_in_chain() {
+  const bool follows = launch_chain.open && launch_chain.behind_kernel;
   launch_chain.behind_kernel = true;
   ++launch_chain.launches;
-  return early;
+  return follows;
 }
 
 }  // namespace tandem::gpu_kernels

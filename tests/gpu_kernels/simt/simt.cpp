@@ -20,7 +20,6 @@ uint3 threadIdx, blockIdx;
 dim3 gridDim, blockDim;
 
 namespace tandem::simt {
-namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 
@@ -41,8 +40,9 @@ struct Fiber {
   ucontext_t start;
   jmp_buf place;
   bool started = false;
-  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
+  std::unique_ptr<char[]> stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
   bool done = false;
+  bool waited = false;  // for the kernel in front
   const Barrier* waits_for = nullptr;
   std::uint64_t waits_past = 0;
 };
@@ -53,21 +53,45 @@ struct Warp {
   LaneWords words[2];  // by the parity of the barrier's generation
 };
 
+// What runs a block; one for each kernel in flight.
 struct Machine {
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Warp> warps;
   Barrier block;
+  Barrier previous;              // what wait_for_previous() waits at
   bool any[2] = {false, false};  // by the parity of the block's generation
   jmp_buf scheduler;
   unsigned current = 0;
-  const std::function<void()>* thread = nullptr;
-  Order order = Order::kAscending;
-  std::mt19937 random{1};
+  unsigned id = 0;
+  dim3 place;  // of the block
+  KernelRun* run = nullptr;
+  const Kernel* kernel = nullptr;
 };
 
-Machine& machine() {
-  static Machine the_machine;
-  return the_machine;
+namespace {
+
+Order the_order = Order::kAscending;
+std::mt19937 the_random{1};
+Machine* running = nullptr;
+
+Machine& machine() { return *running; }
+
+// Machines are kept, for their stacks.
+std::vector<std::unique_ptr<Machine>>& spare_machines() {
+  static std::vector<std::unique_ptr<Machine>> machines;
+  return machines;
+}
+
+std::unique_ptr<Machine> take_machine() {
+  static unsigned num_machines = 0;
+  auto& spare = spare_machines();
+  if (spare.empty()) {
+    spare.push_back(std::make_unique<Machine>());
+    spare.back()->id = num_machines++;
+  }
+  std::unique_ptr<Machine> taken = std::move(spare.back());
+  spare.pop_back();
+  return taken;
 }
 
 void yield(Machine& m, Fiber& fiber) {
@@ -86,7 +110,11 @@ void fiber_main() {
   for (;;) {
     Machine& m = machine();
     const unsigned own = m.current;
-    (*m.thread)();
+    m.kernel->thread();
+    if (!m.fibers[own]->waited) {
+      std::fprintf(stderr, "simt: a thread ended without wait_for_previous()\n");
+      std::abort();
+    }
     m.fibers[own]->done = true;
     Barrier& warp = m.warps[own / 32].barrier;
     --warp.members;
@@ -122,7 +150,7 @@ void make_ready(Machine& m, unsigned threads) {
   for (unsigned thread = 0; thread < threads; ++thread) {
     ++m.warps[thread / 32].barrier.members;
     Fiber& fiber = *m.fibers[thread];
-    fiber.done = false;
+    fiber.done = fiber.waited = false;
     fiber.waits_for = nullptr;
   }
 }
@@ -143,24 +171,95 @@ bool run_once(Machine& m, const std::vector<unsigned>& order) {
   return any;
 }
 
-void run_block(Machine& m, unsigned threads) {
-  make_ready(m, threads);
+std::vector<unsigned> order_of_threads(unsigned threads) {
   std::vector<unsigned> order(threads);
   std::iota(order.begin(), order.end(), 0u);
-  if (m.order == Order::kDescending) std::reverse(order.begin(), order.end());
-  while (m.block.members > 0) {
-    if (m.order == Order::kShuffled) std::shuffle(order.begin(), order.end(), m.random);
-    if (!run_once(m, order)) {
-      std::fprintf(stderr, "simt: every thread of block %u waits\n", blockIdx.x);
-      std::abort();
-    }
+  if (the_order == Order::kDescending) std::reverse(order.begin(), order.end());
+  return order;
+}
+
+// Runs the block until it has ended or all its threads wait.
+void run_as_far_as_possible(Machine& m) {
+  running = &m;
+  blockIdx = {m.place.x, m.place.y, m.place.z};
+  gridDim = m.kernel->grid;
+  blockDim = dim3(m.kernel->threads);
+  std::vector<unsigned> order = order_of_threads(m.kernel->threads);
+  do {
+    if (the_order == Order::kShuffled) std::shuffle(order.begin(), order.end(), the_random);
+  } while (m.block.members > 0 && run_once(m, order));
+}
+
+void start_block(Machine& m, unsigned block) {
+  const dim3& grid = m.kernel->grid;
+  m.place = dim3(block % grid.x, block / grid.x % grid.y, block / grid.x / grid.y);
+  make_ready(m, m.kernel->threads);
+}
+
+void end_block(Machine& m) {
+  run_as_far_as_possible(m);
+  if (m.block.members > 0) {
+    std::fprintf(stderr, "simt: every thread of block %u waits\n", m.place.x);
+    std::abort();
   }
 }
 
+unsigned blocks_of(const Kernel& kernel) { return kernel.grid.x * kernel.grid.y * kernel.grid.z; }
+
+constexpr unsigned kFence = 4;
+
 }  // namespace
 
-void set_order(Order order) { machine().order = order; }
-Order order() { return machine().order; }
+void set_order(Order order) { the_order = order; }
+Order order() { return the_order; }
+
+KernelRun::KernelRun(const Kernel& kernel)
+    : kernel_(kernel),
+      shared_((kernel.shared_bytes + sizeof(uint4) - 1) / sizeof(uint4) + kFence,
+              uint4{~0u, ~0u, ~0u, ~0u}),
+      machine_(take_machine()) {
+  machine_->run = this;
+  machine_->kernel = &kernel_;
+  machine_->previous = Barrier{};
+}
+
+KernelRun::~KernelRun() = default;
+
+void KernelRun::begin() {
+  const unsigned blocks = blocks_of(kernel_);
+  if (the_order == Order::kDescending) early_block_ = blocks - 1;
+  if (the_order == Order::kShuffled) early_block_ = the_random() % blocks;
+  has_begun_ = true;
+  start_block(*machine_, early_block_);
+  run_as_far_as_possible(*machine_);
+}
+
+void KernelRun::finish() {
+  ++machine_->previous.generation;
+  if (has_begun_) end_block(*machine_);
+  for (unsigned block = 0; block < blocks_of(kernel_); ++block) {
+    if (has_begun_ && block == early_block_) continue;
+    start_block(*machine_, block);
+    end_block(*machine_);
+  }
+  for (std::size_t i = shared_.size() - kFence; i < shared_.size(); ++i) {
+    if (shared_[i].x != ~0u) std::abort();
+  }
+  spare_machines().push_back(std::move(machine_));
+}
+
+void wait_for_previous() {
+  Machine& m = machine();
+  Fiber& fiber = *m.fibers[m.current];
+  fiber.waited = true;
+  if (m.previous.generation > 0) return;
+  fiber.waits_for = &m.previous;
+  fiber.waits_past = 0;
+  yield(m, fiber);
+}
+
+unsigned char* block_shared_memory() { return machine().run->shared(); }
+unsigned machine_id() { return machine().id; }
 
 void block_barrier() { wait_at(machine().block); }
 
@@ -191,21 +290,6 @@ const LaneWords& exchange_words(const std::uint32_t* values, unsigned count) {
   std::copy_n(values, count, store.words[machine().current % 32]);
   warp_barrier();
   return store;
-}
-
-void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread) {
-  Machine& m = machine();
-  m.thread = &thread;
-  gridDim = grid;
-  blockDim = dim3(threads);
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        blockIdx = {x, y, z};
-        run_block(m, threads);
-      }
-    }
-  }
 }
 
 }  // namespace tandem::simt

@@ -8,7 +8,12 @@
 // descending or shuffled (set_order), so that a missing barrier shows as a wrong result in some
 // order. A block whose fibers all wait ends the program. Nothing here says anything about speed,
 // and memory orders of a GPU that no order of whole fibers produces are not found.
-// Limits: full-warp masks, static shared memory, one launch at a time, one host thread.
+// A kernel that may begin before the one in front has ended (Kernel::early) does so with one block:
+// stream.h runs that up to its wait_for_previous() before the stores of up to four earlier kernels.
+// What is read too early is old, then, and a thread that ends without having waited ends the
+// program, in every launch. Blocks of a kernel that is not in flight alone have one static shared
+// memory, which is therefore not written before that wait.
+// Limits: full-warp masks, one host thread.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -20,6 +25,8 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <vector>
 
 #undef __global__
 #undef __device__
@@ -40,8 +47,40 @@ enum class Order { kAscending, kDescending, kShuffled };
 void set_order(Order order);
 Order order();
 
-// Runs `thread` once for every thread of every block.
-void run_grid(dim3 grid, unsigned threads, const std::function<void()>& thread);
+struct Kernel {
+  dim3 grid;
+  unsigned threads = 0, shared_bytes = 0;
+  bool early = false;            // may begin before what is in front of it has ended
+  std::function<void()> thread;  // once for every thread of every block
+};
+
+// One run of a kernel. Dynamic shared memory is full of NaN when it begins, and ends with a fence
+// that must be whole at the end.
+struct Machine;
+class KernelRun {
+ public:
+  explicit KernelRun(const Kernel& kernel);
+  ~KernelRun();  // also of a run that has begun and is never finished: the device was lost
+  KernelRun(const KernelRun&) = delete;
+  KernelRun& operator=(const KernelRun&) = delete;
+
+  void begin();  // one block, as far as it goes without what is in front
+  void finish();
+
+  unsigned char* shared() { return reinterpret_cast<unsigned char*>(shared_.data()); }
+
+ private:
+  const Kernel kernel_;
+  std::vector<uint4> shared_;
+  std::unique_ptr<Machine> machine_;
+  unsigned early_block_ = 0;
+  bool has_begun_ = false;
+};
+
+// Of the block that runs.
+void wait_for_previous();
+unsigned char* block_shared_memory();
+unsigned machine_id();  // differs between blocks that are in flight together
 
 void block_barrier();
 void warp_barrier();

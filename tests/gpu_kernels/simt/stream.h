@@ -6,7 +6,8 @@
 // on_stream() does the work at once; or, while the stream captures, adds it to the graph, to be
 // done at every launch of it; or, after set_lazy(true), when somebody waits for the stream or asks
 // an event behind it, as late as a GPU may: then memory that is changed too early shows. What
-// `work` needs it must hold by value. Threads: one.
+// `work` needs it must hold by value. A kernel that may begin early does so where several pieces of
+// work are known at once: in a graph, and behind late work. Threads: one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +20,10 @@ namespace tandem::simt {
 
 void set_lazy(bool lazy);
 
+struct Kernel;  // simt.h
+
 cudaError_t on_stream(cudaStream_t stream, std::function<void()> work);
+cudaError_t on_stream(cudaStream_t stream, const Kernel& kernel);
 
 // All work of the stream, or of all streams.
 void finish(cudaStream_t stream);

@@ -9,10 +9,21 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <set>
+#include <utility>
+#include <variant>
 #include <vector>
 
-using Work = std::function<void()>;
+#include "gpu_kernels/simt/simt.h"
+
+using Work = std::variant<std::function<void()>, tandem::simt::Kernel>;
+
+// Work in its turn.
+struct Item {
+  Work work;
+  std::unique_ptr<tandem::simt::KernelRun> run = nullptr;  // of a kernel that has begun
+};
 
 struct CUgraph_st {
   std::vector<Work> work;
@@ -21,7 +32,7 @@ struct CUgraphExec_st {
   std::vector<Work> work;
 };
 struct CUstream_st {
-  std::deque<Work> waiting;
+  std::deque<Item> waiting;
   std::uint64_t put = 0, done = 0;
   CUgraph_st* captures = nullptr;
 };
@@ -42,13 +53,56 @@ CUstream_st* stream_of(cudaStream_t stream) {
   return stream != nullptr ? stream : &default_stream;
 }
 
+// So many kernels behind the one that runs have begun, where they may.
+constexpr std::size_t kAhead = 4;
+
+void begin_early(std::deque<Item>& items) {
+  for (std::size_t i = 1; i < items.size() && i <= kAhead; ++i) {
+    const auto* kernel = std::get_if<Kernel>(&items[i].work);
+    if (kernel == nullptr || !kernel->early) return;
+    if (items[i].run != nullptr) continue;
+    items[i].run = std::make_unique<KernelRun>(*kernel);
+    items[i].run->begin();
+  }
+}
+
+void do_work(Item& item) {
+  if (const auto* kernel = std::get_if<Kernel>(&item.work)) {
+    if (item.run == nullptr) item.run = std::make_unique<KernelRun>(*kernel);
+    item.run->finish();
+  } else {
+    std::get<std::function<void()>>(item.work)();
+  }
+}
+
+// The first of them.
+void do_next(std::deque<Item>& items) {
+  if (!lost()) {
+    begin_early(items);
+    do_work(items.front());
+  }
+  items.pop_front();
+}
+
 void finish_until(CUstream_st* stream, std::uint64_t position) {
   while (stream->done < position && !stream->waiting.empty()) {
-    const Work work = std::move(stream->waiting.front());
-    stream->waiting.pop_front();
-    if (!lost()) work();
+    do_next(stream->waiting);
     ++stream->done;
   }
+}
+
+cudaError_t put(cudaStream_t handle, Work work) {
+  CUstream_st* stream = stream_of(handle);
+  if (stream->captures != nullptr) {
+    stream->captures->work.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
+  if (lost()) return cudaSuccess;
+  ++stream->put;
+  stream->waiting.push_back({std::move(work)});
+  if (!is_lazy) finish_until(stream, stream->put);
+  return cudaSuccess;
 }
 
 }  // namespace
@@ -58,23 +112,10 @@ void set_lazy(bool lazy) {
   is_lazy = lazy;
 }
 
-cudaError_t on_stream(cudaStream_t handle, Work work) {
-  CUstream_st* stream = stream_of(handle);
-  if (stream->captures != nullptr) {
-    stream->captures->work.push_back(std::move(work));
-    return cudaSuccess;
-  }
-  if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
-  if (lost()) return cudaSuccess;
-  ++stream->put;
-  if (is_lazy) {
-    stream->waiting.push_back(std::move(work));
-  } else {
-    work();
-    ++stream->done;
-  }
-  return cudaSuccess;
+cudaError_t on_stream(cudaStream_t stream, std::function<void()> work) {
+  return put(stream, std::move(work));
 }
+cudaError_t on_stream(cudaStream_t stream, const Kernel& kernel) { return put(stream, kernel); }
 
 void finish(cudaStream_t handle) {
   CUstream_st* stream = stream_of(handle);
@@ -166,7 +207,9 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return on_stream(stream, [all = exec->work] {
-    for (const Work& work : all) work();
+    std::deque<Item> items;
+    for (const Work& work : all) items.push_back({work});
+    while (!items.empty()) do_next(items);
   });
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "gpu_kernels/simt/simt.h"
@@ -26,7 +27,9 @@ struct ThreadCopies {
 };
 
 inline ThreadCopies& copies_of_thread() {
-  static ThreadCopies of_threads[1024];
+  static std::map<unsigned, std::vector<ThreadCopies>> of_machines;
+  std::vector<ThreadCopies>& of_threads = of_machines[simt::machine_id()];
+  if (of_threads.empty()) of_threads.resize(1024);
   return of_threads[threadIdx.x];
 }
 
