@@ -80,7 +80,9 @@ class EngineRig {
 
 Request greedy(std::vector<model::TokenId> prompt, int max_tokens);
 
-// Submits all at once and waits for all; checks that no page is in use afterwards.
+// Submits all and waits for all; checks that no page is in use afterwards. Several are submitted
+// behind one more request, of one token, whose sink holds the engine until all are there: which of
+// them share a step is no matter of time then.
 std::vector<Answer> run_all(Engine& engine, const std::vector<Request>& requests);
 
 // Pages in use on all units.
