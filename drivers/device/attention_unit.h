@@ -133,6 +133,10 @@ class AttentionUnit {
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
 
+  // Asks a device that has nothing to do whether it is still there; waits for 0.1 s at most. False
+  // once the unit is lost; of a device that only gives no answer it is true.
+  virtual bool lives() { return true; }
+
   virtual AttentionStats stats() const = 0;
 };
 

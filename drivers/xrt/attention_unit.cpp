@@ -17,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kFirstAnswer = std::chrono::seconds(10);
+constexpr auto kSignOfLife = std::chrono::milliseconds(100);
 
 attention_decode::ResultHeader header_of(const std::byte* result) {
   attention_decode::ResultHeader header;
@@ -119,6 +120,7 @@ void XrtAttentionUnit::begin_attend(Ticket ticket, const AttentionBatch& batch,
   entry.ticket = ticket;
   entry.tag = next_tag_++;
   entry.out = out;
+  entry.is_counted = !batch.sequences.empty();
   DescriptorPlan plan = plan_attend(layout_, batch, entry.tag);
   entry.launch = idle_launch();
   in_flight_.push_back(std::move(entry));  // before the start: what runs must be waited for
@@ -127,6 +129,7 @@ void XrtAttentionUnit::begin_attend(Ticket ticket, const AttentionBatch& batch,
   write_attend(layout_, batch, plan, launch.descriptor());
   launch.start(plan.size_bytes);
   in_flight_.back().result_rows = std::move(plan.result_rows);
+  if (!in_flight_.back().is_counted) return;
   const std::scoped_lock lock(stats_mutex_);
   ++stats_.launches;
   stats_.bytes_to_unit += plan.size_bytes;
@@ -161,6 +164,7 @@ void XrtAttentionUnit::finish(InFlight& entry) {
   }
   unpack_results(layout_, shares_, results, entry.result_rows, entry.out);
   idle_.push_back(entry.launch);
+  if (!entry.is_counted) return;
   const std::scoped_lock lock(stats_mutex_);
   stats_.bytes_from_unit += from_unit;
   stats_.kv_bytes_read += kv_words * attention_decode::kWordBytes;
@@ -279,6 +283,12 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
     results[i] = answer + attention_decode::kWordBytes;
   }
   return WaitResult::kDone;
+}
+
+// A question without an answer stays in flight, and no second one is asked before it.
+bool XrtAttentionUnit::lives() {
+  if (in_flight_.empty()) submit({}, {});
+  return wait(last_ticket_, Deadline::after(kSignOfLife)) != WaitResult::kLost;
 }
 
 AttentionStats XrtAttentionUnit::stats() const {

@@ -41,6 +41,8 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) override;
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
+  // An empty descriptor, which no counter counts.
+  bool lives() override;
   AttentionStats stats() const override;
 
  private:
@@ -51,6 +53,7 @@ class XrtAttentionUnit final : public AttentionUnit {
     AttentionPartial out;
     std::vector<std::uint32_t> result_rows;
     std::chrono::steady_clock::time_point begin;
+    bool is_counted = true;
   };
 
   void begin_attend(Ticket ticket, const AttentionBatch& batch, AttentionPartial out);

@@ -121,15 +121,22 @@ void Engine::State::run() {
   deliver();
 }
 
-// Waits for something to do; false when the engine is to stop.
+// Waits for something to do; false when the engine is to stop. A card that dies meanwhile is
+// noticed here, not by the first request after it.
 bool Engine::State::take_commands() {
   std::vector<std::unique_ptr<Sequence>> added;
   std::vector<RequestId> dropped;
   bool stop = false;
   {
     std::unique_lock lock(mutex);
-    work.wait(lock,
-              [&] { return stopping || !incoming.empty() || !cancelled.empty() || !loop.idle(); });
+    const auto has_work = [&] {
+      return stopping || !incoming.empty() || !cancelled.empty() || !loop.idle();
+    };
+    while (!work.wait_for(lock, options.idle_check, has_work)) {
+      lock.unlock();
+      if (loop.check_units()) publish();
+      lock.lock();
+    }
     added.swap(incoming);
     dropped.swap(cancelled);
     num_waiting += static_cast<int>(added.size());

@@ -43,6 +43,8 @@ struct EngineOptions {
   bool kv_moves = false;
   // A unit that does not answer for so long is lost.
   std::chrono::milliseconds device_timeout{10000};
+  // How often an engine without requests asks its units whether they still live.
+  std::chrono::milliseconds idle_check{1000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
   // Of the memory that the compute unit reads weights from; 0: unknown.
   double compute_bandwidth_bytes_per_s = 0;

@@ -49,6 +49,8 @@ class EngineLoop {
   void cancel_all();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
+  // Asks units that have nothing to do whether they still live; whether one was lost.
+  bool check_units();
 
   const LoadedWeights& weights() const { return loaded_weights_; }
   int max_request_tokens() const { return max_request_tokens_; }

@@ -40,6 +40,23 @@ bool EngineLoop::replace_compute(const std::string& message) {
   return true;
 }
 
+// Those in the compute unit's queue are left alone: what fails there fails the compute unit.
+bool EngineLoop::check_units() {
+  std::vector<int> lost;
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    const int unit = static_cast<int>(i);
+    device::AttentionUnit& asked = *units_[i].unit;
+    if (!kv_.unit_pages(unit).alive || asked.works_in_queue_of(*compute_)) continue;
+    try {
+      if (!asked.lives()) lost.push_back(unit);
+    } catch (const DeviceError&) {
+      lost.push_back(unit);
+    }
+  }
+  if (!lost.empty()) handle_lost(lost);
+  return !lost.empty();
+}
+
 void EngineLoop::handle_lost(const std::vector<int>& units) {
   for (const int unit : units) kv_.lose_unit(unit);
   for (std::size_t i = running_.size(); i > 0; --i) {

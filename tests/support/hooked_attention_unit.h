@@ -18,6 +18,7 @@ namespace tandem::test {
 
 struct UnitHooks {
   std::function<void()> on_wait, on_export, on_import;
+  std::function<bool()> lives;
 };
 
 class HookedAttentionUnit final : public device::AttentionUnit {
@@ -46,6 +47,7 @@ class HookedAttentionUnit final : public device::AttentionUnit {
     if (hooks_.on_import) hooks_.on_import();
     return inner_->import_page(page, from, deadline);
   }
+  bool lives() override { return hooks_.lives ? hooks_.lives() : inner_->lives(); }
   device::AttentionStats stats() const override { return inner_->stats(); }
 
  private:

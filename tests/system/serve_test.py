@@ -57,6 +57,17 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(sorted(alive), [False, True])
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
+    def test_a_card_that_dies_while_nothing_is_to_be_done_is_noticed(self):
+        with Daemon("--attention", "xrt:0,cpu", cards=1) as daemon:
+            os.kill(daemon.card_processes()[0], signal.SIGKILL)
+            until = time.monotonic() + 60
+            while time.monotonic() < until:
+                alive = {d["device"]: d["alive"] for d in daemon.status()["devices"] if d["role"] == "attention"}
+                if not alive["xrt:0"]:
+                    break
+                time.sleep(0.05)
+            self.assertEqual(alive, {"xrt:0": False, "cpu": True})
+
     def test_killing_every_card_falls_back_to_host_memory(self):
         with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--placement", "interleave", cards=2) as daemon:
             expected = self.stream_while(daemon, 2, lambda: None)

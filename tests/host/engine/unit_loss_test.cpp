@@ -4,6 +4,9 @@
 // lost, repeated or changed while there is enough is shown in equivalence_test.cpp.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "common/error.h"
 #include "host/engine/engine_rig.h"
 #include "support/hooked_attention_unit.h"
@@ -74,6 +77,36 @@ TEST_F(UnitLoss, MakesTheFallbackWhenWhatIsLeftIsTooSmallForAnAcceptedRequest) {
     EXPECT_EQ(calls, 1);
     EXPECT_EQ(engine->max_request_tokens(), 160);
   }
+}
+
+// Of an engine without requests, whose second unit says `lives` when it is asked.
+bool second_unit_is_lost(EngineRig& rig, const std::function<bool()>& lives) {
+  std::vector<NamedUnit> units;
+  units.push_back(rig.cpu_unit(8));
+  NamedUnit mortal = rig.cpu_unit(8);
+  mortal.id = "mortal";
+  test::UnitHooks hooks;
+  hooks.lives = lives;
+  mortal.unit =
+      std::make_unique<test::HookedAttentionUnit>(std::move(mortal.unit), std::move(hooks));
+  units.push_back(std::move(mortal));
+  EngineOptions options;
+  options.idle_check = std::chrono::milliseconds(1);
+  auto engine = rig.engine(std::move(units), options);
+  const auto until = Deadline::after(std::chrono::seconds(60));
+  while (engine->status().units[1].alive && !until.expired()) std::this_thread::yield();
+  EXPECT_TRUE(engine->status().units[0].alive);
+  EXPECT_EQ(engine->max_request_tokens(), 128);
+  EXPECT_EQ(run_all(*engine, {greedy(rig.prompt(4, 1), 5)}).front().tokens.size(), 5u);
+  return !engine->status().units[1].alive;
+}
+
+TEST_F(UnitLoss, IsNoticedWhileNothingIsToBeDone) {
+  std::atomic<int> questions = 0;
+  EXPECT_TRUE(second_unit_is_lost(rig_, [&] { return ++questions < 5; }));
+  EXPECT_EQ(questions, 5) << "nobody asks the dead";
+  EXPECT_TRUE(second_unit_is_lost(
+      rig_, []() -> bool { throw DeviceError("cuda", "the device went away"); }));
 }
 
 TEST_F(UnitLoss, MakesNoFallbackWhileWhatIsLeftSuffices) {
