@@ -3,49 +3,11 @@
 // Waits poll the event, at the pace of wait_pace.h.
 #include "cuda/runtime.h"
 
-#include <sys/prctl.h>
-
-#include <chrono>
-#include <thread>
-
 #include "common/error.h"
-#include "cuda/wait_pace.h"
+#include "common/polling.h"
+#include "common/wait_pace.h"
 
 namespace tandem::cuda {
-namespace {
-
-// While it lives, sleeps of this thread end within a microsecond of their time, where the kernel's
-// default is 50; nothing changes before the first sleep.
-class ShortSleeps {
- public:
-  ShortSleeps() = default;
-  ~ShortSleeps() {
-    if (slack_ > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_));
-  }
-  ShortSleeps(const ShortSleeps&) = delete;
-  ShortSleeps& operator=(const ShortSleeps&) = delete;
-
-  void sleep(WaitPace::Duration duration) {
-    if (slack_ == 0) {
-      slack_ = prctl(PR_GET_TIMERSLACK);
-      prctl(PR_SET_TIMERSLACK, 1000ul);
-    }
-    std::this_thread::sleep_for(duration);
-  }
-
- private:
-  int slack_ = 0;  // ns, before
-};
-
-void spin() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-}  // namespace
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -93,7 +55,7 @@ cudaError_t Event::poll(Deadline deadline) const {
     if (pause > WaitPace::Duration::zero()) {
       sleeps.sleep(pause);
     } else {
-      spin();
+      relax();
     }
   }
 }

@@ -56,11 +56,14 @@ AttentionExchange::AttentionExchange(const model::ModelConfig& config, ComputeQu
 std::unique_ptr<LentBuffers> AttentionExchange::make_lent() {
   auto lent = std::make_unique<LentBuffers>(queue_.unit(), config_,
                                             static_cast<std::size_t>(options_.max_rows));
-  for (const Unit& unit : units_) {
-    lent->add_unit(queue_.unit(), !queue_.is_host_memory() && !unit.in_queue);
-  }
+  for (const Unit& unit : units_) lent->add_unit(queue_.unit(), host_rows_of(unit));
   for (auto& layouts : lent->layouts) layouts.resize(windows_.distinct.size());
   return lent;
+}
+
+HostRows AttentionExchange::host_rows_of(const Unit& unit) const {
+  if (queue_.is_host_memory() || unit.in_queue) return HostRows::kNone;
+  return unit.ring ? HostRows::kSlot : HostRows::kTwins;
 }
 
 void AttentionExchange::add_unit(device::AttentionUnit& unit) {
@@ -71,8 +74,13 @@ void AttentionExchange::add_unit(device::AttentionUnit& unit) {
   added.has_link = !added.in_queue && capacity.link_bandwidth_bytes_per_s > 0;
   units_.reserve(units_.size() + 1);
   early_.reserve(early_.size() + 1);
-  if (lent_) lent_->add_unit(queue_.unit(), !queue_.is_host_memory() && !added.in_queue);
-  units_.push_back(added);
+  if (options_.rings && queue_.unit().signals() && !queue_.is_host_memory() && !added.in_queue &&
+      unit.may_have_own_thread()) {
+    added.ring = std::make_unique<AttentionRing>(unit, static_cast<int>(units_.size()), queue_,
+                                                 config_, options_, step_failed_);
+  }
+  if (lent_) lent_->add_unit(queue_.unit(), host_rows_of(added));
+  units_.push_back(std::move(added));
   early_.push_back(added.has_link &&
                    sends_early_query(options_.early_query, capacity, projection_seconds_));
 }
@@ -86,6 +94,58 @@ void AttentionExchange::prepare(const StepRows& rows) {
                                  windows_.distinct[w]);
     }
   }
+  open_rings();
+}
+
+template <typename Call>
+void AttentionExchange::for_rings(const Call& call) {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    if (units_[i].ring) call(static_cast<int>(i), *units_[i].ring);
+  }
+}
+
+void AttentionExchange::open_rings() {
+  if (rings_are_abandoned_) throw DeviceError("executor", "the compute unit was given up");
+  RingStep step{lent_.get(), &windows_.index_of, {}};
+  for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
+    step.first_row[i] = sub_batches_[i].rows->row_begin;
+  }
+  step_failed_.store(false, std::memory_order_relaxed);
+  for_rings([&](int, AttentionRing& ring) {
+    ring.open(step);
+    rings_are_open_ = true;
+  });
+}
+
+// The units are the caller's again; what they did not do counts as a loss of theirs.
+bool AttentionExchange::close_rings() {
+  bool complete = true;
+  if (!std::exchange(rings_are_open_, false)) return complete;
+  for_rings([&](int index, AttentionRing& ring) {
+    const RingFailure failure = ring.close();
+    if (failure.refused) refused_ = failure.refused;
+    if (!failure.lost) return;
+    units_[static_cast<std::size_t>(index)].stuck = failure.stuck;
+    lose(index);
+    complete = false;
+  });
+  return complete;
+}
+
+// Lets the compute unit come to the end of what is enqueued: posts are answered at once.
+void AttentionExchange::drain_rings() {
+  if (!rings_are_open_) return;
+  step_failed_.store(true, std::memory_order_relaxed);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    try {
+      return queue_.sync();
+    } catch (const DeviceError&) {
+      break;
+    } catch (const std::exception&) {  // what was refused is gone; behind it there is nothing
+    }
+  }
+  rings_are_abandoned_ = true;
+  for_rings([](int, AttentionRing& ring) { ring.abandon(); });
 }
 
 const AttentionLayout& AttentionExchange::layout_of(int layer, std::size_t sub_batch) const {
@@ -151,20 +211,31 @@ void AttentionExchange::return_results(const UnitShare& share, std::size_t first
   copy_rows({&share.q_rows, 1}, first_row, q_heads_, from.lse, to.lse);
 }
 
+bool AttentionExchange::sends_queries(const AttentionLayout& layout) const {
+  return std::ranges::any_of(layout.shares, [&](const UnitShare& share) {
+    return share.part == SharePart::kQueries && !unit_of(share).ring;
+  });
+}
+
 bool AttentionExchange::send_queries(int layer, std::size_t sub_batch) {
+  for_rings([&](int, AttentionRing& ring) { ring.post(layer, sub_batch, true); });
+  if (!sends_queries(layout_of(layer, sub_batch))) return true;
   stage_queries(layout_of(layer, sub_batch), sub_batches_[sub_batch].rows->row_begin);
   queue_.sync();
-  return submit_all(layer, sub_batch,
-                    [](const UnitShare& share) { return share.part == SharePart::kQueries; });
+  return submit_all(layer, sub_batch, [&](const UnitShare& share) {
+    return share.part == SharePart::kQueries && !unit_of(share).ring;
+  });
 }
 
 bool AttentionExchange::launch(int layer, std::size_t sub_batch) {
   const AttentionLayout& layout = layout_of(layer, sub_batch);
   const std::size_t first_row = sub_batches_[sub_batch].rows->row_begin;
-  if (!queries_go_first(layer, sub_batch)) stage_queries(layout, first_row);
+  for_rings([&](int, AttentionRing& ring) { ring.post(layer, sub_batch, false); });
+  if (!sends_queries(layout)) stage_queries(layout, first_row);
   stage_keys_values(layout, first_row);
-  const bool waits = std::ranges::any_of(
-      layout.shares, [&](const UnitShare& share) { return !unit_of(share).in_queue; });
+  const bool waits = std::ranges::any_of(layout.shares, [&](const UnitShare& share) {
+    return !unit_of(share).in_queue && !unit_of(share).ring;
+  });
   const device::Ticket rows_ready = waits ? queue_.record() : 0;
   // What works in the queue goes there before the wait; what works inside enqueue(), behind it.
   if (!submit_all(layer, sub_batch,
@@ -176,7 +247,7 @@ bool AttentionExchange::launch(int layer, std::size_t sub_batch) {
   for (const bool behind_link : {true, false}) {
     if (!submit_all(layer, sub_batch, [&](const UnitShare& share) {
           const Unit& unit = unit_of(share);
-          return !unit.in_queue && unit.has_link == behind_link &&
+          return !unit.in_queue && !unit.ring && unit.has_link == behind_link &&
                  share.part != SharePart::kQueries;
         })) {
       return false;
@@ -273,12 +344,35 @@ void AttentionExchange::attend_inside_chunks(int layer, std::size_t sub_batch) {
   queue_.enqueue(op);
 }
 
-WaitResult AttentionExchange::wait_for(const Unit& unit, device::Ticket ticket) const {
-  return guarded_wait(
-      [&] { return unit.unit->wait(ticket, Deadline::after(options_.device_timeout)); });
+// A batch that was refused is through as well; refused_ is thrown when all are.
+WaitResult AttentionExchange::wait_for(const Unit& unit, device::Ticket ticket) {
+  try {
+    return guarded_wait(
+        [&] { return unit.unit->wait(ticket, Deadline::after(options_.device_timeout)); });
+  } catch (const Error&) {
+    refused_ = std::current_exception();
+    return WaitResult::kDone;
+  }
 }
 
 bool AttentionExchange::collect(std::size_t sub_batch) {
+  const bool complete = end_runs(sub_batch);
+  throw_refused();
+  return complete;
+}
+
+bool AttentionExchange::settle() {
+  const bool rings_complete = close_rings();
+  const bool complete = end_queued() && rings_complete;
+  throw_refused();
+  return complete;
+}
+
+void AttentionExchange::throw_refused() {
+  if (refused_) std::rethrow_exception(std::exchange(refused_, nullptr));
+}
+
+bool AttentionExchange::end_runs(std::size_t sub_batch) {
   SubBatch& part = sub_batches_[sub_batch];
   bool complete = true;
   for (const bool behind_link : {false, true}) {
@@ -303,7 +397,7 @@ bool AttentionExchange::collect(std::size_t sub_batch) {
   return complete;
 }
 
-bool AttentionExchange::settle() {
+bool AttentionExchange::end_queued() {
   bool complete = true;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     Unit& unit = units_[i];
@@ -326,8 +420,11 @@ void AttentionExchange::lose(int index) {
 }
 
 void AttentionExchange::land() {
-  for (std::size_t i = 0; i < kMaxSubBatches; ++i) collect(i);
-  settle();
+  for (std::size_t i = 0; i < kMaxSubBatches; ++i) end_runs(i);
+  drain_rings();
+  close_rings();
+  end_queued();
+  refused_ = nullptr;  // the step ends with an error as it is
   if (!lent_is_stuck_) return;
   set_aside_.push_back(std::move(lent_));
   lent_is_stuck_ = false;
@@ -340,6 +437,7 @@ Slice AttentionExchange::merge(int layer, std::size_t sub_batch) {
   for (const UnitShare& share : layout.shares) {
     if (is_staged(share) && !share.rows.empty()) return_results(share, begin);
   }
+  for_rings([&](int, AttentionRing& ring) { ring.await(layer, sub_batch); });
   if (layout.only_causal) return row(causal_o_, begin, q_width_);
   if (layout.only_share >= 0) {
     const UnitShare& share = layout.shares[static_cast<std::size_t>(layout.only_share)];

@@ -6,24 +6,29 @@
 // A unit that works in the compute unit's queue reads and writes device buffers, and nothing waits
 // for it. Other units work on host memory: where device buffers are not that, just the rows that
 // they read are copied there and their results back, which costs one wait per layer and sub-batch;
-// where they are, nothing is copied. Units behind a link are submitted to first and waited for
-// last, since a unit in host memory may do its work inside submit() or wait(). Units that are sent
-// queries early attend to the past while k and v are projected; the newest token is then one more
-// partial, the compute unit's.
-// The first failure of a unit ends the step: every call says so by false, then land(). Threads: the
-// engine's. Ownership: borrows units, queue and configuration; what a unit that timed out may still
-// use is set aside for the exchange's life. Errors: those of the compute unit.
+// where they are, nothing is copied. Where the compute unit has rings, such units have threads of
+// their own instead (attention_ring.h), and a step is enqueued without a wait. Units behind a link
+// are submitted to first and waited for last, since a unit in host memory may do its work inside
+// submit() or wait(). Units that are sent queries early attend to the past while k and v are
+// projected; the newest token is then one more partial, the compute unit's. The first failure of a
+// unit ends the step: every call says so by false, then land(). Threads: the engine's. Ownership:
+// borrows units, queue and configuration; what a unit that timed out may still use is set aside for
+// the exchange's life. Errors: those of the compute unit; a unit's, for a batch that it refused,
+// once all others are through.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "device/attention_unit.h"
 #include "engine/attention_layout.h"
+#include "engine/attention_ring.h"
 #include "engine/compute_queue.h"
 #include "engine/dense_layers.h"
 #include "engine/executor_options.h"
@@ -87,7 +92,8 @@ class AttentionExchange {
   struct Unit {
     device::AttentionUnit* unit = nullptr;
     bool has_link = false;
-    bool in_queue = false;  // of the compute unit
+    bool in_queue = false;                // of the compute unit
+    std::unique_ptr<AttentionRing> ring;  // none: the engine's thread submits
     bool alive = true;
     bool stuck = false;         // timed out: it still has what it was lent
     device::Ticket queued = 0;  // the last one in the queue, until settle()
@@ -105,12 +111,14 @@ class AttentionExchange {
   };
 
   std::unique_ptr<LentBuffers> make_lent();
+  HostRows host_rows_of(const Unit& unit) const;
   Unit& unit_of(const UnitShare& share) { return units_[static_cast<std::size_t>(share.unit)]; }
   const Unit& unit_of(const UnitShare& share) const {
     return units_[static_cast<std::size_t>(share.unit)];
   }
   bool is_staged(const UnitShare& share) const {
-    return !queue_.is_host_memory() && !unit_of(share).in_queue;
+    const Unit& unit = unit_of(share);
+    return !queue_.is_host_memory() && !unit.in_queue && !unit.ring;
   }
   const AttentionLayout& layout_of(int layer, std::size_t sub_batch) const;
   // The rows of all staged shares, as few ranges.
@@ -118,6 +126,8 @@ class AttentionExchange {
   void copy_rows(std::span<const RowSpan> spans, std::size_t first_row, std::size_t width,
                  const std::unique_ptr<device::Buffer>& from,
                  const std::unique_ptr<device::Buffer>& to);
+  // Whether units that the engine's thread submits to are sent queries early.
+  bool sends_queries(const AttentionLayout& layout) const;
   void stage_queries(const AttentionLayout& layout, std::size_t first_row);
   void stage_keys_values(const AttentionLayout& layout, std::size_t first_row);
   void return_results(const UnitShare& share, std::size_t first_row);
@@ -127,8 +137,16 @@ class AttentionExchange {
   bool submit(const UnitShare& share, int layer, std::size_t sub_batch);
   void attend_inside_chunks(int layer, std::size_t sub_batch);
   void trace_end(const Unit& unit, InFlight& run);
-  device::WaitResult wait_for(const Unit& unit, device::Ticket ticket) const;
+  device::WaitResult wait_for(const Unit& unit, device::Ticket ticket);
+  bool end_runs(std::size_t sub_batch);
+  bool end_queued();
+  void throw_refused();
   void lose(int index);
+  template <typename Call>
+  void for_rings(const Call& call);
+  void open_rings();
+  bool close_rings();
+  void drain_rings();
 
   const model::ModelConfig& config_;
   ComputeQueue& queue_;
@@ -143,10 +161,15 @@ class AttentionExchange {
   std::vector<Unit> units_;
   std::vector<bool> early_;  // [units]
 
+  // Of rings.
+  std::atomic<bool> step_failed_{false};
+  bool rings_are_open_ = false, rings_are_abandoned_ = false;
+
   // Of the step that is running.
   std::array<SubBatch, kMaxSubBatches> sub_batches_;
   std::vector<int> lost_;
   bool lent_is_stuck_ = false;
+  std::exception_ptr refused_;  // of a batch that its unit refused
   std::vector<RowSpan> spans_;  // of staged_spans()
   std::vector<device::MergePartial> merge_partials_;
 };

@@ -36,6 +36,9 @@ class ComputeQueue {
   }
   void enqueue(const device::SampleOp& op) { add(op, "sample", size(op.rows)); }
 
+  void enqueue(const device::PostOp& op) { add(op, "post", -1, size_of(op.copies)); }
+  void enqueue(const device::AwaitOp& op) { add(op, "await", -1, size_of(op.copies)); }
+
   device::Ticket record() { return unit_.record(); }
   void wait(device::Ticket ticket);
   void sync() { wait(record()); }
@@ -44,6 +47,11 @@ class ComputeQueue {
   template <typename List>
   static std::int64_t size(const List& list) {
     return static_cast<std::int64_t>(list.size());
+  }
+  static std::int64_t size_of(std::span<const device::CopyOp> copies) {
+    std::size_t bytes = 0;
+    for (const device::CopyOp& copy : copies) bytes += copy.size_bytes;
+    return static_cast<std::int64_t>(bytes);
   }
   template <typename Op>
   void add(const Op& op, std::string_view name, std::int64_t rows, std::int64_t bytes = -1) {

@@ -49,6 +49,7 @@ struct EngineOptions {
   // Of the memory that the compute unit reads weights from; 0: unknown.
   double compute_bandwidth_bytes_per_s = 0;
   EarlyQuery early_query = EarlyQuery::kAuto;
+  bool rings = true;  // as ExecutorOptions::rings
   WeightOptions weights;
   trace::Timeline* timeline = nullptr;  // none: nothing is traced
 };

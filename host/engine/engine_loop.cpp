@@ -63,6 +63,7 @@ std::unique_ptr<Executor> EngineLoop::make_executor(device::ComputeUnit& compute
   options.device_timeout = options_.device_timeout;
   options.weights = options_.weights;
   options.early_query = options_.early_query;
+  options.rings = options_.rings;
   options.compute_bandwidth_bytes_per_s = options_.compute_bandwidth_bytes_per_s;
   options.timeline = options_.timeline;
   options.compute_id = options_.compute_id;

@@ -26,6 +26,8 @@ struct ExecutorOptions {
   std::chrono::milliseconds device_timeout{10000};
   WeightOptions weights;
   EarlyQuery early_query = EarlyQuery::kAuto;
+  // Units outside the compute unit's queue are fed by rings where it has them (attention_ring.h).
+  bool rings = true;
   double compute_bandwidth_bytes_per_s = 0;  // of the weights' memory, for kAuto; 0: unknown
   trace::Timeline* timeline = nullptr;
   std::string compute_id = "cpu";  // on the timeline

@@ -36,7 +36,16 @@ PartialBuffers LentBuffers::make_partial(device::ComputeUnit& compute, MemoryKin
           allocate_floats(compute, max_rows_, q_heads, kind)};
 }
 
-void LentBuffers::add_unit(device::ComputeUnit& compute, bool is_staged) {
+std::size_t LentBuffers::slot_width() const {
+  const auto dim = static_cast<std::size_t>(config_.head_dim);
+  const auto q_heads = static_cast<std::size_t>(config_.q_heads);
+  const auto kv_width = static_cast<std::size_t>(config_.kv_heads) * dim;
+  const std::size_t results = q_heads * dim + q_heads;
+  return q_heads * dim + 2 * kv_width + (config_.windows.empty() ? 1 : 2) * results;
+}
+
+void LentBuffers::add_unit(device::ComputeUnit& compute, HostRows host_rows) {
+  const bool is_staged = host_rows == HostRows::kTwins;
   if (is_staged && !staged_rows.q) staged_rows = make_rows(compute, MemoryKind::kHost);
   struct Pair {
     PartialBuffers here, staged;
@@ -48,9 +57,15 @@ void LentBuffers::add_unit(device::ComputeUnit& compute, bool is_staged) {
   };
   const auto grow = [](std::vector<PartialBuffers>& list) { list.reserve(list.size() + 1); };
   for (auto* list : {&partials, &staged_partials, &ragged, &staged_ragged}) grow(*list);
+  slots.reserve(slots.size() + 1);
+  std::unique_ptr<device::Buffer> slot;
+  if (host_rows == HostRows::kSlot) {
+    slot = allocate_floats(compute, max_rows_, slot_width(), MemoryKind::kHost);
+  }
   Pair whole = make(), beginnings;
   if (!config_.windows.empty()) beginnings = make();
   // Nothing fails from here on.
+  slots.push_back(std::move(slot));
   partials.push_back(std::move(whole.here));
   staged_partials.push_back(std::move(whole.staged));
   if (config_.windows.empty()) return;

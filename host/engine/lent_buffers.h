@@ -4,7 +4,8 @@
 // lists of the layouts.
 //
 // q, k, v and results lie where the compute unit works. Where that is not host memory, units that
-// do not work in its queue use staged twins of them in host memory. One object, so that it can be
+// do not work in its queue use staged twins of them in host memory, or, where they are fed by a
+// ring (attention_ring.h), a slot of their own there. One object, so that it can be
 // set aside whole when a unit times out and may still use it. Ownership: owns its buffers, which
 // must not outlive the compute unit. Errors: those of allocate().
 #pragma once
@@ -40,10 +41,13 @@ struct RowBuffers {
   std::unique_ptr<device::Buffer> q, k, v;
 };
 
+// What a unit uses in host memory where the compute unit's rows are not there.
+enum class HostRows { kNone, kTwins, kSlot };
+
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // `is_staged`: the unit uses twins in host memory. Adds none where an allocation fails.
-  void add_unit(device::ComputeUnit& compute, bool is_staged);
+  // Adds none where an allocation fails.
+  void add_unit(device::ComputeUnit& compute, HostRows host_rows);
 
   // Of a share: a unit's ragged beginnings of windows have buffers of their own.
   const PartialBuffers& partial_of(const UnitShare& share) const {
@@ -53,9 +57,13 @@ struct LentBuffers {
     return (share.ragged ? staged_ragged : staged_partials)[static_cast<std::size_t>(share.unit)];
   }
 
+  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings where there are any.
+  std::size_t slot_width() const;
+
   RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
   // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is not
   std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
+  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null where the unit has none
   std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
 
  private:

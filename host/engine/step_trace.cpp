@@ -16,6 +16,7 @@ StepTrace::StepTrace(trace::Timeline* timeline, const std::string& compute_id)
 
 void StepTrace::add_unit(const std::string& id) {
   Unit& unit = units_.emplace_back();
+  unit.id = id;
   unit.wait = "wait " + id;
   if (timeline_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
@@ -25,6 +26,12 @@ void StepTrace::add_unit(const std::string& id) {
 
 trace::Span StepTrace::wait_for_unit(int unit) const {
   return engine(units_[static_cast<std::size_t>(unit)].wait);
+}
+
+trace::Span StepTrace::wait_in_thread_of(int unit, const trace::SpanDetails& details) const {
+  const Unit& u = units_[static_cast<std::size_t>(unit)];
+  if (timeline_ == nullptr) return {nullptr, {}, {}};
+  return {timeline_, timeline_->track(u.id, "submission"), u.wait, details};
 }
 
 void StepTrace::run(int unit, Clock::time_point submitted, Clock::time_point ended,

@@ -6,8 +6,10 @@
 // compute unit's "ops" holds each op from its call to its return, which on the CPU is its work and
 // on a unit with a queue of its own the enqueueing; an attention unit has a track per sub-batch
 // with its runs, from submission to the end that was seen, which for units behind a link is that of
-// the wait. A run that was submitted behind another begins where that ended. Threads: the engine's.
-// Cost: one branch per span without a timeline; some microseconds with one.
+// the wait. A run that was submitted behind another begins where that ended. Waits of a unit's own
+// submission thread are on a track of the unit. Threads: the engine's, but that run() and
+// wait_in_thread_of() of a unit are its submission thread's between a step's begin and end. Cost:
+// one branch per span without a timeline; some microseconds with one.
 #pragma once
 
 #include <array>
@@ -39,6 +41,8 @@ class StepTrace {
   }
   trace::Span wait_for_compute() const { return engine(wait_compute_); }
   trace::Span wait_for_unit(int unit) const;
+  // By the thread that submits to the unit, where that is not the engine's.
+  trace::Span wait_in_thread_of(int unit, const trace::SpanDetails& details) const;
 
   // Of a batch of one unit; only where on().
   void run(int unit, Clock::time_point submitted, Clock::time_point ended,
@@ -46,7 +50,7 @@ class StepTrace {
 
  private:
   struct Unit {
-    std::string wait;
+    std::string id, wait;
     std::array<trace::TrackId, kMaxSubBatches> tracks;
     std::array<Clock::time_point, kMaxSubBatches> ended;
   };

@@ -6,7 +6,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "common/error.h"
@@ -69,6 +72,14 @@ std::unique_ptr<device::Weight> QueuedComputeUnit::load(const device::WeightSour
 Slice QueuedComputeUnit::inner(const Slice& slice) const {
   if (!slice) return {};
   return {&static_cast<Memory*>(slice.buffer)->inner(), slice.offset_bytes};
+}
+
+std::vector<device::CopyOp> QueuedComputeUnit::inner(std::span<const device::CopyOp> copies) const {
+  std::vector<device::CopyOp> own;
+  for (const device::CopyOp& copy : copies) {
+    own.push_back({copy.size_bytes, inner(copy.from), inner(copy.to)});
+  }
+  return own;
 }
 
 std::byte* QueuedComputeUnit::memory_at(const void* address, std::size_t size_bytes) const {
@@ -218,6 +229,48 @@ void QueuedComputeUnit::enqueue(const device::SampleOp& op) {
         tokens[i] = candidates.at_share(row.uniform);
       }
     }
+  });
+}
+
+namespace {
+
+std::size_t size_of(std::span<const device::CopyOp> copies) {
+  std::size_t bytes = 0;
+  for (const device::CopyOp& copy : copies) bytes += copy.size_bytes;
+  return bytes;
+}
+
+// What a slice of the inner unit holds.
+template <typename T>
+T& at(const Slice& slice) {
+  return *reinterpret_cast<T*>(slice.buffer->host().data() + slice.offset_bytes);
+}
+
+}  // namespace
+
+void QueuedComputeUnit::enqueue(const device::PostOp& op) {
+  ++counts_.posts;
+  counts_.posted_bytes += size_of(op.copies);
+  push([this, copies = inner(op.copies), words = inner(op.ring.words), count = inner(op.ring.count),
+        tag = op.tag] {
+    for (const device::CopyOp& copy : copies) inner_.enqueue(copy);
+    const std::uint64_t number = ++at<device::RingCount>(count).posted;
+    std::atomic_ref(at<device::RingWords>(words).posted).store(number << 32 | tag);
+  });
+}
+
+void QueuedComputeUnit::enqueue(const device::AwaitOp& op) {
+  ++counts_.awaits;
+  counts_.awaited_bytes += size_of(op.copies);
+  push([this, copies = inner(op.copies), words = inner(op.ring.words),
+        count = inner(op.ring.count)] {
+    device::RingWords& ring = at<device::RingWords>(words);
+    const std::uint32_t posted = at<device::RingCount>(count).posted;
+    while (std::atomic_ref(ring.answered).load() >> 32 != posted &&
+           std::atomic_ref(ring.abandoned).load() == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(5));
+    }
+    for (const device::CopyOp& copy : copies) inner_.enqueue(copy);
   });
 }
 

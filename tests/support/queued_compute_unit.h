@@ -8,8 +8,9 @@
 // up to the ticket that is waited for. address() of a device buffer lies in memory without any
 // access, so that whoever touches it but the units of this device crashes. Memory starts as NaN.
 // The n-th op after `lose_after` loses the device: its memory becomes NaN, wait() throws
-// DeviceError. With `samples`, SampleOp follows model/sampler. Threads: as the contract says.
-// Ownership: borrows the inner unit, which must live longer.
+// DeviceError. With `samples`, SampleOp follows model/sampler. With `signals` it has rings: the
+// thread that waits for the queue then waits for the host's threads in turn. Threads: as the
+// contract says. Ownership: borrows the inner unit, which must live longer.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ namespace tandem::test {
 struct QueuedUnitOptions {
   std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();  // ops done
   bool samples = false;
+  bool signals = false;
   std::function<void()> on_allocate = {};  // may throw
 };
 
@@ -32,6 +34,7 @@ struct QueuedUnitOptions {
 struct QueuedCounts {
   std::uint64_t waits = 0;  // that found work to do
   std::uint64_t copies = 0, copied_bytes = 0;
+  std::uint64_t posts = 0, posted_bytes = 0, awaits = 0, awaited_bytes = 0;
   std::uint64_t sampled_rows = 0;
   std::uint64_t ops_done = 0;
 };
@@ -59,6 +62,9 @@ class QueuedComputeUnit final : public device::ComputeUnit {
   void enqueue(const device::CopyOp& op) override;
   bool samples() const override { return options_.samples; }
   void enqueue(const device::SampleOp& op) override;
+  bool signals() const override { return options_.signals; }
+  void enqueue(const device::PostOp& op) override;
+  void enqueue(const device::AwaitOp& op) override;
 
   device::Ticket record() override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
@@ -82,6 +88,7 @@ class QueuedComputeUnit final : public device::ComputeUnit {
   };
 
   device::Slice inner(const device::Slice& slice) const;
+  std::vector<device::CopyOp> inner(std::span<const device::CopyOp> copies) const;
   void lose();
 
   device::ComputeUnit& inner_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pauses by a clock of the test's own: how late an end is seen, and how often the thread looks.
-#include "cuda/wait_pace.h"
+#include "common/wait_pace.h"
 
 #include <gtest/gtest.h>
 
-namespace tandem::cuda {
+namespace tandem {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,4 +56,4 @@ TEST(WaitPaceTest, LongWorkIsLeftAloneMostOfTheTime) {
 }
 
 }  // namespace
-}  // namespace tandem::cuda
+}  // namespace tandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitPace: how long a thread that polls for the end of a GPU's work pauses between two looks.
+// WaitPace: how long a thread that polls for the end of a device's work pauses between two looks.
 //
 // Not at all in the first moments, nor around the time that the last wait of this thread took:
 // steps of decoding repeat, so their ends are caught at once. Else 1/400 of what was waited so
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace tandem::cuda {
+namespace tandem {
 
 class WaitPace {
  public:
@@ -36,4 +36,4 @@ class WaitPace {
   Duration last_{};
 };
 
-}  // namespace tandem::cuda
+}  // namespace tandem
