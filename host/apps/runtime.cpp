@@ -65,6 +65,7 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
   result.weights = weight_options(options);
   result.early_query = early_query_of(options.early_query);
+  result.rings = options.rings;
   return result;
 }
 

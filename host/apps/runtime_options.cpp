@@ -177,6 +177,13 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
       ->capture_default_str()
       ->group("Scheduling");
   command
+      .add_option("--rings", o.rings,
+                  "threads of their own take rows from a GPU's stream to devices outside it and "
+                  "back; off: the engine's thread does, layer by layer")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str("on")
+      ->group("Scheduling");
+  command
       .add_option("--trace", o.trace_file,
                   "write a timeline of steps, operations, copies, device runs and waits, for "
                   "ui.perfetto.dev")

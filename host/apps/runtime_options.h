@@ -41,6 +41,7 @@ struct RuntimeOptions {
   bool no_prefix_cache = false;
   bool kv_moves = false;
   std::string early_query = "auto";
+  bool rings = true;
   std::string trace_file;  // empty: no timeline
 };
 

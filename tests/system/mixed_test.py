@@ -90,6 +90,7 @@ class MixedTest(unittest.TestCase):
     def test_a_timeline_that_cannot_be_written_is_named(self):
         self.assertIn("/nonexistent/timeline.json", self.refusal("--trace", "/nonexistent/timeline.json"))
         self.assertIn("early-query", self.refusal("--early-query", "perhaps"))
+        self.assertIn("rings", self.refusal("--rings", "perhaps"))
 
 
     def test_a_timeline_does_not_take_the_place_of_the_model(self):
