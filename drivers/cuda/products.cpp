@@ -164,7 +164,8 @@ Products::~Products() = default;
 bool Products::takes_few(const Matrix& weight, std::int64_t rows) const {
   if (is_packable(weight.type)) return rows <= kMostQuantisedRows;
   const std::size_t bytes = row_bytes(weight.type, static_cast<std::size_t>(weight.in_features));
-  return rows <= gpu_kernels::kMaxNarrowRows && bytes % 16 == 0;
+  return rows <= gpu_kernels::kMaxNarrowRows && bytes % 16 == 0 &&
+         weight.scale_inputs % gpu_kernels::kNarrowScaleStep == 0;
 }
 
 RowForm Products::row_form(const Matrix& weight, std::int64_t rows) const {
@@ -184,8 +185,8 @@ RowForm Products::row_form(const Matrix& weight, std::int64_t rows) const {
 }
 
 bool Products::multiplies_e4m3(const Matrix& weight, std::int64_t rows) const {
-  return options_.e4m3_rows && weight.scales != nullptr && !takes_few(weight, rows) &&
-         matmul_->plan(shape_of(weight, rows, false, false)) &&
+  return options_.e4m3_rows && weight.scales != nullptr && weight.scale_inputs == 0 &&
+         !takes_few(weight, rows) && matmul_->plan(shape_of(weight, rows, false, false)) &&
          matmul_->plan(shape_of(weight, rows, false, true));
 }
 
@@ -243,8 +244,9 @@ void Products::run_few(const ProductRows& x, std::span<const Target> targets, cu
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const Matrix& weight = *targets[t].weight;
       float* out = targets[t].out + first * weight.out_features;
-      job.targets[t] = {weight.data,     weight.scales, weight.out_features,
-                        targets[t].bias, out,           targets[t].accumulate};
+      job.targets[t] = {
+          weight.data, weight.scales,         weight.out_features,  targets[t].bias,
+          out,         targets[t].accumulate, weight.scale_outputs, weight.scale_inputs};
     }
   };
   if (is_packable(targets[0].weight->type)) {
@@ -282,9 +284,10 @@ void Products::run_many(const ProductRows& x, const Target& target, cudaStream_t
   for (std::int64_t first = 0; first < weight.out_features; first += step) {
     shape.out_features = std::min(step, weight.out_features - first);
     check_launch(
-        gpu_kernels::dequantise_rows({weight.type, weight.out_features, weight.in_features,
-                                      weight.data, weight.scales, first, shape.out_features, slice},
-                                     stream),
+        gpu_kernels::dequantise_rows(
+            {weight.type, weight.out_features, weight.in_features, weight.data, weight.scales,
+             first, shape.out_features, slice, weight.scale_outputs, weight.scale_inputs},
+            stream),
         "dequantising a weight");
     if (target.bias != nullptr) operands.bias = target.bias + first;
     operands.out = target.out + first;

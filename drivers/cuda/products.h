@@ -6,8 +6,9 @@
 //              four times; more: slices of W to bf16 (gemm/dequantise.h), then cuBLASLt on bf16
 //              rows
 //   bf16, f16  1..8 rows: gemm/narrow_product.h; more: cuBLASLt; rows in the weight's type
-//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows; more: slices of W to bf16 and
-//              cuBLASLt, or, where rows may be rounded so and the library multiplies them on this
+//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows, unless blocks of scales are no
+//              multiple of 128 inputs; more: slices of W to bf16 and cuBLASLt, or, where rows may
+//              be rounded so, scales are whole outputs' and the library multiplies them on this
 //              GPU, cuBLASLt on e4m3 rows
 //   f32        1..8 rows: gemm/narrow_product.h; more: cuBLASLt without TF32; rows in f32
 // row_form() says in which form a product reads its rows: prepare_rows() writes it. Rows of
@@ -44,7 +45,8 @@ struct Matrix {
   gpu_kernels::StoredType type = gpu_kernels::StoredType::kF32;
   std::int64_t out_features = 0, in_features = 0;
   const std::byte* data = nullptr;  // [stored_bytes()], aligned to 256
-  const float* scales = nullptr;    // [out_features] on the device, e4m3 only; none: ones
+  const float* scales = nullptr;    // on the device, as in ProductTarget, e4m3 only; none: ones
+  int scale_outputs = 1, scale_inputs = 0;
 };
 
 // Throws Error on types that are no weights.

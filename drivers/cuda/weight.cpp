@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 #include "gemm/packed_weight.h"
+#include "tensor/tensor_view.h"
 
 namespace tandem::cuda {
 namespace {
@@ -74,10 +75,10 @@ CudaWeight::CudaWeight(Gpu& gpu, Upload& upload, const device::WeightSource& sou
                             (source.data == nullptr ? " has no data" : " is empty"));
   }
   matrix_.type = cuda::stored_type(source.dtype);
-  if (matrix_.type == gpu_kernels::StoredType::kE4M3) {
-    throw Error("cuda",
-                "weights of type f8_e4m3 need a scale per output, which model files here "
-                "do not have; use bf16, f16 or a quantised type");
+  const bool is_table =
+      source.role == device::WeightRole::kTable || source.role == device::WeightRole::kBoth;
+  if (matrix_.type == gpu_kernels::StoredType::kE4M3 && is_table) {
+    throw Error("cuda", "a table of type f8_e4m3 is not read; use bf16, f16 or a quantised type");
   }
   matrix_.out_features = source.out_features;
   matrix_.in_features = source.in_features;
@@ -111,11 +112,33 @@ void CudaWeight::load_matrix(Upload& upload, const device::WeightSource& source)
     upload.pack(matrix_, source.data, packed_.data());
   }
   matrix_.data = packs ? packed_.data() : rows_;
+  if (source.scales) load_scales(upload, source);
+}
+
+// By whole outputs a scale for each; by blocks as they come.
+void CudaWeight::load_scales(Upload& upload, const device::WeightSource& source) {
+  const WeightScales& scales = source.scales;
+  std::vector<float> by_output;
+  const float* from = scales.data;
+  auto count = static_cast<std::size_t>(source.out_features);
+  if (scales.block_columns >= source.in_features) {
+    by_output = scales.by_row(0, source.out_features, source.in_features);
+    from = by_output.data();
+  } else {
+    const std::int64_t rows = (source.out_features - 1) / scales.block_rows + 1;
+    count = static_cast<std::size_t>(rows * scales.per_row(source.in_features));
+    matrix_.scale_outputs = static_cast<int>(std::min(scales.block_rows, source.out_features));
+    matrix_.scale_inputs = static_cast<int>(scales.block_columns);
+  }
+  scales_ = PoolRange(gpu_.device_memory, count * sizeof(float), Purpose::kWeights);
+  upload.copy(reinterpret_cast<const std::byte*>(from), count * sizeof(float), scales_.data());
+  matrix_.scales = scales_.as<float>();
 }
 
 void CudaWeight::load_vector(Upload& upload, const device::WeightSource& source) {
   std::vector<float> values(static_cast<std::size_t>(source.in_features));
-  dequantize_row(source.dtype, source.data, values.data(), values.size());
+  dequantize_row({"", source.dtype, 1, source.in_features, source.data, source.scales}, 0,
+                 values.data());
   const std::size_t bytes = values.size() * sizeof(float);
   vector_ = PoolRange(gpu_.device_memory, bytes, Purpose::kWeights);
   upload.copy(reinterpret_cast<const std::byte*>(values.data()), bytes, vector_.data());

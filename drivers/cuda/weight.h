@@ -2,7 +2,8 @@
 //
 // CudaWeight: a weight in a GPU's memory, and how it gets there.
 //
-// For products quantised matrices are packed (products.h), floats lie as in the file; a table keeps
+// For products quantised matrices are packed (products.h), floats lie as in the file, those in e4m3
+// with their scales beside them; a table keeps
 // the file's rows, so a quantised matrix that is both exists twice. A vector (out_features = 1:
 // norms, biases) is kept as f32 too. The source is read while load() runs, through two pieces of
 // pinned memory: filling one overlaps with the copy, and the packing, of the other.
@@ -64,13 +65,14 @@ class CudaWeight final : public device::Weight {
 
  private:
   void load_matrix(Upload& upload, const device::WeightSource& source);
+  void load_scales(Upload& upload, const device::WeightSource& source);
   void load_vector(Upload& upload, const device::WeightSource& source);
 
   Gpu& gpu_;
   Matrix matrix_;
   std::size_t row_bytes_ = 0;
   const std::byte* rows_ = nullptr;
-  PoolRange file_rows_, packed_, vector_;
+  PoolRange file_rows_, packed_, scales_, vector_;
 };
 
 // What a descriptor's weight must be: loaded by a unit of this GPU, of this shape (0: any). Throws

@@ -36,6 +36,36 @@ std::int64_t share_of(const WeightSource& source, std::int64_t count, int units,
   return count / units;
 }
 
+// Scales of a share's rows; those that lie otherwise than in the source go into `own`.
+WeightScales scales_of_rows(const WeightSource& source, std::int64_t first, std::int64_t count,
+                            std::vector<float>& own) {
+  if (!source.scales) return {};
+  if (const auto part = source.scales.of_rows(first, count, source.in_features)) return *part;
+  own = source.scales.by_row(first, count, source.in_features);
+  return {own.data(), 1, source.scales.block_columns};
+}
+
+// Of columns that begin and end with blocks.
+WeightScales scales_of_columns(const WeightSource& source, std::int64_t first, std::int64_t count,
+                               std::vector<float>& own) {
+  const WeightScales& scales = source.scales;
+  if (!scales || scales.block_columns >= source.in_features) return scales;
+  const std::int64_t from = first / scales.block_columns, width = count / scales.block_columns;
+  own.clear();
+  for (std::int64_t row = 0; row < source.out_features; row += scales.block_rows) {
+    const float* line = scales.of_row(row, source.in_features) + from;
+    own.insert(own.end(), line, line + width);
+  }
+  return {own.data(), scales.block_rows, scales.block_columns};
+}
+
+// Values along a row that a share may not cut.
+std::int64_t block_of(const WeightSource& source) {
+  const bool in_blocks = source.scales && source.scales.block_columns < source.in_features;
+  return in_blocks ? source.scales.block_columns
+                   : static_cast<std::int64_t>(dtype_block_values(source.dtype));
+}
+
 }  // namespace
 
 TensorWeight::TensorWeight(const WeightSource& source, UnitGroup& group)
@@ -84,8 +114,12 @@ void TensorWeight::load_outputs(const WeightSource& source) {
     part_bytes = dtype_row_bytes(source.dtype, static_cast<std::size_t>(source.in_features)) *
                  static_cast<std::size_t>(part.out_features);
   }
+  std::vector<float> scales;
   for (int index = 0; index < units; ++index) {
     part.data = source.data + static_cast<std::size_t>(index) * part_bytes;
+    if (!vector) {
+      part.scales = scales_of_rows(source, index * part.out_features, part.out_features, scales);
+    }
     group_.on(index, [&](ComputeUnit& unit) { shares_.push_back(unit.load(part)); });
   }
 }
@@ -93,8 +127,7 @@ void TensorWeight::load_outputs(const WeightSource& source) {
 void TensorWeight::load_inputs(const WeightSource& source) {
   const int units = group_.size();
   WeightSource part = source;
-  part.in_features = share_of(source, source.in_features, units,
-                              static_cast<std::int64_t>(dtype_block_values(source.dtype)));
+  part.in_features = share_of(source, source.in_features, units, block_of(source));
   part.transient = true;
   const auto rows = static_cast<std::size_t>(source.out_features);
   const std::size_t row_bytes =
@@ -103,11 +136,13 @@ void TensorWeight::load_inputs(const WeightSource& source) {
       dtype_row_bytes(source.dtype, static_cast<std::size_t>(part.in_features));
   std::vector<std::byte> columns(rows * part_bytes);
   part.data = columns.data();
+  std::vector<float> scales;
   for (int index = 0; index < units; ++index) {
     const std::byte* from = source.data + static_cast<std::size_t>(index) * part_bytes;
     for (std::size_t row = 0; row < rows; ++row) {
       std::memcpy(columns.data() + row * part_bytes, from + row * row_bytes, part_bytes);
     }
+    part.scales = scales_of_columns(source, index * part.in_features, part.in_features, scales);
     group_.on(index, [&](ComputeUnit& unit) { shares_.push_back(unit.load(part)); });
   }
 }

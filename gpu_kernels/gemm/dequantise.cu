@@ -100,7 +100,14 @@ __global__ __launch_bounds__(256) void widen_e4m3(Dequantisation job) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
   if (column >= job.in_features) return;
   const auto* from = static_cast<const E4M3*>(job.weight) + (job.first_row + row) * job.in_features;
-  const float scale = job.scales != nullptr ? job.scales[job.first_row + row] : 1.0f;
+  float scale = 1.0f;
+  if (job.scales != nullptr && job.scale_inputs == 0) {
+    scale = job.scales[job.first_row + row];
+  } else if (job.scales != nullptr) {
+    const std::int64_t per_row = (job.in_features + job.scale_inputs - 1) / job.scale_inputs;
+    const std::int64_t scale_row = (job.first_row + row) / job.scale_outputs;
+    scale = job.scales[scale_row * per_row + column / job.scale_inputs];
+  }
   narrow(__fmul_rn(widen(from[column]), scale), job.to[row * job.in_features + column]);
 }
 
@@ -108,7 +115,8 @@ __global__ __launch_bounds__(256) void widen_e4m3(Dequantisation job) {
 
 cudaError_t dequantise_rows(const Dequantisation& job, cudaStream_t stream) {
   if (job.first_row < 0 || job.num_rows < 0 || job.first_row + job.num_rows > job.out_features ||
-      job.in_features < 1 || job.in_features > 0x7fffff || job.first_row % kPanelOutputs != 0) {
+      job.in_features < 1 || job.in_features > 0x7fffff || job.first_row % kPanelOutputs != 0 ||
+      job.scale_outputs < 1 || job.scale_inputs < 0) {
     return cudaErrorInvalidValue;
   }
   if (job.num_rows == 0) return cudaSuccess;

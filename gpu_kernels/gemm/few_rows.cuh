@@ -90,7 +90,7 @@ __device__ inline void store_output(const ProductTarget& target, unsigned panel,
       static_cast<std::int64_t>(panel) * kPanelOutputs + place % kPanelOutputs;
   if (output >= target.out_features) return;
   float* out = target.out + place / kPanelOutputs * target.out_features + output;
-  if (target.scales != nullptr) sum *= target.scales[output];
+  if (target.scales != nullptr && target.scale_inputs == 0) sum *= target.scales[output];
   if (target.bias != nullptr) sum += target.bias[output];
   *out = target.accumulate ? *out + sum : sum;
 }

@@ -6,7 +6,8 @@
 // The order of the inputs inside a fragment is free as long as both sides share it: lane t of a
 // quad takes 16 contiguous bytes of outputs g and g + 8 and the same inputs of row g of x, and
 // words 0 and 1, 2 and 3 of them are two fragments (e4m3: four). All loads of a step are issued
-// before the first product. Eight rows cost what one does, but for their loads.
+// before the first product. Eight rows cost what one does, but for their loads. Two of a step's
+// products of a quad are 128 neighbouring inputs of an output, which share a scale.
 #include "gemm/narrow_product.h"
 
 #include "common/launch.cuh"
@@ -82,7 +83,34 @@ __device__ void multiply_chunk(const uint4 (&a)[2], const uint4 (&x)[kXChunks], 
   }
 }
 
-template <typename Value>
+// Scales by blocks, of outputs g and g + 8.
+struct ScaleRows {
+  const float* rows[2];
+  unsigned steps;  // of kNarrowScaleStep inputs, that share a scale
+  unsigned last;   // scale of a row
+  bool are_blocks;
+
+  __device__ ScaleRows(const ProductTarget& target, std::int64_t in_features, std::int64_t output)
+      : are_blocks(target.scales != nullptr && target.scale_inputs != 0) {
+    if (!are_blocks) return;
+    steps = static_cast<unsigned>(target.scale_inputs) / kNarrowScaleStep;
+    last = static_cast<unsigned>((in_features - 1) / target.scale_inputs);
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+      const std::int64_t at = output + 8 * side;
+      const std::int64_t row = at < target.out_features ? at / target.scale_outputs : 0;
+      rows[side] = target.scales + row * (last + 1);
+    }
+  }
+  // step: of kNarrowScaleStep inputs, perhaps behind the last.
+  __device__ float at(int side, unsigned step) const {
+    if (!are_blocks) return 1.0f;
+    const unsigned at = step / steps;
+    return rows[side][at < last ? at : last];
+  }
+};
+
+template <typename Value, bool kHasBlocks>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ NarrowRows job) {
   let_next_start();
   wait_for_previous();
@@ -105,7 +133,8 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
   const auto* x =
       static_cast<const uint4*>(job.x) + static_cast<std::size_t>(g) * chunks * kXChunks;
   constexpr uint4 kZeros{0, 0, 0, 0};
-  float sums[2][4] = {};  // of even and odd chunks
+  const ScaleRows scales(target, job.in_features, first_output);
+  float sums[2][4] = {};  // of even and odd chunks; with blocks: of halves of a step
   for (unsigned first = (blockIdx.y * warps + warp) * kTileChunks; first < chunks;
        first += job.outputs.parts * warps * kTileChunks) {
     uint4 a[kStepChunks][2], b[kStepChunks][kXChunks];
@@ -125,8 +154,22 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
         b[i][k] = g < rows && chunk < chunks ? x[chunk * kXChunks + k] : kZeros;
       }
     }
+    if constexpr (kHasBlocks) {
+      static_assert(kStepChunks == 4 && kStepChunks / 2 * 4 * 16 == kNarrowScaleStep);
 #pragma unroll
-    for (int i = 0; i < kStepChunks; ++i) multiply_chunk<Value>(a[i], b[i], sums[i % 2]);
+      for (int half = 0; half < 2; ++half) {
+        const unsigned step = first / (kTileChunks / 2) + half;
+        const float scale[2] = {scales.at(0, step), scales.at(1, step)};
+        float block[4] = {};
+        multiply_chunk<Value>(a[2 * half], b[2 * half], block);
+        multiply_chunk<Value>(a[2 * half + 1], b[2 * half + 1], block);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[half][i] = fmaf(block[i], scale[i / 2], sums[half][i]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kStepChunks; ++i) multiply_chunk<Value>(a[i], b[i], sums[i % 2]);
+    }
   }
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
@@ -205,10 +248,25 @@ cudaError_t launch_f32(const NarrowRows& job, cudaStream_t stream) {
   return launch(stream, grid, threads, f32_products<8>, job);
 }
 
-template <typename Value>
+template <typename Value, bool kHasBlocks = false>
 cudaError_t launch_narrow(const NarrowRows& job, cudaStream_t stream) {
   return launch(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
-                products<Value>, job);
+                products<Value, kHasBlocks>, job);
+}
+
+// False for what no kernel reads; `has_blocks`: whether a target has a scale per block.
+bool check_scales(const NarrowProduct& job, bool& has_blocks) {
+  has_blocks = false;
+  for (int t = 0; t < job.num_targets; ++t) {
+    const ProductTarget& target = job.targets[t];
+    if (target.scales == nullptr) continue;
+    if (job.type != StoredType::kE4M3 || target.scale_outputs < 1 || target.scale_inputs < 0 ||
+        target.scale_inputs % kNarrowScaleStep != 0) {
+      return false;
+    }
+    has_blocks = has_blocks || target.scale_inputs != 0;
+  }
+  return true;
 }
 
 }  // namespace
@@ -227,6 +285,8 @@ cudaError_t narrow_product(const NarrowProduct& job, cudaStream_t stream) {
   const FewRowsCall call{job.rows, (width + tile_bytes - 1) / tile_bytes, job.num_targets,
                          job.targets, job.workspace};
   if (!plan_few_rows(call, kMaxNarrowRows, rows.outputs)) return cudaErrorInvalidValue;
+  bool has_blocks = false;
+  if (!check_scales(job, has_blocks)) return cudaErrorInvalidValue;
   rows.in_features = job.in_features;
   rows.x = job.x;
   switch (job.type) {
@@ -235,7 +295,8 @@ cudaError_t narrow_product(const NarrowProduct& job, cudaStream_t stream) {
     case StoredType::kBF16:
       return launch_narrow<BF16>(rows, stream);
     case StoredType::kE4M3:
-      return launch_narrow<E4M3>(rows, stream);
+      return has_blocks ? launch_narrow<E4M3, true>(rows, stream)
+                        : launch_narrow<E4M3>(rows, stream);
     default:
       // four warps share a slice of the inputs
       rows.outputs.warps = rows.outputs.warps > kQuads ? kMaxFewRowsWarps / kQuads : 1;

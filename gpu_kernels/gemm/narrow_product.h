@@ -3,10 +3,12 @@
 // Few rows times weights of floats, in the order of the model file.
 //
 // bf16, f16: x in the same type, products by mma (exact, added in f32). e4m3: x in bf16; the weight
-// is widened to bf16 exactly and its output's scale multiplies the sum. f32: fused multiply-adds in
-// f32. A NaN code of e4m3 counts as 480.
+// is widened to bf16 exactly, and its output's scale multiplies the sum, or a block's scale the sum
+// of every 128 inputs. f32: fused multiply-adds in f32. A NaN code of e4m3 counts as 480.
 // Numerics: a row's bits depend on the shapes, not on the other rows.
-// Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes. Bytes: W once, in loads of 16
+// Blocks of scales cost a warp, per 256 inputs of 16 outputs (4 KiB), 4 loads of what its other
+// lanes read too and 8 multiply-adds. Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes.
+// Bytes: W once, in loads of 16
 // bytes, 4 to 8 of them in flight per lane; x from the caches, once per panel of 16 outputs (f32:
 // of 4).
 // Errors: cudaErrorInvalidValue for shapes outside the stated ones.
@@ -20,6 +22,7 @@
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxNarrowRows = 8;
+inline constexpr int kNarrowScaleStep = 128;  // scale_inputs are a multiple
 
 struct NarrowProduct {
   StoredType type = StoredType::kBF16;  // kF32, kF16, kBF16, kE4M3, of all targets

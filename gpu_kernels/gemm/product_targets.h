@@ -19,11 +19,14 @@ inline constexpr int kPanelOutputs = 16;
 
 struct ProductTarget {
   const void* weight = nullptr;   // [out_features, in_features]
-  const float* scales = nullptr;  // [out_features], e4m3 only; none: ones
+  const float* scales = nullptr;  // e4m3 only; none: ones
   std::int64_t out_features = 0;
   const float* bias = nullptr;  // [out_features] or none
   float* out = nullptr;         // [rows, out_features]
   bool accumulate = false;
+  // scales: [out_features], or one for a block of so many outputs and inputs (0: all inputs),
+  // [ceil(out_features / scale_outputs), ceil(in_features / scale_inputs)].
+  int scale_outputs = 1, scale_inputs = 0;
 };
 
 inline constexpr int kSplitPanels = 128;  // fewer panels than these are cut along the inputs

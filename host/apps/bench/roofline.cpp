@@ -19,6 +19,7 @@ double& ops_of(device::PeakOps& ops, DType dtype) {
     case DType::kF64:
       return ops.f32;
     case DType::kBF16:
+    case DType::kF8E4M3:  // with rows of bf16
       return ops.bf16;
     default:
       return ops.int8;
@@ -95,7 +96,13 @@ Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_toke
     counter.add_layer(layer, config.experts, decode ? row.batch : row.tokens);
   }
   counter.add(model.output_norm(), 1);
-  counter.add_matrix(model.output(), decode ? row.batch : 1);
+  const double output_tokens = decode ? row.batch : 1;
+  const bool is_tied = model.output().data == model.embedding().data;
+  if (is_tied && quantize == DType::kF8E4M3) {
+    counter.add(model.output(), output_tokens);  // a table is left as it is
+  } else {
+    counter.add_matrix(model.output(), output_tokens);
+  }
   if (decode) {
     counter.work.kv_bytes =
         kv_bytes_per_token / config.num_layers * row.batch * seen_by_layers(config, row.tokens);
