@@ -178,10 +178,17 @@ StagedRows& CudaAttentionUnit::free_rows(Deadline deadline) {
 
 WaitResult CudaAttentionUnit::finish_oldest(Deadline deadline) {
   const InFlight flight = in_flight_.front();
-  const WaitResult result = queue_.wait(flight.position, deadline);
-  if (result != WaitResult::kDone) return result;
+  bool refused = false;
+  try {
+    const WaitResult result = queue_.wait(flight.position, deadline);
+    if (result != WaitResult::kDone) return result;
+  } catch (const Error& error) {
+    refused = true;
+    refused_.push_back({flight.ticket, error.what(), false});
+    if (refused_.size() > kMaxRemembered) refused_.pop_front();
+  }
   in_flight_.pop_front();
-  if (flight.staged != nullptr) flight.staged->finish();
+  if (flight.staged != nullptr) refused ? flight.staged->abandon() : flight.staged->finish();
   const auto now = Deadline::Clock::now();
   const std::chrono::duration<double> busy = now - std::max(flight.submitted, last_completion_);
   last_completion_ = now;
@@ -198,7 +205,20 @@ WaitResult CudaAttentionUnit::wait(Ticket ticket, Deadline deadline) {
     const WaitResult result = finish_oldest(deadline);
     if (result != WaitResult::kDone) return result;
   }
-  return gpu_.health.lost() ? WaitResult::kLost : WaitResult::kDone;
+  if (gpu_.health.lost()) return WaitResult::kLost;
+  tell_refusals(ticket);
+  return WaitResult::kDone;
+}
+
+// Of all batches up to `ticket` at once; of its own whenever it is asked for.
+void CudaAttentionUnit::tell_refusals(Ticket ticket) {
+  const Refused* worst = nullptr;
+  for (Refused& each : refused_) {
+    if (each.ticket > ticket || (each.told && each.ticket != ticket)) continue;
+    each.told = true;
+    if (worst == nullptr) worst = &each;
+  }
+  if (worst != nullptr) throw Error("cuda", "a batch was not attended: " + worst->reason);
 }
 
 void CudaAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
@@ -215,9 +235,7 @@ void CudaAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
 // One that a timeout left behind is free again once the queue has passed it.
 CudaAttentionUnit::Transfer& CudaAttentionUnit::free_transfer() {
   for (const auto& transfer : transfers_) {
-    if (queue_.wait(transfer->position, Deadline::after({})) == WaitResult::kDone) {
-      return *transfer;
-    }
+    if (queue_.has_passed(transfer->position)) return *transfer;
   }
   auto transfer = std::make_unique<Transfer>();
   transfer->image =

@@ -18,6 +18,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "cuda/attention_plan.h"
@@ -52,6 +53,12 @@ class CudaAttentionUnit final : public device::AttentionUnit {
     StagedRows* staged = nullptr;  // where the rows were
     Deadline::Clock::time_point submitted;
   };
+  // A batch that the GPU refused.
+  struct Refused {
+    device::Ticket ticket = 0;
+    std::string reason;
+    bool told = false;
+  };
   // A page on its way through pinned memory.
   struct Transfer {
     PoolRange image;
@@ -64,6 +71,7 @@ class CudaAttentionUnit final : public device::AttentionUnit {
   bool is_reachable(std::span<const float> rows) const;
   StagedRows& free_rows(Deadline deadline);
   device::WaitResult finish_oldest(Deadline deadline);
+  void tell_refusals(device::Ticket ticket);
   void check_page(device::PageId page, std::size_t image_bytes) const;
   Transfer& free_transfer();
   template <auto kMove>
@@ -79,6 +87,7 @@ class CudaAttentionUnit final : public device::AttentionUnit {
   std::unique_ptr<AttentionPlanner> planner_;
   device::Ticket last_ticket_ = 0;
   std::deque<InFlight> in_flight_;
+  std::deque<Refused> refused_;  // the last ones
   std::vector<std::unique_ptr<StagedRows>> rows_;
   std::vector<std::unique_ptr<Transfer>> transfers_;
   Deadline::Clock::time_point last_completion_{};

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "common/error.h"
+#include "common/launch_chain.h"
 
 namespace tandem::cuda {
 
@@ -18,7 +19,8 @@ constexpr std::size_t kFirstStaging = std::size_t{1} << 20;
 constexpr std::size_t kMostStaging = std::size_t{32} << 20;  // then a step is several sequences
 constexpr std::size_t kPlaceAlignment = 64;
 constexpr std::size_t kMostInFlight = 64;
-constexpr std::size_t kRemembered = 64;  // staged arrays that may be staged again
+constexpr std::size_t kRemembered = 64;      // staged arrays that may be staged again
+constexpr std::size_t kMostRefusals = 1024;  // far more than positions that anybody waits for
 constexpr std::size_t kReserveStep = std::size_t{1} << 20;
 // A queue that has not moved for so long has hung.
 constexpr std::chrono::minutes kPatience{10};
@@ -142,11 +144,14 @@ void* Queue::append(Run run, const char* what, std::size_t job_bytes) {
   return at + sizeof(RecordHead);
 }
 
-cudaError_t Queue::launch_each(const char** failed) const {
+cudaError_t Queue::launch_each(bool overlap, const char** failed) const {
+  const gpu_kernels::ChainedLaunches chain(overlap);
   const auto* at = reinterpret_cast<const std::byte*>(records_.data());
   for (const std::byte* end = at + record_bytes_; at < end;) {
     const auto* head = reinterpret_cast<const RecordHead*>(at);
+    const unsigned before = gpu_kernels::launch_chain.launches;
     const cudaError_t error = head->run(at + sizeof(RecordHead), stream_.get());
+    if (gpu_kernels::launch_chain.launches == before) gpu_kernels::other_work();
     if (error != cudaSuccess) {
       *failed = head->what;
       return error;
@@ -164,16 +169,16 @@ void Queue::launch() {
                   "copying the arrays of operations");
   }
   const char* failed = "";
-  const auto each = [&] { return launch_each(&failed); };
+  const auto each = [&](bool overlap) { return launch_each(overlap, &failed); };
   const std::span records(reinterpret_cast<const std::byte*>(records_.data()), record_bytes_);
   const cudaGraphExec_t graph =
-      graphable_ ? graphs_.find(records, num_records_, open_, stream_.get(), each) : nullptr;
+      graphable_ ? graphs_.find(records, num_records_, open_, stream_.get(), each, overlaps_) : nullptr;
   if (graph != nullptr) {
     health_.check(cudaGraphLaunch(graph, stream_.get()), "launching a graph");
     ++stats_.graph_launches;
   } else {
     try {
-      const cudaError_t error = each();
+      const cudaError_t error = each(overlaps_);
       health_.check(error, failed);
     } catch (const DeviceError& error) {  // of a library, which knows no health
       health_.lose(error.what());
@@ -185,6 +190,19 @@ void Queue::launch() {
 }
 
 std::uint64_t Queue::flush() {
+  tell_refusal(0);
+  try {
+    send();
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const Error&) {
+    if (!refusals_.empty()) refusals_.back().told = true;
+    throw;
+  }
+  return open_ - 1;
+}
+
+void Queue::send() {
   health_.require();
   if (num_records_ > 0) {
     try {
@@ -192,14 +210,32 @@ std::uint64_t Queue::flush() {
     } catch (const DeviceError&) {
       clear();
       throw;
-    } catch (...) {
-      failed_ = open_;
+    } catch (const std::exception& error) {
+      note_refusal(error.what());
       end_position();  // some of it runs, and its arrays are being copied
       throw;
     }
   }
   end_position();
-  return open_ - 1;
+}
+
+void Queue::note_refusal(std::string reason) {
+  failed_ = open_;
+  refusals_.push_back({open_, std::move(reason), false});
+  if (refusals_.size() > kMostRefusals) refusals_.pop_front();
+}
+
+// To who waits for `position`, which is done; 0: to who goes on. Each is told of once, but to who
+// waits for just that position always.
+void Queue::tell_refusal(std::uint64_t position) {
+  const auto concerns = [&](const Refusal& refusal) {
+    return refusal.position == position ||
+           (!refusal.told && (position == 0 || refusal.position < position));
+  };
+  const auto found = std::ranges::find_if(refusals_, concerns);
+  if (found == refusals_.end()) return;
+  found->told = true;
+  throw Error("cuda", "work that this waits for was not done: " + found->reason);
 }
 
 void Queue::end_position() {
@@ -237,16 +273,18 @@ WaitResult Queue::wait(std::uint64_t position, Deadline deadline) {
   } catch (const DeviceError&) {
     return WaitResult::kLost;
   }
-  return wait_in_flight(position, deadline);
+  const WaitResult result = wait_in_flight(position, deadline);
+  if (result == WaitResult::kDone) tell_refusal(position);
+  return result;
 }
 
 WaitResult Queue::finish(Deadline deadline) noexcept {
   const std::uint64_t last = open_;
   try {
-    return wait(last, deadline);
-  } catch (...) {  // who enqueued it is going
-    return wait_in_flight(last, deadline);
+    send();
+  } catch (...) {  // who calls is going; others in the queue will be told
   }
+  return wait_in_flight(last, deadline);
 }
 
 WaitResult Queue::wait_in_flight(std::uint64_t position, Deadline deadline) {

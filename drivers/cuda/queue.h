@@ -17,6 +17,9 @@
 //   - records are zeroed first, so that padding between members compares equal
 //   - what records name by a host address (weights, plans' shapes) has graphs forgotten when it
 //     goes
+// Kernels of a sequence are one chain (gpu_kernels/common/launch_chain.h), in graphs and without:
+// where overlap_launches() was said, each begins while the one in front of it ends, but for those
+// behind a copy or a library's call.
 // Batches of other sizes are other sequences: each gets its graph when it comes a second time.
 // Device memory of staged arrays is one range; the pinned side has kSlots, so the host fills the
 // next while the GPU works. Both, and the scratch, grow between sequences only: an operation says
@@ -25,7 +28,9 @@
 // Threads: one: units of one GPU share their submitting thread.
 // Errors: DeviceError once the GPU is lost (health.h). A launch that is refused is an Error of its
 // sequence, out of the call that flushes: what stood before it in the sequence is done, it and what
-// follows are not, the position ends (failed_position()), and the queue goes on. Cost of the host
+// follows are not, the position ends (failed_position()), and the queue goes on. Whoever waits for
+// that position hears the Error too; where the call that flushed could not throw (finish()), so
+// does whoever next flushes, or waits for a position behind. Cost of the host
 // per operation: filling its record; per flush of a known sequence: a hash and a comparison of the
 // records (some 20 KB per 100 launches), one copy, one graph launch, one event; no allocation.
 #pragma once
@@ -38,6 +43,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -112,6 +118,10 @@ class Queue {
   // The next flush launches one by one: something in the sequence changes from call to call.
   void no_graph() { graphable_ = false; }
 
+  // Whether a kernel of a sequence may begin before the one in front of it has ended (launch_chain.h
+  // of gpu_kernels/common): for sequences that are flushed from now on.
+  void overlap_launches(bool overlap) { overlaps_ = overlap; }
+
   // Before something goes that records name by its host address.
   void forget_graphs() { graphs_.forget(); }
 
@@ -124,9 +134,14 @@ class Queue {
   std::uint64_t open_position() const { return open_; }
   bool is_empty() const { return num_records_ == 0; }
 
-  // Flushes first where `position` is open, which may throw Error. Polls, then sleeps. Throws
-  // nothing else: kLost once the GPU is.
+  // Flushes first where `position` is open, which may throw Error. Polls, then sleeps. Error where
+  // something of the position was refused. Throws nothing else: kLost once the GPU is.
   device::WaitResult wait(std::uint64_t position, Deadline deadline);
+  // Whether the GPU is through with a position that was flushed, refused or not.
+  bool has_passed(std::uint64_t position) {
+    return position < open_ &&
+           wait_in_flight(position, Deadline::after({})) != device::WaitResult::kTimeout;
+  }
   // For destructors: to the end of all that was enqueued, whether it is refused or not.
   device::WaitResult finish(Deadline deadline) noexcept;
 
@@ -172,7 +187,10 @@ class Queue {
   void grow_staging(std::size_t bytes);
   void drain();
   void launch();
-  cudaError_t launch_each(const char** failed) const;
+  cudaError_t launch_each(bool overlap, const char** failed) const;
+  void send();
+  void note_refusal(std::string reason);
+  void tell_refusal(std::uint64_t position);
   void end_position();
   void clear();
   void mark();
@@ -188,6 +206,7 @@ class Queue {
   std::vector<RecordHead> records_;  // as bytes: heads and jobs
   std::size_t record_bytes_ = 0, num_records_ = 0;
   bool graphable_ = true;
+  bool overlaps_ = false;
 
   PoolRange staging_, scratch_;
   std::array<Slot, kSlots> slots_;
@@ -198,6 +217,12 @@ class Queue {
 
   StepGraphs graphs_;
   std::uint64_t open_ = 1, failed_ = 0;
+  struct Refusal {
+    std::uint64_t position;
+    std::string reason;
+    bool told;
+  };
+  std::deque<Refusal> refusals_;  // the last ones
   std::deque<InFlight> in_flight_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::size_t> free_events_;

@@ -15,10 +15,12 @@
 // effect in submission order. Threads: one submitting thread per unit; capacity() and stats() from
 // any thread. Failure: after kLost every page of the unit is lost, every ticket ends in kLost and
 // every later submit() returns a ticket that is lost. Argument errors (a page out of range) throw
-// Error before anything is enqueued. Numerics: scores, softmax and accumulation in f32 whatever the
-// KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN for that head only. To
-// add a kind of unit: implement this class, name it in a Backend (registry.h), and the op cases of
-// tests/drivers/device/attention_unit_test.cpp run on it.
+// Error before anything is enqueued. A batch that the device refused, alone, is an Error of wait()
+// for its ticket, or for a later one where nobody was told: its results and the tokens that it was
+// to append are undefined, and the unit goes on. Numerics: scores, softmax and accumulation in f32
+// whatever the KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN for that
+// head only. To add a kind of unit: implement this class, name it in a Backend (registry.h), and
+// the op cases of tests/drivers/device/attention_unit_test.cpp run on it.
 #pragma once
 
 #include <cstddef>

@@ -64,16 +64,31 @@ Ticket CompositeAttention::launch(Flight flight) {
   return last_ticket_;
 }
 
+void CompositeAttention::abandon(Flight flight) {
+  flight.abandoned = true;
+  launch(std::move(flight));
+}
+
+WaitResult CompositeAttention::wait_for_part(Flight& flight, Deadline deadline) try {
+  const auto [index, ticket] = flight.parts.front();
+  return part(index).wait(ticket, deadline);
+} catch (const DeviceError&) {
+  throw;
+} catch (const Error&) {
+  flight.refused = std::current_exception();
+  return WaitResult::kDone;
+}
+
 WaitResult CompositeAttention::land(Flight& flight, Deadline deadline) {
   while (!flight.parts.empty()) {
-    const auto [index, ticket] = flight.parts.front();
-    const WaitResult result = part(index).wait(ticket, deadline);
+    const WaitResult result = wait_for_part(flight, deadline);
     if (result == WaitResult::kTimeout) return result;
     lost_ |= result == WaitResult::kLost;
     flight.parts.erase(flight.parts.begin());
   }
   if (lost_) return WaitResult::kLost;
-  if (flight.landed) flight.landed();
+  if (!flight.abandoned && !refused_) refused_ = flight.refused;
+  if (flight.landed) flight.landed(!flight.abandoned && !flight.refused);
   return WaitResult::kDone;
 }
 
@@ -88,6 +103,7 @@ WaitResult CompositeAttention::wait(Ticket ticket, Deadline deadline) {
     if (result == WaitResult::kDone) last_done_ = flights_.front().ticket;
     flights_.pop_front();
   }
+  if (refused_) std::rethrow_exception(std::exchange(refused_, nullptr));
   return ticket <= last_done_ ? WaitResult::kDone : WaitResult::kLost;
 }
 

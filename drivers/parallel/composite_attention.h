@@ -5,13 +5,15 @@
 //
 // Every page lies in all parts, under the same id, each part holding the layers or heads of its
 // slice; an image is put together from the parts' images. A part that is lost loses the composite:
-// its tickets end in kLost, but only when all parts have given back what they borrowed. Ownership:
+// its tickets end in kLost, but only when all parts have given back what they borrowed; so does a
+// batch that a part refused end in that part's Error. Ownership:
 // owns the parts. Threads: one submitter; capacity() and stats() from any.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -49,7 +51,10 @@ class CompositeAttention : public AttentionUnit {
   struct Flight {
     Ticket ticket = 0;
     std::vector<std::pair<int, Ticket>> parts;  // that have not been waited for
-    std::function<void()> landed;               // when all are done; may be empty
+    // When all are through; `answered`: all of them. May be empty.
+    std::function<void(bool answered)> landed;
+    std::exception_ptr refused = {};  // of a part
+    bool abandoned = false;           // submit() has told of it
   };
 
   int num_parts() const { return static_cast<int>(parts_.size()); }
@@ -82,17 +87,21 @@ class CompositeAttention : public AttentionUnit {
     }
   }
   Ticket launch(Flight flight);
+  // Of a batch that not every part has taken: who has is waited for with the batches behind.
+  void abandon(Flight flight);
   // The parts first, for destructors of those whose memory parts may still use.
   void drop_parts() { parts_.clear(); }
 
  private:
   WaitResult land(Flight& flight, Deadline deadline);
+  WaitResult wait_for_part(Flight& flight, Deadline deadline);
 
   const AttentionGeometry geometry_;
   std::vector<AttentionPart> parts_;
   std::shared_ptr<AddressBook> book_;
   std::uint32_t num_pages_ = 0;
   std::deque<Flight> flights_;
+  std::exception_ptr refused_;  // of flights that have landed, until wait() tells
   Ticket last_ticket_ = 0;
   Ticket last_done_ = 0;
   std::atomic<std::uint64_t> launches_{0};

@@ -75,13 +75,18 @@ Ticket TensorSplitAttention::submit(const AttentionBatch& batch, AttentionPartia
   Flight flight;
   const bool queued = book() != nullptr && book()->owner != nullptr &&
                       works_in_queue_of(*book()->owner) && book()->find(batch.q.data());
-  or_lost([&] {
-    if (queued) {
-      submit_shards(flight, batch, out);
-    } else {
-      submit_columns(flight, batch, out);
-    }
-  });
+  try {
+    or_lost([&] {
+      if (queued) {
+        submit_shards(flight, batch, out);
+      } else {
+        submit_columns(flight, batch, out);
+      }
+    });
+  } catch (...) {
+    abandon(std::move(flight));
+    throw;
+  }
   return launch(std::move(flight));
 }
 
@@ -101,13 +106,15 @@ void TensorSplitAttention::submit_columns(Flight& flight, const AttentionBatch& 
   const auto heads = static_cast<std::size_t>(geometry().q_heads) / num;
   const auto dim = static_cast<std::size_t>(geometry().head_dim);
   const std::size_t kv_width = static_cast<std::size_t>(geometry().kv_heads) / num * dim;
-  flight.landed = [this, &staged, sequences = batch.sequences, out, heads, dim, num] {
-    for (std::size_t index = 0; index < num; ++index) {
+  flight.landed = [this, &staged, sequences = batch.sequences, out, heads, dim,
+                   num](bool answered) {
+    for (std::size_t index = 0; answered && index < num; ++index) {
       put_columns(staged.parts[index].o, index, num, heads * dim, sequences, out.o);
       put_columns(staged.parts[index].lse, index, num, heads, sequences, out.lse);
     }
     staged.in_use = false;
   };
+  staged.in_use = true;
   for (std::size_t index = 0; index < num; ++index) {
     Columns& columns = staged.parts[index];
     take_columns(batch.q, index, num, heads * dim, columns.q);
@@ -120,7 +127,6 @@ void TensorSplitAttention::submit_columns(Flight& flight, const AttentionBatch& 
     local.k = columns.k;
     local.v = columns.v;
     submit_part(flight, static_cast<int>(index), local, {columns.o, columns.lse});
-    staged.in_use = true;  // until it has landed
   }
 }
 

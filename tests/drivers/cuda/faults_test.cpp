@@ -143,6 +143,67 @@ TEST_F(CudaFaultsTest, AStepBehindARefusedOneIsAsIfItHadNotBeen) {
   EXPECT_EQ(step.run(1), tokens);
 }
 
+// At every launch of a step; then of a step that would be a graph.
+TEST_F(CudaFaultsTest, ALaunchRefusedAnywhereIsAnErrorToAllThatWaitAndTheNextStepIsRight) {
+  for (const bool graphs : {false, true}) {
+    SmallStep step;
+    simt::set_faults({.no_graphs = !graphs});
+    const auto tokens = step.run(0);
+    step.run(0);
+    simt::set_faults({.no_graphs = !graphs});
+    step.run(0);
+    const int pieces = simt::pieces_of_work();
+    ASSERT_GT(pieces, graphs ? 1 : 8);
+    for (int at = 1; at <= pieces; ++at) {
+      SCOPED_TRACE("launch " + std::to_string(at) + " of " + std::to_string(pieces));
+      simt::set_faults({.refuse_at_work = at, .no_graphs = !graphs});
+      const bool refused = [&] {
+        try {
+          EXPECT_EQ(step.run(0), tokens);
+          return false;
+        } catch (const DeviceError& error) {
+          ADD_FAILURE() << error.what();
+          return false;
+        } catch (const Error&) {
+          return true;
+        }
+      }();
+      EXPECT_TRUE(refused);
+      const device::Ticket ticket = step.last_attention();
+      for (int times = 0; times < 2; ++times) {
+        EXPECT_THROW(step.attention().wait(ticket, Deadline::never()), Error);
+      }
+      EXPECT_EQ(step.run(0), tokens);
+      EXPECT_EQ(step.attention().wait(step.last_attention(), Deadline::never()), WaitResult::kDone);
+    }
+  }
+}
+
+TEST_F(CudaFaultsTest, ABatchRefusedUnheardIsToldToWhoWaitsForALaterOne) {
+  SmallStep step;
+  step.run(0);
+  cuda::Queue& queue = step.gpu().queue;
+  const auto submit_refused = [&] {
+    step.enqueue(1);
+    queue.begin(0, 0);
+    queue.add<refuse>("refusing");
+    queue.finish(Deadline::never());
+    return step.last_attention();
+  };
+  const device::Ticket first = submit_refused(), second = submit_refused();
+  step.enqueue(1);
+  EXPECT_THROW(queue.flush(), Error);
+  EXPECT_THROW(queue.flush(), Error) << "each of the two";
+  queue.flush();
+  const auto wait = [&](device::Ticket ticket) {
+    return step.attention().wait(ticket, Deadline::never());
+  };
+  EXPECT_THROW(wait(step.last_attention()), Error);
+  EXPECT_EQ(wait(step.last_attention()), WaitResult::kDone) << "it was told of both";
+  EXPECT_THROW(wait(second), Error);
+  EXPECT_THROW(wait(first), Error);
+}
+
 device::AttentionUnitOptions unit_of(int head_dim, DType kv_dtype) {
   device::AttentionUnitOptions options;
   options.geometry = {.num_layers = 1,

@@ -200,6 +200,61 @@ TEST_F(QueueTest, PositionsAreWaitedForInAnyOrderAndDeadlinesKept) {
   EXPECT_EQ(sums_.as<int>()[0], 100);
 }
 
+TEST_F(QueueTest, WhoeverWaitsForARefusedPositionHearsOfItAndOthersDoNot) {
+  const std::vector<int> values = {1};
+  enqueue(values, 1);
+  const std::uint64_t before = queue().flush();
+  enqueue(values, 1);
+  queue().begin(0, 0);
+  queue().add<refuse>("refusing");
+  const std::uint64_t refused = queue().open_position();
+  EXPECT_THROW(queue().flush(), Error);
+  enqueue(values, 1);
+  const std::uint64_t behind = queue().flush();
+  const auto deadline = [] { return Deadline::after(std::chrono::seconds(5)); };
+  for (int times = 0; times < 2; ++times) {
+    EXPECT_EQ(queue().wait(behind, deadline()), WaitResult::kDone) << "who flushed has heard";
+    EXPECT_EQ(queue().wait(before, deadline()), WaitResult::kDone);
+    EXPECT_TRUE(queue().has_passed(refused));
+    try {
+      queue().wait(refused, deadline());
+      ADD_FAILURE() << "as if it were done";
+    } catch (const DeviceError& error) {
+      ADD_FAILURE() << error.what();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("was not done: "));
+      EXPECT_THAT(error.what(), testing::HasSubstr("refusing: "));
+    }
+  }
+  EXPECT_EQ(sums_.as<int>()[0], 3) << "but for what was refused, all is done";
+}
+
+TEST_F(QueueTest, WhatIsRefusedWhileItsUnitGoesIsToldToWhoGoesOn) {
+  const std::vector<int> values = {1};
+  for (const bool flushes_next : {true, false}) {
+    const auto refuse_in_finish = [&] {
+      enqueue(values, 1);
+      queue().begin(0, 0);
+      queue().add<refuse>("refusing");
+      EXPECT_EQ(queue().finish(Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);
+    };
+    if (flushes_next) {
+      refuse_in_finish();
+      enqueue(values, 1);
+      EXPECT_THROW(queue().flush(), Error);
+      EXPECT_FALSE(queue().is_empty()) << "what is open stays";
+    } else {
+      enqueue(values, 1);
+      const std::uint64_t before = queue().flush();
+      refuse_in_finish();
+      EXPECT_EQ(queue().wait(before, Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);
+      enqueue(values, 1);
+      EXPECT_THROW(queue().wait(queue().open_position(), Deadline::never()), Error);
+    }
+    EXPECT_EQ(finish(), WaitResult::kDone) << "once";
+  }
+}
+
 TEST_F(QueueTest, ALaunchThatFailsLosesTheDeviceAndSaysWhich) {
   queue().begin(0, 0);
   queue().add<fail>("failing");
@@ -244,7 +299,6 @@ TEST_F(QueueTest, AWaitThatFlushesARefusedLaunchThrowsAndAFarewellDoesNot) {
   const std::uint64_t position = queue().open_position();
   EXPECT_THROW(queue().wait(position, Deadline::after(std::chrono::seconds(5))), Error);
   EXPECT_FALSE(gpu_.health.lost());
-  EXPECT_EQ(queue().wait(position, Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);
   queue().begin(0, 0);
   queue().add<refuse>("refusing");
   EXPECT_EQ(queue().finish(Deadline::after(std::chrono::seconds(5))), WaitResult::kDone);

@@ -60,6 +60,14 @@ class SmallStep {
 
   // The step at `position` of both sequences.
   std::vector<std::int32_t> run(std::int32_t position) {
+    enqueue(position);
+    const device::Ticket ticket = compute_->record();
+    EXPECT_EQ(compute_->wait(ticket, Deadline::after(std::chrono::seconds(60))), WaitResult::kDone);
+    std::vector<std::int32_t> tokens(kRows);
+    std::memcpy(tokens.data(), tokens_->host().data(), kRows * sizeof(std::int32_t));
+    return tokens;
+  }
+  void enqueue(std::int32_t position) {
     const std::array<std::int32_t, kRows> ids = {position % kVocab, (position + 7) % kVocab};
     const std::array<std::int32_t, kRows> positions = {position, position};
     const std::array<float, 4> frequencies = {1.0f, 0.5f, 0.1f, 0.01f};
@@ -76,11 +84,6 @@ class SmallStep {
     compute_->enqueue(device::LinearOp{kRows, at(x_), logits, norm_.get()});
     const device::SampleRow samples[kRows] = {};
     compute_->enqueue(device::SampleOp{samples, kVocab, at(logits_), at(tokens_)});
-    const device::Ticket ticket = compute_->record();
-    EXPECT_EQ(compute_->wait(ticket, Deadline::after(std::chrono::seconds(60))), WaitResult::kDone);
-    std::vector<std::int32_t> tokens(kRows);
-    std::memcpy(tokens.data(), tokens_->host().data(), kRows * sizeof(std::int32_t));
-    return tokens;
   }
 
   device::ComputeUnit& compute() { return *compute_; }

@@ -29,8 +29,12 @@ cudaError_t count(Call call) {
     }
   }
   if (call == Call::kCapture && s.faults.no_graphs) return cudaErrorStreamCaptureUnsupported;
-  // As on a GPU, the call succeeds and what comes after it tells.
-  if (call == Call::kWork && ++s.work == s.faults.lose_at_work) s.lost = true;
+  if (call == Call::kWork) {
+    ++s.work;
+    if (s.work == s.faults.refuse_at_work) return cudaErrorInvalidConfiguration;
+    // As on a GPU, the call succeeds and what comes after it tells.
+    if (s.work == s.faults.lose_at_work) s.lost = true;
+  }
   return cudaSuccess;
 }
 
