@@ -31,7 +31,8 @@ json details_json(const SpanDetails& details) {
 
 }  // namespace
 
-Timeline::Timeline(const std::string& path) : path_(path), file_(path, std::ios::trunc) {
+Timeline::Timeline(const std::string& path, std::size_t max_bytes)
+    : path_(path), max_bytes_(max_bytes), file_(path, std::ios::trunc) {
   file_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" << std::flush;
   if (!file_) {
     throw Error("trace", "cannot write '" + path + "': " + std::strerror(errno));
@@ -49,11 +50,35 @@ bool Timeline::close() {
   return complete_;
 }
 
+bool Timeline::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return full_;
+}
+
 void Timeline::write(const std::string& event) {
-  if (!file_.is_open()) return;
+  if (!file_.is_open() || full_) return;
+  if (bytes_ + event.size() > max_bytes_) return end_at_limit();
+  put(event);
+}
+
+void Timeline::put(const std::string& event) {
   if (!first_) file_ << ",\n";
   first_ = false;
   file_ << event;
+  bytes_ += event.size() + 2;
+}
+
+void Timeline::end_at_limit() {
+  full_ = true;
+  put(json{{"ph", "i"},
+           {"s", "g"},
+           {"name", "the timeline ends here: " + std::to_string(max_bytes_ >> 20) +
+                        " MiB are written, and later spans are dropped"},
+           {"pid", 1},
+           {"tid", 1},
+           {"ts", microseconds(Clock::now() - start_)}}
+          .dump());
+  file_ << std::flush;
 }
 
 void Timeline::name_track(const char* what, TrackId id, const std::string& name) {

@@ -5,12 +5,14 @@
 // The format is Chrome's trace events: a process per device, a thread per track, complete events
 // ("X") in microseconds since the timeline was made. Spans are written as they end, through one
 // buffer of fixed size, so memory does not grow with the run; a file that ends early still opens.
+// The file is bounded, too: at `max_bytes` one last event says so, and later spans are dropped.
 // A Span on a timeline that is null costs one branch. Spans of a track must nest or lie apart:
 // callers see to it. Threads: any. Errors: Error("trace", ...) when the file cannot be made; when
 // it can no longer be written, later spans are dropped and close() says so.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -36,7 +38,10 @@ class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Timeline(const std::string& path);
+  // Minutes of decoding, and about what viewers still open.
+  static constexpr std::size_t kMostBytes = std::size_t{512} << 20;
+
+  explicit Timeline(const std::string& path, std::size_t max_bytes = kMostBytes);
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -50,14 +55,21 @@ class Timeline {
   // Ends the file; false when not all of it could be written. Spans after it are dropped.
   bool close();
   const std::string& path() const { return path_; }
+  // Whether spans were dropped because the file is as long as it may be.
+  bool is_full() const;
 
  private:
   void name_track(const char* what, TrackId id, const std::string& name);
   void write(const std::string& event);
+  void put(const std::string& event);
+  void end_at_limit();
 
   const std::string path_;
+  const std::size_t max_bytes_;
   const Clock::time_point start_ = Clock::now();
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::size_t bytes_ = 0;
+  bool full_ = false;
   std::ofstream file_;
   bool first_ = true, complete_ = true;
   std::map<std::string, std::map<std::string, TrackId>> tracks_;  // by device, then by name

@@ -71,6 +71,24 @@ TEST_F(TimelineFile, TakesSpansFromSeveralThreads) {
   test::expect_nested(tracks);
 }
 
+TEST_F(TimelineFile, EndsAtItsLimitWithAnEventThatSaysSo) {
+  constexpr std::size_t kLimit = 4000;
+  {
+    Timeline timeline(path_, kLimit);
+    const TrackId steps = timeline.track("engine", "steps");
+    timeline.span(steps, "step", Timeline::Clock::now(), Timeline::Clock::now());
+    EXPECT_FALSE(timeline.is_full());
+    for (int i = 0; i < 1000; ++i) timeline.span(steps, "step", {}, {});
+    timeline.track("engine", "later");
+    EXPECT_TRUE(timeline.is_full());
+    EXPECT_TRUE(timeline.close()) << "what was to be written is";
+  }
+  EXPECT_LT(std::filesystem::file_size(path_), kLimit + 400);
+  const auto events = nlohmann::json::parse(std::ifstream(path_)).at("traceEvents");
+  EXPECT_GT(events.size(), 10u);
+  EXPECT_THAT(events.back().at("name").get<std::string>(), testing::HasSubstr("ends here"));
+}
+
 TEST_F(TimelineFile, SaysWhyItCannotBeWritten) {
   try {
     Timeline timeline("/nonexistent/timeline.json");
