@@ -64,7 +64,8 @@ class CudaBackend final : public Backend {
       throw Error("cuda", "there is no device cuda:" + std::to_string(index) + "; " +
                               std::to_string(count) + " found");
     }
-    cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note};
+    cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note,
+                             options.cuda_fp8_rows};
     return std::make_unique<cuda::CudaDevice>(index, std::move(kernels));
   }
 };

@@ -36,6 +36,7 @@ enum class KernelPolicy { kGeneric, kHopper, kTrial };
 struct GpuKernels {
   KernelPolicy policy = KernelPolicy::kGeneric;
   std::function<void(const std::string&)> note = {};  // receives what was chosen; may be empty
+  bool e4m3_rows = false;                             // as ProductOptions has it
 };
 
 struct Gpu {
@@ -44,6 +45,7 @@ struct Gpu {
         health(id),
         traits(gpu_traits(device_index)),
         kernel_policy(kernels.policy),
+        e4m3_rows(kernels.e4m3_rows),
         receive_note(std::move(kernels.note)),
         device_memory(health, Memory::kDevice),
         pinned_memory(health, Memory::kPinned),
@@ -64,6 +66,7 @@ struct Gpu {
   Health health;
   const GpuTraits traits;
   const KernelPolicy kernel_policy;
+  const bool e4m3_rows;
   const std::function<void(const std::string&)> receive_note;
   MemoryPool device_memory, pinned_memory;
   Queue queue;

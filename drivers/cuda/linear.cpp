@@ -88,7 +88,7 @@ Linear::Linear(Gpu& gpu)
     : gpu_(gpu),
       queue_(gpu.queue),
       workspace_(gpu.device_memory, Products::workspace_bytes(), Purpose::kWorkspace),
-      products_(workspace_.data(), gpu.queue.stream().get()) {}
+      products_(workspace_.data(), gpu.queue.stream().get(), {.e4m3_rows = gpu.e4m3_rows}) {}
 
 std::uint64_t Linear::run(const LinearInput& input, std::span<const LinearOutput> outputs) {
   if (input.rows == 0 || outputs.empty()) return 0;

@@ -89,8 +89,8 @@ struct ProductOptions {
   // Of a weight as bf16, a multiple of 256: small enough to be read again from a second-level cache
   // of some 40 MiB.
   std::size_t slice_bytes = std::size_t{24} << 20;
-  // Whether rows for e4m3 weights that have scales may be rounded to e4m3, with a scale per row: a
-  // ComputeUnit's may not.
+  // Whether rows for e4m3 weights that have a scale per output may be rounded to e4m3, with a scale
+  // per row: a ComputeUnit's may where its device was opened so (DeviceOptions::cuda_fp8_rows).
   bool e4m3_rows = false;
 };
 

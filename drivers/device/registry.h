@@ -29,6 +29,9 @@ struct DeviceOptions {
   Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
   // Kernels of GPUs: generic, hopper, or trial: the faster of both, where their results agree.
   std::string cuda_kernels = "generic";
+  // Whether GPUs that multiply FP8 may round rows in front of FP8 weights with a scale per output
+  // to FP8 as well, where they are many: less work, and other results.
+  bool cuda_fp8_rows = false;
   // Receives a line where a device has chosen something that a log should have; may be empty.
   std::function<void(const std::string&)> note = {};
 };

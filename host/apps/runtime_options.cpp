@@ -122,6 +122,11 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->capture_default_str()
       ->group("Devices");
   command
+      .add_flag("--cuda-fp8-rows", o.cuda_fp8_rows,
+                "GPUs may round rows in front of FP8 weights with a scale per output to FP8 as "
+                "well, where they are many: faster prompts, other results")
+      ->group("Devices");
+  command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
                   "a device silent for so long counts as lost")
       ->check(CLI::Range(1, 3600000))

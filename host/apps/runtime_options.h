@@ -29,6 +29,7 @@ struct RuntimeOptions {
   std::string placement = "sequences";
   std::string pin = "auto";
   std::string cuda_kernels = "generic";
+  bool cuda_fp8_rows = false;
   std::string kernel_image;    // empty: the attention kernel built with Tandem
   std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
   int threads = 0;

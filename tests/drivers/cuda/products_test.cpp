@@ -273,6 +273,31 @@ TEST_P(KernelTest, FewRowsOfE4M3AreScaledByOutput) {
   }
 }
 
+TEST_P(KernelTest, ManyRowsOfE4M3AreScaledByBlocks) {
+  for (const bool e4m3_rows : {false, true}) {  // whose scales are not for blocks
+    Machine machine({.slice_bytes = 32 * 512 * 2, .e4m3_rows = e4m3_rows});
+    for (const int block_inputs : {16, 128}) {
+      DeviceWeight weight(kFloatTypes[3], 72, 512, 3);
+      const auto per_row = static_cast<std::size_t>(512 / block_inputs);
+      const std::vector<float> scales = random_floats(2 * per_row, 8);
+      DeviceArray<float> device_scales(scales);
+      weight.matrix.scales = device_scales.data();
+      weight.matrix.scale_outputs = 48;
+      weight.matrix.scale_inputs = block_inputs;
+      for (std::size_t i = 0; i < weight.host.values.size(); ++i) {
+        const std::size_t input = i % 512 / static_cast<std::size_t>(block_inputs);
+        weight.host.values[i] *= scales[i / 512 / 48 * per_row + input];
+      }
+      const Rows x(20, 512);
+      ASSERT_EQ(machine.products.row_form(weight.matrix, 20), RowForm::kBF16);
+      Output output(weight, 20, true, true);
+      const Target target = output.target();
+      machine.products.run(x.rows, {&target, 1}, nullptr);
+      output.expect_near(x, machine.products);
+    }
+  }
+}
+
 TEST_P(KernelTest, AFixedRowCanBeReplayedFromAGraph) {
   Machine machine;
   DeviceWeight few(kQuantisedTypes[6], 40, 4096, 1), many(kFloatTypes[2], 24, 256, 2);

@@ -41,6 +41,71 @@ TEST_P(ComputeProductOps, MultiplyEveryTypeAndNumberOfRows) {
   }
 }
 
+TEST_P(ComputeProductOps, MultiplyE4m3WithAScaleForTheWholeEveryRowOrEveryBlock) {
+  struct Blocks {
+    std::int64_t rows, columns;
+  };
+  for (const std::int64_t in : {256, 1168, 2176}) {
+    for (const Blocks& blocks : {Blocks{150, in}, {1, in}, {128, 128}, {64, 256}, {7, 16}}) {
+      const ScaledMatrix scaled = scaled_matrix(150, in, blocks.rows, blocks.columns);
+      const ScaledMatrix other = scaled_matrix(20, in, 20, in);
+      for (const std::int64_t rows : {1, 3, 8, 17, 33}) {
+        SCOPED_TRACE("in " + std::to_string(in) + " block " + std::to_string(blocks.rows) + " x " +
+                     std::to_string(blocks.columns) + " rows " + std::to_string(rows));
+        const auto x = randoms(static_cast<std::size_t>(rows * in));
+        const auto before = randoms(static_cast<std::size_t>(rows) * 20);
+        const Slice out = room(static_cast<std::size_t>(rows) * 150, MemoryKind::kDevice);
+        const LinearTarget targets[] = {
+            {scaled.matrix.weight.get(), nullptr, out},
+            {other.matrix.weight.get(), nullptr, put_on_device(before), true}};
+        unit_->enqueue(LinearOp{rows, put_on_device(x), targets});
+        const auto width = static_cast<std::size_t>(in);
+        const auto want = reference::linear(x, scaled.matrix.values, width);
+        EXPECT_LT(nmse<double>(get(out, want.size()), want), linear_bound(DType::kF8E4M3));
+        auto sums = reference::linear(x, other.matrix.values, width);
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += before[i];
+        EXPECT_LT(nmse<double>(get(targets[1].out, sums.size()), sums),
+                  linear_bound(DType::kF8E4M3));
+      }
+    }
+  }
+}
+
+TEST_P(ComputeProductOps, MultiplyE4m3OfAnyWidth) {
+  for (const std::int64_t in : {1, 7, 36, 130}) {
+    SCOPED_TRACE(in);
+    const ScaledMatrix scaled = scaled_matrix(13, in, 1, in);
+    for (const std::int64_t rows : {2, 20}) {
+      const auto x = randoms(static_cast<std::size_t>(rows * in));
+      const Slice out = room(static_cast<std::size_t>(rows) * 13, MemoryKind::kDevice);
+      const LinearTarget target{scaled.matrix.weight.get(), nullptr, out};
+      unit_->enqueue(LinearOp{rows, put_on_device(x), {&target, 1}});
+      const auto want = reference::linear(x, scaled.matrix.values, static_cast<std::size_t>(in));
+      // one product: a row and perhaps a weight rounded to bf16 by 2^-8 at most
+      EXPECT_LT(nmse<double>(get(out, want.size()), want), 7e-5);
+    }
+  }
+}
+
+TEST_P(ComputeProductOps, WidenEveryCodeOfE4m3) {
+  // Two hundred and fifty-four codes by the identity; the two NaN codes are left out.
+  std::vector<std::byte> codes;
+  for (int code = 0; code < 256; ++code) {
+    codes.push_back(std::byte{static_cast<std::uint8_t>((code & 0x7f) == 0x7f ? 0 : code)});
+  }
+  constexpr std::int64_t kCodes = 256;
+  const auto weight = unit_->load(
+      {.dtype = DType::kF8E4M3, .out_features = 1, .in_features = kCodes, .data = codes.data()});
+  std::vector<float> x(kCodes * kCodes, 0.0f);
+  for (std::size_t i = 0; i < kCodes; ++i) x[i * (kCodes + 1)] = 1.0f;
+  const LinearTarget target{weight.get(), nullptr, room(kCodes, MemoryKind::kDevice)};
+  unit_->enqueue(LinearOp{kCodes, put_on_device(x), {&target, 1}});
+  const auto got = get(target.out, kCodes);
+  for (std::size_t code = 0; code < kCodes; ++code) {
+    EXPECT_EQ(got[code], f8_to_f32(std::to_integer<std::uint8_t>(codes[code]))) << code;
+  }
+}
+
 TEST_P(ComputeProductOps, MultiplyWidthsThatAreNoMultiplesAndRowsAnywhere) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const std::int64_t in : {1, 7, 36, 130}) {
@@ -263,6 +328,8 @@ TEST_P(ComputeProductOps, RefuseWhatDoesNotFitAndGoOn) {
   EXPECT_THROW(unit_->load({DType::kQ8_0, 4, 33, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kI8, 4, 32, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kF32, 4, 32, nullptr}), Error);
+  EXPECT_THROW(unit_->load({DType::kF8E4M3, 4, 32, w.bytes.data(), device::WeightRole::kTable}),
+               Error);
   unit_->enqueue(LinearOp{1, x, {&good, 1}});
   EXPECT_LT(nmse<double>(get(out, 8), reference::linear(get(x, 16), w.values, 16)), 1e-11);
 }

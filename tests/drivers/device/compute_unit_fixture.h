@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -31,6 +32,7 @@ inline double linear_bound(DType dtype) {
     case DType::kF16:
       return 1e-6;
     case DType::kBF16:
+    case DType::kF8E4M3:
       return 1e-5;
     default:
       return 3e-4;
@@ -104,6 +106,39 @@ class ComputeUnitTestBase : public ::testing::TestWithParam<std::string> {
                             .data = m.bytes.data(),
                             .role = role});
     return m;
+  }
+
+  // The same in e4m3, with random scales of blocks of [block_rows, block_columns].
+  struct ScaledMatrix {
+    Matrix matrix;
+    std::vector<float> scales;
+  };
+  ScaledMatrix scaled_matrix(std::int64_t out, std::int64_t in, std::int64_t block_rows,
+                             std::int64_t block_columns) {
+    ScaledMatrix made;
+    Matrix& m = made.matrix;
+    for (const float value : randoms(static_cast<std::size_t>(out * in), 20.0f)) {
+      m.bytes.push_back(std::byte{f32_to_f8(value)});
+    }
+    const std::int64_t per_row = (in - 1) / block_columns + 1;
+    made.scales = randoms(static_cast<std::size_t>(((out - 1) / block_rows + 1) * per_row), 0.1f);
+    for (float& scale : made.scales) scale = std::abs(scale) + 0.01f;
+    for (std::int64_t row = 0; row < out; ++row) {
+      for (std::int64_t column = 0; column < in; ++column) {
+        const auto code =
+            std::to_integer<std::uint8_t>(m.bytes[static_cast<std::size_t>(row * in + column)]);
+        const std::int64_t block = row / block_rows * per_row + column / block_columns;
+        m.values.push_back(f8_to_f32(code) * made.scales[static_cast<std::size_t>(block)]);
+      }
+    }
+    // What load() may read goes right behind it.
+    const std::vector<float> scales = made.scales;
+    m.weight = unit_->load({.dtype = DType::kF8E4M3,
+                            .out_features = out,
+                            .in_features = in,
+                            .data = m.bytes.data(),
+                            .scales = {scales.data(), block_rows, block_columns}});
+    return made;
   }
 
   OpenedDevice opened_;

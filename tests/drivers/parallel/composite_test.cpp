@@ -102,6 +102,10 @@ TEST(Composite, RefusesWhatDoesNotDivideAndNamesTheNumbers) {
                 other.weight(DType::kQ8_0, 32, 96, {1, WeightSplit::kInputs});
               }),
               AllOf(HasSubstr("a share of 48 values"), HasSubstr("cuts blocks of 32")));
+  EXPECT_THAT(error_of([&] {
+                other.weight(DType::kF8E4M3, 32, 96, {1, WeightSplit::kInputs});
+              }),
+              AllOf(HasSubstr("a share of 48 values"), HasSubstr("cuts blocks of 32")));
   AttentionUnitOptions options;
   options.geometry = {4, 8, 4, 16, 16, DType::kF16};
   EXPECT_THAT(error_of([&] { device.make_attention_unit(options); }),

@@ -227,8 +227,8 @@ std::vector<OpCase> op_cases() {
     for (const bool more : {false, true}) {
       const std::string adds = more ? "Added" : "";
       add("Norm" + adds, [=](Bench& b) { return post_norm(b, kind, more); });
-      for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
-        const std::string type = dtype == DType::kF32 ? "F32" : "Q8";
+      for (const DType dtype : {DType::kF32, DType::kQ8_0, DType::kF8E4M3}) {
+        const std::string type = dtype == DType::kF32 ? "F32" : dtype == DType::kQ8_0 ? "Q8" : "F8";
         add("Columns" + type + adds, [=](Bench& b) { return columns(b, dtype, kind, more); });
         add(
             "Rows" + type + adds, [=](Bench& b) { return rows(b, dtype, kind, more); }, false);

@@ -122,6 +122,66 @@ TEST_P(KernelTest, ARowsBitsDoNotDependOnTheOtherRows) {
   }
 }
 
+// Scales of a weight in blocks of `outputs` x `inputs`, with which its values are multiplied.
+struct Blocks {
+  int outputs, inputs;
+
+  std::vector<float> scale(HostWeight& weight) const {
+    const auto width = static_cast<std::size_t>(weight.in_features);
+    const auto height = static_cast<std::size_t>(weight.out_features);
+    const auto block_outputs = static_cast<std::size_t>(outputs);
+    const auto block_inputs = static_cast<std::size_t>(inputs);
+    const std::size_t per_row = (width - 1) / block_inputs + 1;
+    std::vector<float> scales = random_floats(((height - 1) / block_outputs + 1) * per_row, 71);
+    for (std::size_t i = 0; i < weight.values.size(); ++i) {
+      weight.values[i] *= scales[i / width / block_outputs * per_row + i % width / block_inputs];
+    }
+    return scales;
+  }
+};
+
+// The last blocks are smaller; the second target has a scale per output.
+void expect_blocks(int rows, int width, const Blocks& blocks) {
+  SCOPED_TRACE(testing::Message() << rows << " rows of " << width << ", blocks of "
+                                  << blocks.outputs << " x " << blocks.inputs);
+  const Rows x = rows_for(DType::kF8E4M3, random_floats(static_cast<std::size_t>(rows) * width, 9));
+  std::vector<HostWeight> weights;
+  std::vector<std::unique_ptr<DeviceArray<std::byte>>> device_weights;
+  std::vector<std::unique_ptr<DeviceArray<float>>> scales;
+  for (const int outputs : {150, 9, 37}) {
+    HostWeight& weight = weights.emplace_back(
+        random_weight(DType::kF8E4M3, outputs, width, static_cast<unsigned>(outputs)));
+    device_weights.push_back(std::make_unique<DeviceArray<std::byte>>(weight.data));
+    const Blocks own = outputs == 9 ? Blocks{1, width} : blocks;
+    scales.push_back(std::make_unique<DeviceArray<float>>(own.scale(weight)));
+  }
+  FewRowsTargets targets(weights, x.values);
+  DeviceArray<std::byte> device_x(x.bytes);
+  NarrowProduct job;
+  job.type = StoredType::kE4M3;
+  job.rows = rows;
+  job.in_features = width;
+  job.x = device_x.data();
+  job.num_targets = 3;
+  job.workspace = targets.workspace();
+  for (std::size_t t = 0; t < 3; ++t) {
+    job.targets[t] = targets.target(t, device_weights[t]->data(), scales[t]->data());
+    if (t == 1) continue;
+    job.targets[t].scale_outputs = blocks.outputs;
+    job.targets[t].scale_inputs = blocks.inputs;
+  }
+  EXPECT_EQ(narrow_product(job, nullptr), cudaSuccess);
+  targets.expect_near(kTolerance);
+}
+
+TEST_P(KernelTest, MultipliesBlocksOfE4M3ByTheirScales) {
+  for (const int width : {128, 400, 1104, 4096}) {
+    for (const int rows : {1, 5, 8}) expect_blocks(rows, width, {128, 128});
+    expect_blocks(2, width, {100, 256});
+    expect_blocks(3, width, {1, 128});
+  }
+}
+
 TEST_P(KernelTest, NarrowProductRefusesShapesOutsideTheStatedOnes) {
   DeviceArray<std::byte> workspace(kFewRowsWorkspaceBytes);
   NarrowProduct job;
@@ -141,6 +201,12 @@ TEST_P(KernelTest, NarrowProductRefusesShapesOutsideTheStatedOnes) {
   EXPECT_TRUE(refuses([](auto& j) { j.type = StoredType::kQ8_0; }));
   EXPECT_TRUE(refuses([](auto& j) { j.num_targets = 0; }));
   EXPECT_TRUE(refuses([](auto& j) { j.workspace = nullptr; }));
+  static constexpr float kScale = 1.0f;
+  EXPECT_TRUE(refuses([](auto& j) { j.targets[0].scales = &kScale; }));  // of bf16
+  job.type = StoredType::kE4M3;
+  job.targets[0].scales = &kScale;
+  EXPECT_TRUE(refuses([](auto& j) { j.targets[0].scale_inputs = 64; }));
+  EXPECT_TRUE(refuses([](auto& j) { j.targets[0].scale_outputs = 0; }));
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ TEST_F(WeightLoading, LoadsNormsAsVectorsAndNothingElse) {
 
 TEST_F(WeightLoading, RefusesTypesWithoutAQuantiser) {
   EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF16}), Error);
-  EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kF8E4M3}), Error);
+  EXPECT_THROW(WeightLoader(*compute_, {.quantize = DType::kI8}), Error);
 }
 
 }  // namespace

@@ -23,10 +23,8 @@ struct Activations {
 };
 
 std::vector<float> floats(const TensorView& tensor, std::size_t row) {
-  const auto columns = static_cast<std::size_t>(tensor.columns);
-  std::vector<float> values(columns);
-  dequantize_row(tensor.dtype, tensor.data + row * dtype_row_bytes(tensor.dtype, columns),
-                 values.data(), columns);
+  std::vector<float> values(static_cast<std::size_t>(tensor.columns));
+  dequantize_row(tensor, static_cast<std::int64_t>(row), values.data());
   return values;
 }
 

@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "model/families/family.h"
 #include "model/loader/safetensors/safetensors_checkpoint.h"
+#include "support/f8_hub_model.h"
 #include "support/fuzz_main.h"
 #include "support/safetensors_writer.h"
 
@@ -51,6 +52,16 @@ void add_families(std::vector<std::string>& seeds) {
   }
 }
 
+void add_f8_layouts(std::vector<std::string>& seeds) {
+  const HubModel shape{
+      .num_layers = 1, .width = 16, .q_heads = 2, .kv_heads = 1, .ffn_width = 24, .vocab_size = 4};
+  for (const F8Layout layout :
+       {F8Layout::kMatrix, F8Layout::kRow, F8Layout::kFbgemm, F8Layout::kBlock}) {
+    const F8HubModel model = f8_hub_model(shape, layout, 3, 16);
+    seeds.push_back(directory(model.config, "", model.f8.bytes()));
+  }
+}
+
 }  // namespace
 
 void add_fuzz_seeds(std::vector<std::string>& seeds) {
@@ -72,6 +83,7 @@ void add_fuzz_seeds(std::vector<std::string>& seeds) {
   config["rope_scaling"] = {{"type", "yarn"}, {"factor", 2.0}, {"attention_factor", 1.5}};
   seeds.push_back(directory(config, "", weights));
   add_families(seeds);
+  add_f8_layouts(seeds);
   SafetensorsWriter small;
   small.add("a", {2, 2}, {1, 2, 3, 4});
   small.add("b", {3}, {1, 2, 3}, DType::kF16);
@@ -88,6 +100,14 @@ volatile unsigned g_sum = 0;  // keeps reads of tensor data from being optimised
 
 void read_all(const std::byte* data, std::size_t size) {
   for (std::size_t at = 0; at < size; ++at) g_sum = g_sum + static_cast<unsigned>(data[at]);
+}
+
+void read_rows(const tandem::TensorView& view) {
+  std::vector<float> row(static_cast<std::size_t>(view.columns));
+  for (std::int64_t index = 0; index < view.rows; ++index) {
+    tandem::dequantize_row(view, index, row.data());
+    g_sum = g_sum + static_cast<unsigned>(row[0] > 0);
+  }
 }
 
 void read_file(std::span<const std::byte> bytes) {
@@ -110,8 +130,10 @@ void read_directory(std::string_view input) {
   for (std::size_t shard = 0; shard < num_shards; ++shard)
     parts.shards.emplace_back(bytes, "shard");
   const SafetensorsCheckpoint checkpoint(std::move(parts));
-  checkpoint.for_each_tensor(
-      [](const CheckpointTensor& tensor) { read_all(tensor.data, tensor.size_bytes); });
+  checkpoint.for_each_tensor([&](const CheckpointTensor& tensor) {
+    read_all(tensor.data, tensor.size_bytes);
+    if (tensor.scales) read_rows(checkpoint.view(tensor));
+  });
   const CheckpointTensor* embedding = checkpoint.find_tensor("token_embd.weight");
   if (embedding == nullptr) return;
   const auto rows = checkpoint.view(*embedding).rows;
@@ -119,6 +141,7 @@ void read_directory(std::string_view input) {
   const FamilyWeights weights = read_family(checkpoint, static_cast<int>(rows));
   for (const LayerTensors& layer : weights.layers) {
     if (layer.down) read_all(layer.down.data, layer.down.size_bytes());
+    if (layer.wk.scales) read_rows(layer.wk);
   }
 }
 

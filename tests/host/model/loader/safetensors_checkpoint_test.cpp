@@ -322,9 +322,9 @@ TEST(SafetensorsCheckpoint, CopiesWhatDoesNotLieOnItsElementsSize) {
 
 TEST(SafetensorsCheckpoint, RefusesTypesItCannotReadByName) {
   SafetensorsWriter writer = test::hub_weights({}, DType::kF32, 1);
-  writer.add_raw("model.layers.0.mlp.up_proj.bias", "F8_E4M3", {4}, "abcd");
+  writer.add_raw("model.layers.0.mlp.up_proj.bias", "F8_E5M2", {4}, "abcd");
   EXPECT_THAT(error_of([&] { InMemory model(writer); }),
-              HasSubstr("tensor 'model.layers.0.mlp.up_proj.bias': the dtype F8_E4M3 is not read"));
+              HasSubstr("tensor 'model.layers.0.mlp.up_proj.bias': the dtype F8_E5M2 is not read"));
 }
 
 TEST(SafetensorsCheckpoint, PassesOverTablesInTypesThatNobodyComputesWith) {
