@@ -11,6 +11,7 @@
 #include "cuda/aggregation_unit.h"
 #include "cuda/attention_unit.h"
 #include "cuda/compute_unit.h"
+#include "cuda/launch_overlap.h"
 #include "cuda/nccl_reducer.h"
 #include "cuda/peer_copy.h"
 #include "cuda/speed.h"
@@ -47,6 +48,7 @@ CudaDevice::CudaDevice(int index, GpuKernels kernels)
     info_.link_bandwidth_bytes_per_s = link.bandwidth_bytes_per_s;
   }
   info_.link_latency_us = link.latency_us;
+  gpu_.queue.overlap_launches(launches_overlap(gpu_));
 }
 
 namespace {

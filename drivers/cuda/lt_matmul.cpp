@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "common/error.h"
+#include "common/launch_chain.h"
 #include "cuda/cublas_lt_library.h"
 #include "cuda/runtime.h"
 #include "gemm/bias_rows.h"
@@ -189,6 +190,7 @@ void LtMatmul::run(const MatmulShape& shape, const MatmulOperands& operands, cud
                               plan.out.get(), operands.out, plan.out.get(), &plan.algorithm,
                               state_->workspace, kWorkspaceBytes, stream),
            "multiplying matrices");
+  gpu_kernels::other_work();
 }
 
 }  // namespace tandem::cuda

@@ -59,7 +59,8 @@ bool StepGraphs::seen_before(std::uint64_t hash) {
 }
 
 cudaGraphExec_t StepGraphs::find(std::span<const std::byte> records, std::size_t launches,
-                                 std::uint64_t position, cudaStream_t stream, Launch launch) {
+                                 std::uint64_t position, cudaStream_t stream, Launch launch,
+                                 bool overlap) {
   if (launches < limits_.min_launches || launches > limits_.max_launches) return nullptr;
   const std::uint64_t hash = XXH3_64bits(records.data(), records.size());
   if (Graph* graph = known(hash, records)) {
@@ -68,19 +69,21 @@ cudaGraphExec_t StepGraphs::find(std::span<const std::byte> records, std::size_t
   }
   if (!seen_before(hash)) return nullptr;
   make_room(launches);
-  Graph graph{hash, {records.begin(), records.end()}, launches, position, capture(stream, launch)};
+  Graph graph{hash, {records.begin(), records.end()}, launches, position, nullptr};
+  graph.exec = capture(stream, launch, overlap);
+  if (graph.exec == nullptr && overlap) graph.exec = capture(stream, launch, false);
   launches_ += launches;
   return graphs_.emplace_back(std::move(graph)).exec;
 }
 
 // Null when anything fails; the caller then launches one by one, and hears of what is wrong.
-cudaGraphExec_t StepGraphs::capture(cudaStream_t stream, Launch launch) {
+cudaGraphExec_t StepGraphs::capture(cudaStream_t stream, Launch launch, bool overlap) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess) {
     bool launched = false;
     try {
-      launched = launch() == cudaSuccess;
+      launched = launch(overlap) == cudaSuccess;
     } catch (const Error&) {  // of a library
     }
     const bool ended = cudaStreamEndCapture(stream, &graph) == cudaSuccess;

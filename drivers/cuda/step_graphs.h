@@ -6,8 +6,9 @@
 // and addresses. The first time a sequence is seen only its hash is kept; the second time it is
 // captured, if it is long enough to be worth it, and from then on one launch does all of it. Equal
 // means equal bytes, not an equal hash. What cannot be captured is remembered as such and always
-// launched one by one. The least recently launched graphs go first when there are too many, or too
-// many launches in all. Threads: the queue's. Cost: one hash and one comparison of the records;
+// launched one by one; a driver that cannot capture launches that overlap is given them as a graph
+// of launches that do not. The least recently launched graphs go first when there are too many, or
+// too many launches in all. Threads: the queue's. Cost: one hash and one comparison of the records;
 // capturing and instantiating takes some 10 us per launch, once.
 #pragma once
 
@@ -39,10 +40,11 @@ class StepGraphs {
   StepGraphs& operator=(const StepGraphs&) = delete;
 
   // The graph of a sequence of `launches` launches, to be launched at position `position` of the
-  // queue; or null: launch one by one. `launch` launches them on the stream, for capture.
-  using Launch = FunctionRef<cudaError_t()>;
+  // queue; or null: launch one by one. `launch` launches them on the stream, for capture; told
+  // whether they may overlap.
+  using Launch = FunctionRef<cudaError_t(bool overlap)>;
   cudaGraphExec_t find(std::span<const std::byte> records, std::size_t launches,
-                       std::uint64_t position, cudaStream_t stream, Launch launch);
+                       std::uint64_t position, cudaStream_t stream, Launch launch, bool overlap);
 
   // Positions up to this one are done: graphs launched there may be destroyed.
   void passed(std::uint64_t position) { passed_ = position; }
@@ -64,7 +66,7 @@ class StepGraphs {
 
   Graph* known(std::uint64_t hash, std::span<const std::byte> records);
   bool seen_before(std::uint64_t hash);
-  cudaGraphExec_t capture(cudaStream_t stream, Launch launch);
+  cudaGraphExec_t capture(cudaStream_t stream, Launch launch, bool overlap);
   void make_room(std::size_t launches);
   void retire(const Graph& graph);
 
