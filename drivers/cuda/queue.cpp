@@ -172,7 +172,8 @@ void Queue::launch() {
   const auto each = [&](bool overlap) { return launch_each(overlap, &failed); };
   const std::span records(reinterpret_cast<const std::byte*>(records_.data()), record_bytes_);
   const cudaGraphExec_t graph =
-      graphable_ ? graphs_.find(records, num_records_, open_, stream_.get(), each, overlaps_) : nullptr;
+      graphable_ ? graphs_.find(records, num_records_, open_, stream_.get(), each, overlaps_)
+                 : nullptr;
   if (graph != nullptr) {
     health_.check(cudaGraphLaunch(graph, stream_.get()), "launching a graph");
     ++stats_.graph_launches;
