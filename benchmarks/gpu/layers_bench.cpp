@@ -343,6 +343,12 @@ class Bench {
            });
   }
 
+  static int processors() {
+    int count = 0;
+    check_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
+    return count;
+  }
+
   // A greedy token is the best; one within top_k has fewer above it.
   void check_token(std::int32_t token, const float* logits, const SampleParameters& parameters) {
     expect(token >= 0 && token < kVocab, "token");
@@ -357,8 +363,9 @@ class Bench {
     const struct {
       const char* name;
       SampleParameters parameters;
-    } kinds[] = {{"greedy", {}},
-                 {"draw", {1.0f, 0, 1.0f, 0.7f}},
+      SampleWork work = SampleWork::kCuts;
+    } kinds[] = {{"greedy", {}, SampleWork::kGreedy},
+                 {"draw", {1.0f, 0, 1.0f, 0.7f}, SampleWork::kDraws},
                  {"top_k_40", {1.0f, 40, 1.0f, 0.7f}},
                  {"top_p_0.9", {0.3f, 0, 0.9f, 0.7f}},
                  {"top_k_40_top_p_0.9", {0.7f, 40, 0.9f, 0.7f}}};
@@ -366,10 +373,14 @@ class Bench {
       DeviceVector<SampleParameters> parameters(
           std::vector<SampleParameters>(kDecodeRows, kind.parameters));
       DeviceVector<std::int32_t> tokens(kDecodeRows);
+      DeviceVector<std::uint32_t> counters(std::vector<std::uint32_t>(kSampleRowsAtOnce, 0));
       for (const std::int64_t rows : {std::int64_t{1}, kDecodeRows}) {
+        const int parts = sample_parts(rows, kVocab, processors());
+        DeviceVector<unsigned char> workspace(sample_workspace_bytes(rows, parts));
         const Work work = [&](int turn, cudaStream_t stream) {
           check_cuda(sample_rows(
-              {rows, kVocab, small_.piece(turn, kPiece), parameters.data(), tokens.data()},
+              {rows, kVocab, small_.piece(turn, kPiece), parameters.data(), tokens.data(), nullptr,
+               kind.work, parts, workspace.data(), counters.data()},
               stream));
         };
         work(0, nullptr);

@@ -19,7 +19,12 @@ constexpr std::chrono::seconds kFarewell{10};
 }  // namespace
 
 CudaComputeUnit::CudaComputeUnit(Gpu& gpu)
-    : gpu_(gpu), queue_(gpu.queue), upload_(gpu), linear_(gpu), experts_(gpu, linear_) {}
+    : gpu_(gpu),
+      queue_(gpu.queue),
+      upload_(gpu),
+      linear_(gpu),
+      experts_(gpu, linear_),
+      sampling_(gpu) {}
 
 // What it owns may be in use until the queue is through.
 CudaComputeUnit::~CudaComputeUnit() {

@@ -22,6 +22,7 @@
 #include "cuda/experts.h"
 #include "cuda/gpu.h"
 #include "cuda/linear.h"
+#include "cuda/sampling.h"
 #include "device/compute_unit.h"
 #include "rope/rope.h"
 
@@ -95,6 +96,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
   Upload upload_;
   Linear linear_;
   Experts experts_;
+  Sampling sampling_;
   // Of one operation; kept for their memory.
   std::vector<LinearOutput> outputs_;
   std::vector<gpu_kernels::RopeTarget> rope_targets_;

@@ -13,7 +13,6 @@
 #include "norm/rms_norm.h"
 #include "rope/angles.h"
 #include "rope/rope.h"
-#include "sampling/sample_rows.h"
 
 namespace tandem::cuda {
 
@@ -241,37 +240,7 @@ void CudaComputeUnit::enqueue(const CopyOp& op) {
 }
 
 void CudaComputeUnit::enqueue(const SampleOp& op) {
-  const std::size_t rows = op.rows.size();
-  const std::size_t vocab = count_of(op.vocab, "sample: vocab");
-  if (vocab == 0 || vocab > gpu_kernels::kMaxVocab) {
-    throw Error("cuda", "sample: a vocabulary of " + std::to_string(vocab) +
-                            "; this unit takes 1 to " + std::to_string(gpu_kernels::kMaxVocab) +
-                            " tokens");
-  }
-  for (const device::SampleRow& row : op.rows) {
-    if (!(row.temperature >= 0) || row.top_k < 0 || !(row.top_p > 0) ||
-        !(row.uniform >= 0 && row.uniform < 1)) {
-      throw Error("cuda",
-                  "sample: a temperature or top_k below 0, a top_p of 0 or less, or a "
-                  "uniform outside [0, 1)");
-    }
-  }
-  const float* logits = floats(op.logits, rows * vocab, "sample: logits");
-  auto* out = reinterpret_cast<std::int32_t*>(
-      bytes_of(gpu_, op.out, rows * sizeof(std::int32_t), "sample: out"));
-  if (rows == 0) return;
-  queue_.begin(rows * sizeof(gpu_kernels::SampleParameters), 1);
-  const Queue::StagedRoom room = queue_.stage_room(rows * sizeof(gpu_kernels::SampleParameters));
-  auto* parameters = reinterpret_cast<gpu_kernels::SampleParameters*>(room.host);
-  for (const device::SampleRow& row : op.rows) {
-    *parameters++ = {row.temperature, row.top_k, row.top_p, row.uniform};
-  }
-  auto& job = queue_.add<gpu_kernels::sample_rows>("choosing tokens");
-  job.rows = static_cast<std::int64_t>(rows);
-  job.vocab = static_cast<int>(vocab);
-  job.logits = logits;
-  job.parameters = reinterpret_cast<const gpu_kernels::SampleParameters*>(room.device);
-  job.tokens = out;
+  sampling_.run(op);
   ops_ += 1;
 }
 

@@ -9,24 +9,29 @@
 // walks the kept tokens in the order of ids until their weight exceeds uniform * total. A row
 // without a finite logit gives token -1.
 // Weights are counted in whole units of 2^-44 of the best one's, so that sums do not depend on
-// their order and the result is the same on every run. Where this may choose another token than the
-// host: a uniform or a cut within some 1e-7 of the total from a boundary between two tokens
-// (exponentials round otherwise, weights below one unit are none, the host sums in double); and the
-// host walks tokens that top_k or top_p cut in an order of its own, so there only the distribution
-// is the same. Graph-safe: one launch, no workspace, one block per row; parameters stand in device
-// memory and may change between launches. Nothing is sorted: cuts are found by radix selection over
-// the bits of the logits, 11 at a time. Cost: passes over a row from the cache: 1 when greedy, 3
-// without cuts, 6 with top_k or top_p, 9 with both; one more for log-probabilities. Limits: vocab
-// at most 2^19. One block bounds a row's speed by what one multiprocessor reads.
+// their order and the result is the same on every run and for every number of parts. Where this may
+// choose another token than the host: a uniform or a cut within some 1e-7 of the total from a
+// boundary between two tokens (exponentials round otherwise, weights below one unit are none, the
+// host sums in double); and the host walks tokens that top_k or top_p cut in an order of its own,
+// so there only the distribution is the same.
+// Graph-safe: up to three launches, of `parts` blocks per row; parameters stand in device memory
+// and may change between launches within `work`. Nothing is sorted. Cost: the logits once for the
+// best, once more where rows draw and a third time where they cut, from the cache then; of the last
+// one part again; log-probabilities come with the second. Where the cuts lie among too many nearly
+// equal logits to list (some thousand), one block reads the row up to nine times more.
+// Limits: vocab at most 2^19.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxVocab = 1 << 19;
+inline constexpr int kSampleRowsAtOnce = 256;  // more rows are as many more launches
+inline constexpr int kMaxSampleParts = 32;
 
 struct SampleParameters {
   float temperature = 0;   // 0: the largest
@@ -35,6 +40,9 @@ struct SampleParameters {
   float uniform = 0;       // in [0, 1)
 };
 
+// The most that any row asks for: a launch each.
+enum class SampleWork : std::uint8_t { kGreedy, kDraws, kCuts };
+
 struct SampleRows {
   std::int64_t rows = 0;
   int vocab = 0;
@@ -42,7 +50,24 @@ struct SampleRows {
   const SampleParameters* parameters = nullptr;  // [rows]
   std::int32_t* tokens = nullptr;                // [rows], device memory or mapped host memory
   float* logprobs = nullptr;  // [rows] log-softmax of the logits as they came, or none
+  SampleWork work = SampleWork::kCuts;
+  int parts = 1;                      // 1..kMaxSampleParts; sample_parts()
+  void* workspace = nullptr;          // [sample_workspace_bytes()], aligned to 16
+  std::uint32_t* counters = nullptr;  // [kSampleRowsAtOnce], zeros before the first call; what a
+                                      // call leaves serves the next
 };
+
+// Blocks per row: as many as there are multiprocessors for the rows, each with a load for every
+// thread.
+inline int sample_parts(std::int64_t rows, int vocab, int processors) {
+  constexpr int kLeastTokens = 4096;
+  const std::int64_t at_once = rows < 1 ? 1 : rows < kSampleRowsAtOnce ? rows : kSampleRowsAtOnce;
+  std::int64_t parts = processors / at_once;
+  if (parts > vocab / kLeastTokens) parts = vocab / kLeastTokens;
+  if (parts > kMaxSampleParts) parts = kMaxSampleParts;
+  return parts < 1 ? 1 : static_cast<int>(parts);
+}
+std::size_t sample_workspace_bytes(std::int64_t rows, int parts);
 
 cudaError_t sample_rows(const SampleRows& job, cudaStream_t stream);
 

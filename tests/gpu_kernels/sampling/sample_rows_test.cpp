@@ -24,19 +24,49 @@ struct Sampled {
   std::vector<float> logprobs;
 };
 
-Sampled sample(const std::vector<float>& logits, std::size_t vocab,
-               const std::vector<SampleParameters>& parameters) {
+// What rows ask for at most.
+SampleWork work_of(const std::vector<SampleParameters>& parameters) {
+  SampleWork work = SampleWork::kGreedy;
+  for (const SampleParameters& p : parameters) {
+    if (p.temperature > 0) work = std::max(work, SampleWork::kDraws);
+    if (p.temperature > 0 && (p.top_k > 0 || p.top_p < 1)) work = SampleWork::kCuts;
+  }
+  return work;
+}
+
+Sampled sample_in_parts(const std::vector<float>& logits, std::size_t vocab,
+                        const std::vector<SampleParameters>& parameters, int parts, int calls = 1) {
+  const auto rows = static_cast<std::int64_t>(parameters.size());
   DeviceArray<float> device_logits(logits), logprobs(parameters.size());
   DeviceArray<SampleParameters> device_parameters(parameters);
   DeviceArray<std::int32_t> tokens(parameters.size());
-  const SampleRows job{static_cast<std::int64_t>(parameters.size()),
+  DeviceArray<unsigned char> workspace(sample_workspace_bytes(rows, parts));
+  const std::vector<std::uint32_t> zeros(kSampleRowsAtOnce);
+  DeviceArray<std::uint32_t> counters(zeros);
+  const SampleRows job{rows,
                        static_cast<int>(vocab),
                        device_logits.data(),
                        device_parameters.data(),
                        tokens.data(),
-                       logprobs.data()};
-  EXPECT_EQ(sample_rows(job, nullptr), cudaSuccess);
-  return {tokens.download(), logprobs.download()};
+                       logprobs.data(),
+                       work_of(parameters),
+                       parts,
+                       workspace.data(),
+                       counters.data()};
+  for (int call = 0; call < calls; ++call) EXPECT_EQ(sample_rows(job, nullptr), cudaSuccess);
+  const Sampled got{tokens.download(), logprobs.download()};
+  workspace.download();
+  EXPECT_EQ(counters.download(), zeros);
+  return got;
+}
+
+Sampled sample(const std::vector<float>& logits, std::size_t vocab,
+               const std::vector<SampleParameters>& parameters) {
+  const Sampled got = sample_in_parts(logits, vocab, parameters, 1);
+  const Sampled other = sample_in_parts(logits, vocab, parameters, 3);
+  EXPECT_EQ(other.tokens, got.tokens);
+  EXPECT_EQ(other.logprobs, got.logprobs);
+  return got;
 }
 
 struct Token {
@@ -250,11 +280,105 @@ TEST_P(KernelTest, TemperaturesTooSmallToDivideByTakeTheBest) {
   }
 }
 
+TEST_P(KernelTest, AnyParametersAndVocabulariesGiveTheTokenOfTheOracle) {
+  std::mt19937 random(11);
+  const auto one_of = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[random() % sizeof...(values)];
+  };
+  std::size_t rows = 0, unambiguous = 0;
+  for (const std::size_t vocab : {1, 2, 33, 1023, 4099}) {
+    std::vector<SampleParameters> parameters;
+    for (int row = 0; row < 6; ++row) {
+      const auto uniform = static_cast<float>(random() >> 8) * 0x1p-24f;
+      parameters.push_back({one_of(0.0f, 0.02f, 0.7f, 1.0f, 3.0f), one_of(0, 0, 1, 2, 50, 20000),
+                            one_of(1e-6f, 0.5f, 0.95f, 1.0f, 1.0f), uniform});
+    }
+    auto logits =
+        random_floats(vocab * parameters.size(), static_cast<unsigned>(vocab), one_of(1.0f, 6.0f));
+    for (std::size_t i = 0; i < logits.size(); i += 5) {
+      logits[i] = i % 3 == 0 ? -kInfinite : i % 7 == 0 ? kNaN : std::round(logits[i]);  // ties
+    }
+    for (std::size_t row = 0; row < parameters.size(); ++row) logits[row * vocab + vocab / 2] = 1;
+    rows += parameters.size();
+    unambiguous += expect_sampled(logits, vocab, parameters);
+  }
+  ASSERT_GE(unambiguous, rows * 3 / 4);
+}
+
+TEST_P(KernelTest, EqualLogitsOfAllPartsAreOneTie) {
+  const std::size_t vocab = 5003;  // more candidates than a list holds
+  std::vector<SampleParameters> parameters;
+  for (const float uniform : {0.00013f, 0.99983f}) {
+    for (const int top_k : {0, 4001}) {
+      parameters.push_back({1.0f, top_k, 1.0f, uniform});
+      parameters.push_back({0.5f, top_k, 0.7531f, uniform});
+    }
+  }
+  ASSERT_GE(expect_sampled(std::vector<float>(parameters.size() * vocab, -2.5f), vocab, parameters),
+            parameters.size() * 3 / 4);
+}
+
+TEST_P(KernelTest, TheMostPartsChooseWhatOneDoes) {
+  const std::size_t vocab = 4099;
+  const std::vector<SampleParameters> parameters = {
+      {}, {1.0f, 0, 1.0f, 0.61f}, {0.9f, 60, 0.8f, 0.87f}};
+  const auto logits = random_floats(vocab * parameters.size(), 13, 3.0f);
+  const Sampled one = sample_in_parts(logits, vocab, parameters, 1);
+  // twice: the second call finds what the first left
+  const Sampled most = sample_in_parts(logits, vocab, parameters, kMaxSampleParts, 2);
+  EXPECT_EQ(most.tokens, one.tokens);
+  EXPECT_EQ(most.logprobs, one.logprobs);
+}
+
+TEST_P(KernelTest, MoreRowsThanALaunchTakesAreSampledAll) {
+  constexpr std::size_t kRows = kSampleRowsAtOnce + 3, kVocab = 7;
+  std::vector<float> logits = random_floats(kRows * kVocab, 12);
+  for (std::size_t row = 0; row < kRows; ++row) logits[row * kVocab + row % kVocab] = 9.0f;
+  const std::vector<SampleParameters> parameters(kRows);
+  const std::vector<std::uint32_t> zeros(kSampleRowsAtOnce);
+  DeviceArray<float> device_logits(logits);
+  DeviceArray<SampleParameters> device_parameters(parameters);
+  DeviceArray<std::int32_t> tokens(kRows);
+  DeviceArray<unsigned char> workspace(sample_workspace_bytes(kRows, 1));
+  DeviceArray<std::uint32_t> counters(zeros);
+  const SampleRows job{kRows,
+                       kVocab,
+                       device_logits.data(),
+                       device_parameters.data(),
+                       tokens.data(),
+                       nullptr,
+                       SampleWork::kGreedy,
+                       1,
+                       workspace.data(),
+                       counters.data()};
+  ASSERT_EQ(sample_rows(job, nullptr), cudaSuccess);
+  const auto got = tokens.download();
+  for (std::size_t row = 0; row < kRows; ++row) EXPECT_EQ(got[row], row % kVocab);
+}
+
+TEST_P(KernelTest, RowsHaveAsManyPartsAsThereAreProcessorsAndLoads) {
+  EXPECT_EQ(sample_parts(1, 128256, 132), 31);
+  EXPECT_EQ(sample_parts(1, 262144, 132), kMaxSampleParts);
+  EXPECT_EQ(sample_parts(8, 128256, 132), 16);
+  EXPECT_EQ(sample_parts(64, 128256, 132), 2);
+  EXPECT_EQ(sample_parts(1000, 128256, 132), 1);
+  EXPECT_EQ(sample_parts(1, 32000, 132), 7);
+  EXPECT_EQ(sample_parts(1, 100, 132), 1);
+  EXPECT_EQ(sample_parts(0, 100, 1), 1);
+}
+
 TEST_P(KernelTest, SamplingRefusesShapesOutsideTheStatedOnes) {
   EXPECT_EQ(sample_rows({1, 0}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(sample_rows({1, kMaxVocab + 1}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(sample_rows({-1, 4}, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(sample_rows({0, 4}, nullptr), cudaSuccess);
+  EXPECT_EQ(sample_rows({1, 4}, nullptr), cudaErrorInvalidValue) << "no workspace";
+  SampleRows job{0, 4};
+  for (const int parts : {0, kMaxSampleParts + 1}) {
+    job.parts = parts;
+    EXPECT_EQ(sample_rows(job, nullptr), cudaErrorInvalidValue);
+  }
 }
 
 }  // namespace

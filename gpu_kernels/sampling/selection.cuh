@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the cuts of a row lie. By the weights and numbers of tokens at each distance from the best,
+// first the distances at which a cut can be: the tokens there are its candidates. Then, among the
+// candidates, the logit.
+//
+// Radix selection finds it from the top digit down: a histogram of the logits that share the digits
+// found so far, by number for top_k, by weight for top_p, and the digit in which the wanted number
+// or weight is reached. Weights are whole units, so atomics on them give the same sums in any
+// order. Threads: all of a block call together.
+#pragma once
+
+#include "sampling/draw.cuh"
+
+namespace tandem::gpu_kernels {
+
+// Sums of 64 bits in halves: shared memory adds 32 bits in one instruction, 64 in a loop of
+// comparisons and exchanges. The one addition that passes 2^32 carries, whatever the order.
+template <int kBins>
+struct Histogram {
+  std::uint32_t low[kBins], high[kBins];
+
+  __device__ void add(std::uint32_t bin, Units units) {
+    const auto part = static_cast<std::uint32_t>(units);
+    auto above = static_cast<std::uint32_t>(units >> 32);
+    if (part != 0 && atomicAdd(&low[bin], part) > ~part) ++above;
+    if (above != 0) atomicAdd(&high[bin], above);
+  }
+  __device__ Units at(int bin) const { return static_cast<Units>(high[bin]) << 32 | low[bin]; }
+  __device__ void clear() {
+    for (int bin = static_cast<int>(threadIdx.x); bin < kBins; bin += kSampleThreads) {
+      low[bin] = high[bin] = 0;
+    }
+  }
+};
+
+inline constexpr int kDigits = 2048;  // of 11 bits
+
+// What lies at a distance and nearer, of the thread's distance.
+struct AtDistance {
+  Units weight, weight_before;
+  std::uint32_t count, count_before;
+};
+static_assert(kDistances == kSampleThreads);
+
+// Of the distance of a cut.
+struct CutPlace {
+  int distance;
+  Units weight_before;
+  std::uint32_t count_before;
+};
+
+// Distances of the candidates: [first, last] and that of top_k.
+struct CandidatePlaces {
+  CutPlace top_k;
+  Units total_before;  // the weight nearer than the cut of top_k
+  int first, last;
+
+  __device__ bool has(int distance) const {
+    return (distance >= first && distance <= last) || distance == top_k.distance;
+  }
+};
+
+struct SelectShared {
+  DrawShared draw;
+  Histogram<kDigits> digits;
+  float candidates[kCandidates];
+  int begins[kMaxSampleParts + 1];  // of the parts' candidates
+  int num_candidates;               // -1: the row's
+  Units before;                     // of the digits above the one that was found
+  int digit;
+  CutPlace place;
+  CandidatePlaces places;
+};
+
+__device__ inline AtDistance read_distances(const SampleLaunch& launch, SelectShared& shared) {
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.y) * kDistances + threadIdx.x;
+  AtDistance own;
+  own.weight = __ldcg(launch.weights + at);
+  own.count = __ldcg(launch.counts + at);
+  Units all;
+  std::uint32_t all_count;
+  own.weight_before = block_exclusive_scan<kSampleThreads>(own.weight, shared.draw.scan, &all);
+  own.count_before =
+      block_exclusive_scan<kSampleThreads>(own.count, shared.draw.tie_scan, &all_count);
+  return own;
+}
+
+// The distance at which reaches(own) first holds, and what lies nearer; kDistances and everything
+// where none does.
+template <typename Reaches>
+__device__ CutPlace find_place(const AtDistance& own, const Reaches& reaches,
+                               SelectShared& shared) {
+  const auto distance = static_cast<int>(threadIdx.x);
+  const bool holds = reaches(own.weight_before + own.weight, own.count_before + own.count);
+  const bool held = reaches(own.weight_before, own.count_before);
+  if (distance == kDistances - 1 && !holds) {
+    shared.place = {kDistances, own.weight_before + own.weight, own.count_before + own.count};
+  }
+  if (holds && !held) shared.place = {distance, own.weight_before, own.count_before};
+  __syncthreads();
+  const CutPlace place = shared.place;
+  __syncthreads();
+  return place;
+}
+
+__device__ inline double wanted_weight(float top_p, Units total) {
+  const double wanted = static_cast<double>(top_p) * static_cast<double>(total);
+  return wanted > 1.0 ? wanted : 1.0;  // one token at least
+}
+
+// Where the weight of what is nearer, and there, reaches what top_p wants of `total`.
+__device__ inline CutPlace place_of_share(const AtDistance& own, float top_p, Units total,
+                                          SelectShared& shared) {
+  const double wanted = wanted_weight(top_p, total);
+  return find_place(
+      own, [wanted](Units weight, std::uint32_t) { return static_cast<double>(weight) >= wanted; },
+      shared);
+}
+
+// To shared.places.
+__device__ inline void find_candidates(const SampleParameters& parameters, const AtDistance& own,
+                                       int vocab, SelectShared& shared) {
+  const bool cuts_k = parameters.top_k > 0 && parameters.top_k < vocab;
+  const std::uint32_t top_k = cuts_k ? static_cast<std::uint32_t>(parameters.top_k) : ~0u;
+  const CutPlace place = find_place(
+      own, [top_k](Units, std::uint32_t count) { return count >= top_k; }, shared);
+  Units behind = place.weight_before;
+  if (place.distance < kDistances) {
+    if (threadIdx.x == static_cast<unsigned>(place.distance)) shared.before = own.weight;
+    __syncthreads();
+    behind += shared.before;
+  }
+  int first = place.distance, last = place.distance;
+  if (parameters.top_p < 1.0f) {
+    first = place_of_share(own, parameters.top_p, place.weight_before, shared).distance;
+    last = place_of_share(own, parameters.top_p, behind, shared).distance;
+  }
+  if (threadIdx.x == 0) shared.places = {place, place.weight_before, first, last};
+  __syncthreads();
+}
+
+// use(logit) for candidates at the distance, in no order: of the list in shared memory or, where it
+// would be too long, of the row.
+template <typename Use>
+__device__ void for_candidates(const Row& row, const SelectShared& shared, int distance,
+                               const Use& use) {
+  const auto use_there = [&](float logit) {
+    const float below = row.below(logit);
+    if (below > kLeast && Row::distance(below) == distance) use(logit);
+  };
+  const int count = shared.num_candidates;
+  if (count < 0) {
+    for_part(row, {0, row.quads}, [&](float logit, int) { use_there(logit); });
+  } else {
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kSampleThreads) {
+      use_there(shared.candidates[i]);
+    }
+  }
+}
+
+// The highest digit of `digits` such that reaches(before + everything in digits from it on up); it
+// and what stands above it go to shared.digit and shared.before.
+template <typename Reaches>
+__device__ void find_digit(SelectShared& shared, int digits, Units before, const Reaches& reaches) {
+  constexpr int kOwn = kDigits / kSampleThreads;
+  const int top = digits - 1 - static_cast<int>(threadIdx.x) * kOwn;  // this thread's highest
+  Units own[kOwn];
+  Units sum = 0;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    own[i] = top - i >= 0 ? shared.digits.at(top - i) : 0;
+    sum += own[i];
+  }
+  Units all;
+  Units above = before + block_exclusive_scan<kSampleThreads>(sum, shared.draw.scan, &all);
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    if (top - i >= 0 && !reaches(above) && reaches(above + own[i])) {
+      shared.digit = top - i;
+      shared.before = above;
+    }
+    above += own[i];
+  }
+  __syncthreads();
+}
+
+// The bits of the candidate at the distance at which the amounts of tokens, best first, reach what
+// is wanted; `before` is of those nearer, and becomes that of those above. amount(logit, bits) is
+// what a token counts.
+template <typename Amount, typename Reaches>
+__device__ std::uint32_t select_bits(const Row& row, int distance, Units* before,
+                                     const Amount& amount, const Reaches& reaches,
+                                     SelectShared& shared) {
+  std::uint32_t found = 0, known = 0;
+  for (int shift = 21; shift >= 0; shift = shift == 21 ? 10 : shift - 10) {
+    const int digits = shift == 0 ? 1 << 10 : 1 << 11;
+    shared.digits.clear();
+    __syncthreads();
+    for_candidates(row, shared, distance, [&](float logit) {
+      const std::uint32_t bits = ordered_bits(logit);
+      if ((bits & known) != found) return;
+      const Units units = amount(logit, bits);
+      if (units > 0) {
+        shared.digits.add((bits >> shift) & static_cast<std::uint32_t>(digits - 1), units);
+      }
+    });
+    __syncthreads();
+    find_digit(shared, digits, *before, reaches);
+    found |= static_cast<std::uint32_t>(shared.digit) << shift;
+    known |= static_cast<std::uint32_t>(digits - 1) << shift;
+    *before = shared.before;
+  }
+  return found;
+}
+
+// *total: the weight of what it keeps.
+__device__ inline Cut cut_top_k(const Row& row, const CutPlace& place, int top_k, Units* total,
+                                SelectShared& shared) {
+  const auto wanted = static_cast<Units>(top_k);
+  Units before = place.count_before;
+  const std::uint32_t bits = select_bits(
+      row, place.distance, &before, [](float, std::uint32_t) { return Units{1}; },
+      [wanted](Units count) { return count >= wanted; }, shared);
+  Units above = 0;
+  for_candidates(row, shared, place.distance, [&](float logit) {
+    if (ordered_bits(logit) > bits) above += row.weight(logit);
+  });
+  above = reduce_block(above, Units{0}, shared.draw.sums, Sum());
+  const Units ties = wanted - before;
+  *total = place.weight_before + above + ties * row.weight(from_ordered_bits(bits));
+  return {bits, static_cast<std::uint32_t>(ties)};
+}
+
+// Narrows the cut; *total: the weight of what it keeps, before and after.
+__device__ inline Cut cut_top_p(const Row& row, const CutPlace& place, float top_p, const Cut& cut,
+                                Units* total, SelectShared& shared) {
+  const double wanted = wanted_weight(top_p, *total);
+  const auto reaches = [wanted](Units units) { return static_cast<double>(units) >= wanted; };
+  Units before = place.weight_before;
+  const std::uint32_t bits = select_bits(
+      row, place.distance, &before,
+      [&](float logit, std::uint32_t token_bits) {
+        return token_bits >= cut.bits ? row.weight(logit) : 0;
+      },
+      reaches, shared);
+  const Units each = row.weight(from_ordered_bits(bits));
+  auto ties =
+      static_cast<Units>((wanted - static_cast<double>(before)) / static_cast<double>(each));
+  while (ties > 1 && reaches(before + (ties - 1) * each)) --ties;
+  while (!reaches(before + ties * each)) ++ties;
+  *total = before + ties * each;
+  return {bits, static_cast<std::uint32_t>(ties)};
+}
+
+}  // namespace tandem::gpu_kernels
