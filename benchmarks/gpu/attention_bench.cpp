@@ -101,7 +101,7 @@ struct Batch {
     pool.scales = device_scales->data();
   }
 
-  DecodeShape decode_shape() const {
+  DecodeShape decode_shape(KernelPath path) const {
     cudaDeviceProp properties;
     check_cuda(cudaGetDeviceProperties(&properties, 0));
     return {shape.type,
@@ -110,7 +110,8 @@ struct Batch {
             shape.head_dim,
             kPageTokens,
             properties.multiProcessorCount,
-            static_cast<int>(properties.sharedMemPerMultiprocessor)};
+            static_cast<int>(properties.sharedMemPerMultiprocessor),
+            path};
   }
 
   double kv_bytes(double tokens) const {
@@ -137,8 +138,9 @@ struct Batch {
 class Attention {
  public:
   Attention(const Batch& batch, std::span<const DecodeGroup> groups,
-            std::span<const std::int32_t> rows, int max_group_rows)
-      : bucket_(make_decode_bucket(batch.decode_shape(), static_cast<int>(groups.size()),
+            std::span<const std::int32_t> rows, int max_group_rows,
+            KernelPath path = KernelPath::kGeneric)
+      : bucket_(make_decode_bucket(batch.decode_shape(path), static_cast<int>(groups.size()),
                                    static_cast<int>(rows.size()), max_group_rows)),
         workspace_(bucket_.workspace_bytes) {
     std::vector<std::byte> plan(bucket_.plan_bytes);
@@ -151,6 +153,7 @@ class Attention {
     job_.plan = plan_->data();
     job_.workspace = workspace_.data();
   }
+  KernelPath path() const { return bucket_.shape.path; }
   void run(float* o, float* lse, cudaStream_t stream) const {
     DecodeAttention job = job_;
     job.o = o;
@@ -208,17 +211,26 @@ void check(const Batch& batch, const DeviceVector<float>& device_o,
   }
 }
 
-void measure(const Case& shape, double copy) {
-  const Batch batch(shape);
-  const Attention attention(batch, batch.groups, batch.rows, shape.num_q);
+void measure(const Batch& batch, KernelPath path, double copy) {
+  const Case& shape = batch.shape;
+  const Attention attention(batch, batch.groups, batch.rows, shape.num_q, path);
+  if (attention.path() != path) return;
   const DeviceVector<float> o(batch.q.size()), lse(batch.q.size() / shape.head_dim);
   attention.run(o.data(), lse.data(), nullptr);
   check_cuda(cudaDeviceSynchronize());
   check(batch, o, lse);
   const auto samples = time_launches(
       kLaunches, [&](int, cudaStream_t stream) { attention.run(o.data(), lse.data(), stream); });
-  report("gpu_decode/" + shape.name, samples,
+  const char* prefix = path == KernelPath::kHopper ? "gpu_decode_hopper/" : "gpu_decode/";
+  report(prefix + shape.name, samples,
          batch.kv_bytes(static_cast<double>(shape.batch) * shape.tokens) + batch.row_bytes(), copy);
+}
+
+// By each path that the GPU has.
+void measure(const Case& shape, double copy) {
+  const Batch batch(shape);
+  measure(batch, KernelPath::kGeneric, copy);
+  if (code_capability() >= 90) measure(batch, KernelPath::kHopper, copy);
 }
 
 // The shared prefix by levels, merged.

@@ -21,7 +21,7 @@ def figures(paths):
 
 
 def main():
-    ours, torch = [], {}
+    ours, torch, met = [], {}, set()
     for figure in figures(sys.argv[1:]):
         name = figure["name"]
         if name.startswith("torch_"):
@@ -32,11 +32,14 @@ def main():
     print(form.format("figure", "ms", "p90", "rate", "ratio", "torch"))
     for figure in ours:
         speed = next((f"{value:.0f} {key.split('_')[0]}/s" for key, value in figure.items() if key.endswith("_per_s")), "")
-        peer = torch.pop(figure["name"].removeprefix("gpu_"), None)
+        name = figure["name"].removeprefix("gpu_").replace("_hopper/", "/")  # of another kernel path
+        peer = torch.get(name)
+        met.add(name)
         print(form.format(figure["name"], figure["median"], figure["p90"], speed, figure.get("ratio", ""),
                           f"{peer / figure['median']:.2f}" if peer else ""))
     for name, median in torch.items():
-        print(form.format("torch_" + name, median if median is not None else "", "", "", "", ""))
+        if name not in met:
+            print(form.format("torch_" + name, median if median is not None else "", "", "", "", ""))
 
 
 main()

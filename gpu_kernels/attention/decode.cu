@@ -76,16 +76,22 @@ bool has_shape(const DecodeShape& shape, const KvPool& pool) {
          shape.head_dim == pool.head_dim && shape.page_tokens == pool.page_tokens;
 }
 
+template <KvType kType>
+cudaError_t launch_path(const DecodeBucket& bucket, const DecodeLaunch& job, cudaStream_t stream) {
+  if (bucket.shape.path == KernelPath::kGeneric) return launch_decode<kType>(bucket, job, stream);
+  return launch_bulk_decode<kType>(bucket, job, stream);
+}
+
 cudaError_t launch_typed(const DecodeBucket& bucket, const DecodeLaunch& job, cudaStream_t stream) {
   switch (bucket.shape.type) {
     case KvType::kF16:
-      return launch_decode<KvType::kF16>(bucket, job, stream);
+      return launch_path<KvType::kF16>(bucket, job, stream);
     case KvType::kBF16:
-      return launch_decode<KvType::kBF16>(bucket, job, stream);
+      return launch_path<KvType::kBF16>(bucket, job, stream);
     case KvType::kE4M3:
-      return launch_decode<KvType::kE4M3>(bucket, job, stream);
+      return launch_path<KvType::kE4M3>(bucket, job, stream);
     default:
-      return launch_decode<KvType::kI8>(bucket, job, stream);
+      return launch_path<KvType::kI8>(bucket, job, stream);
   }
 }
 

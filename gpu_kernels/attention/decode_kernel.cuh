@@ -8,53 +8,10 @@
 // in shared memory. Numbers and layouts: decode_rows.cuh, decode_shapes.h.
 #pragma once
 
-#include "attention/decode_rows.cuh"
+#include "attention/decode_join.cuh"
 #include "common/launch.cuh"
 
 namespace tandem::gpu_kernels {
-
-inline constexpr float kLn2 = 0.6931471805599453f;
-
-// Joins the warps that had the same rows, and writes the results.
-template <KvType kType, int kWidth, int kRowTiles>
-__device__ void join_warps(const DecodeLaunch& job, const ItemWalk& walk,
-                           const unsigned char* tiles, const float* stats) {
-  constexpr int kRows = 8 * kRowTiles;
-  constexpr int kWarpBytes = decode_stages(kType, kWidth) * 2 * half_tile_bytes(kType, kWidth);
-  static_assert(kWarpBytes >= kRows * kWidth * 4);
-  const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);
-  for (int r = warp; r < walk.item.num; r += kDecodeWarps) {
-    const int first = r / kRows, row = r % kRows;
-    float peak = minus_infinity(), v_unit = kLeastUnit;
-    for (int w = first; w < kDecodeWarps; w += walk.ways) {
-      peak = fmaxf(peak, stats[w * 32 + row]);
-      v_unit = fmaxf(v_unit, stats[kDecodeWarps * 32 + w]);
-    }
-    const float zero = peak == minus_infinity() ? 0.0f : peak;
-    float total = 0.0f;
-    float values[kWidth / 32 + 1] = {};
-    for (int w = first; w < kDecodeWarps; w += walk.ways) {
-      const float weight = exp2f(stats[w * 32 + row] - zero);
-      total += weight * stats[w * 32 + 16 + row];
-      const float of_o = weight * (stats[kDecodeWarps * 32 + w] / v_unit);
-      const auto* o = reinterpret_cast<const float*>(tiles + w * kWarpBytes) + row * kWidth;
-#pragma unroll
-      for (int i = 0; i * 32 < kWidth; ++i) {
-        if (i * 32 + lane < kWidth) values[i] = fmaf(of_o, o[i * 32 + lane], values[i]);
-      }
-    }
-    const float inverse = total == 0.0f ? 0.0f : 1.0f / total;
-    const RowResult result = row_result(job, walk.item, r, kWidth);
-#pragma unroll
-    for (int i = 0; i * 32 < kWidth; ++i) {
-      const int d = i * 32 + lane;
-      float value = values[i] * inverse;
-      if constexpr (has_scales(kType)) value *= v_unit;
-      if (d < result.width) result.o[d] = value;
-    }
-    if (lane == 0) *result.lse = kLn2 * (zero - kProbabilityShift) + logf(total);
-  }
-}
 
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
@@ -95,16 +52,10 @@ __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
       const unsigned char* k = shared + owner * kWarpBytes + stage % kStages * 2 * kHalf;
       const unsigned char* v = k + kHalf;
       constexpr int kScalesAt = kTileTokens * tile_row_bytes(kType, kWidth);
-      const TileRange range = tile_range(item, token);
-      float scores[kRowTiles][4], factors[kRowTiles][2];
-      score_tile<kType, kWidth, kRowTiles>(k, own_queries, scores);
-      soften<kType>(job, reinterpret_cast<const float*>(k + kScalesAt), range, state, scores,
-                    factors);
-      if constexpr (has_scales(kType)) {
-        apply_v_scales(reinterpret_cast<const float*>(v + kScalesAt), range, state, scores,
-                       factors);
-      }
-      add_values<kType>(v, scores, factors, state);
+      const TileParts parts{k, v, reinterpret_cast<const float*>(k + kScalesAt),
+                            reinterpret_cast<const float*>(v + kScalesAt)};
+      attend_tile<PaddedTile<kType, kWidth>, kRowTiles>(job, tile_range(item, token), parts,
+                                                        own_queries, state);
     }
     sync_ways(walk.ways);
   }
@@ -114,7 +65,8 @@ __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
     leave_rows<kType>(state, reinterpret_cast<float*>(own_tiles), stats);
   }
   __syncthreads();
-  join_warps<kType, kWidth, kRowTiles>(job, walk, shared, stats);
+  static_assert(kWarpBytes >= kRows * kWidth * 4);
+  join_warps<kType, kWidth, kRowTiles>(job, walk, shared, kWarpBytes, stats);
   __syncthreads();
 }
 

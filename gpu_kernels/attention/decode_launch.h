@@ -58,4 +58,17 @@ extern template cudaError_t launch_decode<KvType::kE4M3>(const DecodeBucket&, co
 extern template cudaError_t launch_decode<KvType::kI8>(const DecodeBucket&, const DecodeLaunch&,
                                                        cudaStream_t);
 
+// The Hopper path: a bucket with stages.
+template <KvType kType>
+cudaError_t launch_bulk_decode(const DecodeBucket& bucket, const DecodeLaunch& job,
+                               cudaStream_t stream);
+extern template cudaError_t launch_bulk_decode<KvType::kF16>(const DecodeBucket&,
+                                                             const DecodeLaunch&, cudaStream_t);
+extern template cudaError_t launch_bulk_decode<KvType::kBF16>(const DecodeBucket&,
+                                                              const DecodeLaunch&, cudaStream_t);
+extern template cudaError_t launch_bulk_decode<KvType::kE4M3>(const DecodeBucket&,
+                                                              const DecodeLaunch&, cudaStream_t);
+extern template cudaError_t launch_bulk_decode<KvType::kI8>(const DecodeBucket&,
+                                                            const DecodeLaunch&, cudaStream_t);
+
 }  // namespace tandem::gpu_kernels

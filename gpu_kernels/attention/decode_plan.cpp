@@ -37,10 +37,20 @@ PlanLayout layout_of(const DecodeBucket& bucket) {
 
 int group_heads(const DecodeShape& shape) { return shape.q_heads / shape.kv_heads; }
 
+int shared_bytes_of(const DecodeShape& shape) {
+  return shape.shared_bytes > 0 ? shape.shared_bytes : kMultiprocessorBytes;
+}
+
+BulkResidency bulk_resident(const DecodeShape& shape, int item_rows) {
+  return bulk_residency(shape.type, kv_row_values(shape.head_dim), item_rows,
+                        shared_bytes_of(shape), kBlockReserve);
+}
+
 // Blocks that a multiprocessor holds.
 int resident(const DecodeShape& shape, int item_rows) {
+  if (shape.path == KernelPath::kHopper) return bulk_resident(shape, item_rows).blocks;
   const int width = kv_row_values(shape.head_dim);
-  const int shared = shape.shared_bytes > 0 ? shape.shared_bytes : kMultiprocessorBytes;
+  const int shared = shared_bytes_of(shape);
   const int bytes = decode_shared(shape.type, width, item_rows).bytes + kBlockReserve;
   return std::min(resident_blocks(width, row_tiles_of(item_rows)), shared / bytes);
 }
@@ -150,11 +160,19 @@ DecodeBucket make_decode_bucket(const DecodeShape& shape, int max_groups, int ma
   bucket.max_groups = max_groups;
   bucket.max_rows = max_rows;
   const int most = max_group_rows * group_heads(shape);
-  bucket.item_rows = choose_item_rows(shape, most);
+  bucket.item_rows = choose_item_rows(bucket.shape, most);
+  if (shape.path == KernelPath::kHopper && resident(bucket.shape, bucket.item_rows) < 1) {
+    bucket.shape.path = KernelPath::kGeneric;
+    bucket.item_rows = choose_item_rows(bucket.shape, most);
+  }
   const int width = kv_row_values(shape.head_dim);
-  bucket.shared_bytes =
-      static_cast<std::size_t>(decode_shared(shape.type, width, bucket.item_rows).bytes);
-  bucket.num_blocks = shape.num_processors * resident(shape, bucket.item_rows);
+  int shared_bytes = decode_shared(shape.type, width, bucket.item_rows).bytes;
+  if (bucket.shape.path == KernelPath::kHopper) {
+    bucket.stages = bulk_resident(shape, bucket.item_rows).stages;
+    shared_bytes = bulk_shared(shape.type, width, bucket.item_rows, bucket.stages).bytes;
+  }
+  bucket.shared_bytes = static_cast<std::size_t>(shared_bytes);
+  bucket.num_blocks = shape.num_processors * resident(bucket.shape, bucket.item_rows);
   const int parts = std::min(max_groups * ((most + bucket.item_rows - 1) / bucket.item_rows),
                              max_groups + max_rows * group_heads(shape) / bucket.item_rows);
   bucket.max_items = parts * shape.kv_heads + bucket.num_blocks;

@@ -50,14 +50,17 @@ struct DecodeBucket {
   int item_rows = 0;                 // query heads of an item: up to 8, 32 or 64
   int num_blocks = 0;                // of the launch
   int max_items = 0;
+  int stages = 0;                   // that a block holds, on the Hopper path
   std::size_t shared_bytes = 0;     // of a block
   std::size_t plan_bytes = 0;       // what plan_decode() writes and the kernels read
   std::size_t workspace_bytes = 0;  // partial results, f32
 };
 
-// max_group_rows: the most rows of one group. num_blocks is 0 in the result where the shape is none
-// that the kernels take: rows of 16-bit types wider than 128 need 146 KiB of shared memory, all
-// others at most 79 KiB; where less than wide items need is there, items are narrower.
+// max_group_rows: the most rows of one group. The result's shape has the generic path where the
+// Hopper path does not take the shape, for want of shared memory. num_blocks is 0 in the result
+// where the shape is none that the kernels take: rows of 16-bit types wider than 128 need 146 KiB
+// of shared memory, all others at most 79 KiB; where less than wide items need is there, items are
+// narrower.
 DecodeBucket make_decode_bucket(const DecodeShape& shape, int max_groups, int max_rows,
                                 int max_group_rows);
 

@@ -2,12 +2,12 @@
 //
 // The running softmax of a warp's query heads over tiles of 16 tokens, and O^T.
 //
-// In scores^T a lane has tokens lane / 4 and + 8 of heads 2 (lane % 4) and + 1, in O^T the same
-// heads: peaks and their factors stay where they are. Probabilities reach the second product
-// through a transposition of 8 x 8. They are scaled by 2^10, so that their low halves keep bits,
-// and with 8-bit types carry V's scales relative to the largest met, a power of two. Each tile's
-// products are summed apart and added in f32, since the tensor cores truncate. All lanes of a warp
-// together.
+// In scores^T a lane has rows lane / 4 and + 8 of the tile of heads 2 (lane % 4) and + 1, in O^T
+// the same heads: peaks and their factors stay where they are. Probabilities reach the second
+// product through a transposition of 8 x 8. They are scaled by 2^10, so that their low halves keep
+// bits, and with 8-bit types carry V's scales relative to the largest met, a power of two. Each
+// tile's products are summed apart and added in f32, since the tensor cores truncate. All lanes of
+// a warp together.
 #pragma once
 
 #include "attention/decode_stages.cuh"
@@ -50,12 +50,13 @@ __device__ void start_rows(RowState<kWidth, kRowTiles>& state, const float* unit
   state.v_unit = kLeastUnit;
 }
 
-// scores[tile][i]: token lane / 4 + i / 2 * 8, column i % 2.
-template <KvType kType, int kWidth, int kRowTiles>
+// scores[tile][i]: row lane / 4 + i / 2 * 8 of the tile of keys, column i % 2.
+template <typename Tile, int kRowTiles>
 __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queries,
                            float (&scores)[kRowTiles][4]) {
+  constexpr KvType kType = Tile::kType;
   using Operand = typename KvOperand<kType>::Type;
-  constexpr int kParts = query_parts(kType), kSteps = kWidth / 16;
+  constexpr int kParts = query_parts(kType), kSteps = Tile::kWidth / 16;
   const int lane = static_cast<int>(threadIdx.x & 31u);
   float rest[kRowTiles][4];  // of the lower parts
 #pragma unroll
@@ -66,7 +67,7 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
 #pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     std::uint32_t a[4];
-    load_keys<kType, kWidth>(keys, step, a);
+    load_keys<Tile>(keys, step, a);
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
       const auto* fragments =
@@ -86,18 +87,18 @@ __device__ void score_tile(const unsigned char* keys, const std::uint32_t* queri
 }
 
 // Sums to probabilities, in place; factors receive what earlier results shrink by.
-template <KvType kType, int kWidth, int kRowTiles>
+template <typename Tile, int kRowTiles>
 __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange range,
-                       RowState<kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
+                       RowState<Tile::kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
                        float (&factors)[kRowTiles][2]) {
-  const int token = static_cast<int>(threadIdx.x & 31u) / 4;
+  const int row = static_cast<int>(threadIdx.x & 31u) / 4;
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int at = token + i / 2 * 8;
+      const int at = Tile::token(row + i / 2 * 8);
       float x = scores[tile][i] * state.unit[tile][i % 2];
-      if constexpr (has_scales(kType)) x *= k_scales[at];
+      if constexpr (has_scales(Tile::kType)) x *= k_scales[at];
       if (job.softcap > 0.0f) x = job.softcap * tanhf(x / job.softcap) * kLog2E;
       scores[tile][i] = range.sees(at) ? x : minus_infinity();
     }
@@ -119,15 +120,16 @@ __device__ void soften(const DecodeLaunch& job, const float* k_scales, TileRange
 }
 
 // Probabilities times V's scales over the unit of acc, which grows to the largest power of two met.
-template <int kWidth, int kRowTiles>
+template <typename Tile, int kRowTiles>
 __device__ void apply_v_scales(const float* v_scales, TileRange range,
-                               RowState<kWidth, kRowTiles>& state, float (&scores)[kRowTiles][4],
-                               float (&factors)[kRowTiles][2]) {
-  const int token = static_cast<int>(threadIdx.x & 31u) / 4;
+                               RowState<Tile::kWidth, kRowTiles>& state,
+                               float (&scores)[kRowTiles][4], float (&factors)[kRowTiles][2]) {
+  const int row = static_cast<int>(threadIdx.x & 31u) / 4;
   float scales[2];
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    scales[i] = range.sees(token + i * 8) ? v_scales[token + i * 8] : 0.0f;
+    const int at = Tile::token(row + i * 8);
+    scales[i] = range.sees(at) ? v_scales[at] : 0.0f;
   }
   const float top = warp_max<4, 16>(fmaxf(fmaxf(scales[0], scales[1]), state.v_unit));
   // below 2^127, so that the inverse is no subnormal
@@ -146,13 +148,19 @@ __device__ void apply_v_scales(const float* v_scales, TileRange range,
   }
 }
 
+// Where a tile stands in shared memory.
+struct TileParts {
+  const unsigned char *k, *v;
+  const float *k_scales, *v_scales;
+};
+
 // acc = acc * factors + V^T p^T.
-template <KvType kType, int kWidth, int kRowTiles>
+template <typename Tile, int kRowTiles>
 __device__ void add_values(const unsigned char* values, const float (&p)[kRowTiles][4],
                            const float (&factors)[kRowTiles][2],
-                           RowState<kWidth, kRowTiles>& state) {
-  using Operand = typename KvOperand<kType>::Type;
-  constexpr int kFragments = kWidth / 16;
+                           RowState<Tile::kWidth, kRowTiles>& state) {
+  using Operand = typename KvOperand<Tile::kType>::Type;
+  constexpr int kFragments = Tile::kWidth / 16;
   std::uint32_t high[kRowTiles][2], low[kRowTiles][2];
 #pragma unroll
   for (int tile = 0; tile < kRowTiles; ++tile) {
@@ -166,7 +174,7 @@ __device__ void add_values(const unsigned char* values, const float (&p)[kRowTil
 #pragma unroll
   for (int pair = 0; pair < (kFragments + 1) / 2; ++pair) {
     std::uint32_t a[2][4];
-    load_values<kType, kWidth>(values, pair, a);
+    load_values<Tile>(values, pair, a);
 #pragma unroll
     for (int second = 0; second < 2; ++second) {
       const int fragment = 2 * pair + second;
@@ -186,8 +194,21 @@ __device__ void add_values(const unsigned char* values, const float (&p)[kRowTil
   }
 }
 
-// Leaves a warp's rows in shared memory: O over its own tiles' memory [8 * kRowTiles, kWidth],
-// peaks and sums in stats.
+// One tile of keys and values: 16 tokens of which `range` are seen; scales where the type has them.
+template <typename Tile, int kRowTiles>
+__device__ void attend_tile(const DecodeLaunch& job, const TileRange& range, const TileParts& parts,
+                            const std::uint32_t* queries,
+                            RowState<Tile::kWidth, kRowTiles>& state) {
+  float scores[kRowTiles][4], factors[kRowTiles][2];
+  score_tile<Tile>(parts.k, queries, scores);
+  soften<Tile>(job, parts.k_scales, range, state, scores, factors);
+  if constexpr (has_scales(Tile::kType)) {
+    apply_v_scales<Tile>(parts.v_scales, range, state, scores, factors);
+  }
+  add_values<Tile>(parts.v, scores, factors, state);
+}
+
+// Leaves a warp's rows in shared memory: O as f32 [8 * kRowTiles, kWidth], peaks and sums in stats.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void leave_rows(const RowState<kWidth, kRowTiles>& state, float* o, float* stats) {
   const int lane = static_cast<int>(threadIdx.x & 31u), warp = static_cast<int>(threadIdx.x / 32u);

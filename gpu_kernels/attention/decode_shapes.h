@@ -51,7 +51,70 @@ __host__ __device__ constexpr DecodeShared decode_shared(KvType type, int width,
 }
 
 // Query heads of a warp: tiles of eight; two where an item has up to 64.
-constexpr int row_tiles_of(int item_rows) { return item_rows > 32 ? 2 : 1; }
+__host__ __device__ constexpr int row_tiles_of(int item_rows) { return item_rows > 32 ? 2 : 1; }
+
+// The Hopper path (decode_bulk.cuh): stages of 64 tokens in a ring, K and V in eight runs of eight
+// tokens each, as the pool has them, each run 16 bytes further on in its bank than the one before.
+inline constexpr int kRunTokens = 8, kRuns = kStageTokens / kRunTokens;
+inline constexpr int kBulkThreads = kDecodeThreads + 32;  // and a warp that copies
+inline constexpr int kMostBulkStages = 4;
+
+__host__ __device__ constexpr int run_row_bytes(KvType type, int width) {
+  return width * value_bytes_of(type);
+}
+__host__ __device__ constexpr int run_stride(KvType type, int width) {
+  return kRunTokens * run_row_bytes(type, width) + 16;
+}
+
+// Where things stand in a stage: K's runs, V's, their scales.
+struct BulkStage {
+  int v = 0, k_scales = 0, v_scales = 0, bytes = 0;
+};
+__host__ __device__ constexpr BulkStage bulk_stage(KvType type, int width, int row_tiles) {
+  BulkStage at;
+  at.v = kRuns * run_stride(type, width);
+  at.k_scales = 2 * at.v;
+  at.v_scales = at.k_scales + (has_scales(type) ? kStageTokens * 4 : 0);
+  at.bytes = at.v_scales + (has_scales(type) ? kStageTokens * 4 : 0);
+  const int o_bytes = kDecodeThreads / 32 * 8 * row_tiles * width * 4;  // an item's end
+  if (at.bytes < o_bytes) at.bytes = o_bytes;
+  return at;
+}
+
+// In a block's shared memory: the ring, then what DecodeShared has, then barriers: a full one and
+// an empty one per stage.
+struct BulkShared {
+  int stage_bytes = 0;
+  int queries = 0, units = 0, stats = 0, barriers = 0;
+  int bytes = 0;
+};
+__host__ __device__ constexpr BulkShared bulk_shared(KvType type, int width, int item_rows,
+                                                     int stages) {
+  BulkShared at;
+  at.stage_bytes = bulk_stage(type, width, row_tiles_of(item_rows)).bytes;
+  at.queries = stages * at.stage_bytes;
+  at.units = at.queries + item_rows * width * query_parts(type) * 2;
+  at.stats = at.units + item_rows * 4;
+  at.barriers = (at.stats + kDecodeWarps * (2 * 16 + 1) * 4 + 7) / 8 * 8;
+  at.bytes = at.barriers + 2 * kMostBulkStages * 8;
+  return at;
+}
+
+// How many blocks of how many stages a multiprocessor holds: the most blocks that have three
+// stages, or one block of two. None where it has no room for that.
+struct BulkResidency {
+  int blocks = 0, stages = 0;
+};
+constexpr BulkResidency bulk_residency(KvType type, int width, int item_rows, int shared_bytes,
+                                       int reserve_per_block) {
+  for (int blocks = 4; blocks > 0; blocks /= 2) {
+    const int room = shared_bytes / blocks - reserve_per_block;
+    int stages = kMostBulkStages;
+    while (stages > 0 && bulk_shared(type, width, item_rows, stages).bytes > room) --stages;
+    if (stages >= (blocks > 1 ? 3 : 2)) return {blocks, stages};
+  }
+  return {};
+}
 
 // Blocks that a multiprocessor's registers hold.
 constexpr int resident_blocks(int width, int row_tiles) { return width * row_tiles > 128 ? 2 : 4; }

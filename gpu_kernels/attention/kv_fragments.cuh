@@ -5,8 +5,8 @@
 //
 // 16-bit types are read by ldmatrix. 8-bit types are read as words of four values and widened to
 // f16 in registers; the sums over head_dim run in an order that makes a word's values neighbours in
-// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. Layout of
-// tiles: decode_shapes.h. All lanes of a warp together.
+// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. A tile's
+// type says how its 16 rows lie: PaddedTile, RunTile. All lanes of a warp together.
 #pragma once
 
 #include "attention/decode_shapes.h"
@@ -22,6 +22,29 @@ struct KvOperand {
 template <>
 struct KvOperand<KvType::kBF16> {
   using Type = Bfloat;
+};
+
+// Rows one behind another, of consecutive tokens. As kStride is an odd number of 16-byte lines, any
+// eight neighbours begin in different banks.
+template <KvType kStored, int kValues>
+struct PaddedTile {
+  static constexpr KvType kType = kStored;
+  static constexpr int kWidth = kValues;
+  // Row r begins at r % 8 * kStride + r / 8 * kSecond.
+  static constexpr int kStride = tile_row_bytes(kStored, kValues), kSecond = 8 * kStride;
+  // The token of row r, counted from that of row 0.
+  static __device__ int token(int row) { return row; }
+};
+
+// Two rows of each of the eight runs that a stage is copied in (decode_shapes.h): a run's rows are
+// unpadded, as the pool has them, and runs begin in different banks.
+template <KvType kStored, int kValues>
+struct RunTile {
+  static constexpr KvType kType = kStored;
+  static constexpr int kWidth = kValues;
+  static constexpr int kStride = run_stride(kStored, kValues);
+  static constexpr int kSecond = run_row_bytes(kStored, kValues);
+  static __device__ int token(int row) { return row % 8 * kRunTokens + row / 8; }
 };
 
 // Bytes 0, 1 and bytes 2, 3 as pairs of f16.
@@ -47,38 +70,41 @@ __device__ QueryPlace query_place(int d) {
 }
 
 // Values 16 step .. 16 step + 15 of the tile's 16 keys.
-template <KvType kType, int kWidth>
+template <typename Tile>
 __device__ void load_keys(const unsigned char* tile, int step, std::uint32_t (&a)[4]) {
-  constexpr int kStride = tile_row_bytes(kType, kWidth);
+  constexpr KvType kType = Tile::kType;
+  constexpr int kStride = Tile::kStride, kSecond = Tile::kSecond;
   const int lane = static_cast<int>(threadIdx.x & 31u);
   if constexpr (has_scales(kType)) {
     const unsigned char* row = tile + lane / 4 * kStride + step * 16 + lane % 4 * 4;
     widen_bytes<kType>(*reinterpret_cast<const std::uint32_t*>(row), a[0], a[2]);
-    widen_bytes<kType>(*reinterpret_cast<const std::uint32_t*>(row + 8 * kStride), a[1], a[3]);
+    widen_bytes<kType>(*reinterpret_cast<const std::uint32_t*>(row + kSecond), a[1], a[3]);
   } else {
-    load_matrices(a, tile + lane % 16 * kStride + step * 32 + lane / 16 * 16);
+    load_matrices(a,
+                  tile + lane % 8 * kStride + lane / 8 % 2 * kSecond + step * 32 + lane / 16 * 16);
   }
 }
 
 // V^T of 32 dimensions, two fragments of 16: those of `pair`; the second is left alone where kWidth
 // ends before it.
-template <KvType kType, int kWidth>
+template <typename Tile>
 __device__ void load_values(const unsigned char* tile, int pair, std::uint32_t (&a)[2][4]) {
-  constexpr int kStride = tile_row_bytes(kType, kWidth);
+  constexpr KvType kType = Tile::kType;
+  constexpr int kWidth = Tile::kWidth, kStride = Tile::kStride, kSecond = Tile::kSecond;
   const int lane = static_cast<int>(threadIdx.x & 31u);
   const bool whole = pair * 32 + 32 <= kWidth;
   if constexpr (!has_scales(kType)) {
-    const int token = lane % 8 + lane / 16 * 8;
-    const unsigned char* row = tile + token * kStride + pair * 64 + lane / 8 % 2 * 16;
+    const unsigned char* row =
+        tile + lane % 8 * kStride + lane / 16 * kSecond + pair * 64 + lane / 8 % 2 * 16;
     load_matrices_transposed(a[0], row);
     if (whole) load_matrices_transposed(a[1], row + 32);
   } else {
     const int group = lane / 4;
     const unsigned char* row = tile + lane % 4 * 2 * kStride + pair * 32 + group * (whole ? 4 : 2);
-    std::uint32_t words[4];  // of tokens 2t, 2t + 1, 2t + 8, 2t + 9
+    std::uint32_t words[4];  // of rows 2t, 2t + 1, 2t + 8, 2t + 9
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const unsigned char* from = row + (i % 2 + i / 2 * 8) * kStride;
+      const unsigned char* from = row + i % 2 * kStride + i / 2 * kSecond;
       words[i] = whole ? *reinterpret_cast<const std::uint32_t*>(from)
                        : *reinterpret_cast<const std::uint16_t*>(from);
     }

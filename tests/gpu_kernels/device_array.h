@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "common/kernel_path.h"
+
 namespace tandem::gpu_kernels {
 
 inline void check_cuda(cudaError_t error) {
@@ -61,12 +63,20 @@ class DeviceArray {
 };
 
 // What a test of this folder runs on: a GPU, or the SIMT interpreter in one of its orders. Each
-// build defines start_run: an empty string, or why it cannot run.
+// build defines the runs that there are, and start_run: an empty string, or why it cannot run.
+std::vector<int> runs();
+std::string name_of_run(int run);
 std::string start_run(int run);
+
+// Whether the path's kernels can run there.
+bool runs_path(KernelPath path);
+
+// Starts the run, or skips the test; TANDEM_TEST_REQUIRE=cuda makes that a failure.
+void start_or_skip(int run);
 
 class KernelTest : public ::testing::TestWithParam<int> {
  protected:
-  void SetUp() override;
+  void SetUp() override { start_or_skip(GetParam()); }
 };
 
 }  // namespace tandem::gpu_kernels

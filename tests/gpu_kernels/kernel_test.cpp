@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Skips where there is nothing to run on; TANDEM_TEST_REQUIRE=cuda makes that a failure.
+// The runs of the tests that have one parameter.
 #include <cstdlib>
 
 #include "gpu_kernels/device_array.h"
 
 namespace tandem::gpu_kernels {
 
-void KernelTest::SetUp() {
-  const std::string reason = start_run(GetParam());
+INSTANTIATE_TEST_SUITE_P(Runs, KernelTest, ::testing::ValuesIn(runs()),
+                         [](const auto& info) { return name_of_run(info.param); });
+
+void start_or_skip(int run) {
+  const std::string reason = start_run(run);
   if (reason.empty()) return;
   const char* required = std::getenv("TANDEM_TEST_REQUIRE");
   if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {

@@ -12,6 +12,10 @@ std::string start_run(int) {
   return count > 0 ? "" : "there is no GPU";
 }
 
-INSTANTIATE_TEST_SUITE_P(OnDevice, KernelTest, ::testing::Values(0));
+std::vector<int> runs() { return {0}; }
+
+std::string name_of_run(int) { return "OnDevice"; }
+
+bool runs_path(KernelPath path) { return path == KernelPath::kGeneric || code_capability() >= 90; }
 
 }  // namespace tandem::gpu_kernels

@@ -74,8 +74,8 @@ TEST(CascadePlan, SharesOnlyPagesThatAreSeenWhole) {
   EXPECT_EQ(plan_of({{1, 2}, {1, 2}}, 1, 0).shared[0].num_attend, 32);
 }
 
-TEST_P(KernelTest, LevelsMergeToWhatAttendingAtOnceGives) {
-  DecodeSetup setup;
+TEST_P(DecodeTest, LevelsMergeToWhatAttendingAtOnceGives) {
+  DecodeSetup setup = usual();
   setup.type = KvType::kI8;
   setup.group = 3;
   setup.num_processors = 3;

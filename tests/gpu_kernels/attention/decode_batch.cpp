@@ -29,6 +29,28 @@ KvPool pool_shape(const DecodeSetup& setup, const std::vector<DecodeSequence>& s
 
 }  // namespace
 
+INSTANTIATE_TEST_SUITE_P(Runs, DecodeTest,
+                         ::testing::Combine(::testing::ValuesIn(runs()),
+                                            ::testing::Values(KernelPath::kGeneric,
+                                                              KernelPath::kHopper)),
+                         [](const auto& info) {
+                           const KernelPath path = std::get<1>(info.param);
+                           return name_of_run(std::get<0>(info.param)) +
+                                  (path == KernelPath::kHopper ? "Hopper" : "Generic");
+                         });
+
+void DecodeTest::SetUp() {
+  start_or_skip(std::get<0>(GetParam()));
+  if (IsSkipped() || runs_path(std::get<1>(GetParam()))) return;
+  GTEST_SKIP() << "the code here is for less than compute capability 9.0";
+}
+
+DecodeSetup DecodeTest::usual() const {
+  DecodeSetup setup;
+  setup.path = std::get<1>(GetParam());
+  return setup;
+}
+
 DecodeBatch::DecodeBatch(const DecodeSetup& setup, const std::vector<DecodeSequence>& sequences)
     : setup_(setup), pool_(pool_shape(setup, sequences), setup.seed) {
   std::mt19937 random(setup.seed + 100);
@@ -76,6 +98,7 @@ DecodeShape DecodeBatch::shape() const {
   shape.head_dim = setup_.head_dim;
   shape.page_tokens = setup_.page_tokens;
   shape.num_processors = setup_.num_processors;
+  shape.path = setup_.path;
   return shape;
 }
 
@@ -89,6 +112,7 @@ void DecodeBatch::run() {
 void DecodeBatch::run(const DecodeBucket& bucket, std::span<const DecodeGroup> groups,
                       std::span<const std::int32_t> rows, int levels) {
   ASSERT_GT(bucket.num_blocks, 0);
+  ASSERT_EQ(bucket.shape.path, setup_.path);
   std::vector<std::byte> plan(bucket.plan_bytes);
   ASSERT_TRUE(plan_decode(bucket, groups, rows, plan));
   DeviceArray<std::byte> device_plan(plan), workspace(bucket.workspace_bytes);

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <span>
+#include <tuple>
 
 #include "attention/decode.h"
 #include "gpu_kernels/kv_cache/random_pool.h"
@@ -24,6 +25,14 @@ struct DecodeSetup {
   int num_processors = 2;
   float q_size = 1.0f;
   unsigned seed = 1;
+  KernelPath path = KernelPath::kGeneric;
+};
+
+// Cases that run on both paths.
+class DecodeTest : public ::testing::TestWithParam<std::tuple<int, KernelPath>> {
+ protected:
+  void SetUp() override;
+  DecodeSetup usual() const;  // of the path
 };
 
 class DecodeBatch {

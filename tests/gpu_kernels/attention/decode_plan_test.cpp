@@ -176,6 +176,39 @@ TEST(DecodePlan, TakesNarrowerItemsWhereSharedMemoryIsShort) {
   }
 }
 
+TEST(DecodePlan, TheHopperPathHoldsStagesOrLeavesTheShapeToTheOther) {
+  for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kE4M3, KvType::kI8}) {
+    for (const int head_dim : {64, 80, 96, 128, 256}) {
+      for (const int group_rows : {1, 16}) {
+        DecodeShape shape = usual_shape();
+        shape.type = type;
+        shape.head_dim = head_dim;
+        shape.path = KernelPath::kHopper;
+        shape.shared_bytes = 228 * 1024;
+        const DecodeBucket bucket = make_decode_bucket(shape, 8, 64, group_rows);
+        EXPECT_EQ(bucket.shape.path, KernelPath::kHopper);
+        EXPECT_GE(bucket.stages, head_dim == 256 || group_rows > 1 ? 2 : 3);
+        const std::size_t resident = static_cast<unsigned>(bucket.num_blocks / 132);
+        EXPECT_LE(resident * (bucket.shared_bytes + 1024), 228u * 1024);
+        EXPECT_LE(bucket.shared_bytes, 227u * 1024);
+        Batch batch;
+        for (int i = 0; i < 8; ++i) batch.add(group_rows > 1 ? 8 : 1, 0, 1000);
+        check_plan(bucket, batch);
+        shape.shared_bytes = 48 * 1024;
+        const DecodeBucket small = make_decode_bucket(shape, 8, 64, group_rows);
+        if (small.num_blocks == 0) continue;
+        EXPECT_LE(small.shared_bytes + 1024, 48u * 1024);
+        EXPECT_EQ(small.stages > 0, small.shape.path == KernelPath::kHopper);
+      }
+    }
+  }
+  DecodeShape shape = usual_shape();
+  shape.path = KernelPath::kHopper;
+  shape.head_dim = 128;
+  shape.shared_bytes = 64 * 1024;
+  EXPECT_EQ(make_decode_bucket(shape, 8, 64, 1).shape.path, KernelPath::kGeneric);
+}
+
 TEST(DecodePlan, RefusesBatchesThatDoNotFit) {
   const DecodeBucket bucket = make_decode_bucket(usual_shape(), 2, 3, 2);
   std::vector<std::byte> plan(bucket.plan_bytes);

@@ -13,10 +13,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // Probabilities are two bf16 values for bf16, else as good as f32.
 double bound_of(KvType type) { return type == KvType::kBF16 ? 1e-5 : 2e-6; }
 
-TEST_P(KernelTest, DecodeAttendsOverEveryTypeAndWidth) {
+TEST_P(DecodeTest, DecodeAttendsOverEveryTypeAndWidth) {
   for (const KvType type : kTypes) {
     for (const int head_dim : {64, 80, 96, 128, 256, 33, 200}) {
-      DecodeSetup setup;
+      DecodeSetup setup = usual();
       setup.type = type;
       setup.head_dim = head_dim;
       setup.group = 3;
@@ -29,9 +29,9 @@ TEST_P(KernelTest, DecodeAttendsOverEveryTypeAndWidth) {
   }
 }
 
-TEST_P(KernelTest, DecodeAttendsOverRaggedLengths) {
+TEST_P(DecodeTest, DecodeAttendsOverRaggedLengths) {
   for (const KvType type : kTypes) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.type = type;
     setup.num_processors = 3;
     std::vector<DecodeSequence> sequences;
@@ -44,10 +44,10 @@ TEST_P(KernelTest, DecodeAttendsOverRaggedLengths) {
   }
 }
 
-TEST_P(KernelTest, DecodeSharesReadsAmongQueryHeadsAndRows) {
+TEST_P(DecodeTest, DecodeSharesReadsAmongQueryHeadsAndRows) {
   for (const int group : {1, 2, 5, 8, 9, 17, 24}) {
     for (const int num_q : {1, 3, 8}) {
-      DecodeSetup setup;
+      DecodeSetup setup = usual();
       setup.group = group;
       setup.kv_heads = 1;
       setup.type = num_q == 3 ? KvType::kI8 : KvType::kF16;
@@ -59,10 +59,10 @@ TEST_P(KernelTest, DecodeSharesReadsAmongQueryHeadsAndRows) {
   }
 }
 
-TEST_P(KernelTest, DecodeSharesReadsOfWideRows) {
+TEST_P(DecodeTest, DecodeSharesReadsOfWideRows) {
   for (const KvType type : kTypes) {
     for (const int head_dim : {128, 256}) {
-      DecodeSetup setup;
+      DecodeSetup setup = usual();
       setup.type = type;
       setup.group = 5;
       setup.kv_heads = 1;
@@ -74,9 +74,9 @@ TEST_P(KernelTest, DecodeSharesReadsOfWideRows) {
   }
 }
 
-TEST_P(KernelTest, DecodeTakesPagesOfEverySize) {
+TEST_P(DecodeTest, DecodeTakesPagesOfEverySize) {
   for (const int page_tokens : {16, 32, 64, 128, 256}) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.page_tokens = page_tokens;
     setup.type = page_tokens == 64 ? KvType::kE4M3 : KvType::kF16;
     setup.kv_heads = 1;
@@ -86,9 +86,9 @@ TEST_P(KernelTest, DecodeTakesPagesOfEverySize) {
   }
 }
 
-TEST_P(KernelTest, DecodeGivesTheSameHoweverItIsSplit) {
+TEST_P(DecodeTest, DecodeGivesTheSameHoweverItIsSplit) {
   for (const int num_processors : {1, 4, 9}) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.num_processors = num_processors;
     setup.kv_heads = 1;
     setup.type = KvType::kBF16;
@@ -98,8 +98,8 @@ TEST_P(KernelTest, DecodeGivesTheSameHoweverItIsSplit) {
   }
 }
 
-TEST_P(KernelTest, DecodeWalksLongRangesInOneBlock) {
-  DecodeSetup setup;
+TEST_P(DecodeTest, DecodeWalksLongRangesInOneBlock) {
+  DecodeSetup setup = usual();
   setup.num_processors = 1;
   setup.kv_heads = 1;
   setup.type = KvType::kI8;
@@ -113,9 +113,9 @@ TEST_P(KernelTest, DecodeWalksLongRangesInOneBlock) {
   sharing.expect_reference(bound_of(setup.type));
 }
 
-TEST_P(KernelTest, DecodeSeesWindowsOnly) {
+TEST_P(DecodeTest, DecodeSeesWindowsOnly) {
   for (const KvType type : kTypes) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.type = type;
     setup.kv_heads = 1;
     DecodeBatch batch(setup, {{1, 7, 8}, {2, 15, 140}, {1, 16, 16}, {1, 100, 300}, {1, 63, 64}});
@@ -124,9 +124,9 @@ TEST_P(KernelTest, DecodeSeesWindowsOnly) {
   }
 }
 
-TEST_P(KernelTest, DecodeCapsScoresSoftly) {
+TEST_P(DecodeTest, DecodeCapsScoresSoftly) {
   for (const float cap : {0.5f, 30.0f}) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.softcap = cap;
     setup.q_size = 4.0f;
     DecodeBatch batch(setup, {{1, 0, 100}, {1, 0, 3}});
@@ -135,10 +135,10 @@ TEST_P(KernelTest, DecodeCapsScoresSoftly) {
   }
 }
 
-TEST_P(KernelTest, DecodeKeepsQueriesOfAnySize) {
+TEST_P(DecodeTest, DecodeKeepsQueriesOfAnySize) {
   for (const float size : {1e-12f, 1e-3f, 30.0f, 1e12f}) {
     for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kE4M3}) {
-      DecodeSetup setup;
+      DecodeSetup setup = usual();
       setup.type = type;
       setup.kv_heads = 1;
       setup.q_size = size;
@@ -150,8 +150,8 @@ TEST_P(KernelTest, DecodeKeepsQueriesOfAnySize) {
   }
 }
 
-TEST_P(KernelTest, DecodeKeepsScalesOfAnySize) {
-  DecodeSetup setup;
+TEST_P(DecodeTest, DecodeKeepsScalesOfAnySize) {
+  DecodeSetup setup = usual();
   setup.type = KvType::kE4M3;
   setup.kv_heads = 1;
   DecodeBatch batch(setup, {{1, 0, 90}, {1, 0, 90}});
@@ -166,9 +166,9 @@ TEST_P(KernelTest, DecodeKeepsScalesOfAnySize) {
   batch.expect_reference(2e-6);
 }
 
-TEST_P(KernelTest, DecodeKeepsNanWithItsHead) {
+TEST_P(DecodeTest, DecodeKeepsNanWithItsHead) {
   for (const KvType type : {KvType::kF16, KvType::kI8, KvType::kE4M3}) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.type = type;
     DecodeBatch batch(setup, {{2, 0, 80}, {1, 0, 80}, {1, 0, 80}});
     batch.q()[batch.q_index(0, 3, 11)] = kNan;
@@ -193,9 +193,9 @@ TEST_P(KernelTest, DecodeKeepsNanWithItsHead) {
   }
 }
 
-TEST_P(KernelTest, DecodeReadsNothingBesideItsRange) {
+TEST_P(DecodeTest, DecodeReadsNothingBesideItsRange) {
   for (const KvType type : kTypes) {
-    DecodeSetup setup;
+    DecodeSetup setup = usual();
     setup.type = type;
     setup.page_tokens = 32;
     DecodeBatch batch(setup, {{1, 18, 41}});
@@ -215,8 +215,8 @@ TEST_P(KernelTest, DecodeReadsNothingBesideItsRange) {
   }
 }
 
-TEST_P(KernelTest, DecodeOfABucketTakesEveryBatchThatFits) {
-  DecodeSetup setup;
+TEST_P(DecodeTest, DecodeOfABucketTakesEveryBatchThatFits) {
+  DecodeSetup setup = usual();
   DecodeBatch longer(setup, {{1, 0, 500}, {2, 0, 260}, {1, 3, 4}});
   const DecodeBucket bucket = make_decode_bucket(longer.shape(), 4, 8, 2);
   longer.run(bucket);
@@ -228,8 +228,8 @@ TEST_P(KernelTest, DecodeOfABucketTakesEveryBatchThatFits) {
   none.run(bucket);
 }
 
-TEST_P(KernelTest, DecodeRefusesShapesThatItIsNotMadeFor) {
-  DecodeSetup setup;
+TEST_P(DecodeTest, DecodeRefusesShapesThatItIsNotMadeFor) {
+  DecodeSetup setup = usual();
   DecodeBatch batch(setup, {{1, 0, 5}});
   DecodeShape shape = batch.shape();
   shape.head_dim = 257;

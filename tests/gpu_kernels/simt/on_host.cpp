@@ -11,11 +11,12 @@ std::string start_run(int run) {
   return "";
 }
 
-INSTANTIATE_TEST_SUITE_P(OnHost, KernelTest, ::testing::Values(0, 1, 2),
-                         [](const ::testing::TestParamInfo<int>& info) {
-                           return std::string(info.param == 0   ? "Ascending"
-                                              : info.param == 1 ? "Descending"
-                                                                : "Shuffled");
-                         });
+std::vector<int> runs() { return {0, 1, 2}; }
+
+std::string name_of_run(int run) {
+  return run == 0 ? "Ascending" : run == 1 ? "Descending" : "Shuffled";
+}
+
+bool runs_path(KernelPath) { return true; }
 
 }  // namespace tandem::gpu_kernels

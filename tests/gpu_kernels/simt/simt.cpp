@@ -16,6 +16,8 @@
 #include <random>
 #include <vector>
 
+#include "gpu_kernels/simt/barriers.h"
+
 uint3 threadIdx, blockIdx;
 dim3 gridDim, blockDim;
 
@@ -45,6 +47,7 @@ struct Fiber {
   bool waited = false;  // for the kernel in front
   const Barrier* waits_for = nullptr;
   std::uint64_t waits_past = 0;
+  const std::function<bool()>* waits_until = nullptr;
 };
 
 struct Warp {
@@ -58,6 +61,7 @@ struct Machine {
   std::vector<std::unique_ptr<Fiber>> fibers;
   std::vector<Warp> warps;
   Barrier block;
+  Barrier named[16];
   Barrier previous;              // what wait_for_previous() waits at
   bool any[2] = {false, false};  // by the parity of the block's generation
   jmp_buf scheduler;
@@ -152,7 +156,9 @@ void make_ready(Machine& m, unsigned threads) {
     Fiber& fiber = *m.fibers[thread];
     fiber.done = fiber.waited = false;
     fiber.waits_for = nullptr;
+    fiber.waits_until = nullptr;
   }
+  std::fill(std::begin(m.named), std::end(m.named), Barrier{});
 }
 
 // Runs every fiber that can; true when any did.
@@ -162,7 +168,9 @@ bool run_once(Machine& m, const std::vector<unsigned>& order) {
     Fiber& fiber = *m.fibers[thread];
     if (fiber.done) continue;
     if (fiber.waits_for != nullptr && fiber.waits_for->generation == fiber.waits_past) continue;
+    if (fiber.waits_until != nullptr && !(*fiber.waits_until)()) continue;
     fiber.waits_for = nullptr;
+    fiber.waits_until = nullptr;
     m.current = thread;
     threadIdx = {thread, 0, 0};
     resume(m, fiber);
@@ -186,8 +194,11 @@ void run_as_far_as_possible(Machine& m) {
   blockDim = dim3(m.kernel->threads);
   std::vector<unsigned> order = order_of_threads(m.kernel->threads);
   do {
-    if (the_order == Order::kShuffled) std::shuffle(order.begin(), order.end(), the_random);
-  } while (m.block.members > 0 && run_once(m, order));
+    if (the_order == Order::kShuffled) {
+      std::shuffle(order.begin(), order.end(), the_random);
+      if (the_random() % 4 == 0) finish_copy();
+    }
+  } while (m.block.members > 0 && (run_once(m, order) || finish_copy()));
 }
 
 void start_block(Machine& m, unsigned block) {
@@ -199,9 +210,11 @@ void start_block(Machine& m, unsigned block) {
 void end_block(Machine& m) {
   run_as_far_as_possible(m);
   if (m.block.members > 0) {
+    report_barriers();
     std::fprintf(stderr, "simt: every thread of block %u waits\n", m.place.x);
     std::abort();
   }
+  forget_barriers();
 }
 
 unsigned blocks_of(const Kernel& kernel) { return kernel.grid.x * kernel.grid.y * kernel.grid.z; }
@@ -259,9 +272,28 @@ void wait_for_previous() {
 }
 
 unsigned char* block_shared_memory() { return machine().run->shared(); }
+std::size_t block_shared_bytes() { return machine().run->shared_bytes(); }
 unsigned machine_id() { return machine().id; }
 
 void block_barrier() { wait_at(machine().block); }
+
+void named_barrier(unsigned id, unsigned threads) {
+  Barrier& barrier = machine().named[id];
+  if (barrier.arrived > 0 && barrier.members != threads) {
+    std::fprintf(stderr, "simt: threads disagree about who waits at barrier %u\n", id);
+    std::abort();
+  }
+  barrier.members = threads;
+  wait_at(barrier);
+}
+
+void wait_until(const std::function<bool()>& holds) {
+  Machine& m = machine();
+  if (holds()) return;
+  Fiber& fiber = *m.fibers[m.current];
+  fiber.waits_until = &holds;
+  yield(m, fiber);
+}
 
 // Two places take turns, as in exchange_words(); the first to arrive clears its own.
 bool block_any(bool value) {

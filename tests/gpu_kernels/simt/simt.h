@@ -68,6 +68,7 @@ class KernelRun {
   void finish();
 
   unsigned char* shared() { return reinterpret_cast<unsigned char*>(shared_.data()); }
+  std::size_t shared_bytes() const { return kernel_.shared_bytes; }
 
  private:
   const Kernel kernel_;
@@ -80,9 +81,14 @@ class KernelRun {
 // Of the block that runs.
 void wait_for_previous();
 unsigned char* block_shared_memory();
+std::size_t block_shared_bytes();
 unsigned machine_id();  // differs between blocks that are in flight together
 
 void block_barrier();
+// Barrier `id` of `threads` of the block's threads.
+void named_barrier(unsigned id, unsigned threads);
+// The thread goes on once `holds()`, which is asked when its turn comes.
+void wait_until(const std::function<bool()>& holds);
 void warp_barrier();
 // Whether `value` is true of any thread of the block that waits here.
 bool block_any(bool value);
