@@ -5,9 +5,10 @@
 //
 // Some rows of every case are first compared with loops in double precision on the host. FLOPs are
 // those of the pairs of a row and a key that it sees, once, also where operands are split in two; a
-// causal figure holds the rounding of k and v into the workspace. ratio: of the matrix rate. To
-// compare with a library, benchmarks/gpu/torch_peer.py times PyTorch's attention on the same
-// shapes. One JSON line per figure.
+// causal figure holds the rounding of k and v into the workspace. ratio: of the matrix rate. Names
+// that end in _hopper are of the Hopper path, which is measured where the GPU runs it. To compare
+// with a library, benchmarks/gpu/torch_peer.py times PyTorch's attention on the same shapes. One
+// JSON line per figure.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -216,12 +217,32 @@ DeviceVector<std::byte> make_plan(const PrefillBucket& bucket,
   return DeviceVector<std::byte>(plan);
 }
 
+// What of a shape is measured.
+struct Kernel {
+  KvType type = KvType::kBF16;
+  bool exact = true;
+  KernelPath path = KernelPath::kGeneric;
+
+  PrefillShape shape() const {
+    return {.type = type,
+            .q_heads = kQHeads,
+            .kv_heads = kKvHeads,
+            .head_dim = kHeadDim,
+            .exact = exact,
+            .path = path};
+  }
+  std::string name() const {
+    return std::string(name_of(type)) + (exact ? "" : "_rounded") +
+           (path == KernelPath::kHopper ? "_hopper" : "");
+  }
+};
+
 // `num_chunks` chunks of `length` rows.
-void bench_causal(KvType type, bool exact, int num_chunks, int length, double peak) {
-  const PrefillShape shape{
-      .type = type, .q_heads = kQHeads, .kv_heads = kKvHeads, .head_dim = kHeadDim, .exact = exact};
+void bench_causal(const Kernel& kernel, int num_chunks, int length, double peak) {
+  const PrefillShape shape = kernel.shape();
   const int num_rows = num_chunks * length;
   const PrefillBucket bucket = make_prefill_bucket(shape, num_chunks, num_rows);
+  expect(bucket.shape.path == kernel.path, "the path has no such kernel");
   std::vector<PrefillSequence> chunks;
   for (int i = 0; i < num_chunks; ++i) chunks.push_back({.q_begin = i * length, .num_q = length});
   const DeviceVector<std::byte> plan = make_plan(bucket, chunks);
@@ -231,13 +252,13 @@ void bench_causal(KvType type, bool exact, int num_chunks, int length, double pe
                             workspace.data()};
   check_cuda(causal_attention(bucket, job, nullptr));
   const std::int64_t last = num_rows - length;
-  rows.check(type, exact, {last, length, last, 0});
+  rows.check(kernel.type, kernel.exact, {last, length, last, 0});
   const std::vector<double> samples = time_launches(
       kLaunches, [&](int, cudaStream_t s) { check_cuda(causal_attention(bucket, job, s)); });
   const double pairs = num_chunks * (length * (length + 1.0) / 2.0);
-  report_rate("causal_" + std::to_string(num_chunks) + "x" + std::to_string(length) + "_" +
-                  name_of(type) + (exact ? "" : "_rounded"),
-              samples, 4.0 * kHeadDim * kQHeads * pairs, peak);
+  report_rate(
+      "causal_" + std::to_string(num_chunks) + "x" + std::to_string(length) + "_" + kernel.name(),
+      samples, 4.0 * kHeadDim * kQHeads * pairs, peak);
 }
 
 // A pool whose pages hold all tokens in order.
@@ -271,15 +292,12 @@ struct FilledPool {
 };
 
 // 16 sequences of 256 rows, each over 4,096 tokens of its own.
-void bench_paged(KvType type, bool exact, double peak) {
+void bench_paged(const Kernel& kernel, double peak) {
   constexpr int kSequences = 16, kRows = 256, kTokens = 4096, kPages = kTokens / kPageTokens;
-  const PrefillShape shape{.type = type,
-                           .q_heads = kQHeads,
-                           .kv_heads = kKvHeads,
-                           .head_dim = kHeadDim,
-                           .exact = exact,
-                           .page_tokens = kPageTokens};
+  PrefillShape shape = kernel.shape();
+  shape.page_tokens = kPageTokens;
   const PrefillBucket bucket = make_prefill_bucket(shape, kSequences, kSequences * kRows);
+  expect(bucket.shape.path == kernel.path, "the path has no such kernel");
   std::vector<PrefillSequence> sequences;
   std::vector<std::uint32_t> pages;
   for (int i = 0; i < kSequences; ++i) {
@@ -291,27 +309,33 @@ void bench_paged(KvType type, bool exact, double peak) {
   const DeviceVector<std::byte> plan = make_plan(bucket, sequences);
   const DeviceVector<std::uint32_t> device_pages(pages);
   const Rows rows(kSequences * kRows, kSequences * kTokens);
-  const FilledPool filled(type, rows, kSequences * kTokens);
+  const FilledPool filled(kernel.type, rows, kSequences * kTokens);
   const PagedAttention job{rows.attention(plan.data()), filled.pool, 0, device_pages.data()};
   check_cuda(paged_attention(bucket, job, nullptr));
-  rows.check(type, exact, {(kSequences - 1) * kRows, kRows, (kSequences - 1) * kTokens, kTokens});
+  rows.check(kernel.type, kernel.exact,
+             {(kSequences - 1) * kRows, kRows, (kSequences - 1) * kTokens, kTokens});
   const std::vector<double> samples = time_launches(
       kLaunches, [&](int, cudaStream_t s) { check_cuda(paged_attention(bucket, job, s)); });
-  report_rate(std::string("paged_16x256_over_4096_") + name_of(type) + (exact ? "" : "_rounded"),
-              samples, 4.0 * kHeadDim * kQHeads * kSequences * kRows * kTokens, peak);
+  report_rate("paged_16x256_over_4096_" + kernel.name(), samples,
+              4.0 * kHeadDim * kQHeads * kSequences * kRows * kTokens, peak);
 }
 
 void run() {
   const double peak = measure_matrix_rate();
+  std::vector<KernelPath> paths{KernelPath::kGeneric};
+  if (has_hopper_prefill()) paths.push_back(KernelPath::kHopper);
   for (const KvType type : {KvType::kBF16, KvType::kF16}) {
     for (const bool exact : {true, false}) {
-      bench_causal(type, exact, 1, 8192, peak);
-      bench_causal(type, exact, 4, 2048, peak);
-      bench_causal(type, exact, 32, 512, peak);
-      bench_paged(type, exact, peak);
+      for (const KernelPath path : paths) {
+        const Kernel kernel{type, exact, path};
+        bench_causal(kernel, 1, 8192, peak);
+        bench_causal(kernel, 4, 2048, peak);
+        bench_causal(kernel, 32, 512, peak);
+        bench_paged(kernel, peak);
+      }
     }
   }
-  for (const KvType type : {KvType::kI8, KvType::kE4M3}) bench_paged(type, true, peak);
+  for (const KvType type : {KvType::kI8, KvType::kE4M3}) bench_paged({.type = type}, peak);
 }
 
 }  // namespace

@@ -41,10 +41,12 @@ bool set_pages(const KvPool& pool, int layer, PrefillJob& job) {
   if (has_scales(pool.type)) job.scales = pool.scales + row;
   job.page_shift = std::countr_zero(static_cast<unsigned>(pool.page_tokens));
   job.v_rows = static_cast<std::uint32_t>(pool.kv_heads * pool.page_tokens);
+  job.num_rows = static_cast<std::uint32_t>(rows);
   return true;
 }
 
 cudaError_t start(const PrefillBucket& bucket, const PrefillJob& job, cudaStream_t stream) {
+  if (bucket.shape.path == KernelPath::kHopper) return prefill_hopper(job, bucket, stream);
   if (bucket.shape.unrounded) return prefill_f32(job, bucket.num_tiles, stream);
   switch (bucket.shape.type) {
     case KvType::kF16:

@@ -12,7 +12,10 @@
 // 256. GPUs that give a block 99 KiB (sm_86, sm_89, sm_120) get tiles of 32 tokens for 128 values
 // (other bits than tiles of 64), and no bucket for 256. FLOPs: 4 head_dim per query head and key
 // seen, twice that when exact; bytes: K and V once per 64 query heads, from the L2 cache for all
-// but the first. Numerics: stored values are exact 16-bit operands (f16; bf16 for all other types,
+// but the first. The Hopper path (prefill_hopper.cuh; mma.sync reaches a part of that chip's matrix
+// rate only) has tiles of 128 query heads and 128 tokens, and takes f16 and bf16 in rows of 64 and
+// 128 values; up to 197 KiB of a block's shared memory, other bits than the generic path.
+// Numerics: stored values are exact 16-bit operands (f16; bf16 for all other types,
 // scales multiply scores and probabilities); scores, softmax and O are f32. Exact: q and
 // probabilities are sums of two such operands, q after scaling by a power of two, so that a score
 // is off by 2^-17 of sum |q k| and O by 2^-17 of sum p |v| (2^-22 for f16; 2^-16 when unrounded,
@@ -20,12 +23,11 @@
 // f16. Infinite values in K or V give NaN; NaN in q stays with its query head, in k and v with the
 // KV head's rows that see it. Results of a sequence do not depend on what shares the call. Why an
 // own kernel and not cuDNN's: pages of every size with scales, windows, soft caps and an LSE in f32
-// at once, and no dependency. Which is faster has not been measured. There is no path for wgmma and
-// bulk copies of sm_90 yet: mma.sync reaches a part of that chip's matrix rate only. Graph-safe:
-// two launches (causal), one (paged, unrounded); plan and workspace are the caller's, in device
-// memory, aligned to 16. Errors: cudaErrorInvalidValue for a bucket that is none, or not of this
-// function, or a pool of another shape. Source: Dao, FlashAttention-2, 2023 (the order of work);
-// the splitting of operands is the textbook's.
+// at once, and no dependency. Which is faster has not been measured. Graph-safe: two launches
+// (causal), one (paged, unrounded); plan and workspace are the caller's, in device memory, aligned
+// to 16. Errors: cudaErrorInvalidValue for a bucket that is none, or not of this function, or a
+// pool of another shape. Source: Dao, FlashAttention-2, 2023 (the order of work); the splitting of
+// operands is the textbook's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -56,6 +58,10 @@ struct PagedAttention {
   int layer = 0;
   const std::uint32_t* pages = nullptr;  // the page list
 };
+
+// Whether the current device can run buckets of the Hopper path: compute capability 9.0, nothing
+// newer.
+bool has_hopper_prefill();
 
 cudaError_t causal_attention(const PrefillBucket& bucket, const CausalAttention& job,
                              cudaStream_t stream);

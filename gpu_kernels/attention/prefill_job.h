@@ -2,7 +2,8 @@
 //
 // What the prefill kernel is called with, for either source of K and V.
 //
-// One grid of (num_tiles, kv_heads) blocks of 128 threads. Pointers are of device memory.
+// One grid of (num_tiles, kv_heads) blocks of 128 threads (Hopper: 384). Pointers are of device
+// memory.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,6 +30,7 @@ struct PrefillJob {
   const std::uint32_t* pages = nullptr;
   int page_shift = 0;
   std::uint32_t v_rows = 0;
+  std::uint32_t num_rows = 0;              // of the layer's pages
   const float *k = nullptr, *v = nullptr;  // f32 rows [rows, kv_heads, head_dim] instead
 };
 
@@ -38,5 +40,8 @@ cudaError_t prefill_bf16(const PrefillJob& job, int num_tiles, bool exact, cudaS
 cudaError_t prefill_i8(const PrefillJob& job, int num_tiles, cudaStream_t stream);
 cudaError_t prefill_e4m3(const PrefillJob& job, int num_tiles, cudaStream_t stream);
 cudaError_t prefill_f32(const PrefillJob& job, int num_tiles, cudaStream_t stream);
+
+// The Hopper path, for buckets that take it.
+cudaError_t prefill_hopper(const PrefillJob& job, const PrefillBucket& bucket, cudaStream_t stream);
 
 }  // namespace tandem::gpu_kernels

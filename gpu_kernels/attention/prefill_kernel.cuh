@@ -12,12 +12,8 @@
 
 #include "attention/prefill_tiles.cuh"
 #include "common/launch.cuh"
-#include "common/warp.cuh"
 
 namespace tandem::gpu_kernels {
-
-inline constexpr float kLog2E = 1.44269504f;
-inline constexpr float kLn2 = 0.693147181f;
 
 // A thread's part of two query heads.
 template <typename Traits>
@@ -47,18 +43,6 @@ __device__ int tile_row(int row_tile, int half) {
          static_cast<int>(threadIdx.x % 32u / 4u) + half * 8;
 }
 
-// What some and what all of several rows see: both ends grow with the row.
-__device__ inline SeenTokens seen_by_some(const SeenTokens* first, const SeenTokens* last) {
-  return {first->begin, last->end};
-}
-__device__ inline SeenTokens seen_by_all(const SeenTokens* first, const SeenTokens* last) {
-  return {last->begin, first->end};
-}
-template <typename Traits>
-__device__ bool holds_tile(SeenTokens seen, int tile_at) {
-  return tile_at >= seen.begin && tile_at + Traits::kKeys <= seen.end;
-}
-
 // Query heads into operands, a row per warp at a time; what lies behind head_dim is 0. For f16 a
 // row is scaled by a power of two so that its largest value is in [2^14, 2^15).
 template <typename Traits>
@@ -69,36 +53,27 @@ __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
 #pragma unroll 2
   for (int at = 0; at < Traits::kWarpRows; ++at) {
     const int row = warp * Traits::kWarpRows + at;
-    const int token = (tile.first + row) / job.group, head = (tile.first + row) % job.group;
-    const float* from = job.q + ((static_cast<std::size_t>(tile.q_begin) + token) * job.q_heads +
-                                 blockIdx.y * job.group + head) *
-                                    static_cast<std::size_t>(job.head_dim);
+    const bool is_row = (tile.first + row) / job.group < tile.num_q;
+    const float* from =
+        job.q + head_of_row(job, tile, row) * static_cast<std::size_t>(job.head_dim);
     float values[kPairs][2];
     float peak = 0.0f;
 #pragma unroll
     for (int i = 0; i < kPairs * 2; ++i) {
       const int column = (lane + i / 2 * 32) * 2 + i % 2;
-      const float value = token < tile.num_q && column < job.head_dim ? from[column] : 0.0f;
+      const float value = is_row && column < job.head_dim ? from[column] : 0.0f;
       values[i / 2][i % 2] = value;
       peak = fmaxf(peak, fabsf(value));
     }
-    float up = 1.0f, down = 1.0f;
-    if constexpr (Traits::kIsHalf) {
-      const int exponent = static_cast<int>(bits_of(warp_max(peak)) >> 23);
-      const int power = exponent < 15 ? 126 : 141 - exponent;
-      up = float_of(static_cast<std::uint32_t>(127 + power) << 23);
-      down = float_of(static_cast<std::uint32_t>(127 - power) << 23);
-    }
-    if (lane == 0) {
-      shared.factors[row] =
-          job.softcap > 0.0f ? down * (job.scale / job.softcap) : down * (job.scale * kLog2E);
-    }
+    const RowScale scale = row_scale<Traits::kIsHalf>(job, Traits::kIsHalf ? warp_max(peak) : 0.0f);
+    if (lane == 0) shared.factors[row] = scale.of_products;
 #pragma unroll
     for (int pair = 0; pair < kPairs; ++pair) {
       const int column = (lane + pair * 32) * 2;
       if (column >= Traits::kDim) break;
       std::uint32_t high, low;
-      split<typename Traits::Operand>(values[pair][0] * up, values[pair][1] * up, high, low);
+      split<typename Traits::Operand>(values[pair][0] * scale.of_query,
+                                      values[pair][1] * scale.of_query, high, low);
       *reinterpret_cast<std::uint32_t*>(&shared.q[0][row][column]) = high;
       if constexpr (Traits::kQueryParts == 2) {
         *reinterpret_cast<std::uint32_t*>(&shared.q[1][row][column]) = low;
@@ -107,16 +82,12 @@ __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
   }
 }
 
-// The tokens that the tile's query heads see; those behind the sequence's last see what it sees.
+// The tokens that the tile's query heads see.
 template <typename Traits>
 __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
                           PrefillShared<Traits>& shared) {
   if (threadIdx.x >= Traits::kRows) return;
-  const int place = tile.first + static_cast<int>(threadIdx.x);
-  const int token = min(place / job.group, tile.num_q - 1);
-  SeenTokens seen{tile.kv_begin, tile.kv_end};
-  if (job.causal) seen = {job.window > 0 ? max(0, token + 1 - job.window) : 0, token + 1};
-  shared.seen[threadIdx.x] = seen;
+  shared.seen[threadIdx.x] = seen_by_row(job, tile, static_cast<int>(threadIdx.x));
   for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
 }
 
@@ -168,7 +139,7 @@ __device__ float2 scale_scores(const PrefillJob& job, const PrefillShared<Traits
   const float cap = job.softcap * kLog2E;
   const SeenTokens* warp = shared.seen + threadIdx.x / 32u * Traits::kWarpRows;
   const bool is_border =
-      !holds_tile<Traits>(seen_by_all(warp, warp + Traits::kWarpRows - 1), keys.at);
+      !holds_keys<Traits::kKeys>(seen_by_all(warp, warp + Traits::kWarpRows - 1), keys.at);
   const int rows[2] = {tile_row<Traits>(row_tile, 0), tile_row<Traits>(row_tile, 1)};
   const float factor[2] = {shared.factors[rows[0]], shared.factors[rows[1]]};
   float peak[2] = {-INFINITY, -INFINITY};
@@ -270,11 +241,9 @@ __device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>&
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = warp_sum<1, 2>(state.sum[half]);
-    const int row = tile_row<Traits>(row_tile, half), place = tile.first + row;
-    if (place / job.group >= tile.num_q) continue;
-    const std::size_t head =
-        (static_cast<std::size_t>(tile.q_begin) + place / job.group) * job.q_heads +
-        blockIdx.y * job.group + place % job.group;
+    const int row = tile_row<Traits>(row_tile, half);
+    if ((tile.first + row) / job.group >= tile.num_q) continue;
+    const std::size_t head = head_of_row(job, tile, row);
     const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
     const float shift = Traits::kIsHalf ? 15.0f : 0.0f;
     if (lane % 4 == 0) {
@@ -328,7 +297,7 @@ __global__ __launch_bounds__(kPrefillThreads, 2) void prefill_tile(const Prefill
     if constexpr (Traits::kIsFloat) split_tile(job, shared, index);
     if constexpr (Traits::kBuffers == 1) __syncthreads();
     const SeenTokens in_block = seen_by_all(shared.seen, shared.seen + Traits::kRows - 1);
-    if (job.causal && !holds_tile<Traits>(in_block, tile_at)) {
+    if (job.causal && !holds_keys<Traits::kKeys>(in_block, tile_at)) {
       hide_non_finite(shared, keys.buffer, tile_at);
     }
     const SeenTokens in_warp =

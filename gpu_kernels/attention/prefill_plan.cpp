@@ -9,7 +9,8 @@ namespace tandem::gpu_kernels {
 namespace {
 
 constexpr int kWorkspacePageTokens = 256;
-constexpr int kBlockBytes = 163 * 1024;  // of sm_80
+constexpr int kBlockBytes = 163 * 1024;        // of sm_80
+constexpr int kHopperBlockBytes = 227 * 1024;  // of sm_90
 
 std::size_t align(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -24,8 +25,17 @@ bool is_shape(const PrefillShape& shape) {
          (shape.exact || sixteen_bits) && (shape.page_tokens == 0 || paged);
 }
 
-int tile_rows_of(const PrefillShape& shape) {
-  return prefill_tile_rows(kv_row_values(shape.head_dim), shape.exact);
+int tile_rows_of(const PrefillBucket& bucket) {
+  if (bucket.shape.path == KernelPath::kHopper) return kHopperTileRows;
+  return prefill_tile_rows(kv_row_values(bucket.shape.head_dim), bucket.shape.exact);
+}
+
+bool takes_hopper(const PrefillShape& shape) {
+  const int width = kv_row_values(shape.head_dim);
+  const auto room =
+      static_cast<std::size_t>(shape.block_bytes > 0 ? shape.block_bytes : kHopperBlockBytes);
+  return shape.path == KernelPath::kHopper && !shape.unrounded && !has_scales(shape.type) &&
+         (width == 64 || width == 128) && prefill_hopper_block_bytes(width, shape.exact) <= room;
 }
 
 // 0 where no block has room for a tile.
@@ -47,6 +57,10 @@ std::size_t places_at(const PrefillBucket& bucket) {
 
 bool has_places(const PrefillShape& shape) { return shape.page_tokens == 0 && !shape.unrounded; }
 
+std::int32_t round_up(std::int32_t value, std::int32_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 // The keys that the rows [first, past) of a causal chunk see.
 void set_causal_range(int window, std::int32_t first, std::int32_t past, PrefillTile& tile) {
   tile.kv_begin = window == 0 ? 0 : std::max(0, first + 1 - window);
@@ -54,10 +68,11 @@ void set_causal_range(int window, std::int32_t first, std::int32_t past, Prefill
 }
 
 // Appends the tiles of a sequence; false when there is no room.
-bool add_tiles(const PrefillShape& shape, const PrefillSequence& sequence, std::int32_t origin,
+bool add_tiles(const PrefillBucket& bucket, const PrefillSequence& sequence, std::int32_t origin,
                std::span<PrefillTile> tiles, std::size_t& num_tiles) {
+  const PrefillShape& shape = bucket.shape;
   const std::int32_t group = shape.q_heads / shape.kv_heads;
-  const std::int32_t tile_rows = tile_rows_of(shape);
+  const std::int32_t tile_rows = tile_rows_of(bucket);
   const std::int64_t all = std::int64_t{sequence.num_q} * group;
   if (all > INT32_MAX - tile_rows) return false;
   for (std::int32_t first = 0; first < all; first += tile_rows) {
@@ -81,15 +96,21 @@ bool add_tiles(const PrefillShape& shape, const PrefillSequence& sequence, std::
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows) {
   PrefillBucket bucket{.shape = shape, .max_rows = max_rows};
   if (!is_shape(shape) || max_sequences < 1 || max_rows < 1) return bucket;
-  bucket.tile_keys = tile_keys_of(shape);
+  const bool is_hopper = takes_hopper(shape);
+  bucket.shape.path = is_hopper ? KernelPath::kHopper : KernelPath::kGeneric;
+  bucket.tile_keys = is_hopper ? kHopperTileKeys : tile_keys_of(shape);
   if (bucket.tile_keys == 0) return bucket;
   const std::int64_t group = shape.q_heads / shape.kv_heads;
-  const std::int64_t tiles = max_rows * group / tile_rows_of(shape) + max_sequences;
+  const std::int64_t tiles = max_rows * group / tile_rows_of(bucket) + max_sequences;
   if (tiles > INT32_MAX) return bucket;
   bucket.num_tiles = static_cast<int>(tiles);
   bucket.plan_bytes = places_at(bucket);
   if (has_places(shape)) {
     bucket.plan_bytes += align(static_cast<std::size_t>(max_rows) * sizeof(KvPlace));
+    const std::int64_t apart = is_hopper ? kHopperChunkRows - 1 : 0;
+    const std::int64_t rows = max_rows + apart * std::min(max_sequences, max_rows);
+    if (rows > INT32_MAX) return PrefillBucket{.shape = shape, .max_rows = max_rows};
+    bucket.workspace_rows = static_cast<int>(rows);
     const KvPool pool = workspace_pool(bucket, nullptr);
     bucket.workspace_bytes = kv_values_bytes(pool) + kv_scales_bytes(pool);
   }
@@ -103,6 +124,8 @@ bool plan_prefill(const PrefillBucket& bucket, std::span<const PrefillSequence> 
                                      static_cast<std::size_t>(bucket.num_tiles));
   std::size_t num_tiles = 0;
   std::int64_t num_rows = 0;
+  const std::int32_t chunk_rows = bucket.shape.path == KernelPath::kHopper ? kHopperChunkRows : 1;
+  std::int32_t next_origin = 0;
   KvPlace* places = reinterpret_cast<KvPlace*>(plan.data() + places_at(bucket));
   for (const PrefillSequence& sequence : sequences) {
     if (sequence.num_q < 0 || sequence.q_begin < 0 || sequence.attend_begin < 0) return false;
@@ -110,14 +133,15 @@ bool plan_prefill(const PrefillBucket& bucket, std::span<const PrefillSequence> 
     std::int32_t origin = sequence.page_begin;
     if (bucket.shape.unrounded) origin = sequence.q_begin;
     if (has_places(bucket.shape)) {
-      origin = static_cast<std::int32_t>(num_rows);
+      origin = next_origin;
       for (std::int32_t row = 0; row < sequence.num_q; ++row) {
         const std::int32_t at = origin + row;
-        places[at] = {static_cast<std::uint32_t>(at / kWorkspacePageTokens),
-                      at % kWorkspacePageTokens, sequence.q_begin + row};
+        places[num_rows + row] = {static_cast<std::uint32_t>(at / kWorkspacePageTokens),
+                                  at % kWorkspacePageTokens, sequence.q_begin + row};
       }
+      next_origin += round_up(sequence.num_q, chunk_rows);
     }
-    if (!add_tiles(bucket.shape, sequence, origin, tiles, num_tiles)) return false;
+    if (!add_tiles(bucket, sequence, origin, tiles, num_tiles)) return false;
     num_rows += sequence.num_q;
   }
   std::fill(tiles.begin() + static_cast<std::ptrdiff_t>(num_tiles), tiles.end(), PrefillTile{});
@@ -144,7 +168,7 @@ KvPool workspace_pool(const PrefillBucket& bucket, void* workspace) {
   pool.kv_heads = bucket.shape.kv_heads;
   pool.head_dim = bucket.shape.head_dim;
   pool.page_tokens = kWorkspacePageTokens;
-  pool.num_pages = static_cast<std::uint32_t>((bucket.max_rows + kWorkspacePageTokens - 1) /
+  pool.num_pages = static_cast<std::uint32_t>((bucket.workspace_rows + kWorkspacePageTokens - 1) /
                                               kWorkspacePageTokens);
   pool.values = workspace;
   if (workspace != nullptr && has_scales(pool.type)) {

@@ -88,15 +88,15 @@ struct PrefillBucket {
   int max_rows = 0;   // of all sequences of a batch
   int num_tiles = 0;  // of the launch, per KV head
   int tile_keys = 0;
-  KernelPath path = KernelPath::kGeneric;  // that is taken; the shape's, or the generic one
-  int workspace_rows = 0;                  // causal only: tokens of the workspace's pages
+  int workspace_rows = 0;  // causal only: tokens of the workspace's pages
   std::size_t plan_bytes = 0;
   std::size_t workspace_bytes = 0;  // k and v of workspace_rows rows as pages store them
 };
 
 // num_tiles is 0 in the result where the shape is none that the kernels take, or its blocks find no
-// room in block_bytes; where only the Hopper path's find none, the generic one is taken. A bucket
-// is either of causal_attention() (page_tokens 0) or of paged_attention().
+// room in block_bytes. shape.path is that of its launches: the generic one where the Hopper path
+// does not take the shape or has no room. A bucket is either of causal_attention() (page_tokens 0)
+// or of paged_attention().
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows);
 
 // Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies

@@ -13,9 +13,8 @@
 
 #include <type_traits>
 
-#include "attention/prefill_job.h"
+#include "attention/prefill_rows.cuh"
 #include "common/async_copy.cuh"
-#include "common/floats.h"
 #include "common/mma.cuh"
 
 namespace tandem::gpu_kernels {
@@ -45,11 +44,6 @@ struct PrefillTraits {
 
 inline constexpr int kPlaceSlots = 4;  // of tiles: in use, being copied, to come, and one apart
 inline constexpr std::uint32_t kNoRow = 0xffffffffu;
-
-// Tokens [begin, end) that a query head sees.
-struct SeenTokens {
-  int begin, end;
-};
 
 template <typename Traits>
 struct PrefillShared {

@@ -17,11 +17,15 @@ namespace {
 constexpr float kScale = 0.25f;
 constexpr float kUntouched = -0x1.4b4b4ap-52f;  // DeviceArray's pattern, read as a float
 
+KernelPath path_of_test = KernelPath::kGeneric;
+
 PrefillBucket bucket_of(const PrefillCase& of) {
+  PrefillShape shape = of.shape;
+  shape.path = path_of_test;
   int rows = 0;
   for (const PrefillSequence& sequence : of.sequences) rows += sequence.num_q;
   return make_prefill_bucket(
-      of.shape, of.max_sequences > 0 ? of.max_sequences : static_cast<int>(of.sequences.size()),
+      shape, of.max_sequences > 0 ? of.max_sequences : static_cast<int>(of.sequences.size()),
       of.max_rows > 0 ? of.max_rows : std::max(rows, 1));
 }
 
@@ -106,6 +110,27 @@ void fill_normal(std::vector<T>& values, float size, std::mt19937& random) {
 }
 
 }  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Runs, PrefillTest,
+                         ::testing::Combine(::testing::ValuesIn(runs()),
+                                            ::testing::Values(KernelPath::kGeneric,
+                                                              KernelPath::kHopper)),
+                         [](const auto& info) {
+                           const KernelPath path = std::get<1>(info.param);
+                           return name_of_run(std::get<0>(info.param)) +
+                                  (path == KernelPath::kHopper ? "Hopper" : "Generic");
+                         });
+
+void PrefillTest::SetUp() {
+  start_or_skip(std::get<0>(GetParam()));
+  if (IsSkipped()) return;
+  path_of_test = std::get<1>(GetParam());
+  if (path_of_test == KernelPath::kHopper && !has_hopper_prefill()) {
+    GTEST_SKIP() << "products of warpgroups need compute capability 9.0";
+  }
+}
+
+void PrefillTest::TearDown() { path_of_test = KernelPath::kGeneric; }
 
 std::vector<PrefillSequence> ragged_chunks(const std::vector<int>& sizes) {
   std::vector<PrefillSequence> chunks;

@@ -8,12 +8,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <vector>
 
 #include "attention/prefill.h"
 #include "gpu_kernels/device_array.h"
 
 namespace tandem::gpu_kernels {
+
+// Cases that run on both paths; buckets of shapes that the Hopper path does not take are of the
+// generic one, so these cases run on that twice.
+class PrefillTest : public ::testing::TestWithParam<std::tuple<int, KernelPath>> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+};
 
 struct PrefillCase {
   PrefillShape shape{.q_heads = 4, .kv_heads = 2, .head_dim = 64};

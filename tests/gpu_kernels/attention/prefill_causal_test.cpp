@@ -26,7 +26,7 @@ void expect_case(const PrefillCase& of, unsigned seed = 1) {
 
 const std::vector<KvType> kTypes{KvType::kF16, KvType::kBF16, KvType::kI8, KvType::kE4M3};
 
-TEST_P(KernelTest, CausalAttentionOfRaggedChunksOfEveryType) {
+TEST_P(PrefillTest, CausalAttentionOfRaggedChunksOfEveryType) {
   for (const KvType type : kTypes) {
     PrefillCase of{.sequences = ragged_chunks({1, 2, 33, 70})};
     of.shape.type = type;
@@ -35,17 +35,21 @@ TEST_P(KernelTest, CausalAttentionOfRaggedChunksOfEveryType) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionOfLongChunksCrossesTilesAndWorkspacePages) {
-  if (GetParam() != 0) GTEST_SKIP() << "one order is enough";
+TEST_P(PrefillTest, CausalAttentionOfLongChunksCrossesTilesAndWorkspacePages) {
+  if (std::get<0>(GetParam()) != 0) GTEST_SKIP() << "one order is enough";
   PrefillCase of{.sequences = ragged_chunks({200, 127, 64, 65})};
   of.shape.kv_heads = 1;
   of.shape.q_heads = 1;
   expect_case(of);
   of.shape.window = 70;
   expect_case(of);
+  of.sequences = ragged_chunks({3, 530});
+  of.shape.head_dim = 128;
+  of.shape.window = 300;
+  expect_case(of);
 }
 
-TEST_P(KernelTest, CausalAttentionOfEveryHeadWidth) {
+TEST_P(PrefillTest, CausalAttentionOfEveryHeadWidth) {
   for (const KvType type : kTypes) {
     for (const int head_dim : {64, 80, 96, 128, 256, 8, 33, 72, 250}) {
       PrefillCase of{.sequences = ragged_chunks({3, 40})};
@@ -58,7 +62,7 @@ TEST_P(KernelTest, CausalAttentionOfEveryHeadWidth) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionOfEveryGroupSize) {
+TEST_P(PrefillTest, CausalAttentionOfEveryGroupSize) {
   for (const auto& [q_heads, kv_heads] : {std::pair{1, 1}, {3, 3}, {6, 2}, {8, 1}, {71, 1}}) {
     PrefillCase of{.sequences = ragged_chunks({1, 9, 20})};
     of.shape.q_heads = q_heads;
@@ -68,7 +72,7 @@ TEST_P(KernelTest, CausalAttentionOfEveryGroupSize) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionSeesOnlyItsWindow) {
+TEST_P(PrefillTest, CausalAttentionSeesOnlyItsWindow) {
   for (const KvType type : {KvType::kF16, KvType::kI8}) {
     for (const int window : {1, 7, 64, 65, 1000}) {
       PrefillCase of{.sequences = ragged_chunks({1, 90})};
@@ -81,7 +85,7 @@ TEST_P(KernelTest, CausalAttentionSeesOnlyItsWindow) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionCapsScores) {
+TEST_P(PrefillTest, CausalAttentionCapsScores) {
   for (const float cap : {0.5f, 5.0f, 50.0f, 1e6f}) {
     PrefillCase of{.softcap = cap, .sequences = ragged_chunks({30})};
     SCOPED_TRACE(cap);
@@ -91,7 +95,7 @@ TEST_P(KernelTest, CausalAttentionCapsScores) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionLeavesUnroundedRowsAsTheyAre) {
+TEST_P(PrefillTest, CausalAttentionLeavesUnroundedRowsAsTheyAre) {
   for (const int head_dim : {64, 80, 256, 31}) {
     PrefillCase of{.sequences = ragged_chunks({5, 70})};
     of.shape.unrounded = true;
@@ -102,7 +106,7 @@ TEST_P(KernelTest, CausalAttentionLeavesUnroundedRowsAsTheyAre) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionOfLargeAndSmallQueriesKeepsItsAccuracy) {
+TEST_P(PrefillTest, CausalAttentionOfLargeAndSmallQueriesKeepsItsAccuracy) {
   for (const float size : {1e-30f, 1e-6f, 1e4f, 1e30f}) {
     PrefillCase of{.q_size = size, .k_size = 1.0f / size, .sequences = ragged_chunks({20})};
     of.shape.type = KvType::kBF16;
@@ -115,7 +119,7 @@ TEST_P(KernelTest, CausalAttentionOfLargeAndSmallQueriesKeepsItsAccuracy) {
   }
 }
 
-TEST_P(KernelTest, CausalAttentionMayRoundQueriesAndProbabilities) {
+TEST_P(PrefillTest, CausalAttentionMayRoundQueriesAndProbabilities) {
   for (const KvType type : {KvType::kF16, KvType::kBF16}) {
     PrefillCase of{.sequences = ragged_chunks({9, 40})};
     of.shape.type = type;
@@ -138,7 +142,7 @@ std::vector<unsigned char> bytes_of_rows(const PrefillCase& of, const PrefillAns
   return bytes;
 }
 
-TEST_P(KernelTest, CausalAttentionOfAChunkIsBitwiseTheSameWhateverSharesTheCall) {
+TEST_P(PrefillTest, CausalAttentionOfAChunkIsBitwiseTheSameWhateverSharesTheCall) {
   for (const KvType type : kTypes) {
     PrefillCase of{.sequences = ragged_chunks({66, 40, 5})};
     of.shape.type = type;
@@ -170,7 +174,7 @@ std::vector<bool> heads_with_nan(const PrefillCase& of, const PrefillAnswer& ans
   return has;
 }
 
-TEST_P(KernelTest, CausalAttentionKeepsNaNToTheRowsAndHeadsThatSeeIt) {
+TEST_P(PrefillTest, CausalAttentionKeepsNaNToTheRowsAndHeadsThatSeeIt) {
   for (const bool unrounded : {false, true}) {
     for (const KvType type : kTypes) {
       for (const int in : {0, 1, 2}) {  // q, k, v
@@ -199,6 +203,31 @@ TEST_P(KernelTest, CausalAttentionKeepsNaNToTheRowsAndHeadsThatSeeIt) {
       if (unrounded) break;
     }
   }
+}
+
+TEST_P(KernelTest, HopperBucketsAreOfTheGenericPathWhereHopperTakesNoSuchShape) {
+  PrefillShape shape{.q_heads = 4, .kv_heads = 2, .head_dim = 128, .path = KernelPath::kHopper};
+  const auto path = [&] { return make_prefill_bucket(shape, 3, 40).shape.path; };
+  EXPECT_EQ(path(), KernelPath::kHopper);
+  for (const int head_dim : {64, 128, 40, 100}) {
+    shape.head_dim = head_dim;
+    EXPECT_EQ(path(), KernelPath::kHopper) << head_dim;
+  }
+  for (const int head_dim : {80, 96, 129, 256}) {
+    shape.head_dim = head_dim;
+    EXPECT_EQ(path(), KernelPath::kGeneric) << head_dim;
+    EXPECT_GT(make_prefill_bucket(shape, 3, 40).num_tiles, 0) << head_dim;
+  }
+  shape.head_dim = 128;
+  shape.block_bytes = 163 * 1024;
+  EXPECT_EQ(path(), KernelPath::kGeneric);
+  shape.block_bytes = 227 * 1024;
+  EXPECT_EQ(path(), KernelPath::kHopper);
+  shape.unrounded = true;
+  EXPECT_EQ(path(), KernelPath::kGeneric);
+  shape.unrounded = false;
+  shape.type = KvType::kI8;
+  EXPECT_EQ(path(), KernelPath::kGeneric);
 }
 
 TEST_P(KernelTest, PrefillRefusesShapesOutsideTheStatedOnes) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // paged_attention() against naive loops over the pages.
+#include <cstring>
+
 #include "gpu_kernels/attention/prefill_cases.h"
 
 namespace tandem::gpu_kernels {
@@ -26,7 +28,7 @@ std::vector<PrefillSequence> ragged_sequences(int tokens) {
           {.q_begin = 56, .num_q = 12, .attend_begin = 15, .num_attend = 33}};
 }
 
-TEST_P(KernelTest, PagedAttentionOfRaggedSequencesOfEveryTypeAndPageSize) {
+TEST_P(PrefillTest, PagedAttentionOfRaggedSequencesOfEveryTypeAndPageSize) {
   for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kI8, KvType::kE4M3}) {
     for (const int page_tokens : {16, 32, 256}) {
       PrefillCase of{.sequences = ragged_sequences(130)};
@@ -38,7 +40,7 @@ TEST_P(KernelTest, PagedAttentionOfRaggedSequencesOfEveryTypeAndPageSize) {
   }
 }
 
-TEST_P(KernelTest, PagedAttentionOfEveryHeadWidth) {
+TEST_P(PrefillTest, PagedAttentionOfEveryHeadWidth) {
   for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kI8, KvType::kE4M3}) {
     for (const int head_dim : {80, 96, 128, 256, 40, 200}) {
       PrefillCase of{.sequences = {{.q_begin = 0, .num_q = 20, .num_attend = 75}}};
@@ -52,7 +54,7 @@ TEST_P(KernelTest, PagedAttentionOfEveryHeadWidth) {
   }
 }
 
-TEST_P(KernelTest, PagedAttentionOfWideHeadsInBlocksOf99KiB) {
+TEST_P(PrefillTest, PagedAttentionOfWideHeadsInBlocksOf99KiB) {
   constexpr int kBlockBytes = 99 * 1024;
   for (const KvType type : {KvType::kF16, KvType::kBF16, KvType::kI8, KvType::kE4M3}) {
     PrefillCase of{.sequences = ragged_sequences(130)};
@@ -73,14 +75,14 @@ TEST_P(KernelTest, PagedAttentionOfWideHeadsInBlocksOf99KiB) {
   }
 }
 
-TEST_P(KernelTest, PagedAttentionWritesPairsWhereResultsAreAlignedToOneValueOnly) {
+TEST_P(PrefillTest, PagedAttentionWritesPairsWhereResultsAreAlignedToOneValueOnly) {
   PrefillCase of{.sequences = ragged_sequences(40)};
   of.shape.page_tokens = 16;
   of.o_offset = 1;
   expect_case(of, 5);
 }
 
-TEST_P(KernelTest, PagedAttentionOfEveryGroupSize) {
+TEST_P(PrefillTest, PagedAttentionOfEveryGroupSize) {
   for (const auto& [q_heads, kv_heads] : {std::pair{3, 3}, {12, 2}, {8, 1}, {71, 1}}) {
     PrefillCase of{.sequences = {{.q_begin = 2, .num_q = 11, .num_attend = 100}}};
     of.shape.page_tokens = 64;
@@ -91,7 +93,7 @@ TEST_P(KernelTest, PagedAttentionOfEveryGroupSize) {
   }
 }
 
-TEST_P(KernelTest, PagedAttentionCapsScoresAndMayRoundOperands) {
+TEST_P(PrefillTest, PagedAttentionCapsScoresAndMayRoundOperands) {
   for (const KvType type : {KvType::kF16, KvType::kBF16}) {
     PrefillCase of{.softcap = 3.0f, .sequences = ragged_sequences(80)};
     of.shape.type = type;
@@ -102,7 +104,51 @@ TEST_P(KernelTest, PagedAttentionCapsScoresAndMayRoundOperands) {
   }
 }
 
-TEST_P(KernelTest, PagedAttentionIsBitwiseTheSameWhateverSharesTheCall) {
+TEST_P(PrefillTest, PagedAttentionOverManyTilesOfKeys) {
+  if (std::get<0>(GetParam()) == 1) GTEST_SKIP() << "two orders are enough";
+  for (const bool exact : {true, false}) {
+    PrefillCase of{
+        .q_size = 0.3f,
+        .sequences = {{.q_begin = 0, .num_q = 40, .attend_begin = 37, .num_attend = 690}}};
+    of.shape.page_tokens = 32;
+    of.shape.head_dim = 128;
+    of.shape.exact = exact;
+    expect_case(of, 22);
+  }
+}
+
+// All rows of the pool but those of the case's tokens become NaN.
+void poison_other_tokens(const PrefillCase& of, PrefillPool& made) {
+  const KvPool& pool = made.pool;
+  const auto width = static_cast<std::size_t>(kv_row_values(pool.head_dim)) * 2;
+  const std::vector<unsigned char> values = made.values;
+  made.values.assign(values.size(), 0xff);
+  for (const PrefillSequence& sequence : of.sequences) {
+    for (int token = sequence.attend_begin; token < sequence.num_attend; ++token) {
+      const std::uint32_t page =
+          made.pages[static_cast<std::size_t>(sequence.page_begin + token / pool.page_tokens)];
+      for (int at = 0; at < 2 * pool.kv_heads; ++at) {
+        const std::size_t row =
+            kv_row(pool, 1, page, at % 2 != 0, at / 2, token % pool.page_tokens);
+        std::memcpy(made.values.data() + row * width, values.data() + row * width, width);
+      }
+    }
+  }
+}
+
+TEST_P(PrefillTest, PagedAttentionReadsNothingIntoItsResultsThatLiesOutsideItsTokens) {
+  for (const KvType type : {KvType::kF16, KvType::kBF16}) {
+    PrefillCase of{.sequences = ragged_sequences(130)};
+    of.shape.type = type;
+    of.shape.page_tokens = 32;
+    PrefillPool pool = random_pool(of, 5, 2);
+    poison_other_tokens(of, pool);
+    const PrefillRows rows = random_rows(of, 3);
+    expect_paged(of, rows, pool, run_paged(of, rows, pool), bound_of(of.shape));
+  }
+}
+
+TEST_P(PrefillTest, PagedAttentionIsBitwiseTheSameWhateverSharesTheCall) {
   PrefillCase of{.sequences = ragged_sequences(130)};
   of.shape.page_tokens = 32;
   const PrefillPool pool = random_pool(of, 5, 2);

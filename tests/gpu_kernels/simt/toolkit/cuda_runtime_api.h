@@ -50,7 +50,14 @@ enum cudaError_t {
   cudaErrorInvalidConfiguration,
   cudaErrorLaunchFailure,
   cudaErrorStreamCaptureUnsupported,
+  cudaErrorSymbolNotFound,
+  cudaErrorNoKernelImageForDevice,
 };
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess,
+  cudaDriverEntryPointSymbolNotFound,
+};
+constexpr unsigned long long cudaEnableDefault = 0;
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice,
   cudaMemcpyDeviceToHost,
@@ -96,6 +103,8 @@ constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
 
 extern "C" {
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of warpgroups and the memory that they share with bulk copies, for the twins of
+// common/wgmma.cuh and common/tensor_copy.cuh.
+//
+// A product is read and done when its thread waits for it, or in shuffled order when its warp
+// issues it: so operands that are not there yet, or no longer, show as wrong results. The
+// accumulators of a product in flight hold NaN. What cannot be shown by results ends the program
+// with a sentence: a product without open_products() since the last wait, registers that change
+// while products are in flight, lanes of a warp that differ, descriptors outside shared memory or
+// of a layout that is none, and values that ordinary stores have written and nobody has published.
+// publish_stores() publishes what all threads have written so far, the others' too.
+// Dynamic shared memory only. Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::simt {
+
+[[noreturn]] void fail_product(const char* reason);
+
+// Of dynamic shared memory, which begins behind a multiple of 1,024, as it may.
+std::uint32_t shared_address(const void* at);
+
+void publish_stores();
+// As bulk copies do: visible to products too.
+void store_by_copy(std::uint32_t address, const void* from, std::size_t bytes);
+
+struct Product {
+  float (*widen)(std::uint16_t bits) = nullptr;
+  int columns = 0;
+  bool b_by_columns = false;  // Major::kColumns
+  bool a_in_registers = false;
+  bool adds = true;
+  std::uint64_t a = 0, b = 0;  // descriptors
+};
+
+void open_products();
+// d: [columns / 2]; a: the thread's four words, or null.
+void issue_product(const Product& product, float* d, const std::uint32_t* a);
+void commit_products();
+void wait_products(int num_pending);
+// Ends the program where products that write to d have not been waited for.
+void expect_done(const float* d);
+
+}  // namespace tandem::simt
