@@ -8,6 +8,7 @@
 #include "attention/decode.h"
 #include "attention/prefill.h"
 #include "common/error.h"
+#include "rope/rope_append.h"
 
 namespace tandem::cuda {
 
@@ -108,8 +109,15 @@ void AttentionPlanner::deal_out(const AttentionBatch& batch) {
   rows_.clear();
   prefill_.clear();
   prefill_rows_ = num_new_ = 0;
+  appended_.assign(
+      batch.k.size() / (static_cast<std::size_t>(geometry_.kv_heads) * geometry_.head_dim), false);
+  bool once = true;
   for (const AttentionSequence& s : batch.sequences) {
     num_new_ += static_cast<std::size_t>(s.num_new);
+    for (std::int32_t row = s.new_begin; row < s.new_begin + s.num_new; ++row) {
+      once = once && !appended_[static_cast<std::size_t>(row)];
+      appended_[static_cast<std::size_t>(row)] = true;
+    }
     if (s.num_q == 0) continue;
     if (s.num_q > kMostDecodeRows) {
       prefill_.push_back({s.q_begin, s.num_q, s.page_begin, s.attend_begin, s.num_attend});
@@ -120,9 +128,9 @@ void AttentionPlanner::deal_out(const AttentionBatch& batch) {
                        s.attend_begin, s.num_attend, 0});
     for (std::int32_t i = 0; i < s.num_q; ++i) rows_.push_back(s.q_begin + i);
   }
+  places_by_row_ = once && num_new_ > 0;
 }
 
-// Merging writes all rows up to the last, so the groups' must be all there are.
 void AttentionPlanner::find_shared_pages(const AttentionBatch& batch) {
   cascade_.shared.clear();
   const auto row = static_cast<std::size_t>(geometry_.q_heads) * geometry_.head_dim;
@@ -203,7 +211,8 @@ void AttentionPlanner::choose_buckets(PlannedBatch& planned) {
 
 void AttentionPlanner::reserve_arrays(PlannedBatch& planned, const AttentionBatch& batch) {
   std::size_t bytes = batch.pages.size_bytes();
-  bytes += static_cast<std::size_t>(about(num_new_, 8)) * sizeof(gpu_kernels::KvPlace);
+  planned.num_places = num_new_ == 0 ? 0 : about(places_by_row_ ? appended_.size() : num_new_, 8);
+  bytes += static_cast<std::size_t>(planned.num_places) * sizeof(gpu_kernels::KvPlace);
   for (const PlannedDecode* pass : {&planned.own, &planned.shared}) {
     if (pass->bucket != nullptr) bytes += pass->bucket->plan_bytes;
   }
@@ -236,20 +245,21 @@ void AttentionPlanner::stage(PlannedBatch& planned, const AttentionBatch& batch)
 }
 
 void AttentionPlanner::stage_places(PlannedBatch& planned, const AttentionBatch& batch) {
-  planned.num_places = num_new_ == 0 ? 0 : about(num_new_, 8);
   const auto count = static_cast<std::size_t>(planned.num_places);
+  planned.places_by_row = places_by_row_;
   if (count == 0) return;
   const Queue::StagedRoom room = queue_.stage_room(count * sizeof(gpu_kernels::KvPlace));
   auto* places = reinterpret_cast<gpu_kernels::KvPlace*>(room.host);
-  auto* end = places + count;
+  std::fill_n(places, count, gpu_kernels::KvPlace{});
   for (const AttentionSequence& s : batch.sequences) {
     for (std::int32_t i = 0; i < s.num_new; ++i) {
       const std::int32_t token = s.append_at + i;
       const auto page = static_cast<std::size_t>(s.page_begin + token / geometry_.page_tokens);
-      *places++ = {batch.pages[page], token % geometry_.page_tokens, s.new_begin + i};
+      const std::int32_t row = s.new_begin + i;
+      (places_by_row_ ? places[row] : *places++) = {batch.pages[page],
+                                                    token % geometry_.page_tokens, row};
     }
   }
-  std::fill(places, end, gpu_kernels::KvPlace{});
   planned.places = reinterpret_cast<const gpu_kernels::KvPlace*>(room.device);
 }
 
@@ -281,9 +291,40 @@ void AttentionPlanner::stage_coverage(PlannedBatch& planned) {
   planned.coverage = room.device;
 }
 
+// Where the launch in front rotates just these keys, it appends them and the values, too.
+bool AttentionPlanner::append_while_rotating(const PlannedBatch& planned, int layer,
+                                             const AttentionRows& rows) {
+  const gpu_kernels::Rope* last = queue_.last<gpu_kernels::rope>();
+  if (last == nullptr || !planned.places_by_row || last->rows > planned.num_places ||
+      last->head_dim != geometry_.head_dim || last->num_targets == gpu_kernels::kMaxRopeTargets) {
+    return false;
+  }
+  int k_target = 0;
+  while (k_target < last->num_targets && last->targets[k_target].x != rows.k) ++k_target;
+  if (k_target == last->num_targets || last->targets[k_target].heads != geometry_.kv_heads ||
+      last->rows !=
+          static_cast<std::int64_t>(planned.k_size) / (geometry_.kv_heads * geometry_.head_dim)) {
+    return false;
+  }
+  const gpu_kernels::Rope rope = *last;
+  queue_.drop_last();
+  auto& job = queue_.add<gpu_kernels::rope_append>("rotating heads and appending them");
+  std::memcpy(&job.rope, &rope, sizeof(rope));  // with what lies between its members
+  job.k_target = k_target;
+  job.v_target = job.rope.num_targets++;
+  gpu_kernels::RopeTarget& v = job.rope.targets[job.v_target];
+  v.x = const_cast<float*>(rows.v);  // neither rotated nor biased nor normalised: only read
+  v.heads = geometry_.kv_heads;
+  v.rotates = false;
+  job.pool = pool_;
+  job.layer = layer;
+  job.places = planned.places;
+  return true;
+}
+
 void AttentionPlanner::launch(const PlannedBatch& planned, const AttentionBatch& batch,
                               const AttentionRows& rows) {
-  if (planned.num_places > 0) {
+  if (planned.num_places > 0 && !append_while_rotating(planned, batch.layer, rows)) {
     auto& append = queue_.add<gpu_kernels::append_kv>("appending keys and values");
     append.pool = pool_;
     append.layer = batch.layer;

@@ -2,7 +2,8 @@
 //
 // AttentionPlanner: which launches answer a batch, and the arrays that they read.
 //
-// Rows are appended first. Sequences of at most kMostDecodeRows query rows are dealt out by
+// Rows are appended first, by the launch that rotates the keys where that one stands directly in
+// front. Sequences of at most kMostDecodeRows query rows are dealt out by
 // attention/decode_plan.h, longer ones by attention/prefill_plan.h; where sequences share leading
 // pages, and their rows fill the batch, the shared tokens are attended to once
 // (attention/cascade_plan.h) and the parts merged. A plan is kept while its arrays are in the open
@@ -54,6 +55,7 @@ struct PlannedBatch {
   const std::uint32_t* page_list = nullptr;
   const gpu_kernels::KvPlace* places = nullptr;
   std::int64_t num_places = 0;
+  bool places_by_row = false;  // the place of row i of k and v is the i-th
   PlannedDecode own, shared;
   const gpu_kernels::PrefillBucket* prefill = nullptr;
   const std::byte* prefill_plan = nullptr;
@@ -103,6 +105,7 @@ class AttentionPlanner {
   const std::byte* stage_decode(const gpu_kernels::DecodeBucket& bucket,
                                 std::span<const gpu_kernels::DecodeGroup> groups);
   void stage_coverage(PlannedBatch& planned);
+  bool append_while_rotating(const PlannedBatch& planned, int layer, const AttentionRows& rows);
   void launch_prefill(const PlannedBatch& planned, const device::AttentionBatch& batch,
                       const AttentionRows& rows);
   void launch_decode(const PlannedDecode& pass, const PlannedBatch& planned,
@@ -121,6 +124,8 @@ class AttentionPlanner {
   std::vector<std::int32_t> rows_;
   std::vector<gpu_kernels::PrefillSequence> prefill_;
   std::size_t prefill_rows_ = 0, num_new_ = 0;
+  std::vector<bool> appended_;  // by row of k and v
+  bool places_by_row_ = false;
   gpu_kernels::CascadePlan cascade_;
   std::vector<gpu_kernels::MergeCover> covers_;
 };

@@ -140,8 +140,22 @@ void* Queue::append(Run run, const char* what, std::size_t job_bytes) {
   const RecordHead head{run, what, bytes, 0};
   std::memcpy(at, &head, sizeof(head));
   record_bytes_ += bytes;
+  last_bytes_ = bytes;
   ++num_records_;
   return at + sizeof(RecordHead);
+}
+
+const Queue::RecordHead* Queue::last_record() const {
+  if (last_bytes_ == 0) return nullptr;
+  const auto* end = reinterpret_cast<const std::byte*>(records_.data()) + record_bytes_;
+  return reinterpret_cast<const RecordHead*>(end - last_bytes_);
+}
+
+void Queue::drop_last() {
+  TANDEM_CHECK(last_bytes_ > 0);
+  record_bytes_ -= last_bytes_;
+  last_bytes_ = 0;
+  --num_records_;
 }
 
 cudaError_t Queue::launch_each(bool overlap, const char** failed) const {
@@ -246,7 +260,7 @@ void Queue::end_position() {
 }
 
 void Queue::clear() {
-  record_bytes_ = num_records_ = 0;
+  record_bytes_ = num_records_ = last_bytes_ = 0;
   graphable_ = true;
   staged_bytes_ = 0;
   staged_.clear();

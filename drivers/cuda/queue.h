@@ -109,17 +109,25 @@ class Queue {
   auto& add(const char* what) {
     using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
     static_assert(std::is_trivially_copyable_v<Job> && alignof(Job) <= kRecordAlignment);
-    constexpr Run run = [](const void* job, cudaStream_t stream) {
-      return kLaunch(*static_cast<const Job*>(job), stream);
-    };
-    return *::new (append(run, what, sizeof(Job))) Job;
+    return *::new (append(run_job<kLaunch>, what, sizeof(Job))) Job;
   }
+
+  // The job of the last launch of the open sequence where that is one of kLaunch; else null. For
+  // who does its work together with its own: drop_last() takes it out, once.
+  template <auto kLaunch>
+  const auto* last() const {
+    using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
+    const RecordHead* head = last_record();
+    const bool is_it = head != nullptr && head->run == run_job<kLaunch>;
+    return is_it ? reinterpret_cast<const Job*>(head + 1) : nullptr;
+  }
+  void drop_last();
 
   // The next flush launches one by one: something in the sequence changes from call to call.
   void no_graph() { graphable_ = false; }
 
-  // Whether a kernel of a sequence may begin before the one in front of it has ended (launch_chain.h
-  // of gpu_kernels/common): for sequences that are flushed from now on.
+  // Whether a kernel of a sequence may begin before the one in front of it has ended
+  // (launch_chain.h of gpu_kernels/common): for sequences that are flushed from now on.
   void overlap_launches(bool overlap) { overlaps_ = overlap; }
 
   // Before something goes that records name by its host address.
@@ -160,6 +168,12 @@ class Queue {
   static constexpr std::size_t kSlots = 4;
   using Run = cudaError_t (*)(const void* job, cudaStream_t stream);
 
+  template <auto kLaunch>
+  static cudaError_t run_job(const void* job, cudaStream_t stream) {
+    using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
+    return kLaunch(*static_cast<const Job*>(job), stream);
+  }
+
   struct alignas(kRecordAlignment) RecordHead {
     Run run;
     const char* what;
@@ -181,6 +195,7 @@ class Queue {
   };
 
   void* append(Run run, const char* what, std::size_t job_bytes);
+  const RecordHead* last_record() const;
   std::byte* stage_bytes(const void* from, std::size_t bytes);
   std::size_t place(std::size_t bytes);
   void open_slot();
@@ -205,6 +220,7 @@ class Queue {
 
   std::vector<RecordHead> records_;  // as bytes: heads and jobs
   std::size_t record_bytes_ = 0, num_records_ = 0;
+  std::size_t last_bytes_ = 0;  // of the last record; 0: it is gone, or there is none
   bool graphable_ = true;
   bool overlaps_ = false;
 

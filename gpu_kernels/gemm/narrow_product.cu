@@ -6,8 +6,9 @@
 // The order of the inputs inside a fragment is free as long as both sides share it: lane t of a
 // quad takes 16 contiguous bytes of outputs g and g + 8 and the same inputs of row g of x, and
 // words 0 and 1, 2 and 3 of them are two fragments (e4m3: four). All loads of a step are issued
-// before the first product. Eight rows cost what one does, but for their loads. Two of a step's
-// products of a quad are 128 neighbouring inputs of an output, which share a scale.
+// before the first product; those of the first step's weights, which no launch writes, before the
+// launch in front has ended (launch.cuh). Eight rows cost what one does, but for their loads. Two
+// of a step's products of a quad are 128 neighbouring inputs of an output, which share a scale.
 #include "gemm/narrow_product.h"
 
 #include "common/launch.cuh"
@@ -113,7 +114,6 @@ struct ScaleRows {
 template <typename Value, bool kHasBlocks>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ NarrowRows job) {
   let_next_start();
-  wait_for_previous();
   constexpr int kXChunks = 2 / NarrowType<Value>::kBytes;  // of x, per chunk of W
   constexpr unsigned kTileChunks = kStepChunks * 4;
   __shared__ float warp_sums[kMaxFewRowsWarps * kMaxNarrowRows * kPanelOutputs];
@@ -134,7 +134,8 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
       static_cast<const uint4*>(job.x) + static_cast<std::size_t>(g) * chunks * kXChunks;
   constexpr uint4 kZeros{0, 0, 0, 0};
   const ScaleRows scales(target, job.in_features, first_output);
-  float sums[2][4] = {};  // of even and odd chunks; with blocks: of halves of a step
+  bool is_behind_wait = false;  // x is not read before, but the first weights are
+  float sums[2][4] = {};        // of even and odd chunks; with blocks: of halves of a step
   for (unsigned first = (blockIdx.y * warps + warp) * kTileChunks; first < chunks;
        first += job.outputs.parts * warps * kTileChunks) {
     uint4 a[kStepChunks][2], b[kStepChunks][kXChunks];
@@ -146,6 +147,8 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
         a[i][side] = is_output[side] && chunk < chunks ? __ldcs(weights[side] + chunk) : kZeros;
       }
     }
+    if (!is_behind_wait) wait_for_previous();
+    is_behind_wait = true;
 #pragma unroll
     for (int i = 0; i < kStepChunks; ++i) {
       const unsigned chunk = first + i * 4 + t;
@@ -171,6 +174,7 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
       for (int i = 0; i < kStepChunks; ++i) multiply_chunk<Value>(a[i], b[i], sums[i % 2]);
     }
   }
+  if (!is_behind_wait) wait_for_previous();
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) {
     const unsigned row = t * 2 + i % 2, output = g + i / 2 * 8;
@@ -191,7 +195,6 @@ __device__ inline float dot(const float4& a, const float4& b, float sum) {
 template <int kRows>
 __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__ NarrowRows job) {
   let_next_start();
-  wait_for_previous();
   __shared__ float slice_sums[kMaxFewRowsWarps / kQuads * kRows * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];
@@ -204,6 +207,7 @@ __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__
   const auto* weights = static_cast<const float4*>(target.weight) + first_output * chunks;
   const auto* x = static_cast<const float4*>(job.x);
   const float4 zeros = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  bool is_behind_wait = false;
   float sums[kQuadOutputs][kRows] = {};
   for (unsigned chunk = (blockIdx.y * slices + slice) * 32 + lane; chunk < chunks;
        chunk += job.outputs.parts * slices * 32) {
@@ -214,6 +218,8 @@ __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__
                       ? __ldcs(weights + static_cast<std::size_t>(output) * chunks + chunk)
                       : zeros;
     }
+    if (!is_behind_wait) wait_for_previous();
+    is_behind_wait = true;
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       if (row >= static_cast<int>(rows)) break;
@@ -224,6 +230,7 @@ __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__
       }
     }
   }
+  if (!is_behind_wait) wait_for_previous();
 #pragma unroll
   for (int output = 0; output < kQuadOutputs; ++output) {
 #pragma unroll

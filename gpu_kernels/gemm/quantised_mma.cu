@@ -225,7 +225,6 @@ inline constexpr bool kAhead = kSets == 1 && kPacking<Block>.bits == 4 && !kPack
 template <typename Block, int kSets>
 __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ QuantisedRows job) {
   let_next_start();
-  wait_for_previous();
   __shared__ float warp_sums[kMaxFewRowsWarps * kSets * 8 * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];
@@ -239,6 +238,7 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
   unsigned group = blockIdx.y * warps + warp;
   FragmentTile<Block> tile;
   if (kAhead<Block, kSets> && group < planes.groups) load_tile(at, planes, group, tile);
+  wait_for_previous();  // x comes from it; weights do not
   for (; group < planes.groups; group += step) {
     FragmentTile<Block> next{};
     if constexpr (kAhead<Block, kSets>) {

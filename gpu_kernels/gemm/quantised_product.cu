@@ -138,7 +138,6 @@ __device__ void multiply_tile(const QuantisedRows& job, const LaneTile<Block>& t
 template <typename Block, int kRows>
 __global__ __launch_bounds__(kThreads) void dots(const __grid_constant__ QuantisedRows job) {
   let_next_start();
-  wait_for_previous();
   __shared__ float warp_sums[kMaxFewRowsWarps * kRows * kPanelOutputs];
   const PanelPlace place = panel_place(job.outputs);
   const ProductTarget& target = job.outputs.targets[place.target];
@@ -151,6 +150,7 @@ __global__ __launch_bounds__(kThreads) void dots(const __grid_constant__ Quantis
   unsigned group = blockIdx.y * warps + warp;
   LaneTile<Block> tile;
   if (group < planes.groups) load_tile(at, planes, group, tile);
+  wait_for_previous();  // x comes from it; weights do not
   for (; group < planes.groups; group += step) {
     LaneTile<Block> next{};
     if (group + step < planes.groups) load_tile(at, planes, group + step, next);
