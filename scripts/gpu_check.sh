@@ -98,6 +98,10 @@ run() {  # run NAME COMMAND...
 
 $has_gpu && export TANDEM_TEST_REQUIRE=cuda
 for test in "$build"/bin/*_test; do run "$(basename "$test")" "$test"; done
+# Once more with Hopper's kernels and launches that overlap.
+for test in attention_unit_test compute_unit_test cuda_engine_test; do
+  [ ! -x "$build/bin/$test" ] || run "hopper_$test" env TANDEM_TEST_CUDA_KERNELS=hopper "$build/bin/$test"
+done
 python=${TANDEM_TORCH_PYTHON:-python3}
 if $has_gpu && [ -x "$build/bin/attention_case" ]; then
   run torch_attention "$python" -B tests/drivers/device/torch_attention_test.py "$build/bin/attention_case" cuda:0

@@ -7,7 +7,8 @@
 // the device measures of itself (ratio); what the host adds to the device's own time (host/...);
 // and the way of one layer's attention from host memory and back with nothing to attend to. Steps
 // are timed from the call to the logits, after those in which their graph is made. Names are those
-// of torch_peer.py's steps. `--small`: two small layers, whether it works. Threads: one.
+// of torch_peer.py's steps; gpu_step_hopper/: with the kernels of Hopper and launches that overlap,
+// where the GPU has them. `--small`: two small layers, whether it works. Threads: one.
 #include <unistd.h>
 
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/kernel_path.h"
 #include "cuda/backend.h"
 #include "engine/executor.h"
 #include "model/model.h"
@@ -50,8 +52,11 @@ std::unique_ptr<model::Model> make_model(const test::RandomLlama& shape) {
 
 class StepBench {
  public:
-  StepBench(const model::Model& model, int max_pages)
-      : config_(model.config()), device_(device::cuda_backend().open(0, {})) {
+  StepBench(const model::Model& model, int max_pages, const std::string& kernels)
+      : config_(model.config()), prefix_(kernels == "generic" ? "gpu_step/" : "gpu_step_hopper/") {
+    device::DeviceOptions choice;
+    choice.cuda_kernels = kernels;
+    device_ = device::cuda_backend().open(0, choice);
     compute_ = device_->make_compute_unit();
     engine::ExecutorOptions options;
     options.page_tokens = kPageTokens;
@@ -77,7 +82,7 @@ class StepBench {
       if (run >= 0) samples.push_back(milliseconds_since(start));
     }
     std::sort(samples.begin(), samples.end());
-    report("gpu_step/attention round trip of an empty batch", samples, 0, copy_);
+    report(prefix_ + "attention round trip of an empty batch", samples, 0, copy_);
   }
 
   void measure(const Case& shape) {
@@ -105,8 +110,8 @@ class StepBench {
     std::sort(host.begin(), host.end());
     const std::string name =
         "decode batch" + std::to_string(shape.batch) + " context" + std::to_string(shape.context);
-    report("gpu_step/" + name, samples, bytes_of(shape), copy_);
-    report("gpu_step/host/" + name, host, 0, copy_);
+    report(prefix_ + name, samples, bytes_of(shape), copy_);
+    report(prefix_ + "host/" + name, host, 0, copy_);
   }
 
  private:
@@ -149,6 +154,7 @@ class StepBench {
   }
 
   const model::ModelConfig& config_;
+  const std::string prefix_;
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Executor> executor_;
@@ -177,9 +183,12 @@ void run(bool small) {
   const auto model = make_model(shape);
   int pages = 0;
   for (const Case& each : cases) pages = std::max(pages, each.batch * each.pages_each());
-  StepBench bench(*model, pages);
-  bench.round_trip();
-  for (const Case& each : cases) bench.measure(each);
+  for (const char* kernels : {"generic", "hopper"}) {
+    if (kernels == std::string("hopper") && gpu_kernels::code_capability() < 90) continue;
+    StepBench bench(*model, pages, kernels);
+    bench.round_trip();
+    for (const Case& each : cases) bench.measure(each);
+  }
 }
 
 }  // namespace

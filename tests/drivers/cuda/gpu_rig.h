@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine with a GPU beside its CPU, over a small random model; the GPU may be an interpreted
-// one. Cases skip, with the reason, where there is none.
+// one. Cases skip, with the reason, where there is none. TANDEM_TEST_CUDA_KERNELS: the GPU's policy
+// for kernels (registry.h).
 #pragma once
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +34,16 @@ class GpuRig {
  public:
   explicit GpuRig(const std::string& path)
       : rig(path),
-        device(device::cuda_backend().open(0, {})),
+        device(device::cuda_backend().open(0, options())),
         compute(device->make_compute_unit()) {}
+
+  static device::DeviceOptions options() {
+    device::DeviceOptions options;
+    if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS")) {
+      options.cuda_kernels = kernels;
+    }
+    return options;
+  }
 
   NamedUnit cuda_unit(std::uint32_t num_pages) {
     device::AttentionUnitOptions options;
