@@ -42,7 +42,12 @@ std::vector<std::byte> random_weights(DType dtype, std::size_t size_bytes) {
   for (float& value : values) value = normal(random);
   const std::size_t some = kRows * dtype_row_bytes(dtype, kIn);
   std::vector<std::byte> bytes(size_bytes);
-  quantize_row(dtype, values.data(), bytes.data(), values.size());
+  if (dtype == DType::kF8E4M3) {
+    std::ranges::transform(values, bytes.begin(),
+                           [](float value) { return std::byte{f32_to_f8(value * 100.0f)}; });
+  } else {
+    quantize_row(dtype, values.data(), bytes.data(), values.size());
+  }
   for (std::size_t at = some; at < size_bytes; at += some) {
     std::memcpy(bytes.data() + at, bytes.data(), std::min(some, size_bytes - at));
   }
@@ -171,7 +176,8 @@ bool measure_few(device::Device& cpu, DType dtype, std::int64_t rows, const std:
 
 double peak_for(DType dtype, const device::PeakOps& peak) {
   if (dtype_block_values(dtype) > 1) return peak.int8;
-  return dtype == DType::kBF16 ? peak.bf16 : peak.f32;
+  const bool is_bf16 = dtype == DType::kBF16 || dtype == DType::kF8E4M3;  // with rows of bf16
+  return is_bf16 ? peak.bf16 : peak.f32;
 }
 
 bool measure_many(device::Device& cpu, DType dtype, std::int64_t rows, const std::string& command) {
@@ -213,9 +219,9 @@ int main(int argc, char** argv) {
   const auto cpu = tandem::device::cpu_backend().open(0, {});
   const std::vector<std::string> only(argv + 1, argv + argc);
   bool all_right = true;
-  for (const DType dtype :
-       {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kIQ4_NL,
-        DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kF16, DType::kBF16, DType::kF32}) {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
+                            DType::kIQ4_NL, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
+                            DType::kF8E4M3, DType::kF16, DType::kBF16, DType::kF32}) {
     if (!only.empty() && std::ranges::count(only, tandem::dtype_name(dtype)) == 0) continue;
     for (const int rows : {1, 4, 8}) all_right &= measure_few(*cpu, dtype, rows, argv[0]);
     for (const int rows : {32, 512}) all_right &= measure_many(*cpu, dtype, rows, argv[0]);

@@ -8,7 +8,8 @@
 // fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
 // of weights serves all of its rows, a pair of inputs in every lane all of its outputs. Pairs of
 // e4m3 become f16 by two shifts, f32 by the instruction for that, and a pair of bf16 by putting
-// upper halves together: 8 to 11 instructions for a vector of pairs, whatever the rows of the tile.
+// upper halves together: 8 to 10 instructions for a vector of pairs, whatever the rows of the tile;
+// where there is more than one tile a chunk is widened once, for all of them.
 #include "cpu/kernels/bf16_products.h"
 
 #include <algorithm>
@@ -73,6 +74,11 @@ HWY_INLINE void load_f8_pairs(const std::byte* from, Vec& first, Vec& second) {
 #endif
 }
 
+// Values that bf16 holds exactly, so that their lower halves are zero, as pairs of it.
+HWY_INLINE Words pair_words(Vec first, Vec second) {
+  return hn::Or(hn::ShiftRight<16>(hn::BitCast(kW, first)), hn::BitCast(kW, second));
+}
+
 // Arithmetics: Pair, what a vector of pairs is in registers, and add().
 struct Widened {
   static constexpr int kRows = kRegisters == 32 ? 5 : 4;
@@ -96,10 +102,7 @@ struct Paired {
   static constexpr int kRows = 6;
   using Pair = Words;
   static HWY_INLINE void widen(Words pairs, Pair& to) { to = pairs; }
-  static HWY_INLINE void take(Vec first, Vec second, Pair& to) {  // which bf16 holds exactly
-    to = hn::Or(hn::ShiftRight<16>(hn::BitCast(kW, first)),
-                hn::And(hn::BitCast(kW, second), hn::Set(kW, 0xffff0000u)));
-  }
+  static HWY_INLINE void take(Vec first, Vec second, Pair& to) { to = pair_words(first, second); }
   static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
     return sum;
@@ -115,6 +118,7 @@ bool has_pairs() {
 // Storages: the bytes of a pair in a panel, and how pairs come into registers.
 struct StoredBf16 {
   static constexpr std::size_t kBytes = 4;
+  static constexpr bool kIsScaled = false;
   template <typename Type>
   static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
     Type::widen(load_pairs(from), to);
@@ -123,6 +127,7 @@ struct StoredBf16 {
 
 struct StoredF8 {
   static constexpr std::size_t kBytes = 2;
+  static constexpr bool kIsScaled = true;
   template <typename Type>
   static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
     Vec first, second;
@@ -131,9 +136,16 @@ struct StoredF8 {
   }
 };
 
+// Codes of e4m3 that widen_chunk() made bf16.
+struct WidenedF8 : StoredBf16 {
+  static constexpr bool kIsScaled = true;
+};
+
 struct Chunk {
   const std::byte* weights = nullptr;  // [pairs][width][2]
   const float* scales = nullptr;       // [width], of e4m3
+  const std::byte* next = nullptr;     // of the panels: what to fetch beside it, as many bytes
+  std::size_t bytes = 0;               // as it takes there
   std::size_t width = 0;               // outputs of its panel
   const std::uint16_t* x = nullptr;    // [rows][kBf16Chunk]
   std::size_t pairs = 0;
@@ -184,7 +196,7 @@ void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output,
   for (int r = 0; r < kR; ++r, sums += kBf16PanelOutputs) {
     for (int v = 0; v < kV; ++v) {
       const Vec before = load(sums + v * kLanes);
-      if constexpr (std::is_same_v<Stored, StoredF8>) {
+      if constexpr (Stored::kIsScaled) {
         const Vec scale = load(chunk.scales + output + v * kLanes);
         store(hn::MulAdd(sum[r][v], scale, before), sums + v * kLanes);
       } else {
@@ -221,13 +233,13 @@ void multiply_some(const Chunk& chunk, const TileRows& rows, float* sums) {
 template <typename Type, typename Stored>
 void multiply_chunk(const Chunk& chunk, std::size_t num_rows, float* sums) {
   std::size_t tiles = (num_rows + Type::kRows - 1) / Type::kRows;
-  const std::size_t lines = chunk.pairs * chunk.width * Stored::kBytes / kLine;
+  const std::size_t lines = chunk.bytes / kLine;
   const int vectors = num_rows == 1 ? kRowVectors : kTileVectors;
   TileRows rows;
   rows.from_end_to_end = tiles == 1 && vectors == static_cast<int>(kPanelVectors);
   const std::size_t share = rows.from_end_to_end ? 0 : (lines + tiles - 1) / tiles;
   rows.lines_per_block = (share * kBlock + chunk.pairs - 1) / chunk.pairs;
-  rows.ahead = chunk.weights + lines * kLine;  // the next chunk, or panel
+  rows.ahead = chunk.next;
   for (; rows.first < num_rows; --tiles) {
     rows.count = (num_rows - rows.first + tiles - 1) / tiles;
     rows.ahead_end = rows.ahead + share * kLine;
@@ -260,6 +272,20 @@ std::size_t pairs_from(const Bf16Product& p, std::size_t first) {
   return end - first;
 }
 
+// A chunk of e4m3 as pairs of bf16, for tiles that would each widen it again. to: [pairs][width][2]
+void widen_chunk(const Chunk& chunk, std::byte* to) {
+  const std::size_t count = chunk.pairs * chunk.width;
+  for (std::size_t i = 0; i < count; i += kLanes) {
+    Vec first, second;
+    load_f8_pairs(chunk.weights + i * StoredF8::kBytes, first, second);
+    const Words pairs = pair_words(first, second);
+    hn::StoreU(pairs, kW, reinterpret_cast<std::uint32_t*>(to + i * StoredBf16::kBytes));
+  }
+}
+
+// What widen_chunk() needs behind the sums, in floats: a pair of bf16 takes one.
+constexpr std::size_t kWidenedFloats = kBf16Chunk / 2 * kBf16PanelOutputs;
+
 template <typename Stored>
 std::size_t panel_bytes(const Bf16Product& p, std::size_t width) {
   if constexpr (std::is_same_v<Stored, StoredBf16>) {
@@ -270,28 +296,47 @@ std::size_t panel_bytes(const Bf16Product& p, std::size_t width) {
   }
 }
 
+// sums: [rows, kBf16PanelOutputs], to add to; behind them kWidenedFloats where a chunk is widened.
+template <typename Type, typename Stored>
+void multiply_panel(const Bf16Product& p, const std::byte* panel, std::size_t width, float* sums) {
+  const std::size_t pairs = (p.in_features + 1) / 2;
+  const std::byte* scales = panel + f8_codes_bytes(width, p.in_features);
+  Chunk chunk;
+  chunk.width = width;
+  for (std::size_t first = 0; first < pairs; first += chunk.pairs) {
+    const std::size_t before = first * 2 / kBf16Chunk * kBf16Chunk;  // inputs, of other chunks
+    chunk.pairs = pairs_from(p, first);
+    chunk.x = p.x + before * p.x_stride + (first * 2 - before);
+    chunk.weights = panel + first * width * Stored::kBytes;
+    chunk.bytes = chunk.pairs * width * Stored::kBytes;
+    chunk.next = chunk.weights + chunk.bytes;
+    if constexpr (std::is_same_v<Stored, StoredF8>) {
+      const std::size_t scale = first * 2 / p.scale_inputs;
+      chunk.scales = reinterpret_cast<const float*>(scales) + scale * width;
+      if (p.rows > static_cast<std::size_t>(Type::kRows)) {
+        auto* widened = reinterpret_cast<std::byte*>(sums + p.rows * kBf16PanelOutputs);
+        widen_chunk(chunk, widened);
+        chunk.weights = widened;
+        multiply_chunk<Type, WidenedF8>(chunk, p.rows, sums);
+        continue;
+      }
+    }
+    multiply_chunk<Type, Stored>(chunk, p.rows, sums);
+  }
+}
+
 template <typename Type, typename Stored>
 void multiply_type(const Bf16Product& p, std::vector<float>& workspace) {
-  constexpr bool kIsF8 = std::is_same_v<Stored, StoredF8>;
-  const std::size_t pairs = (p.in_features + 1) / 2;
+  constexpr bool kMayWiden = std::is_same_v<Stored, StoredF8>;
+  const std::size_t num_sums = p.rows * kBf16PanelOutputs;
+  const std::size_t floats = num_sums + (kMayWiden ? kWidenedFloats : 0);
+  workspace.resize(std::max(workspace.size(), floats));
   const std::byte* panel = p.panels;
-  Chunk chunk;
   for (std::size_t output = 0; output < p.outputs; output += kBf16PanelOutputs) {
-    workspace.assign(p.rows * kBf16PanelOutputs, 0.0f);
-    chunk.width = bf16_panel_width(p.outputs - output);
-    const std::byte* scales = panel + f8_codes_bytes(chunk.width, p.in_features);
-    for (std::size_t first = 0; first < pairs; first += chunk.pairs) {
-      const std::size_t before = first * 2 / kBf16Chunk * kBf16Chunk;  // inputs, of other chunks
-      chunk.pairs = pairs_from(p, first);
-      chunk.x = p.x + before * p.x_stride + (first * 2 - before);
-      chunk.weights = panel + first * chunk.width * Stored::kBytes;
-      if constexpr (kIsF8) {
-        chunk.scales =
-            reinterpret_cast<const float*>(scales) + first * 2 / p.scale_inputs * chunk.width;
-      }
-      multiply_chunk<Type, Stored>(chunk, p.rows, workspace.data());
-    }
-    panel += panel_bytes<Stored>(p, chunk.width);
+    std::fill_n(workspace.begin(), num_sums, 0.0f);
+    const std::size_t width = bf16_panel_width(p.outputs - output);
+    multiply_panel<Type, Stored>(p, panel, width, workspace.data());
+    panel += panel_bytes<Stored>(p, width);
     write_result(p, output, std::min(output + kBf16PanelOutputs, p.outputs), workspace.data());
   }
 }

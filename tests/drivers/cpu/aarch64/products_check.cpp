@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cpu/kernels/bf16_products.h"
+#include "cpu/kernels/f8_panel.h"
 #include "cpu/kernels/packed_format.h"
 #include "cpu/kernels/quantized_panel.h"
 #include "cpu/kernels/quantized_products.h"
@@ -96,15 +97,55 @@ int check_quantized(DType dtype) {
   return wrong;
 }
 
-int check_bf16(std::size_t outputs) {
-  auto x = randoms(kRows * kIn), values = randoms(outputs * kIn);
-  std::vector<std::uint16_t> chunks((kIn / kBf16Chunk + 1) * kRows * kBf16Chunk), w(values.size());
+// Rows of x, which becomes what they are rounded to, as products take them.
+std::vector<std::uint16_t> rounded_chunks(std::vector<float>& x) {
+  std::vector<std::uint16_t> chunks((kIn / kBf16Chunk + 1) * kRows * kBf16Chunk);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::size_t row = i / kIn, chunk = i % kIn / kBf16Chunk;
     std::uint16_t& to = chunks[(chunk * kRows + row) * kBf16Chunk + i % kIn % kBf16Chunk];
     round_to_bf16(&x[i], 1, &to);
     x[i] = bf16_to_f32(to);
   }
+  return chunks;
+}
+
+int check_f8(std::size_t outputs) {
+  constexpr std::int64_t kBlock = 32;
+  const std::size_t per_row = (kIn - 1) / kBlock + 1;
+  auto x = randoms(kRows * kIn), values = randoms(outputs * kIn);
+  const auto scales = randoms(((outputs - 1) / kBlock + 1) * per_row);
+  const auto chunks = rounded_chunks(x);
+  std::vector<std::byte> codes;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t block = i / kIn / kBlock * per_row + i % kIn / kBlock;
+    codes.push_back(std::byte{f32_to_f8(values[i])});
+    values[i] = f8_to_f32(f32_to_f8(values[i])) * scales[block];
+  }
+  const std::size_t panel_bytes = f8_panel_bytes(kBf16PanelOutputs, kIn, per_row);
+  Aligned panels((outputs / kBf16PanelOutputs + 1) * panel_bytes);
+  for (std::size_t first = 0; first < outputs; first += kBf16PanelOutputs) {
+    pack_f8_panel({codes.data() + first * kIn, std::min(kBf16PanelOutputs, outputs - first), kIn,
+                   first, WeightScales{scales.data(), kBlock, kBlock}},
+                  panels.data() + first / kBf16PanelOutputs * panel_bytes);
+  }
+  std::vector<float> y(kRows * outputs), workspace;
+  Bf16Product product;
+  product.panels = panels.data();
+  product.outputs = product.y_stride = outputs;
+  product.in_features = kIn;
+  product.scale_inputs = kBlock;
+  product.x = chunks.data();
+  product.x_stride = product.rows = kRows;
+  product.y = y.data();
+  multiply_bf16(product, workspace);
+  const auto want = reference::linear(x, values, kIn);
+  return !expect(reference::nmse<double>(y, want) < 1e-11, DType::kF8E4M3, "differs from double");
+}
+
+int check_bf16(std::size_t outputs) {
+  auto x = randoms(kRows * kIn), values = randoms(outputs * kIn);
+  const auto chunks = rounded_chunks(x);
+  std::vector<std::uint16_t> w(values.size());
   round_to_bf16(values.data(), values.size(), w.data());
   for (std::size_t i = 0; i < w.size(); ++i) values[i] = bf16_to_f32(w[i]);
   Aligned panels(bf16_panels_bytes(outputs, kIn));
@@ -133,6 +174,7 @@ int check_bf16(std::size_t outputs) {
 int main() {
   using tandem::DType;
   int wrong = tandem::device::cpu::check_bf16(37) + tandem::device::cpu::check_bf16(130);
+  wrong += tandem::device::cpu::check_f8(37) + tandem::device::cpu::check_f8(130);
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0, DType::kQ5_1,
                             DType::kIQ4_NL, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
     wrong += tandem::device::cpu::check_quantized(dtype);
