@@ -128,6 +128,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.num_threads = options.threads;
   device_options_.pin = pin_of(options.pin);
   device_options_.cuda_kernels = options.cuda_kernels;
+  device_options_.cuda_fp8_rows = options.cuda_fp8_rows;
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
