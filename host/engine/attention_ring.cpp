@@ -39,6 +39,8 @@ AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, ComputeQueu
 }
 
 void AttentionRing::open(const RingStep& step) {
+  step_ = step;
+  if (!has_work()) return;
   if (!counts_are_set_) {
     // The copy comes before the first post: until then all words are zero.
     thread_->clear();
@@ -46,9 +48,17 @@ void AttentionRing::open(const RingStep& step) {
         device::CopyOp{kLanes * sizeof(RingCount), {words_.get(), 0}, {counts_.get(), 0}});
     counts_are_set_ = true;
   }
-  step_ = step;
   failure_ = {};
   thread_->open();
+}
+
+bool AttentionRing::has_work() const {
+  for (const std::vector<AttentionLayout>& layouts : step_.lent->layouts) {
+    for (const AttentionLayout& layout : layouts) {
+      if (has_work(layout, true) || has_work(layout, false)) return true;
+    }
+  }
+  return false;
 }
 
 RingFailure AttentionRing::close() {

@@ -34,7 +34,7 @@ namespace tandem::engine {
 
 // What the shares of a step are, for one sub-batch: the layout of a layer, and where it begins.
 struct RingStep {
-  const LentBuffers* lent = nullptr;                          // none: no step
+  const LentBuffers* lent = nullptr;
   const std::vector<std::size_t>* window_of_layer = nullptr;  // into the layouts
   std::array<std::size_t, kMaxSubBatches> first_row{};        // of the step's rows
 };
@@ -82,6 +82,7 @@ class AttentionRing {
   const AttentionLayout& layout_of(int layer, std::size_t sub_batch) const;
   bool is_mine(const UnitShare& share, bool queries) const;
   bool has_work(const AttentionLayout& layout, bool queries) const;
+  bool has_work() const;  // in any layer of the step
   Slot slot_of(const AttentionLayout& layout, std::size_t sub_batch) const;
   device::Slice slot_at(std::size_t floats) const;
   device::Ring ring_of(std::size_t lane) const;

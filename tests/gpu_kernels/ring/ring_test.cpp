@@ -14,8 +14,6 @@
 namespace tandem::gpu_kernels {
 namespace {
 
-using RingTest = KernelTest;
-
 // Pinned memory, zero at first.
 template <typename T>
 class Pinned {
@@ -76,7 +74,7 @@ std::vector<std::uint64_t> answer(Words& words, Pinned<float>& slot, int posts) 
 }
 
 // 100,003: more than all blocks take at a time, and no multiple of a line.
-TEST_P(RingTest, RowsComeBackAsTheHostLeavesThemTimeAfterTime) {
+TEST_P(KernelTest, RowsOfARingComeBackAsTheHostLeavesThemTimeAfterTime) {
   for (const std::size_t size : {1, 5, 4096, 100'003}) {
     SCOPED_TRACE(size);
     constexpr int kSteps = 3;
@@ -110,7 +108,7 @@ TEST_P(RingTest, RowsComeBackAsTheHostLeavesThemTimeAfterTime) {
   }
 }
 
-TEST_P(RingTest, NothingIsWaitedForOnceTheHostHasGivenUp) {
+TEST_P(KernelTest, NothingIsWaitedForOnceTheHostHasGivenUp) {
   Words words;
   ASSERT_EQ(post_rows(words.post(), nullptr), cudaSuccess);
   std::atomic_ref<std::uint64_t>(words.pinned[2]).store(1);
@@ -119,7 +117,7 @@ TEST_P(RingTest, NothingIsWaitedForOnceTheHostHasGivenUp) {
   EXPECT_EQ(words.pinned[0], std::uint64_t{1} << 32);
 }
 
-TEST_P(RingTest, WhatIsNoRowIsRefused) {
+TEST_P(KernelTest, WhatIsNoRowOfARingIsRefused) {
   Words words;
   DeviceArray<float> rows(4);
   RingPost post = words.post();

@@ -194,6 +194,12 @@ TEST_F(FedByRings, FallsBackWhenTheOnlyUnitIsLost) {
   EXPECT_EQ(engine->status().units.size(), 2u);
 }
 
+TEST_F(FedByRings, AreNotOfferedByEveryComputeUnit) {
+  EXPECT_FALSE(rig_.compute().signals());
+  EXPECT_THROW(rig_.compute().enqueue(device::PostOp{}), Error);
+  EXPECT_THROW(rig_.compute().enqueue(device::AwaitOp{}), Error);
+}
+
 // One decode row on each of two units, with 20 and 24 tokens of past.
 TEST_F(FedByRings, WaitsOncePerStepAndMovesOnlyTheRowsThatUnitsNeed) {
   test::QueuedComputeUnit compute(rig_.compute(), with_rings_);
