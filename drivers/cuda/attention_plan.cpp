@@ -8,6 +8,7 @@
 #include "attention/decode.h"
 #include "attention/prefill.h"
 #include "common/error.h"
+#include "cuda/decode_trial.h"
 #include "rope/rope_append.h"
 
 namespace tandem::cuda {
@@ -41,6 +42,19 @@ cudaError_t launch_paged_attention(const PrefillLaunch& launch, cudaStream_t str
   return gpu_kernels::paged_attention(*launch.bucket, launch.job, stream);
 }
 
+gpu_kernels::DecodeShape decode_shape_of(const Gpu& gpu, const device::AttentionGeometry& geometry,
+                                         const gpu_kernels::KvPool& pool) {
+  gpu_kernels::DecodeShape shape;
+  shape.type = pool.type;
+  shape.q_heads = geometry.q_heads;
+  shape.kv_heads = geometry.kv_heads;
+  shape.head_dim = geometry.head_dim;
+  shape.page_tokens = geometry.page_tokens;
+  shape.num_processors = gpu.traits.num_processors;
+  shape.shared_bytes = gpu.traits.shared_bytes;
+  return shape;
+}
+
 bool same_bytes(const void* a, const void* b, std::size_t bytes) {
   return bytes == 0 || std::memcmp(a, b, bytes) == 0;
 }
@@ -49,7 +63,12 @@ bool same_bytes(const void* a, const void* b, std::size_t bytes) {
 
 AttentionPlanner::AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                                    const gpu_kernels::KvPool& pool)
-    : gpu_(gpu), queue_(gpu.queue), geometry_(geometry), pool_(pool) {
+    : gpu_(gpu),
+      queue_(gpu.queue),
+      geometry_(geometry),
+      pool_(pool),
+      decode_shape_(decode_shape_of(gpu, geometry, pool)) {
+  decode_shape_.path = choose_decode_path(gpu, decode_shape_);
   if (decode_bucket(DecodeKey{1, 1, 1}).num_blocks > 0 &&
       prefill_bucket(PrefillKey{1, 1}).num_tiles > 0) {
     return;
@@ -151,15 +170,7 @@ const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(
 
 const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(const DecodeKey& key) {
   return decode_buckets_.find(key, [&] {
-    gpu_kernels::DecodeShape shape;
-    shape.type = pool_.type;
-    shape.q_heads = geometry_.q_heads;
-    shape.kv_heads = geometry_.kv_heads;
-    shape.head_dim = geometry_.head_dim;
-    shape.page_tokens = geometry_.page_tokens;
-    shape.num_processors = gpu_.traits.num_processors;
-    shape.shared_bytes = gpu_.traits.shared_bytes;
-    return gpu_kernels::make_decode_bucket(shape, key.groups, key.rows, key.group_rows);
+    return gpu_kernels::make_decode_bucket(decode_shape_, key.groups, key.rows, key.group_rows);
   });
 }
 

@@ -69,7 +69,8 @@ struct PlannedBatch {
 
 class AttentionPlanner {
  public:
-  // The pool's type is read at once, the rest with the first batch.
+  // The pool's type is read at once, the rest with the first batch. Chooses the paths of
+  // attention, which may be trials (kernel_choice.h).
   AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                    const gpu_kernels::KvPool& pool);
 
@@ -115,6 +116,7 @@ class AttentionPlanner {
   Queue& queue_;
   const device::AttentionGeometry& geometry_;
   const gpu_kernels::KvPool& pool_;
+  gpu_kernels::DecodeShape decode_shape_;  // with the path that was chosen
   Buckets<DecodeKey, gpu_kernels::DecodeBucket> decode_buckets_;
   Buckets<PrefillKey, gpu_kernels::PrefillBucket> prefill_buckets_;
   std::array<PlannedBatch, 6> planned_;  // sub-batches times the windows of their layers

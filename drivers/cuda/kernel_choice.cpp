@@ -19,7 +19,7 @@ using gpu_kernels::KernelPath;
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
-constexpr int kSamples = 5, kLaunches = 4;  // per sample
+constexpr int kSamples = 3, kLaunches = 3;  // per sample
 
 void finish(Gpu& gpu, const PathTrial& trial) {
   const std::uint64_t position = gpu.queue.flush();
@@ -57,7 +57,7 @@ double difference(const std::vector<float>& a, const std::vector<float>& b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double off = std::fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
     if (!std::isfinite(off)) return std::nan("");
-    largest = std::max({largest, std::fabs(static_cast<double>(a[i]))});
+    largest = std::max(largest, std::fabs(static_cast<double>(a[i])));
     most = std::max(most, off);
   }
   return largest > 0 ? most / largest : most;

@@ -100,14 +100,16 @@ __host__ __device__ constexpr BulkShared bulk_shared(KvType type, int width, int
   return at;
 }
 
-// How many blocks of how many stages a multiprocessor holds: the most blocks that have three
-// stages, or one block of two. None where it has no room for that.
+// How many blocks of how many stages a multiprocessor holds: the most blocks that its registers
+// hold and that have three stages, or one block of two. None where it has no room for that.
 struct BulkResidency {
   int blocks = 0, stages = 0;
 };
 constexpr BulkResidency bulk_residency(KvType type, int width, int item_rows, int shared_bytes,
                                        int reserve_per_block) {
-  for (int blocks = 4; blocks > 0; blocks /= 2) {
+  const int row_tiles = row_tiles_of(item_rows), values = width * row_tiles;
+  const int most = values <= 80 ? 4 : values <= 128 && row_tiles == 1 ? 3 : values < 256 ? 2 : 1;
+  for (int blocks = most; blocks > 0; --blocks) {
     const int room = shared_bytes / blocks - reserve_per_block;
     int stages = kMostBulkStages;
     while (stages > 0 && bulk_shared(type, width, item_rows, stages).bytes > room) --stages;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice between kernel paths on an interpreted GPU that says it is of compute capability 9.0.
+#include "cuda/kernel_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/error.h"
+#include "cuda/attention_unit.h"
+#include "cuda/device.h"
+#include "gpu_kernels/simt/faults.h"
+
+namespace tandem::cuda {
+namespace {
+
+using gpu_kernels::KernelPath;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class KernelChoiceTest : public testing::Test {
+ protected:
+  void SetUp() override { be_of(90); }
+  void TearDown() override { simt::clear_faults(); }
+
+  void be_of(int capability) {
+    simt::Faults faults;
+    faults.capability = capability;
+    simt::set_faults(faults);
+  }
+  GpuKernels kernels(KernelPolicy policy) {
+    return {policy, [this](const std::string& line) { notes_.push_back(line); }};
+  }
+  void make_unit(KernelPolicy policy) {
+    CudaDevice device(0, kernels(policy));
+    device::AttentionUnitOptions options;
+    options.geometry = {2, 8, 2, 64, 16, DType::kF8E4M3};
+    options.max_pages = 16;
+    device.make_attention_unit(options);
+  }
+  // A trial whose paths write these bytes into every result, and whose kernels are counted.
+  KernelPath try_bytes(KernelPolicy policy, int generic, int hopper, bool has_hopper = true) {
+    Gpu gpu(0, "cuda:0", kernels(policy));
+    PathTrial trial;
+    trial.what = "an example";
+    trial.has_hopper = has_hopper;
+    trial.num_results = 100;
+    trial.prepare = [&] { ++prepared_; };
+    trial.launch = [&](KernelPath path, float* results, cudaStream_t stream) {
+      ++launches_;
+      const int value = path == KernelPath::kHopper ? hopper : generic;
+      return cudaMemsetAsync(results, value, 100 * sizeof(float), stream);
+    };
+    return choose_path(gpu, trial);
+  }
+
+  std::vector<std::string> notes_;
+  int prepared_ = 0, launches_ = 0;
+};
+
+TEST_F(KernelChoiceTest, WordsArePolicies) {
+  EXPECT_EQ(kernel_policy("generic"), KernelPolicy::kGeneric);
+  EXPECT_EQ(kernel_policy("hopper"), KernelPolicy::kHopper);
+  EXPECT_EQ(kernel_policy("trial"), KernelPolicy::kTrial);
+  EXPECT_THROW(kernel_policy("fastest"), Error);
+  EXPECT_THROW(kernel_policy(""), Error);
+}
+
+TEST_F(KernelChoiceTest, NothingIsRunUnlessTried) {
+  EXPECT_EQ(try_bytes(KernelPolicy::kGeneric, 1, 1), KernelPath::kGeneric);
+  EXPECT_EQ(try_bytes(KernelPolicy::kHopper, 1, 1), KernelPath::kHopper);
+  EXPECT_THAT(notes_, ElementsAre());
+  EXPECT_EQ(try_bytes(KernelPolicy::kTrial, 1, 1, false), KernelPath::kGeneric);
+  EXPECT_EQ(try_bytes(KernelPolicy::kHopper, 1, 1, false), KernelPath::kGeneric);
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("there are no others"), HasSubstr("no others")));
+  EXPECT_EQ(prepared_ + launches_, 0);
+}
+
+TEST_F(KernelChoiceTest, ATrialRunsBothAndSaysWhichItTook) {
+  const KernelPath taken = try_bytes(KernelPolicy::kTrial, 0x3f, 0x3f);
+  EXPECT_EQ(prepared_, 1);
+  EXPECT_GT(launches_, 2);
+  const char* name = taken == KernelPath::kHopper ? ": Hopper kernels" : ": generic kernels";
+  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("cuda:0: an example"), HasSubstr(name),
+                                        HasSubstr("by a trial"))));
+}
+
+TEST_F(KernelChoiceTest, KernelsWhoseResultsDifferAreNotTaken) {
+  EXPECT_EQ(try_bytes(KernelPolicy::kTrial, 0x3f, 0x3e), KernelPath::kGeneric);
+  EXPECT_EQ(try_bytes(KernelPolicy::kTrial, 0x3f, 0xff), KernelPath::kGeneric);  // no numbers
+  EXPECT_EQ(try_bytes(KernelPolicy::kTrial, 0xff, 0xff), KernelPath::kGeneric);
+  EXPECT_THAT(notes_, testing::Each(AllOf(HasSubstr("generic kernels"), HasSubstr("differ"))));
+  EXPECT_EQ(notes_.size(), 3u);
+}
+
+TEST_F(KernelChoiceTest, ARefusedLaunchIsAnError) {
+  Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
+  PathTrial trial;
+  trial.has_hopper = true;
+  trial.num_results = 1;
+  trial.prepare = [] {};
+  trial.launch = [](KernelPath, float*, cudaStream_t) { return cudaErrorInvalidValue; };
+  EXPECT_THROW(choose_path(gpu, trial), Error);
+}
+
+TEST_F(KernelChoiceTest, AttentionUnitsTryDecodeInTheirOwnShape) {
+  make_unit(KernelPolicy::kTrial);
+  EXPECT_THAT(notes_,
+              testing::Contains(AllOf(HasSubstr("decode attention of 8/2 heads of 64 in f8"),
+                                      HasSubstr("by a trial"))));
+}
+
+TEST_F(KernelChoiceTest, AttentionUnitsTryChunksOf16BitValuesInTheirOwnShape) {
+  for (const DType type : {DType::kF16, DType::kBF16, DType::kF8E4M3}) {
+    notes_.clear();
+    make_unit(KernelPolicy::kTrial, type);
+    const char* how = type == DType::kF8E4M3 ? "there are no others" : "by a trial";
+    EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention of chunks of 8/2 heads of 64"),
+                                                HasSubstr(how))));
+  }
+}
+
+TEST_F(KernelChoiceTest, ComputeUnitsTryChunks) {
+  CudaDevice device(0, kernels(KernelPolicy::kTrial));
+  device.make_compute_unit();
+  EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention in chunks of 8/2 heads of 128"),
+                                              HasSubstr("by a trial"))));
+}
+
+TEST_F(KernelChoiceTest, OlderGpusHaveGenericKernelsOnly) {
+  be_of(80);
+  make_unit(KernelPolicy::kHopper);
+  EXPECT_THAT(notes_, testing::Contains(
+                          AllOf(HasSubstr("decode attention"), HasSubstr("there are no others"))));
+}
+
+}  // namespace
+}  // namespace tandem::cuda
