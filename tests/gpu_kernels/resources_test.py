@@ -6,6 +6,8 @@ folder for each architecture ("90", "80-real") and reads what ptxas says of it. 
 common/wgmma.cuh, themselves or through a header beside them, are compiled for sm_90a alone, and
 ptxas must not say that it gives up their products' overlap or their division of registers (C75xx,
 but C7519, which adds what a fence would).
+What was made for 9.0 must hold common/launch.cuh's rule as well: each kernel waits for the launch in
+front, and before its first wait loads nothing but weights, whose loads are marked as streaming.
 """
 
 import concurrent.futures
@@ -20,6 +22,9 @@ FUNCTION = re.compile(r"Compiling entry function '(\S+)' for '(\w+)'")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 GIVEN_UP = re.compile(r"\(C75(?!19)\d\d\).*")
+ENTRY = re.compile(r"\.entry (\w+)")
+LOAD = re.compile(r"\b(?:ld\.global|cp\.async)[.\w:]*")
+WAIT, WEIGHTS, NEVER_LAUNCHED = "griddepcontrol.wait", "ld.global.cs", "compiled_as_all_others"
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
 
 
@@ -51,17 +56,32 @@ def needs_hopper(root, source):
     return False
 
 
+def hasty(ptx):
+    """(kernel, what it does too early) of each kernel of a PTX text that breaks the rule."""
+    entries = list(ENTRY.finditer(ptx))
+    ends = [entry.start() for entry in entries[1:]] + [len(ptx)]
+    for entry, end in zip(entries, ends):
+        body = ptx[entry.end():end]
+        if WAIT not in body and NEVER_LAUNCHED not in entry[1]:
+            yield entry[1], "never waits for the launch in front"
+        early = {load for load in LOAD.findall(body.split(WAIT)[0]) if not load.startswith(WEIGHTS)}
+        if WAIT in body and early:
+            yield entry[1], f"in front of its wait stands {', '.join(sorted(early))}"
+
+
 def compile_report(nvcc, host_compiler, root, source, architectures):
     with tempfile.TemporaryDirectory() as folder:
         command = [nvcc, "-ccbin", host_compiler, "-std=c++20", "-O3", "-Xptxas", "-v", "-I", root,
-                   "-c", source, "-o", pathlib.Path(folder) / "kernel.o"]
+                   "--keep", "--keep-dir", folder, "-c", source, "-o", pathlib.Path(folder) / "kernel.o"]
         numbers = {name.split("-")[0] for name in architectures}
         for number in ["90a"] if needs_hopper(root, source) else sorted(numbers):
             command.append(f"-gencode=arch=compute_{number},code=sm_{number}")
         process = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
         if process.returncode != 0:
             raise SystemExit(process.stderr)
-        return process.stdout + process.stderr
+        texts = [ptx.read_text() for ptx in pathlib.Path(folder).glob("*.ptx")]
+        broken = [kernel for ptx in texts if ".target sm_90" in ptx for kernel in hasty(ptx)]
+        return process.stdout + process.stderr, broken
 
 
 def main(nvcc, host_compiler, root, *architectures):
@@ -70,7 +90,10 @@ def main(nvcc, host_compiler, root, *architectures):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = list(pool.map(
             lambda source: compile_report(nvcc, host_compiler, root, source, architectures), sources))
-    for source, text in zip(sources, texts):
+    for source, (text, broken) in zip(sources, texts):
+        for name, what in broken:
+            print(f"{source.name}: {name}: {what}")
+            failures += 1
         for sentence in GIVEN_UP.findall(text):
             print(f"{source.name}: {sentence}")
             failures += 1
