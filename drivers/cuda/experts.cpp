@@ -43,8 +43,10 @@ Experts::Shape Experts::check(const ExpertsOp& op) const {
       throw Error("cuda", "experts: a weight was loaded as a table or a vector");
     }
   }
-  return {rows, op.experts.size(), static_cast<std::size_t>(op.used),
-          static_cast<std::size_t>(width), static_cast<std::size_t>(ffn)};
+  Shape shape{rows, op.experts.size(), static_cast<std::size_t>(op.used),
+              static_cast<std::size_t>(width), static_cast<std::size_t>(ffn)};
+  if (rows > 0) plan_groups(op, shape);
+  return shape;
 }
 
 Experts::Places Experts::reserve(const Shape& shape) {
@@ -55,27 +57,30 @@ Experts::Places Experts::reserve(const Shape& shape) {
                                shape.slots() * 4,
                                shape.slots() * shape.ffn * 4,
                                shape.slots() * shape.ffn * 4,
-                               shape.slots() * shape.width * 4};
+                               shape.slots() * shape.width * 4,
+                               sizeof(std::int32_t),
+                               shape.most_tiles * sizeof(gpu_kernels::RowTile)};
   std::size_t total = 0;
   for (const std::size_t size : sizes) total += round_up(size);
   queue_.reserve(memory_, total, Purpose::kWorkspace);
   if (host_begins_.size_bytes() < sizes[1]) {
     host_begins_ = PoolRange(gpu_.pinned_memory, sizes[1], Purpose::kWorkspace);
   }
-  std::byte* at[8];
+  std::byte* at[std::size(sizes)];
   std::byte* next = memory_.data();
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < std::size(sizes); ++i) {
     at[i] = next;
     next += round_up(sizes[i]);
   }
   const auto ints = [&](int i) { return reinterpret_cast<std::int32_t*>(at[i]); };
   const auto floats = [&](int i) { return reinterpret_cast<float*>(at[i]); };
-  return {ints(0), ints(1), ints(2), ints(3), floats(4), floats(5), floats(6), floats(7)};
+  return {
+      ints(0),   ints(1),   ints(2),   ints(3),   ints(8),
+      floats(4), floats(5), floats(6), floats(7), reinterpret_cast<gpu_kernels::RowTile*>(at[9])};
 }
 
 void Experts::choose(const ExpertsOp& op, const Shape& shape, const Places& at) {
   const float* router = floats_of(gpu_, op.router, shape.rows * shape.experts, "experts: router");
-  queue_.begin(0, 0);
   auto& choice = queue_.add<gpu_kernels::choose_experts>("choosing experts");
   choice.rows = op.rows;
   choice.experts = static_cast<int>(shape.experts);
@@ -142,18 +147,18 @@ std::uint64_t Experts::feed_forward(const ExpertsOp& op, const Shape& shape, con
   return bytes;
 }
 
-std::uint64_t Experts::run(const ExpertsOp& op) {
-  const Shape shape = check(op);
-  float* out = floats_of(gpu_, op.out, shape.rows * shape.width, "experts: out");
-  if (shape.rows == 0) return 0;
-  const Places at = reserve(shape);
-  choose(op, shape, at);
+std::uint64_t Experts::run_by_expert(const ExpertsOp& op, const Shape& shape, const Places& at) {
   read_begins(shape, at);
   std::uint64_t bytes = 0;
   for (std::size_t expert = 0; expert < shape.experts; ++expert) {
     bytes += feed_forward(op, shape, at, expert);
   }
   queue_.begin(0, 0);
+  queue_.no_graph();
+  return bytes;
+}
+
+void Experts::sum(const ExpertsOp& op, const Shape& shape, const Places& at, float* out) {
   auto& sum = queue_.add<gpu_kernels::sum_experts>("adding up experts");
   sum.rows = op.rows;
   sum.width = static_cast<int>(shape.width);
@@ -162,7 +167,22 @@ std::uint64_t Experts::run(const ExpertsOp& op) {
   sum.slots = at.slots;
   sum.shares = at.shares;
   sum.out = out;
-  queue_.no_graph();
+}
+
+std::uint64_t Experts::run(const ExpertsOp& op) {
+  const Shape shape = check(op);
+  float* out = floats_of(gpu_, op.out, shape.rows * shape.width, "experts: out");
+  if (shape.rows == 0) return 0;
+  const Places at = reserve(shape);
+  if (shape.tile_rows > 0) {
+    begin_grouped(op, shape);
+  } else {
+    queue_.begin(0, 0);
+  }
+  choose(op, shape, at);
+  const std::uint64_t bytes =
+      shape.tile_rows > 0 ? run_grouped(op, shape, at) : run_by_expert(op, shape, at);
+  sum(op, shape, at, out);
   return bytes;
 }
 

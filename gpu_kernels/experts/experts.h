@@ -5,6 +5,8 @@
 //   choose_experts  per row the `used` largest router logits, of equal ones the first, and what
 //                   each counts: its softmax over all experts, scaled to a sum of 1 if `normalise`
 //   group_experts   the rows of every expert together ("slots"), in the order of rows
+//   cut_expert_tiles  slots of an expert in tiles of a few rows, as grouped products read them
+//                   (gemm/grouped_product.h)
 //   sum_experts     out[row] += sum over ranks of share * result[slot], the most probable first
 // Every row has exactly `used` slots, so the products' buffers have rows * used rows whatever was
 // chosen, and slot begins stay on the device: grouped products read them there, or the caller
@@ -18,6 +20,8 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+
+#include "gemm/grouped_product.h"
 
 namespace tandem::gpu_kernels {
 
@@ -44,6 +48,21 @@ struct ExpertGroups {
   std::int32_t* slots = nullptr;         // [rows, used] the slot of each choice
 };
 cudaError_t group_experts(const ExpertGroups& job, cudaStream_t stream);
+
+struct ExpertTiles {
+  int experts = 0;
+  int tile_rows = 0;
+  const std::int32_t* begins = nullptr;  // [experts + 1]
+  RowTile* tiles = nullptr;              // [most_expert_tiles()], in the order of experts
+  std::int32_t* num_tiles = nullptr;
+};
+cudaError_t cut_expert_tiles(const ExpertTiles& job, cudaStream_t stream);
+
+// However the slots are distributed: every expert that has any may have one tile that is not full.
+inline std::int64_t most_expert_tiles(std::int64_t slots, int experts, int tile_rows) {
+  const std::int64_t chosen = slots < experts ? slots : experts;
+  return chosen + (slots - chosen) / tile_rows;
+}
 
 struct ExpertSum {
   std::int64_t rows = 0;

@@ -83,6 +83,15 @@ __device__ inline PanelPlace panel_place(const FewRows& job) {
   return {target, blockIdx.x - job.panel_begins[target]};
 }
 
+// What kernels ask of a block's work, here and of grouped rows (grouped_rows.cuh).
+__device__ inline bool has_work(const PanelPlace&) { return true; }
+__device__ inline const ProductTarget& target_at(const FewRows& job, const PanelPlace& at) {
+  return job.targets[at.target];
+}
+__device__ inline unsigned rows_at(const FewRows& job, const PanelPlace&) { return job.rows; }
+__device__ inline unsigned x_row(const FewRows&, const PanelPlace&, unsigned row) { return row; }
+__device__ inline unsigned part_at(const FewRows&) { return blockIdx.y; }
+
 // place: row * 16 + output of the panel.
 __device__ inline void store_output(const ProductTarget& target, unsigned panel, unsigned place,
                                     float sum) {
@@ -95,10 +104,10 @@ __device__ inline void store_output(const ProductTarget& target, unsigned panel,
   *out = target.accumulate ? *out + sum : sum;
 }
 
-// sums: shared, [slices, rows, 16], not yet behind a barrier.
-__device__ inline void finish_panel(const FewRows& job, const PanelPlace& at, const float* sums,
+// sums: shared, [slices, rows, 16], not yet behind a barrier; target: target_at().
+__device__ inline void finish_panel(const FewRows& job, const PanelPlace& at,
+                                    const ProductTarget& target, const float* sums,
                                     unsigned slices) {
-  const ProductTarget& target = job.targets[at.target];
   const unsigned count = job.rows * kPanelOutputs;
   float* partials = job.partials + static_cast<std::size_t>(blockIdx.x) * job.parts * count;
   __syncthreads();

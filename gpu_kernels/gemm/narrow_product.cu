@@ -13,7 +13,7 @@
 
 #include "common/launch.cuh"
 #include "common/mma.cuh"
-#include "gemm/few_rows.cuh"
+#include "gemm/grouped_kernels.cuh"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -21,8 +21,9 @@ namespace {
 constexpr unsigned kThreads = kMaxFewRowsWarps * 32;
 constexpr int kStepChunks = 4;  // of 16 bytes, per lane and output; a quad's are neighbours
 
+template <typename Outputs>
 struct NarrowRows {
-  FewRows outputs;
+  Outputs outputs;
   std::int64_t in_features = 0;
   const void* x = nullptr;
 };
@@ -111,16 +112,19 @@ struct ScaleRows {
   }
 };
 
-template <typename Value, bool kHasBlocks>
-__global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ NarrowRows job) {
+template <typename Value, bool kHasBlocks, typename Outputs>
+__global__ __launch_bounds__(kThreads,
+                             2) void products(const __grid_constant__ NarrowRows<Outputs> job) {
   let_next_start();
+  if constexpr (kIsGrouped<Outputs>) wait_for_previous();
   constexpr int kXChunks = 2 / NarrowType<Value>::kBytes;  // of x, per chunk of W
   constexpr unsigned kTileChunks = kStepChunks * 4;
   __shared__ float warp_sums[kMaxFewRowsWarps * kMaxNarrowRows * kPanelOutputs];
-  const PanelPlace place = panel_place(job.outputs);
-  const ProductTarget& target = job.outputs.targets[place.target];
+  const auto place = panel_place(job.outputs);
+  if (!has_work(place)) return;
+  const ProductTarget& target = target_at(job.outputs, place);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-  const unsigned rows = job.outputs.rows, warps = job.outputs.warps;
+  const unsigned rows = rows_at(job.outputs, place), warps = job.outputs.warps;
   const auto chunks = static_cast<unsigned>(job.in_features * NarrowType<Value>::kBytes / 16);
   const std::int64_t first_output = static_cast<std::int64_t>(place.panel) * kPanelOutputs + g;
   const uint4* weights[2];
@@ -130,13 +134,13 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
     is_output[side] = first_output + 8 * side < target.out_features;
     weights[side] = static_cast<const uint4*>(target.weight) + (first_output + 8 * side) * chunks;
   }
-  const auto* x =
-      static_cast<const uint4*>(job.x) + static_cast<std::size_t>(g) * chunks * kXChunks;
+  const auto* x = static_cast<const uint4*>(job.x) +
+                  static_cast<std::size_t>(x_row(job.outputs, place, g)) * chunks * kXChunks;
   constexpr uint4 kZeros{0, 0, 0, 0};
   const ScaleRows scales(target, job.in_features, first_output);
-  bool is_behind_wait = false;  // x is not read before, but the first weights are
-  float sums[2][4] = {};        // of even and odd chunks; with blocks: of halves of a step
-  for (unsigned first = (blockIdx.y * warps + warp) * kTileChunks; first < chunks;
+  bool is_behind_wait = kIsGrouped<Outputs>;  // x is not read before, but the first weights are
+  float sums[2][4] = {};  // of even and odd chunks; with blocks: of halves of a step
+  for (unsigned first = (part_at(job.outputs) * warps + warp) * kTileChunks; first < chunks;
        first += job.outputs.parts * warps * kTileChunks) {
     uint4 a[kStepChunks][2], b[kStepChunks][kXChunks];
 #pragma unroll
@@ -181,7 +185,7 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
     if (row >= rows) continue;
     warp_sums[(warp * rows + row) * kPanelOutputs + output] = sums[0][i] + sums[1][i];
   }
-  finish_panel(job.outputs, place, warp_sums, warps);
+  finish_panel(job.outputs, place, target, warp_sums, warps);
 }
 
 constexpr int kQuadOutputs = 4;  // of a warp, f32
@@ -192,24 +196,32 @@ __device__ inline float dot(const float4& a, const float4& b, float sum) {
 }
 
 // Warps of a block: kQuads of outputs by warps / kQuads slices of the inputs.
-template <int kRows>
-__global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__ NarrowRows job) {
+template <int kRows, typename Outputs>
+__global__ __launch_bounds__(kThreads) void f32_products(
+    const __grid_constant__ NarrowRows<Outputs> job) {
   let_next_start();
+  if constexpr (kIsGrouped<Outputs>) wait_for_previous();
   __shared__ float slice_sums[kMaxFewRowsWarps / kQuads * kRows * kPanelOutputs];
-  const PanelPlace place = panel_place(job.outputs);
-  const ProductTarget& target = job.outputs.targets[place.target];
+  const auto place = panel_place(job.outputs);
+  if (!has_work(place)) return;
+  const ProductTarget& target = target_at(job.outputs, place);
   const unsigned lane = threadIdx.x % 32, quad = threadIdx.x / 32 % kQuads;
   const unsigned slice = threadIdx.x / 32 / kQuads, slices = job.outputs.warps;
-  const unsigned rows = job.outputs.rows;
+  const unsigned rows = rows_at(job.outputs, place);
   const auto chunks = static_cast<unsigned>(job.in_features / 4);
   const std::int64_t first_output =
       static_cast<std::int64_t>(place.panel) * kPanelOutputs + quad * kQuadOutputs;
   const auto* weights = static_cast<const float4*>(target.weight) + first_output * chunks;
   const auto* x = static_cast<const float4*>(job.x);
   const float4 zeros = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  bool is_behind_wait = false;
+  unsigned x_rows[kRows];
+#pragma unroll
+  for (int row = 0; row < kRows; ++row) {
+    x_rows[row] = x_row(job.outputs, place, static_cast<unsigned>(row));
+  }
+  bool is_behind_wait = kIsGrouped<Outputs>;
   float sums[kQuadOutputs][kRows] = {};
-  for (unsigned chunk = (blockIdx.y * slices + slice) * 32 + lane; chunk < chunks;
+  for (unsigned chunk = (part_at(job.outputs) * slices + slice) * 32 + lane; chunk < chunks;
        chunk += job.outputs.parts * slices * 32) {
     float4 a[kQuadOutputs];
 #pragma unroll
@@ -223,7 +235,7 @@ __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       if (row >= static_cast<int>(rows)) break;
-      const float4 b = x[static_cast<std::size_t>(row) * chunks + chunk];
+      const float4 b = x[static_cast<std::size_t>(x_rows[row]) * chunks + chunk];
 #pragma unroll
       for (int output = 0; output < kQuadOutputs; ++output) {
         sums[output][row] = dot(a[output], b, sums[output][row]);
@@ -243,29 +255,61 @@ __global__ __launch_bounds__(kThreads) void f32_products(const __grid_constant__
       }
     }
   }
-  finish_panel(job.outputs, place, slice_sums, slices);
+  finish_panel(job.outputs, place, target, slice_sums, slices);
 }
 
-cudaError_t launch_f32(const NarrowRows& job, cudaStream_t stream) {
-  const dim3 grid(job.outputs.panels, job.outputs.parts);
+dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
+dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan.panels); }
+
+// most_rows: of a block.
+template <typename Outputs>
+cudaError_t launch_f32(const NarrowRows<Outputs>& job, int most_rows, cudaStream_t stream) {
+  const dim3 grid = grid_of(job.outputs);
   const unsigned threads = job.outputs.warps * kQuads * 32;
-  if (job.outputs.rows == 1) return launch(stream, grid, threads, f32_products<1>, job);
-  if (job.outputs.rows == 2) return launch(stream, grid, threads, f32_products<2>, job);
-  if (job.outputs.rows <= 4) return launch(stream, grid, threads, f32_products<4>, job);
-  return launch(stream, grid, threads, f32_products<8>, job);
+  if (most_rows == 1) return launch(stream, grid, threads, f32_products<1, Outputs>, job);
+  if (most_rows == 2) return launch(stream, grid, threads, f32_products<2, Outputs>, job);
+  if (most_rows <= 4) return launch(stream, grid, threads, f32_products<4, Outputs>, job);
+  return launch(stream, grid, threads, f32_products<8, Outputs>, job);
 }
 
-template <typename Value, bool kHasBlocks = false>
-cudaError_t launch_narrow(const NarrowRows& job, cudaStream_t stream) {
-  return launch(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
-                products<Value, kHasBlocks>, job);
+template <typename Outputs>
+cudaError_t launch_rows(StoredType type, bool has_blocks, int most_rows, NarrowRows<Outputs>& job,
+                        cudaStream_t stream) {
+  const auto with = [&](auto kernel) {
+    return launch(stream, grid_of(job.outputs), job.outputs.warps * 32, kernel, job);
+  };
+  switch (type) {
+    case StoredType::kF16:
+      return with(products<F16, false, Outputs>);
+    case StoredType::kBF16:
+      return with(products<BF16, false, Outputs>);
+    case StoredType::kE4M3:
+      return has_blocks ? with(products<E4M3, true, Outputs>)
+                        : with(products<E4M3, false, Outputs>);
+    default:
+      // four warps share a slice of the inputs
+      job.outputs.warps = job.outputs.warps > kQuads ? kMaxFewRowsWarps / kQuads : 1;
+      return launch_f32(job, most_rows, stream);
+  }
+}
+
+// How many tiles a row of W has; 0 for what no kernel reads.
+std::int64_t tiles_of_row(StoredType type, std::int64_t in_features) {
+  const bool is_float = type == StoredType::kF32 || type == StoredType::kF16 ||
+                        type == StoredType::kBF16 || type == StoredType::kE4M3;
+  if (!is_float || in_features < 1 || in_features > 0x7fffffff) return 0;
+  const auto width =
+      static_cast<std::int64_t>(row_bytes(type, static_cast<std::size_t>(in_features)));
+  const std::int64_t tile_bytes = type == StoredType::kF32 ? 32 * 16 : kStepChunks * 64;
+  return width % 16 == 0 ? (width + tile_bytes - 1) / tile_bytes : 0;
 }
 
 // False for what no kernel reads; `has_blocks`: whether a target has a scale per block.
-bool check_scales(const NarrowProduct& job, bool& has_blocks) {
+template <typename Job>
+bool check_scales(const Job& job, bool& has_blocks) {
   has_blocks = false;
   for (int t = 0; t < job.num_targets; ++t) {
-    const ProductTarget& target = job.targets[t];
+    const auto& target = job.targets[t];
     if (target.scales == nullptr) continue;
     if (job.type != StoredType::kE4M3 || target.scale_outputs < 1 || target.scale_inputs < 0 ||
         target.scale_inputs % kNarrowScaleStep != 0) {
@@ -279,36 +323,28 @@ bool check_scales(const NarrowProduct& job, bool& has_blocks) {
 }  // namespace
 
 cudaError_t narrow_product(const NarrowProduct& job, cudaStream_t stream) {
-  const bool is_float = job.type == StoredType::kF32 || job.type == StoredType::kF16 ||
-                        job.type == StoredType::kBF16 || job.type == StoredType::kE4M3;
-  if (!is_float || job.in_features < 1 || job.in_features > 0x7fffffff) {
+  NarrowRows<FewRows> rows;
+  const FewRowsCall call{job.rows, tiles_of_row(job.type, job.in_features), job.num_targets,
+                         job.targets, job.workspace};
+  bool has_blocks = false;
+  if (!plan_few_rows(call, kMaxNarrowRows, rows.outputs) || !check_scales(job, has_blocks)) {
     return cudaErrorInvalidValue;
   }
-  const auto width =
-      static_cast<std::int64_t>(row_bytes(job.type, static_cast<std::size_t>(job.in_features)));
-  if (width % 16 != 0) return cudaErrorInvalidValue;
-  NarrowRows rows;
-  const std::int64_t tile_bytes = job.type == StoredType::kF32 ? 32 * 16 : kStepChunks * 64;
-  const FewRowsCall call{job.rows, (width + tile_bytes - 1) / tile_bytes, job.num_targets,
-                         job.targets, job.workspace};
-  if (!plan_few_rows(call, kMaxNarrowRows, rows.outputs)) return cudaErrorInvalidValue;
-  bool has_blocks = false;
-  if (!check_scales(job, has_blocks)) return cudaErrorInvalidValue;
   rows.in_features = job.in_features;
   rows.x = job.x;
-  switch (job.type) {
-    case StoredType::kF16:
-      return launch_narrow<F16>(rows, stream);
-    case StoredType::kBF16:
-      return launch_narrow<BF16>(rows, stream);
-    case StoredType::kE4M3:
-      return has_blocks ? launch_narrow<E4M3, true>(rows, stream)
-                        : launch_narrow<E4M3>(rows, stream);
-    default:
-      // four warps share a slice of the inputs
-      rows.outputs.warps = rows.outputs.warps > kQuads ? kMaxFewRowsWarps / kQuads : 1;
-      return launch_f32(rows, stream);
+  return launch_rows(job.type, has_blocks, job.rows, rows, stream);
+}
+
+cudaError_t grouped_narrow(const GroupedProduct& job, cudaStream_t stream) {
+  NarrowRows<GroupedRows> rows;
+  bool has_blocks = false;
+  if (!plan_grouped_rows(job, tiles_of_row(job.type, job.in_features), rows.outputs) ||
+      !check_scales(job, has_blocks)) {
+    return cudaErrorInvalidValue;
   }
+  rows.in_features = job.in_features;
+  rows.x = job.x;
+  return launch_rows(job.type, has_blocks, grouped_tile_rows(job.type, job.rows), rows, stream);
 }
 
 }  // namespace tandem::gpu_kernels

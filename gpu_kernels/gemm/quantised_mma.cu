@@ -92,18 +92,19 @@ struct StagedRows {
   Q8Note notes[kGroupSlabs][kSets * 8];
 };
 
-template <int kSets>
-__device__ void stage_rows(const QuantisedRows& job, unsigned slabs, unsigned group, unsigned lane,
-                           StagedRows<kSets>& staged) {
+template <typename Job, typename Place, int kSets>
+__device__ void stage_rows(const Job& job, const Place& place, unsigned slabs, unsigned group,
+                           unsigned lane, StagedRows<kSets>& staged) {
+  const unsigned rows = rows_at(job.outputs, place);
   constexpr unsigned kChunksOfRow = kGroupSlabs * kSlabValues / 16;
   const unsigned first_slab = group * kGroupSlabs;
 #pragma unroll 4
   for (unsigned i = 0; i < kSets * 8 * kChunksOfRow / 32; ++i) {
     const unsigned row = (i * 32 + lane) / kChunksOfRow, chunk = (i * 32 + lane) % kChunksOfRow;
     uint4 codes{0, 0, 0, 0};
-    if (row < job.outputs.rows && first_slab + chunk / 2 < slabs) {
-      codes =
-          *(reinterpret_cast<const uint4*>(job.x + row * job.in_features) + first_slab * 2 + chunk);
+    if (row < rows && first_slab + chunk / 2 < slabs) {
+      const std::int8_t* x = job.x + x_row(job.outputs, place, row) * job.in_features;
+      codes = *(reinterpret_cast<const uint4*>(x) + first_slab * 2 + chunk);
     }
     *reinterpret_cast<uint4*>(&staged.codes[row][chunk * 16]) = codes;
   }
@@ -111,8 +112,9 @@ __device__ void stage_rows(const QuantisedRows& job, unsigned slabs, unsigned gr
   for (unsigned i = 0; i < kSets * 8 * kGroupSlabs / 32; ++i) {
     const unsigned row = (i * 32 + lane) / kGroupSlabs, slab = (i * 32 + lane) % kGroupSlabs;
     Q8Note note{0.0f, 0.0f, 0, 0};
-    if (row < job.outputs.rows && first_slab + slab < slabs) {
-      note = job.notes[static_cast<std::size_t>(row) * slabs + first_slab + slab];
+    if (row < rows && first_slab + slab < slabs) {
+      const std::size_t from = x_row(job.outputs, place, row);
+      note = job.notes[from * slabs + first_slab + slab];
     }
     staged.notes[slab][row] = note;
   }
@@ -222,12 +224,16 @@ __device__ void multiply_tile(const FragmentTile<Block>& tile, const StagedRows<
 template <typename Block, int kSets>
 inline constexpr bool kAhead = kSets == 1 && kPacking<Block>.bits == 4 && !kPacking<Block>.has_mins;
 
-template <typename Block, int kSets>
-__global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ QuantisedRows job) {
+template <typename Block, int kSets, typename Outputs>
+__global__ __launch_bounds__(kThreads, 2) void products(
+    const __grid_constant__ QuantisedRowsOf<Outputs> job) {
   let_next_start();
   __shared__ float warp_sums[kMaxFewRowsWarps * kSets * 8 * kPanelOutputs];
-  const PanelPlace place = panel_place(job.outputs);
-  const ProductTarget& target = job.outputs.targets[place.target];
+  if constexpr (kIsGrouped<Outputs>) wait_for_previous();
+  const auto place = panel_place(job.outputs);
+  if (!has_work(place)) return;
+  const ProductTarget& target = target_at(job.outputs, place);
+  const unsigned rows = rows_at(job.outputs, place);
   const PackedPlanes planes = planes_of<Block>(target.out_features, job.in_features);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const unsigned warps = job.outputs.warps, step = job.outputs.parts * warps;
@@ -235,10 +241,10 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
                          lane % 4};
   StagedRows<kSets>& staged = reinterpret_cast<StagedRows<kSets>*>(dynamic_shared())[warp];
   float sums[kSets][4] = {};
-  unsigned group = blockIdx.y * warps + warp;
+  unsigned group = part_at(job.outputs) * warps + warp;
   FragmentTile<Block> tile;
   if (kAhead<Block, kSets> && group < planes.groups) load_tile(at, planes, group, tile);
-  wait_for_previous();  // x comes from it; weights do not
+  if constexpr (!kIsGrouped<Outputs>) wait_for_previous();  // x comes from it; weights do not
   for (; group < planes.groups; group += step) {
     FragmentTile<Block> next{};
     if constexpr (kAhead<Block, kSets>) {
@@ -246,7 +252,7 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
     } else {
       load_tile(at, planes, group, tile);
     }
-    stage_rows(job, planes.slabs, group, lane, staged);
+    stage_rows(job, place, planes.slabs, group, lane, staged);
     __syncwarp();
     multiply_tile<Block>(tile, staged, planes.slabs - group * kGroupSlabs, lane, sums);
     __syncwarp();
@@ -257,28 +263,41 @@ __global__ __launch_bounds__(kThreads, 2) void products(const __grid_constant__ 
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned row = set * 8 + lane % 4 * 2 + i % 2, output = lane / 4 + i / 2 * 8;
-      if (row >= job.outputs.rows) continue;
-      warp_sums[(warp * job.outputs.rows + row) * kPanelOutputs + output] = sums[set][i];
+      if (row >= rows) continue;
+      warp_sums[(warp * rows + row) * kPanelOutputs + output] = sums[set][i];
     }
   }
-  finish_panel(job.outputs, place, warp_sums, warps);
+  finish_panel(job.outputs, place, target, warp_sums, warps);
 }
 
-template <typename Block, int kSets>
-cudaError_t launch_products(const QuantisedRows& job, cudaStream_t stream) {
-  return launch_shared(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
-                       job.outputs.warps * static_cast<unsigned>(sizeof(StagedRows<kSets>)),
-                       products<Block, kSets>, job);
+dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
+dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan.panels); }
+
+// most_rows: of a block.
+template <typename Outputs>
+cudaError_t launch_products(StoredType type, int most_rows, const QuantisedRowsOf<Outputs>& job,
+                            cudaStream_t stream) {
+  return with_packable(type, cudaErrorInvalidValue, [&](auto block) -> cudaError_t {
+    using Block = decltype(block);
+    const auto with = [&](auto kernel, std::size_t staged_bytes) {
+      return launch_shared(stream, grid_of(job.outputs), job.outputs.warps * 32,
+                           job.outputs.warps * static_cast<unsigned>(staged_bytes), kernel, job);
+    };
+    return most_rows <= 8 ? with(products<Block, 1, Outputs>, sizeof(StagedRows<1>))
+                          : with(products<Block, 2, Outputs>, sizeof(StagedRows<2>));
+  });
 }
 
 }  // namespace
 
 cudaError_t quantised_mma(StoredType type, const QuantisedRows& job, cudaStream_t stream) {
-  return with_packable(type, cudaErrorInvalidValue, [&](auto block) -> cudaError_t {
-    using Block = decltype(block);
-    return job.outputs.rows <= 8 ? launch_products<Block, 1>(job, stream)
-                                 : launch_products<Block, 2>(job, stream);
-  });
+  return launch_products(type, static_cast<int>(job.outputs.rows), job, stream);
+}
+
+cudaError_t grouped_mma(const GroupedProduct& job, cudaStream_t stream) {
+  QuantisedRowsOf<GroupedRows> rows;
+  if (!plan_grouped_quantised(job, rows)) return cudaErrorInvalidValue;
+  return launch_products(job.type, grouped_tile_rows(job.type, job.rows), rows, stream);
 }
 
 }  // namespace tandem::gpu_kernels

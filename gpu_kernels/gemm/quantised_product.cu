@@ -113,9 +113,10 @@ __device__ float add_slab(const std::uint32_t (&values)[8], const SlabScale& sca
   }
 }
 
-template <typename Block, int kRows>
-__device__ void multiply_tile(const QuantisedRows& job, const LaneTile<Block>& tile, unsigned slabs,
-                              unsigned first_slab, unsigned parity, float (&sums)[kRows]) {
+template <typename Block, typename Job, int kRows>
+__device__ void multiply_tile(const Job& job, const LaneTile<Block>& tile, unsigned slabs,
+                              unsigned first_slab, unsigned parity, const unsigned (&x_rows)[kRows],
+                              float (&sums)[kRows]) {
 #pragma unroll
   for (int i = 0; i < kLaneSlabs; ++i) {
     const unsigned slab = first_slab + parity + 2 * i;
@@ -128,47 +129,63 @@ __device__ void multiply_tile(const QuantisedRows& job, const LaneTile<Block>& t
                           kPacking<Block>.is_k ? tile.super : 0u);
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
-      const auto* x = reinterpret_cast<const uint4*>(job.x + row * job.in_features) + slab * 2;
-      sums[row] = add_slab<Block>(
-          values, scale, x, job.notes[static_cast<std::size_t>(row) * slabs + slab], sums[row]);
+      const auto* x =
+          reinterpret_cast<const uint4*>(job.x + x_rows[row] * job.in_features) + slab * 2;
+      const Q8Note& note = job.notes[static_cast<std::size_t>(x_rows[row]) * slabs + slab];
+      sums[row] = add_slab<Block>(values, scale, x, note, sums[row]);
     }
   }
 }
 
-template <typename Block, int kRows>
-__global__ __launch_bounds__(kThreads) void dots(const __grid_constant__ QuantisedRows job) {
+template <typename Block, int kRows, typename Outputs>
+__global__ __launch_bounds__(kThreads) void dots(
+    const __grid_constant__ QuantisedRowsOf<Outputs> job) {
   let_next_start();
   __shared__ float warp_sums[kMaxFewRowsWarps * kRows * kPanelOutputs];
-  const PanelPlace place = panel_place(job.outputs);
-  const ProductTarget& target = job.outputs.targets[place.target];
+  if constexpr (kIsGrouped<Outputs>) wait_for_previous();
+  const auto place = panel_place(job.outputs);
+  if (!has_work(place)) return;
+  const ProductTarget& target = target_at(job.outputs, place);
+  const unsigned rows = rows_at(job.outputs, place);
+  unsigned x_rows[kRows];
+#pragma unroll
+  for (unsigned row = 0; row < kRows; ++row) x_rows[row] = x_row(job.outputs, place, row);
   const PackedPlanes planes = planes_of<Block>(target.out_features, job.in_features);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const unsigned warps = job.outputs.warps, step = job.outputs.parts * warps;
   const LanePlace at{static_cast<const unsigned char*>(target.weight), place.panel, lane % 16,
                      lane / 16};
   float sums[kRows] = {};
-  unsigned group = blockIdx.y * warps + warp;
+  unsigned group = part_at(job.outputs) * warps + warp;
   LaneTile<Block> tile;
   if (group < planes.groups) load_tile(at, planes, group, tile);
-  wait_for_previous();  // x comes from it; weights do not
+  if constexpr (!kIsGrouped<Outputs>) wait_for_previous();  // x comes from it; weights do not
   for (; group < planes.groups; group += step) {
     LaneTile<Block> next{};
     if (group + step < planes.groups) load_tile(at, planes, group + step, next);
-    multiply_tile<Block>(job, tile, planes.slabs, group * kGroupSlabs, at.parity, sums);
+    multiply_tile(job, tile, planes.slabs, group * kGroupSlabs, at.parity, x_rows, sums);
     tile = next;
   }
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
     const float other = __shfl_xor_sync(0xffffffffu, sums[row], 16);
-    if (lane < 16) warp_sums[(warp * kRows + row) * kPanelOutputs + lane] = sums[row] + other;
+    if (lane < 16 && row < static_cast<int>(rows)) {
+      warp_sums[(warp * rows + row) * kPanelOutputs + lane] = sums[row] + other;
+    }
   }
-  finish_panel(job.outputs, place, warp_sums, warps);
+  finish_panel(job.outputs, place, target, warp_sums, warps);
 }
 
 template <typename Block, int kRows>
 cudaError_t launch_dots(const QuantisedRows& job, cudaStream_t stream) {
   return launch(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
-                dots<Block, kRows>, job);
+                dots<Block, kRows, FewRows>, job);
+}
+
+template <typename Block, int kRows>
+cudaError_t launch_grouped(const QuantisedRowsOf<GroupedRows>& job, cudaStream_t stream) {
+  return launch(stream, dim3(job.outputs.most_tiles, job.outputs.panels), job.outputs.warps * 32,
+                dots<Block, kRows, GroupedRows>, job);
 }
 
 }  // namespace
@@ -186,6 +203,17 @@ cudaError_t quantised_dots(StoredType type, const QuantisedRows& job, cudaStream
       default:
         return launch_dots<Block, 4>(job, stream);
     }
+  });
+}
+
+cudaError_t grouped_dots(const GroupedProduct& job, cudaStream_t stream) {
+  QuantisedRowsOf<GroupedRows> rows;
+  if (!plan_grouped_quantised(job, rows)) return cudaErrorInvalidValue;
+  return with_packable(job.type, cudaErrorInvalidValue, [&](auto block) -> cudaError_t {
+    using Block = decltype(block);
+    if (job.rows == 1) return launch_grouped<Block, 1>(rows, stream);
+    return job.rows == 2 ? launch_grouped<Block, 2>(rows, stream)
+                         : launch_grouped<Block, 4>(rows, stream);
   });
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows times weights that were chosen on the device: tiles of a few rows, each with one of many
+// weights of one type and shape, in one launch whose size the host knows beforehand.
+//
+// A tile is up to grouped_tile_rows() neighbouring slots of one weight. out[slot] = x[picks[slot]]
+// W^T. Tiles and their number are read on the device; blocks behind the last return at once, so
+// that the launch is the same whatever was chosen, and only chosen weights are read. Kernels,
+// numerics and forms of x are those of quantised_product.h and narrow_product.h: the number of rows
+// of the whole call decides between variants, so a row's bits do not depend on how rows were
+// chosen. Graph-safe: one launch, no workspace. Bytes: per tile W once, from the second-level cache
+// where tiles share it; x from the caches, once per panel.
+// Errors: cudaErrorInvalidValue for shapes outside the stated ones.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "common/stored_types.h"
+#include "gemm/product_targets.h"
+#include "norm/row_preparation.h"
+
+namespace tandem::gpu_kernels {
+
+inline constexpr int kMaxGroupedTargets = 2;
+
+struct RowTile {
+  std::int32_t weight, first, rows;  // slots [first, first + rows)
+};
+
+struct GroupedTarget {
+  const void* const* weights = nullptr;  // in device memory, as of a ProductTarget
+  const float* const* scales = nullptr;  // the same, e4m3 only; none: ones
+  std::int64_t out_features = 0;
+  float* out = nullptr;  // [slots, out_features]
+  int scale_outputs = 1, scale_inputs = 0;
+};
+
+struct GroupedProduct {
+  StoredType type = StoredType::kBF16;  // of all targets
+  int rows = 0;                         // of the call: a weight has at most so many
+  std::int64_t in_features = 0;         // as for quantised_product, narrow_product
+  const void* x = nullptr;              // [rows, in_features], or slots without picks
+  const Q8Note* notes = nullptr;        // of quantised types
+  const std::int32_t* picks = nullptr;  // [slots] rows of x; none: the slots
+  int most_tiles = 0;
+  const RowTile* tiles = nullptr;
+  const std::int32_t* num_tiles = nullptr;
+  int num_targets = 0;  // 1..kMaxGroupedTargets
+  GroupedTarget targets[kMaxGroupedTargets];
+};
+
+// Slots of a tile at most, for calls of so many rows.
+int grouped_tile_rows(StoredType type, int rows);
+
+// Whether rows of so many inputs can be read.
+bool takes_grouped(StoredType type, std::int64_t in_features);
+
+cudaError_t grouped_product(const GroupedProduct& job, cudaStream_t stream);
+
+}  // namespace tandem::gpu_kernels
