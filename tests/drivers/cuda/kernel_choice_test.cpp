@@ -9,6 +9,7 @@
 #include "common/error.h"
 #include "cuda/attention_unit.h"
 #include "cuda/device.h"
+#include "cuda/prefill_trial.h"
 #include "gpu_kernels/simt/faults.h"
 
 namespace tandem::cuda {
@@ -32,10 +33,10 @@ class KernelChoiceTest : public testing::Test {
   GpuKernels kernels(KernelPolicy policy) {
     return {policy, [this](const std::string& line) { notes_.push_back(line); }};
   }
-  void make_unit(KernelPolicy policy) {
+  void make_unit(KernelPolicy policy, DType kv_dtype = DType::kF8E4M3) {
     CudaDevice device(0, kernels(policy));
     device::AttentionUnitOptions options;
-    options.geometry = {2, 8, 2, 64, 16, DType::kF8E4M3};
+    options.geometry = {2, 8, 2, 64, 16, kv_dtype};
     options.max_pages = 16;
     device.make_attention_unit(options);
   }
@@ -111,21 +112,24 @@ TEST_F(KernelChoiceTest, AttentionUnitsTryDecodeInTheirOwnShape) {
                                       HasSubstr("by a trial"))));
 }
 
-TEST_F(KernelChoiceTest, AttentionUnitsTryChunksOf16BitValuesInTheirOwnShape) {
-  for (const DType type : {DType::kF16, DType::kBF16, DType::kF8E4M3}) {
-    notes_.clear();
-    make_unit(KernelPolicy::kTrial, type);
-    const char* how = type == DType::kF8E4M3 ? "there are no others" : "by a trial";
-    EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention of chunks of 8/2 heads of 64"),
-                                                HasSubstr(how))));
-  }
-}
-
-TEST_F(KernelChoiceTest, ComputeUnitsTryChunks) {
-  CudaDevice device(0, kernels(KernelPolicy::kTrial));
-  device.make_compute_unit();
-  EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention in chunks of 8/2 heads of 128"),
-                                              HasSubstr("by a trial"))));
+TEST_F(KernelChoiceTest, AttentionOfChunksIsTriedWhereHopperHasItsType) {
+  Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
+  gpu_kernels::PrefillShape shape{.type = gpu_kernels::KvType::kF16,
+                                  .q_heads = 8,
+                                  .kv_heads = 2,
+                                  .head_dim = 64,
+                                  .page_tokens = 16,
+                                  .block_bytes = gpu.traits.block_shared_bytes};
+  choose_prefill_path(gpu, shape);
+  shape.type = gpu_kernels::KvType::kI8;
+  EXPECT_EQ(choose_prefill_path(gpu, shape), KernelPath::kGeneric);
+  choose_causal_path(gpu);
+  EXPECT_THAT(
+      notes_,
+      ElementsAre(
+          AllOf(HasSubstr("attention of chunks of 8/2 heads of 64"), HasSubstr("by a trial")),
+          HasSubstr("there are no others"),
+          AllOf(HasSubstr("attention in chunks of 8/2 heads of 128"), HasSubstr("by a trial"))));
 }
 
 TEST_F(KernelChoiceTest, OlderGpusHaveGenericKernelsOnly) {
