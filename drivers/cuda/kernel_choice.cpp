@@ -19,7 +19,8 @@ using gpu_kernels::KernelPath;
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
-constexpr int kSamples = 3, kLaunches = 3;  // per sample
+constexpr int kSamples = 5, kLaunches = 3;  // per sample
+constexpr double kEnoughSeconds = 0.1;      // no more samples then
 
 void finish(Gpu& gpu, const PathTrial& trial) {
   const std::uint64_t position = gpu.queue.flush();
@@ -80,14 +81,16 @@ KernelPath try_paths(Gpu& gpu, const PathTrial& trial) {
              number("%.1e", off) + " of the largest; please report this");
     return KernelPath::kGeneric;
   }
-  std::array<double, kSamples> generic, hopper;
-  for (int i = 0; i < kSamples; ++i) {
-    generic[i] = run(gpu, trial, KernelPath::kGeneric, kLaunches, room.as<float>());
-    hopper[i] = run(gpu, trial, KernelPath::kHopper, kLaunches, room.as<float>());
+  std::vector<double> generic, hopper;
+  for (double spent = 0; generic.size() < kSamples && spent < kEnoughSeconds;) {
+    generic.push_back(run(gpu, trial, KernelPath::kGeneric, kLaunches, room.as<float>()));
+    hopper.push_back(run(gpu, trial, KernelPath::kHopper, kLaunches, room.as<float>()));
+    spent += generic.back() + hopper.back();
   }
   std::ranges::sort(generic);
   std::ranges::sort(hopper);
-  const double before = generic[kSamples / 2] / kLaunches, after = hopper[kSamples / 2] / kLaunches;
+  const double before = generic[generic.size() / 2] / kLaunches;
+  const double after = hopper[hopper.size() / 2] / kLaunches;
   const bool pays = after < before;
   gpu.note(where + (pays ? "Hopper" : "generic") + " kernels, by a trial: generic " +
            number("%.1f", before * 1e6) + " us, Hopper " + number("%.1f", after * 1e6) +

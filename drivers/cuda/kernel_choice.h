@@ -4,7 +4,7 @@
 //
 // The policy is the device's: generic, hopper, or a trial. A trial runs both paths on a small
 // random case when a unit is made, holds their results against each other, and takes the faster;
-// one line of the device's notes says which, and why. Cost of a trial: some 20 launches of the case
+// one line of the device's notes says which, and why. Cost of a trial: some 30 launches of the case
 // on the idle GPU, which must be in no capture. Threads: the submitting thread. Errors: Error for
 // an unknown word, for memory, and for kernels that do not come to an end, which lose the GPU.
 #pragma once
