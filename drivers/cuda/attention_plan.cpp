@@ -302,7 +302,8 @@ void AttentionPlanner::stage_coverage(PlannedBatch& planned) {
   planned.coverage = room.device;
 }
 
-// Where the launch in front rotates just these keys, it appends them and the values, too.
+// Where the launch in front rotates all these keys, it appends them and the values, too; rows that
+// it has behind them have places without a page.
 bool AttentionPlanner::append_while_rotating(const PlannedBatch& planned, int layer,
                                              const AttentionRows& rows) {
   const gpu_kernels::Rope* last = queue_.last<gpu_kernels::rope>();
@@ -313,7 +314,7 @@ bool AttentionPlanner::append_while_rotating(const PlannedBatch& planned, int la
   int k_target = 0;
   while (k_target < last->num_targets && last->targets[k_target].x != rows.k) ++k_target;
   if (k_target == last->num_targets || last->targets[k_target].heads != geometry_.kv_heads ||
-      last->rows !=
+      last->rows <
           static_cast<std::int64_t>(planned.k_size) / (geometry_.kv_heads * geometry_.head_dim)) {
     return false;
   }
