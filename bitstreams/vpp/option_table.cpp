@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include "common/suggestion.h"
+
 namespace tandem::vpp {
 namespace {
 
@@ -76,37 +78,6 @@ char plain(char c) { return c == '-' ? '_' : c; }
 bool same_name(std::string_view left, std::string_view right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(),
                     [](char a, char b) { return plain(a) == plain(b); });
-}
-
-// Letters to add, drop or change, at most.
-constexpr size_t kMaxTypos = 2;
-
-size_t distance(std::string_view left, std::string_view right) {
-  std::vector<size_t> row(right.size() + 1);
-  for (size_t column = 0; column < row.size(); ++column) row[column] = column;
-  for (size_t line = 0; line < left.size(); ++line) {
-    size_t diagonal = row[0];
-    row[0] = line + 1;
-    for (size_t column = 0; column < right.size(); ++column) {
-      const size_t changed = diagonal + (plain(left[line]) != plain(right[column]) ? 1 : 0);
-      diagonal = row[column + 1];
-      row[column + 1] = std::min({changed, row[column] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-template <typename Names>
-std::string suggestion(std::string_view name, const Names& names) {
-  std::string_view best;
-  size_t least = std::min(kMaxTypos, name.size() / 3) + 1;
-  for (const std::string_view candidate : names) {
-    const size_t typos = distance(name, candidate);
-    if (typos >= least) continue;
-    best = candidate;
-    least = typos;
-  }
-  return best.empty() ? "" : " (did you mean '" + std::string(best) + "'?)";
 }
 
 }  // namespace

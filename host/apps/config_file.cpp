@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "apps/option_names.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -41,8 +42,9 @@ void append_options(const CLI::App& command, const std::string& path, const toml
     const std::string option = "--" + std::string(key.str());
     if (key.str() == "config" || command.get_option_no_throw(option) == nullptr) {
       fail(path, node.source(),
-           "unknown key '" + std::string(key.str()) + "' (see `tandem " + command.get_name() +
-               " --help`)");
+           "unknown key '" + std::string(key.str()) + "'" +
+               option_suggestion(command, std::string(key.str())) + " (see `tandem " +
+               command.get_name() + " --help`)");
     }
     if (const auto* flag = node.as_boolean()) {
       if (command.get_option(option)->get_expected_max() != 0) {

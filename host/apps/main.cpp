@@ -5,17 +5,22 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "apps/command.h"
 #include "apps/config_file.h"
+#include "apps/error_lines.h"
 #include "apps/exit_code.h"
 #include "apps/external_command.h"
+#include "apps/option_names.h"
+#include "common/error.h"
 
 namespace {
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, tandem::apps::ErrorLines& lines) {
   CLI::App app{
       "Tandem runs a language model on compute-rich and memory-rich devices in tandem:\n"
       "dense layers here, decode attention with its KV cache on FPGA cards or host memory.",
@@ -42,8 +47,16 @@ int run(int argc, char** argv) {
         tandem::apps::with_config_file(app, {argv + 1, argv + argc});
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(arguments);
+  } catch (const CLI::RequiredError& error) {
+    if (app.get_subcommands().empty() && app.remaining_size() > 0) {
+      throw tandem::Error("options", tandem::apps::unknown_words(app));
+    }
+    app.exit(error, std::cout, lines.raw());
+    return tandem::apps::kBadInput;
+  } catch (const CLI::ExtrasError&) {
+    throw tandem::Error("options", tandem::apps::unknown_words(app));
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
+    const int code = app.exit(error, std::cout, lines.raw());
     return code == 0 ? 0 : tandem::apps::kBadInput;
   }
   return 0;
@@ -56,6 +69,7 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
   return tandem::apps::exit_code_of([&] {
     tandem::apps::run_if_external(argv);
-    return run(argc, argv);
+    tandem::apps::ErrorLines lines;
+    return run(argc, argv, lines);
   });
 }

@@ -115,16 +115,6 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
                 "the demo model is not installed; name a GGUF file or a directory with --model");
   }
   if (!options.trace_file.empty()) require_not_of_model(options.trace_file, model_path_);
-  model_ = model::load_model(model_path_, load_progress(model_path_));
-  const model::ModelConfig& config = model_->config();
-  spdlog::info(
-      "model {}: {} {} layers, width {}, {} / {} heads of {}, {:.1f} M parameters, {:.1f} MiB",
-      config.name, config.architecture, config.num_layers, config.width, config.q_heads,
-      config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
-      static_cast<double>(config.weight_bytes) / (1 << 20));
-  if (!options.trace_file.empty()) {
-    timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
-  }
   device_options_.num_threads = options.threads;
   device_options_.pin = pin_of(options.pin);
   device_options_.cuda_kernels = options.cuda_kernels;
@@ -132,6 +122,34 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
+  require_devices();
+  if (!options.trace_file.empty()) {
+    timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
+  }
+  model_ = model::load_model(model_path_, load_progress(model_path_));
+  const model::ModelConfig& config = model_->config();
+  spdlog::info(
+      "model {}: {} {} layers, width {}, {} / {} heads of {}, {:.1f} M parameters, {:.1f} MiB",
+      config.name, config.architecture, config.num_layers, config.width, config.q_heads,
+      config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
+      static_cast<double>(config.weight_bytes) / (1 << 20));
+}
+
+// What is wrong with the devices asked for is said before a large model is loaded.
+void Assembly::require_devices() {
+  if (!options_.kernel_image.empty() && !fs::is_regular_file(options_.kernel_image)) {
+    throw Error("xrt", "--xclbin '" + options_.kernel_image + "' is no file");
+  }
+  const std::vector<std::string> computing = compute_ids(options_.compute);
+  if (computing.size() == 1) device(computing.front());
+  if (computing.size() == 1 && options_.split != RuntimeOptions().split) {
+    spdlog::warn("--split {} has no effect: --compute names one device ({})", options_.split,
+                 options_.compute);
+  }
+  if (options_.attention == "auto") return;
+  for (const ListedDevice& listed : attention_devices()) {
+    if (computing.size() == 1 || !names_group(computing, listed.id)) device(listed.id);
+  }
 }
 
 Assembly::~Assembly() {

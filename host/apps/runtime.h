@@ -44,6 +44,7 @@ class Assembly {
   trace::Timeline* timeline() const { return timeline_.get(); }
 
  private:
+  void require_devices();
   int context_length() const;  // of the longest sequence
   // What the compute unit is going to take of its device, or of each of so many: weights,
   // activations, logits.

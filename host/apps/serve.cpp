@@ -91,6 +91,9 @@ void run(ServeOptions& options) {
   sigset_t signals;
   block_signals(signals);
   trace::Metrics metrics;
+  if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
+    options.server.routes.api_keys = server::load_api_keys(options.key_file);
+  }
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
@@ -98,9 +101,6 @@ void run(ServeOptions& options) {
   options.server.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
-  if (!options.key_file.empty()) {
-    options.server.routes.api_keys = server::load_api_keys(options.key_file);
-  }
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());

@@ -226,6 +226,10 @@ class CommandTest(unittest.TestCase):
             config.flush()
             with Daemon("--config", config.name) as daemon:
                 self.assertEqual(daemon.complete("Once", max_tokens=2)["usage"]["completion_tokens"], 2)
+            misspelt = run("serve", "--modle", "x")
+            self.assertEqual(misspelt.returncode, 2)
+            self.assertIn("unknown option --modle (did you mean 'model'?)", misspelt.stderr)
+            self.assertIn("(did you mean 'generate'?)", run("genrate", "--prompt", "x").stderr)
             config.write("colour = 3\n")
             config.flush()
             process = run("serve", "--config", config.name)

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which known name a mistyped one is taken for.
+#include "common/suggestion.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace tandem {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames = {"model", "max-running", "max-waiting", "pin"};
+
+TEST(Suggestion, NamesWhatIsMostAlike) {
+  EXPECT_EQ(suggestion("modle", kNames), " (did you mean 'model'?)");
+  EXPECT_EQ(suggestion("max-runing", kNames), " (did you mean 'max-running'?)");
+  EXPECT_EQ(suggestion("max_waiting", kNames), " (did you mean 'max-waiting'?)");
+  EXPECT_EQ(suggestion("pim", kNames), " (did you mean 'pin'?)");
+}
+
+TEST(Suggestion, IsNoneWhereNothingIsAlike) {
+  EXPECT_EQ(suggestion("colour", kNames), "");
+  EXPECT_EQ(suggestion("on", kNames), "") << "two letters are like anything";
+  EXPECT_EQ(suggestion("", kNames), "");
+  EXPECT_EQ(suggestion("model", {}), "");
+}
+
+}  // namespace
+}  // namespace tandem
