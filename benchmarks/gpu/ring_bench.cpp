@@ -48,8 +48,8 @@ class Layer {
         results_(rows * (kQWidth + kHeads)),
         slot_(rows * (2 * kQWidth + 2 * kKvWidth + kHeads)),
         words_(1),
-        count_(std::vector<std::uint32_t>{0, 0}),
-        thread_({words_.data(), 1}, [this](std::size_t, std::uint32_t) { serve(); }) {
+        count_(std::vector<std::uint32_t>{0, 0, 0}),
+        thread_({words_.data(), 1}, [this](std::size_t, std::uint32_t) { return serve(); }) {
     const std::size_t sent = rows * (kQWidth + 2 * kKvWidth);
     add(post_.rows, slot_.data(), device_.data(), sent);
     post_.posted = &words_.data()->posted;
@@ -88,10 +88,11 @@ class Layer {
   static void add(gpu_kernels::RingCopies& rows, float* to, const float* from, std::size_t floats) {
     rows.copies[rows.count++] = {to, from, floats * sizeof(float)};
   }
-  void serve() {
-    if (!echoes_) return;
+  bool serve() {
+    if (!echoes_) return true;
     std::memcpy(slot_.data() + rows_ * (kQWidth + 2 * kKvWidth), slot_.data(),
                 rows_ * kQWidth * sizeof(float));
+    return true;
   }
   std::vector<double> run(int layers) {
     thread_.open();

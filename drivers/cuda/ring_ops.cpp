@@ -19,6 +19,7 @@ using device::RingWords;
 namespace {
 
 static_assert(device::kMaxRingCopies == gpu_kernels::kMaxRingCopies);
+static_assert(sizeof(RingCount) == 3 * sizeof(std::uint32_t));
 
 struct RingPlace {
   RingWords* words;

@@ -163,8 +163,8 @@ struct CopyOp {
 // like any other operation, and nothing in them changes from step to step. Only units that
 // signals() do this. What the two sides show each other, in a host buffer; zero before the first
 // post. The thread sees other words than before in `posted`, works, and stores them in `answered`
-// (both with acquire and release). Where it will not answer any more, it stores 1 in `abandoned`,
-// and nothing waits.
+// (both with acquire and release). Where it will not answer any more, it stores 1 in `abandoned`:
+// nothing waits then, and from the first wait that finds it on nothing is copied.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
   alignas(64) std::uint64_t answered;
@@ -173,7 +173,7 @@ struct RingWords {
 // The device's own count, in a device buffer; zero before the first post.
 struct RingCount {
   std::uint32_t posted;
-  std::uint32_t blocks;  // the unit's
+  std::uint32_t blocks, abandoned;  // the unit's
 };
 struct Ring {
   Slice words;  // RingWords

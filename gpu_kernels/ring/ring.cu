@@ -48,7 +48,7 @@ __device__ void copy_all(const RingCopies& rows) {
 __global__ __launch_bounds__(kThreads) void post(const __grid_constant__ RingPost job) {
   let_next_start();
   wait_for_previous();
-  copy_all(job.rows);
+  if (job.count[2] == 0) copy_all(job.rows);
   __syncthreads();
   if (threadIdx.x != 0) return;
   system_fence();
@@ -63,18 +63,21 @@ __global__ __launch_bounds__(kThreads) void post(const __grid_constant__ RingPos
 __global__ __launch_bounds__(kThreads) void await(const __grid_constant__ RingAwait job) {
   let_next_start();  // its weights may come while this one waits
   wait_for_previous();
+  int given_up = 0;
   if (threadIdx.x == 0) {
     const std::uint32_t count = *job.count;
-    for (;;) {
+    given_up = job.count[2] != 0 ? 1 : 0;
+    while (given_up == 0) {
       const std::uint64_t answered = look_at_word(job.answered);
       const std::uint64_t abandoned = look_at_word(job.abandoned);
-      if (answered >> 32 == count || abandoned != 0) break;
+      if (answered >> 32 == count) break;
+      given_up = abandoned != 0 ? 1 : 0;
       pause_between_looks();
     }
+    if (given_up != 0) job.count[2] = 1;
     system_fence();
   }
-  __syncthreads();
-  copy_all(job.rows);
+  if (__syncthreads_or(given_up) == 0) copy_all(job.rows);
 }
 
 // Blocks for the copies; 0 where they are not what the header says.

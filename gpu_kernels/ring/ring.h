@@ -7,8 +7,9 @@
 // The word is (how many were posted, this one included) << 32 | tag. The count lies in device
 // memory, so that equal launches do what the step at hand needs: the same graph serves every step.
 // The answer to a post is the same word, of which the upper half is looked at; where `abandoned` is
-// not 0, nothing is waited for, and what is copied then is whatever stands there. A ring has one
-// slot: between two posts there is an await. count: {0, 0} before the first.
+// not 0, nothing is waited for, and from there on nothing is copied, either way: who has not
+// answered may still use the slot. A ring has one slot: between two posts there is an await. count:
+// zero before the first.
 // Graph-safe: one launch each, no workspace. Cost of N bytes: N over the link, in lines of 16 bytes
 // a thread, four loads of each in flight; up to kMaxRingBlocks blocks of 256 threads with 16 KiB
 // each, so that 128 KiB are on their way (some 2 us of link at 50 GB/s): enough for the latency of
@@ -42,14 +43,14 @@ struct RingPost {
   RingCopies rows;
   std::uint32_t tag = 0;
   std::uint64_t* posted = nullptr;  // pinned
-  std::uint32_t* count = nullptr;   // [2]: posts so far; blocks that have arrived
+  std::uint32_t* count = nullptr;   // [3]: posts so far; blocks that have arrived; abandoned
 };
 
 struct RingAwait {
   RingCopies rows;
   const std::uint64_t* answered = nullptr;   // pinned
   const std::uint64_t* abandoned = nullptr;  // pinned
-  const std::uint32_t* count = nullptr;      // the post's
+  std::uint32_t* count = nullptr;            // the post's
 };
 
 cudaError_t post_rows(const RingPost& job, cudaStream_t stream);

@@ -33,9 +33,12 @@ AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, ComputeQueu
   counts_ = queue.unit().allocate(kLanes * sizeof(RingCount), MemoryKind::kDevice);
   const std::span<std::byte> words = words_->host();
   std::memset(words.data(), 0, words.size());
-  thread_ = std::make_unique<RingThread>(
-      std::span(reinterpret_cast<RingWords*>(words.data()), kLanes),
-      [this](std::size_t lane, std::uint32_t tag) { serve(lane, tag); });
+  thread_ =
+      std::make_unique<RingThread>(std::span(reinterpret_cast<RingWords*>(words.data()), kLanes),
+                                   [this](std::size_t lane, std::uint32_t tag) {
+                                     if (!failed_.load(std::memory_order_relaxed)) serve(lane, tag);
+                                     return !failure_.stuck;
+                                   });
 }
 
 void AttentionRing::open(const RingStep& step) {
@@ -163,7 +166,6 @@ void AttentionRing::await(int layer, std::size_t sub_batch) {
 void AttentionRing::fail() { failed_.store(true, std::memory_order_relaxed); }
 
 void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
-  if (failed_.load(std::memory_order_relaxed)) return;
   const auto layer = static_cast<int>(tag);
   const std::size_t sub_batch = lane / 2;
   const AttentionLayout& layout = layout_of(layer, sub_batch);

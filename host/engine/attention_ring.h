@@ -11,8 +11,9 @@
 // carry a layer's number and places, so those of equal steps are equal. Failure: what a unit does
 // not do ends the step: from then on every post is answered at once, with whatever stands in the
 // slot, so that the compute unit comes to its end; close() tells. A unit that has not answered in
-// time may still use its slot. Threads: the engine's; submits, and waits for the unit, in its own
-// between open() and close(). Ownership: borrows all. Errors: those of the compute unit.
+// time may still use its slot: its ring is abandoned, and nothing touches it. Threads: the
+// engine's; submits, and waits for the unit, in its own between open() and close(). Ownership:
+// borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>

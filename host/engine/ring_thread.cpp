@@ -71,6 +71,7 @@ void RingThread::clear() {
   for (device::RingWords& lane : lanes_) {
     word(lane.posted).store(0, std::memory_order_relaxed);
     word(lane.answered).store(0, std::memory_order_relaxed);
+    word(lane.abandoned).store(0, std::memory_order_relaxed);
   }
 }
 
@@ -117,9 +118,13 @@ bool RingThread::serve_posted(std::uint64_t gate) {
     const std::uint64_t serving = gate - kOpen + kServing;
     if (!gate_.compare_exchange_strong(open, serving, std::memory_order_acq_rel)) return any;
     pace_.ended(Clock::now() - idle_since_);
-    serve_(lane, static_cast<std::uint32_t>(posted));
+    const bool answers = serve_(lane, static_cast<std::uint32_t>(posted));
     seen_[lane].store(posted, std::memory_order_relaxed);
-    word(lanes_[lane].answered).store(posted, std::memory_order_release);
+    if (answers) {
+      word(lanes_[lane].answered).store(posted, std::memory_order_release);
+    } else {
+      abandon();
+    }
     gate_.store(gate, std::memory_order_release);
     idle_since_ = Clock::now();
     any = true;

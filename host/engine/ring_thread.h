@@ -29,8 +29,9 @@ namespace tandem::engine {
 
 class RingThread {
  public:
-  // In the thread; throws nothing.
-  using Serve = std::function<void(std::size_t lane, std::uint32_t tag)>;
+  // In the thread; throws nothing. False: there is no answer, and the ring is abandoned, since
+  // somebody may still use what was posted.
+  using Serve = std::function<bool(std::size_t lane, std::uint32_t tag)>;
 
   // lanes: zero.
   RingThread(std::span<device::RingWords> lanes, Serve serve);
@@ -44,7 +45,7 @@ class RingThread {
   // While closed: the words are zero again.
   void clear();
 
-  // The compute unit waits for no answer any more, ever.
+  // The compute unit waits for no answer any more, before clear().
   void abandon();
 
  private:

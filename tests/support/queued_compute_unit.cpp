@@ -253,7 +253,9 @@ void QueuedComputeUnit::enqueue(const device::PostOp& op) {
   counts_.posted_bytes += size_of(op.copies);
   push([this, copies = inner(op.copies), words = inner(op.ring.words), count = inner(op.ring.count),
         tag = op.tag] {
-    for (const device::CopyOp& copy : copies) inner_.enqueue(copy);
+    for (const device::CopyOp& copy : copies) {
+      if (at<device::RingCount>(count).abandoned == 0) inner_.enqueue(copy);
+    }
     const std::uint64_t number = ++at<device::RingCount>(count).posted;
     std::atomic_ref(at<device::RingWords>(words).posted).store(number << 32 | tag);
   });
@@ -266,11 +268,14 @@ void QueuedComputeUnit::enqueue(const device::AwaitOp& op) {
         count = inner(op.ring.count)] {
     device::RingWords& ring = at<device::RingWords>(words);
     const std::uint32_t posted = at<device::RingCount>(count).posted;
-    while (std::atomic_ref(ring.answered).load() >> 32 != posted &&
-           std::atomic_ref(ring.abandoned).load() == 0) {
+    std::uint32_t& abandoned = at<device::RingCount>(count).abandoned;
+    while (abandoned == 0 && std::atomic_ref(ring.answered).load() >> 32 != posted) {
+      if (std::atomic_ref(ring.abandoned).load() != 0) abandoned = 1;
       std::this_thread::sleep_for(std::chrono::microseconds(5));
     }
-    for (const device::CopyOp& copy : copies) inner_.enqueue(copy);
+    for (const device::CopyOp& copy : copies) {
+      if (abandoned == 0) inner_.enqueue(copy);
+    }
   });
 }
 

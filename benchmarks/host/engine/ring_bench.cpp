@@ -59,8 +59,10 @@ class Side {
   device::RingWords words_{};
   std::uint64_t count_ = 0;
   std::atomic<std::uint64_t> served_{0};
-  engine::RingThread thread_{{&words_, 1},
-                             [this](std::size_t, std::uint32_t tag) { served_ += tag == 7; }};
+  engine::RingThread thread_{{&words_, 1}, [this](std::size_t, std::uint32_t tag) {
+                               served_ += tag == 7;
+                               return true;
+                             }};
 };
 
 // Two threads on one cache line each.

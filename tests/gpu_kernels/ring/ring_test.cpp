@@ -37,7 +37,7 @@ class Pinned {
 
 struct Words {
   Pinned<std::uint64_t> pinned{3};  // posted, answered, abandoned
-  DeviceArray<std::uint32_t> count{std::vector<std::uint32_t>{0, 0}};
+  DeviceArray<std::uint32_t> count{std::vector<std::uint32_t>{0, 0, 0}};
 
   RingPost post() {
     RingPost job;
@@ -104,7 +104,7 @@ TEST_P(KernelTest, RowsOfARingComeBackAsTheHostLeavesThemTimeAfterTime) {
     host.join();
     for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(result[i], values[i] + kSteps) << i;
     for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], (i + 1) << 32 | 7);
-    EXPECT_EQ(words.count.download(), (std::vector<std::uint32_t>{kSteps, 0}));
+    EXPECT_EQ(words.count.download(), (std::vector<std::uint32_t>{kSteps, 0, 0}));
   }
 }
 
@@ -112,9 +112,17 @@ TEST_P(KernelTest, NothingIsWaitedForOnceTheHostHasGivenUp) {
   Words words;
   ASSERT_EQ(post_rows(words.post(), nullptr), cudaSuccess);
   std::atomic_ref<std::uint64_t>(words.pinned[2]).store(1);
-  ASSERT_EQ(await_rows(words.await(), nullptr), cudaSuccess);
-  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(words.pinned[0], std::uint64_t{1} << 32);
+  DeviceArray<float> rows(std::vector<float>{1, 2});
+  Pinned<float> slot(2);
+  RingAwait await = words.await();
+  add(await.rows, rows.data(), slot.data(), 2 * sizeof(float));
+  ASSERT_EQ(await_rows(await, nullptr), cudaSuccess);
+  RingPost post = words.post();
+  add(post.rows, slot.data(), rows.data(), 2 * sizeof(float));
+  ASSERT_EQ(post_rows(post, nullptr), cudaSuccess);
+  EXPECT_EQ(rows.download(), (std::vector<float>{1, 2})) << "nothing is copied from the slot";
+  EXPECT_EQ(slot[0], 0.0f) << "nor to it";
+  EXPECT_EQ(words.pinned[0], std::uint64_t{2} << 32);
 }
 
 TEST_P(KernelTest, WhatIsNoRowOfARingIsRefused) {

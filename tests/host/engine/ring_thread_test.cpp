@@ -14,9 +14,14 @@ namespace {
 // Two lanes, and the compute unit's side of them.
 class Rings {
  public:
-  explicit Rings(RingThread::Serve serve) : thread_(lanes_, std::move(serve)) {}
+  explicit Rings(std::function<void(std::size_t, std::uint32_t)> serve)
+      : thread_(lanes_, [this, serve](std::size_t lane, std::uint32_t tag) {
+          serve(lane, tag);
+          return answers_;
+        }) {}
 
   RingThread& thread() { return thread_; }
+  void answer_nothing() { answers_ = false; }  // while closed
   void post(std::size_t lane, std::uint32_t tag) {
     word(lanes_[lane].posted).store(++count_[lane] << 32 | tag, std::memory_order_release);
   }
@@ -34,6 +39,7 @@ class Rings {
   }
   device::RingWords lanes_[2] = {};
   std::uint64_t count_[2] = {};
+  bool answers_ = true;
   RingThread thread_;
 };
 
@@ -105,6 +111,19 @@ TEST(RingThreadTest, NobodyWaitsForOneThatHasGivenUp) {
   rings.thread().abandon();
   rings.await(0);
   rings.await(1);
+}
+
+TEST(RingThreadTest, AbandonsWhatItCannotAnswer) {
+  Rings rings([](std::size_t, std::uint32_t) {});
+  rings.answer_nothing();
+  rings.thread().open();
+  rings.post(0, 0);
+  rings.await(0);
+  rings.thread().close();
+  EXPECT_TRUE(rings.is_abandoned(0));
+  EXPECT_FALSE(rings.is_answered(0));
+  rings.thread().clear();
+  EXPECT_FALSE(rings.is_abandoned(0));
 }
 
 TEST(RingThreadTest, LeavesOpenOrClosed) {
