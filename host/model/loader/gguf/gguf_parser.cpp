@@ -17,6 +17,7 @@ constexpr std::uint64_t kMinFieldBytes = 8 + 4 + 1;        // key length, type, 
 constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 8 + 12;  // name length, rank, a dimension, rest
 constexpr int kMaxArrayDepth = 8;
 constexpr std::uint64_t kMaxAlignment = 1u << 20;
+constexpr std::uint64_t kMostTensorBytes = std::uint64_t{1} << 48;
 
 }  // namespace
 
@@ -205,9 +206,8 @@ void GgufParser::read_dims(GgufTensor& tensor) {
   std::uint64_t size = dtype_block_bytes(*dtype);
   for (std::uint32_t dim = 0; dim < tensor.num_dims; ++dim) {
     const std::uint64_t factor = dim == 0 ? tensor.dims[0] / block : tensor.dims[dim];
-    if (factor == 0 || __builtin_mul_overflow(size, factor, &size) || size > bytes_.size()) {
-      fail(tensor.name, offset,
-           "its shape asks for no bytes or more than the file's " + std::to_string(bytes_.size()));
+    if (factor == 0 || __builtin_mul_overflow(size, factor, &size) || size > kMostTensorBytes) {
+      fail(tensor.name, offset, "its shape asks for no bytes or more than any file has");
     }
   }
   tensor.size_bytes = size;
@@ -230,11 +230,28 @@ std::uint64_t GgufParser::read_alignment() const {
   return alignment;
 }
 
+// A download that broke off is the likely reason, so both lengths are told before any tensor is
+// blamed. Offsets that add up to no length are left to the tensors' own checks.
+void GgufParser::check_length(std::uint64_t data_start) const {
+  std::uint64_t promised = data_start;
+  for (const GgufTensor& tensor : tensors) {
+    std::uint64_t end = 0;
+    if (__builtin_add_overflow(tensor.data_offset, tensor.size_bytes, &end)) return;
+    if (__builtin_add_overflow(end, data_start, &end)) return;
+    promised = std::max(promised, end);
+  }
+  if (promised <= bytes_.size()) return;
+  throw Error("gguf", path_ + ": the file has " + std::to_string(bytes_.size()) +
+                          " bytes and its header promises " + std::to_string(promised) +
+                          "; it was cut off (copy or download it again) or its header is damaged");
+}
+
 // Turns data offsets into file offsets; they must be aligned, in range and not overlap.
 void GgufParser::check_layout() {
   const std::uint64_t alignment = read_alignment();
   if (tensors.empty()) return;
   const std::uint64_t start = (at_ + alignment - 1) / alignment * alignment;
+  check_length(start);
   for (GgufTensor& tensor : tensors) {
     if (tensor.data_offset % alignment != 0) {
       fail(tensor.name, tensor.offset,

@@ -38,6 +38,7 @@ class GgufParser {
   void skip_array(std::string_view key, const GgufField& array, int depth);
   void parse_tensor();
   void read_dims(GgufTensor& tensor);
+  void check_length(std::uint64_t data_start) const;
   void check_layout();
   std::uint64_t read_alignment() const;
 

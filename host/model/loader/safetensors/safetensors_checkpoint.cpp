@@ -40,6 +40,8 @@ SafetensorsParts open_directory(const std::string& directory) {
   SafetensorsParts parts;
   parts.directory = directory;
   parts.config_text = read_text((folder / "config.json").string(), JsonLimits{}.bytes);
+  // A model of a kind that is not supported is not to be blamed on its weights.
+  read_hub_config(parts.config_text, directory + "/config.json");
   if (is_there(kWeightFile)) {
     parts.shards.emplace_back((folder / kWeightFile).string());
   } else if (is_there(kIndexFile)) {

@@ -254,7 +254,7 @@ TEST(GgufFile, ReadsEveryQuantisedType) {
     EXPECT_EQ(tensor.dtype, type.dtype) << name;
     EXPECT_EQ(tensor.size_bytes, bytes) << name;
     EXPECT_EQ(file.view(tensor).size_bytes(), bytes) << name;
-    EXPECT_THAT(error_of(exact.substr(0, exact.size() - 1)), HasSubstr("truncated or wrong"))
+    EXPECT_THAT(error_of(exact.substr(0, exact.size() - 1)), HasSubstr("its header promises"))
         << name;
     EXPECT_EQ(gguf_tensor_type(type.dtype), type.id) << name;
   }
@@ -295,7 +295,10 @@ TEST(GgufWriter, RefusesTypesThatFilesDoNotHave) {
 TEST(GgufFile, ChecksWhereTensorDataLies) {
   EXPECT_THAT(error_of(with_tensor({4}, 0, 8)), HasSubstr("is not a multiple of 32"));
   EXPECT_EQ(error_of(with_tensor({8}, 0, 32)), "");
-  EXPECT_THAT(error_of(with_tensor({9}, 0, 32)), HasSubstr("truncated or wrong"));
+  const std::string cut = with_tensor({9}, 0, 32);
+  EXPECT_THAT(error_of(cut),
+              HasSubstr("the file has " + std::to_string(cut.size()) +
+                        " bytes and its header promises " + std::to_string(cut.size() + 4)));
   EXPECT_THAT(error_of(with_tensor({4}, 0, ~0ull - 31)), HasSubstr("truncated or wrong"));
   const std::string overlapping = header(3, 2, 0) + text("a") + raw<std::uint32_t>(1) +
                                   raw<std::uint64_t>(16) + raw<std::uint32_t>(0) +
@@ -312,8 +315,8 @@ TEST(GgufFile, RefusesEveryTruncationOfAWholeFile) {
   const std::size_t data = whole.size() - 40;  // the last tensor reaches beyond this
   for (std::size_t size = 0; size < data; size += size < 2000 ? 1 : 97) {
     const std::string message = error_of(whole.substr(0, size));
-    ASSERT_THAT(message, HasSubstr("[gguf] test.gguf: field '")) << size;
-    ASSERT_THAT(message, HasSubstr("' at offset ")) << size;
+    ASSERT_THAT(message, testing::StartsWith("[gguf] test.gguf: ")) << size;
+    ASSERT_THAT(message, testing::AnyOf(HasSubstr("' at offset "), HasSubstr("promises"))) << size;
   }
 }
 

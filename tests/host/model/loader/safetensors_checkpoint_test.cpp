@@ -150,6 +150,8 @@ TEST(SafetensorsCheckpoint, SaysWhatADirectoryLacks) {
   const TemporaryFolder folder;
   const auto opened = [&] { return error_of([&] { SafetensorsCheckpoint(folder.path()); }); };
   EXPECT_THAT(opened(), HasSubstr(folder.path() + ": has no config.json"));
+  test::write_text(folder.file("config.json"), R"({"architectures": ["BertModel"]})");
+  EXPECT_THAT(opened(), HasSubstr("\"BertModel\" is not supported")) << "not its weights' fault";
   test::write_text(folder.file("config.json"), test::hub_config({}).dump());
   EXPECT_THAT(opened(),
               HasSubstr("has neither model.safetensors nor model.safetensors.index.json"));
