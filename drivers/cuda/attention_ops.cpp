@@ -75,6 +75,7 @@ const gpu_kernels::PrefillBucket& CudaComputeUnit::causal_bucket(const CausalAtt
     shape.head_dim = op.head_dim;
     shape.window = op.window;
     shape.block_bytes = gpu_.traits.block_shared_bytes;
+    shape.path = causal_path_;
     return gpu_kernels::make_prefill_bucket(shape, key.sequences, key.rows);
   });
   if (bucket.num_tiles == 0) {

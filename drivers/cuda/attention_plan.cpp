@@ -9,6 +9,7 @@
 #include "attention/prefill.h"
 #include "common/error.h"
 #include "cuda/decode_trial.h"
+#include "cuda/prefill_trial.h"
 #include "rope/rope_append.h"
 
 namespace tandem::cuda {
@@ -55,6 +56,19 @@ gpu_kernels::DecodeShape decode_shape_of(const Gpu& gpu, const device::Attention
   return shape;
 }
 
+gpu_kernels::PrefillShape prefill_shape_of(const Gpu& gpu,
+                                           const device::AttentionGeometry& geometry,
+                                           const gpu_kernels::KvPool& pool) {
+  gpu_kernels::PrefillShape shape;
+  shape.type = pool.type;
+  shape.q_heads = geometry.q_heads;
+  shape.kv_heads = geometry.kv_heads;
+  shape.head_dim = geometry.head_dim;
+  shape.page_tokens = geometry.page_tokens;
+  shape.block_bytes = gpu.traits.block_shared_bytes;
+  return shape;
+}
+
 bool same_bytes(const void* a, const void* b, std::size_t bytes) {
   return bytes == 0 || std::memcmp(a, b, bytes) == 0;
 }
@@ -67,8 +81,10 @@ AttentionPlanner::AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& ge
       queue_(gpu.queue),
       geometry_(geometry),
       pool_(pool),
-      decode_shape_(decode_shape_of(gpu, geometry, pool)) {
+      decode_shape_(decode_shape_of(gpu, geometry, pool)),
+      prefill_shape_(prefill_shape_of(gpu, geometry, pool)) {
   decode_shape_.path = choose_decode_path(gpu, decode_shape_);
+  prefill_shape_.path = choose_prefill_path(gpu, prefill_shape_);
   if (decode_bucket(DecodeKey{1, 1, 1}).num_blocks > 0 &&
       prefill_bucket(PrefillKey{1, 1}).num_tiles > 0) {
     return;
@@ -176,14 +192,7 @@ const gpu_kernels::DecodeBucket& AttentionPlanner::decode_bucket(const DecodeKey
 
 const gpu_kernels::PrefillBucket& AttentionPlanner::prefill_bucket(const PrefillKey& key) {
   return prefill_buckets_.find(key, [&] {
-    gpu_kernels::PrefillShape shape;
-    shape.type = pool_.type;
-    shape.q_heads = geometry_.q_heads;
-    shape.kv_heads = geometry_.kv_heads;
-    shape.head_dim = geometry_.head_dim;
-    shape.page_tokens = geometry_.page_tokens;
-    shape.block_bytes = gpu_.traits.block_shared_bytes;
-    return gpu_kernels::make_prefill_bucket(shape, key.sequences, key.rows);
+    return gpu_kernels::make_prefill_bucket(prefill_shape_, key.sequences, key.rows);
   });
 }
 

@@ -116,7 +116,8 @@ class AttentionPlanner {
   Queue& queue_;
   const device::AttentionGeometry& geometry_;
   const gpu_kernels::KvPool& pool_;
-  gpu_kernels::DecodeShape decode_shape_;  // with the path that was chosen
+  gpu_kernels::DecodeShape decode_shape_;    // with the path that was chosen
+  gpu_kernels::PrefillShape prefill_shape_;  // the same
   Buckets<DecodeKey, gpu_kernels::DecodeBucket> decode_buckets_;
   Buckets<PrefillKey, gpu_kernels::PrefillBucket> prefill_buckets_;
   std::array<PlannedBatch, 6> planned_;  // sub-batches times the windows of their layers

@@ -5,6 +5,7 @@
 #include "cuda/compute_unit.h"
 
 #include "common/error.h"
+#include "cuda/prefill_trial.h"
 #include "cuda/weight.h"
 
 namespace tandem::cuda {
@@ -24,7 +25,8 @@ CudaComputeUnit::CudaComputeUnit(Gpu& gpu)
       upload_(gpu),
       linear_(gpu),
       experts_(gpu, linear_),
-      sampling_(gpu) {}
+      sampling_(gpu),
+      causal_path_(choose_causal_path(gpu)) {}
 
 // What it owns may be in use until the queue is through.
 CudaComputeUnit::~CudaComputeUnit() {

@@ -49,6 +49,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
   void enqueue(const device::GatedAddOp& op) override;
   void enqueue(const device::CopyOp& op) override;
 
+  std::size_t padded_rows(std::size_t rows) const override { return row_bucket(rows); }
   bool samples() const override { return true; }
   void enqueue(const device::SampleOp& op) override;
 
@@ -97,6 +98,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
   Linear linear_;
   Experts experts_;
   Sampling sampling_;
+  const gpu_kernels::KernelPath causal_path_;
   // Of one operation; kept for their memory.
   std::vector<LinearOutput> outputs_;
   std::vector<gpu_kernels::RopeTarget> rope_targets_;

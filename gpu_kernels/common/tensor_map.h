@@ -14,7 +14,7 @@
 
 namespace tandem::gpu_kernels {
 
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
   unsigned char bytes[128];
 };
 

@@ -38,6 +38,9 @@ int current_device = 0;
 std::size_t taken[kMaxDevices] = {};
 std::map<void*, Block> blocks;  // of device memory
 
+// Shared memory of a block, of an A100 or an H100.
+int block_limit() { return (tandem::simt::faults().capability >= 90 ? 227 : 163) << 10; }
+
 bool has_driver() { return tandem::simt::faults().driver_version >= CUDART_VERSION; }
 
 // Aligned as the runtime's.
@@ -111,11 +114,11 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = 128;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = std::min(163 << 10, static_cast<int>(tandem::simt::faults().block_shared_bytes));
+      *value = std::min(block_limit(), static_cast<int>(tandem::simt::faults().block_shared_bytes));
       break;
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value =
-          std::min(164 << 10, static_cast<int>(tandem::simt::faults().block_shared_bytes) + 1024);
+      *value = std::min(block_limit(), static_cast<int>(tandem::simt::faults().block_shared_bytes));
+      *value += 1024;
       break;
     default:
       *value = 1;
