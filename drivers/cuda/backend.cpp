@@ -66,7 +66,9 @@ class CudaBackend final : public Backend {
     }
     cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note,
                              options.cuda_fp8_rows};
-    return std::make_unique<cuda::CudaDevice>(index, std::move(kernels));
+    std::shared_ptr<cuda::ActivityTrace> activity;
+    if (options.activity) activity = cuda::shared_activity_trace(options.activity, options.note);
+    return std::make_unique<cuda::CudaDevice>(index, std::move(kernels), std::move(activity));
   }
 };
 

@@ -40,8 +40,10 @@ device::DeviceInfo describe(int index) {
   return info;
 }
 
-CudaDevice::CudaDevice(int index, GpuKernels kernels)
-    : info_(describe(index)), gpu_(index, info_.id, std::move(kernels)) {
+CudaDevice::CudaDevice(int index, GpuKernels kernels, std::shared_ptr<ActivityTrace> activity)
+    : info_(describe(index)),
+      activity_(std::move(activity)),
+      gpu_(index, info_.id, std::move(kernels)) {
   const LinkSpeed link = measure_link(gpu_);
   gpu_.health.require();
   if (link.bandwidth_bytes_per_s > 0) {

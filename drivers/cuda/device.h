@@ -10,6 +10,7 @@
 
 #include <memory>
 
+#include "cuda/activity_trace.h"
 #include "cuda/gpu.h"
 #include "device/device.h"
 
@@ -20,7 +21,9 @@ device::DeviceInfo describe(int index);
 
 class CudaDevice final : public device::Device {
  public:
-  explicit CudaDevice(int index, GpuKernels kernels = {});
+  // activity: of the process, kept as long as the device; may be null.
+  explicit CudaDevice(int index, GpuKernels kernels = {},
+                      std::shared_ptr<ActivityTrace> activity = nullptr);
 
   const device::DeviceInfo& info() const override { return info_; }
   std::unique_ptr<device::ComputeUnit> make_compute_unit() override;
@@ -36,6 +39,7 @@ class CudaDevice final : public device::Device {
 
  private:
   device::DeviceInfo info_;
+  const std::shared_ptr<ActivityTrace> activity_;  // from before the context to behind it
   Gpu gpu_;
 };
 

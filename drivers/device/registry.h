@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/thread_plan.h"
+#include "device/activity.h"
 #include "device/device.h"
 
 namespace tandem::device {
@@ -32,6 +33,8 @@ struct DeviceOptions {
   // Whether GPUs that multiply FP8 may round rows in front of FP8 weights with a scale per output
   // to FP8 as well, where they are many: less work, and other results.
   bool cuda_fp8_rows = false;
+  // Is told what the devices ran and when, where they can tell; empty: nothing is recorded.
+  ActivitySink activity = {};
   // Receives a line where a device has chosen something that a log should have; may be empty.
   std::function<void(const std::string&)> note = {};
 };

@@ -122,9 +122,11 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
+  if (!options.trace_file.empty()) device_options_.activity = activity_sink();
   require_devices();
   if (!options.trace_file.empty()) {
     timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
+    told_ = timeline_.get();
   }
   model_ = model::load_model(model_path_, load_progress(model_path_));
   const model::ModelConfig& config = model_->config();
@@ -152,8 +154,25 @@ void Assembly::require_devices() {
   }
 }
 
+device::ActivitySink Assembly::activity_sink() {
+  return [this](const device::DeviceActivity& activity) {
+    trace::Timeline* timeline = told_;
+    if (timeline == nullptr) return;
+    const trace::SpanDetails details{.bytes = activity.bytes};
+    timeline->span(timeline->track(activity.device, activity.track), activity.name, activity.begin,
+                   activity.end, details);
+  };
+}
+
 Assembly::~Assembly() {
-  if (timeline_ == nullptr || timeline_->close()) return;
+  if (timeline_ == nullptr) return;
+  group_.reset();  // devices tell the last of their work when they go
+  devices_.clear();
+  if (timeline_->is_full()) {
+    spdlog::warn("the timeline in '{}' ends early: it is bounded to {} MiB", timeline_->path(),
+                 trace::Timeline::kMostBytes >> 20);
+  }
+  if (timeline_->close()) return;
   spdlog::warn("the timeline in '{}' is incomplete: it could not be written to the end",
                timeline_->path());
 }

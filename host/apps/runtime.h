@@ -8,6 +8,7 @@
 // Units that an Assembly made must not outlive it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +46,7 @@ class Assembly {
 
  private:
   void require_devices();
+  device::ActivitySink activity_sink();
   int context_length() const;  // of the longest sequence
   // What the compute unit is going to take of its device, or of each of so many: weights,
   // activations, logits.
@@ -54,9 +56,10 @@ class Assembly {
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
+  std::unique_ptr<trace::Timeline> timeline_;
+  std::atomic<trace::Timeline*> told_ = nullptr;  // what devices tell of their work, on any thread
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::Device> group_;  // of several compute devices
-  std::unique_ptr<trace::Timeline> timeline_;
 };
 
 class Runtime {

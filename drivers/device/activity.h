@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DeviceActivity: what a device ran and when, by its own records, in the host's time.
+//
+// Spans of a track of a device nest or lie apart. A sink is called from any thread, one call at a
+// time, and must outlive the devices that were opened with it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tandem::device {
+
+struct DeviceActivity {
+  std::string device, track, name;  // "cuda:0", "stream 7", "rms_norm_kernel"
+  std::chrono::steady_clock::time_point begin, end;
+  std::int64_t bytes = -1;  // of a copy; -1: none
+};
+
+using ActivitySink = std::function<void(const DeviceActivity&)>;
+
+}  // namespace tandem::device
