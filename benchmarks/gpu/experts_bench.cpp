@@ -38,6 +38,22 @@ bool is_near(double got, double expected, double tolerance) {
   return std::fabs(got - expected) <= tolerance * (1 + std::fabs(expected));
 }
 
+std::vector<BF16> randoms(std::size_t count) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<BF16> values(count);
+  for (BF16& value : values) narrow(normal(random), value);
+  return values;
+}
+
+void fill(const DeviceVector<BF16>& to, const std::vector<BF16>& period) {
+  for (std::size_t at = 0; at < to.size(); at += period.size()) {
+    const std::size_t count = std::min(period.size(), to.size() - at);
+    check_cuda(
+        cudaMemcpy(to.data() + at, period.data(), count * sizeof(BF16), cudaMemcpyHostToDevice));
+  }
+}
+
 class Bench {
  public:
   void run() {
@@ -62,17 +78,10 @@ class Bench {
   void expert_products() {
     constexpr std::size_t kIn = 2048, kOut = 768, kEach = kIn * kOut,
                           kPeriod = std::size_t{1} << 20;
-    std::vector<BF16> period(kPeriod);
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal;
-    for (BF16& value : period) narrow(normal(random), value);
-    DeviceVector<BF16> weights(2 * kExperts * kEach), x(kDecodeRows * kIn);
-    for (std::size_t at = 0; at < 2 * kExperts * kEach; at += kPeriod) {
-      check_cuda(cudaMemcpy(weights.data() + at, period.data(), kPeriod * sizeof(BF16),
-                            cudaMemcpyHostToDevice));
-    }
-    check_cuda(cudaMemcpy(x.data(), period.data(), kDecodeRows * kIn * sizeof(BF16),
-                          cudaMemcpyHostToDevice));
+    const std::vector<BF16> period = randoms(kPeriod);
+    const DeviceVector<BF16> weights(2 * kExperts * kEach), x(kDecodeRows * kIn);
+    fill(weights, period);
+    fill(x, period);
     std::vector<const void*> tables[2];
     for (std::size_t i = 0; i < 2 * kExperts; ++i) {
       tables[i / kExperts].push_back(weights.data() + i * kEach);

@@ -113,10 +113,16 @@ __device__ float add_slab(const std::uint32_t (&values)[8], const SlabScale& sca
   }
 }
 
+// Of the rows of a block: where they are in x, and the lane's sums.
+template <int kRows>
+struct RowSums {
+  unsigned x_rows[kRows];
+  float sums[kRows] = {};
+};
+
 template <typename Block, typename Job, int kRows>
 __device__ void multiply_tile(const Job& job, const LaneTile<Block>& tile, unsigned slabs,
-                              unsigned first_slab, unsigned parity, const unsigned (&x_rows)[kRows],
-                              float (&sums)[kRows]) {
+                              unsigned first_slab, unsigned parity, RowSums<kRows>& rows) {
 #pragma unroll
   for (int i = 0; i < kLaneSlabs; ++i) {
     const unsigned slab = first_slab + parity + 2 * i;
@@ -130,9 +136,9 @@ __device__ void multiply_tile(const Job& job, const LaneTile<Block>& tile, unsig
 #pragma unroll
     for (int row = 0; row < kRows; ++row) {
       const auto* x =
-          reinterpret_cast<const uint4*>(job.x + x_rows[row] * job.in_features) + slab * 2;
-      const Q8Note& note = job.notes[static_cast<std::size_t>(x_rows[row]) * slabs + slab];
-      sums[row] = add_slab<Block>(values, scale, x, note, sums[row]);
+          reinterpret_cast<const uint4*>(job.x + rows.x_rows[row] * job.in_features) + slab * 2;
+      const Q8Note& note = job.notes[static_cast<std::size_t>(rows.x_rows[row]) * slabs + slab];
+      rows.sums[row] = add_slab<Block>(values, scale, x, note, rows.sums[row]);
     }
   }
 }
@@ -147,15 +153,14 @@ __global__ __launch_bounds__(kThreads) void dots(
   if (!has_work(place)) return;
   const ProductTarget& target = target_at(job.outputs, place);
   const unsigned rows = rows_at(job.outputs, place);
-  unsigned x_rows[kRows];
+  RowSums<kRows> own;
 #pragma unroll
-  for (unsigned row = 0; row < kRows; ++row) x_rows[row] = x_row(job.outputs, place, row);
+  for (unsigned row = 0; row < kRows; ++row) own.x_rows[row] = x_row(job.outputs, place, row);
   const PackedPlanes planes = planes_of<Block>(target.out_features, job.in_features);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const unsigned warps = job.outputs.warps, step = job.outputs.parts * warps;
   const LanePlace at{static_cast<const unsigned char*>(target.weight), place.panel, lane % 16,
                      lane / 16};
-  float sums[kRows] = {};
   unsigned group = part_at(job.outputs) * warps + warp;
   LaneTile<Block> tile;
   if (group < planes.groups) load_tile(at, planes, group, tile);
@@ -163,14 +168,14 @@ __global__ __launch_bounds__(kThreads) void dots(
   for (; group < planes.groups; group += step) {
     LaneTile<Block> next{};
     if (group + step < planes.groups) load_tile(at, planes, group + step, next);
-    multiply_tile(job, tile, planes.slabs, group * kGroupSlabs, at.parity, x_rows, sums);
+    multiply_tile(job, tile, planes.slabs, group * kGroupSlabs, at.parity, own);
     tile = next;
   }
 #pragma unroll
   for (int row = 0; row < kRows; ++row) {
-    const float other = __shfl_xor_sync(0xffffffffu, sums[row], 16);
+    const float other = __shfl_xor_sync(0xffffffffu, own.sums[row], 16);
     if (lane < 16 && row < static_cast<int>(rows)) {
-      warp_sums[(warp * rows + row) * kPanelOutputs + lane] = sums[row] + other;
+      warp_sums[(warp * rows + row) * kPanelOutputs + lane] = own.sums[row] + other;
     }
   }
   finish_panel(job.outputs, place, target, warp_sums, warps);
