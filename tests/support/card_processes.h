@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +29,8 @@ inline std::vector<pid_t> card_processes(pid_t application = getpid()) {
     const pid_t process = std::atoi(entry->d_name);
     if (process <= 0) continue;
     std::ifstream in("/proc/" + std::string(entry->d_name) + "/cmdline");
-    std::string line{std::istreambuf_iterator<char>(in), {}};
+    std::string line;
+    std::getline(in, line);  // which reads nothing of a process that is just ending
     if (line == wanted + std::to_string(application) + '\0') found.push_back(process);
   }
   closedir(processes);
