@@ -21,6 +21,16 @@ inline int about(std::size_t count, std::size_t least_step) {
   return static_cast<int>((count + step - 1) / step * step);
 }
 
+// The rows of decode steps that have graphs of their own: 1, 2, 3, 4, 6, 8, then steps of 8 up to
+// 64, of 16 up to 256, of 32 beyond. While weights are what a step reads, a row more costs its
+// activations: of a Llama-3-8B shape some 80,000 floats per layer, 10 MB, beside 16 GB of weights.
+// All sizes of a bucket have one launch shape of attention, too (about()).
+inline std::size_t row_bucket(std::size_t rows) {
+  if (rows <= 4) return rows;
+  const std::size_t step = rows <= 8 ? 2 : rows <= 64 ? 8 : rows <= 256 ? 16 : 32;
+  return (rows + step - 1) / step * step;
+}
+
 template <typename Key, typename Bucket>
 class Buckets {
  public:

@@ -98,6 +98,10 @@ class ComputeUnit {
   virtual void enqueue(const GatedAddOp& op) = 0;
   virtual void enqueue(const CopyOp& op) = 0;
 
+  // How many rows a step of `rows` decode rows is best filled up to: a unit that keeps a step's
+  // launches by its sizes asks for few sizes. Rows that are added cost what activations do.
+  virtual std::size_t padded_rows(std::size_t rows) const { return rows; }
+
   virtual bool samples() const { return false; }
   virtual void enqueue(const SampleOp& op);  // throws Error where samples() is false
 

@@ -47,11 +47,13 @@ struct Executor::State {
   bool deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink);
   bool deliver_tokens(std::span<const ExecutorItem> items, std::span<const LogitRow> block,
                       const TokenSink& sink);
+  std::size_t padded(std::size_t num_logits) const;
   Slice compute_logits(std::span<const LogitRow> block);
 
   const model::ModelConfig& config_;
   const ExecutorOptions options_;
   const std::size_t vocab_;
+  const bool pads_;  // rows that are added would have experts read that nobody needs
   StepTrace trace_;
   ComputeQueue queue_;
   DenseLayers dense_;
@@ -70,6 +72,7 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
     : config_(model.config()),
       options_(options),
       vocab_(static_cast<std::size_t>(config_.vocab_size)),
+      pads_(config_.experts.count == 0),
       trace_(options.timeline, options.compute_id),
       queue_(compute, trace_),
       dense_(model, queue_, options.weights, static_cast<std::size_t>(options.max_rows),
@@ -92,7 +95,8 @@ std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const
   if (exchange_.has_lost()) return exchange_.take_lost();  // found while an error was handled
   trace_.at(-1, -1);
   try {
-    rows_.assign(items, options_.page_tokens);
+    rows_.assign(items, options_.page_tokens, pads_ ? &queue_.unit() : nullptr,
+                 static_cast<std::size_t>(options_.max_rows));
     TANDEM_CHECK_OP(rows_.ids().size(), <=, static_cast<std::size_t>(options_.max_rows));
     exchange_.prepare(rows_);
     if (!run_layers() || !deliver(items, logits, tokens)) {
@@ -169,14 +173,22 @@ bool Executor::State::deliver(std::span<const ExecutorItem> items, const LogitsS
   return true;
 }
 
+// How many rows of logits are computed for so many.
+std::size_t Executor::State::padded(std::size_t num_logits) const {
+  if (!rows_.is_padded()) return num_logits;
+  return std::min(queue_.unit().padded_rows(num_logits),
+                  static_cast<std::size_t>(options_.max_logit_rows));
+}
+
 Slice Executor::State::compute_logits(std::span<const LogitRow> block) {
   block_rows_.clear();
   for (const LogitRow& row : block) block_rows_.push_back(row.step_row);
+  block_rows_.resize(padded(block.size()), block.back().step_row);
   return dense_.logits(block_rows_);
 }
 
 bool Executor::State::deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink) {
-  const Slice logits = dense_.on_host(compute_logits(block), block.size());
+  const Slice logits = dense_.on_host(compute_logits(block), padded(block.size()));
   queue_.sync();
   if (!exchange_.settle()) return false;
   const std::span<const float> all = device::host_floats(logits, block.size() * vocab_);
@@ -191,6 +203,7 @@ bool Executor::State::deliver_tokens(std::span<const ExecutorItem> items,
   const Slice logits = compute_logits(block);
   sample_rows_.clear();
   for (const LogitRow& row : block) sample_rows_.push_back(*items[row.item].sample);
+  sample_rows_.resize(padded(block.size()));
   queue_.enqueue(device::SampleOp{sample_rows_, static_cast<std::int64_t>(vocab_), logits,
                                   Slice{tokens_.get(), 0}});
   queue_.sync();

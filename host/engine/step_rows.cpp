@@ -9,7 +9,28 @@
 
 namespace tandem::engine {
 
-void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens) {
+bool StepRows::plan_padding(std::span<const ExecutorItem> items, const device::ComputeUnit& unit,
+                            std::size_t max_rows) {
+  padded_.fill(0);
+  for (const ExecutorItem& item : items) {
+    if (item.tokens.size() != 1) return false;
+    ++padded_.at(static_cast<std::size_t>(item.sub_batch));
+  }
+  for (std::size_t& rows : padded_) rows = rows > 0 ? unit.padded_rows(rows) : 0;
+  return std::accumulate(padded_.begin(), padded_.end(), std::size_t{0}) <= max_rows;
+}
+
+// Copies of the last row: no attention is theirs, and their KV is appended nowhere.
+void StepRows::pad(std::size_t sub_batch) {
+  SubBatchRows& rows = sub_batches_[sub_batch];
+  for (; rows.num_rows < padded_[sub_batch]; ++rows.num_rows) {
+    ids_.push_back(ids_.back());
+    positions_.push_back(positions_.back());
+  }
+}
+
+void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens,
+                      const device::ComputeUnit* pads, std::size_t max_rows) {
   ids_.clear();
   positions_.clear();
   logit_rows_.clear();
@@ -24,7 +45,16 @@ void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens) {
     const RowGroup group{item.blocks, item.past, static_cast<int>(item.tokens.size()), 0};
     return std::pair(item.sub_batch, home_unit(group, page_tokens));
   });
-  for (const std::size_t index : order_) add(index, items[index]);
+  ids_.reserve(max_rows);  // units know arrays of a step again by where they are
+  positions_.reserve(max_rows);
+  is_padded_ = pads != nullptr && plan_padding(items, *pads, max_rows);
+  std::size_t current = 0;
+  for (const std::size_t index : order_) {
+    const auto sub_batch = static_cast<std::size_t>(items[index].sub_batch);
+    if (is_padded_ && sub_batch != current) pad(std::exchange(current, sub_batch));
+    add(index, items[index]);
+  }
+  if (is_padded_) pad(current);
 }
 
 void StepRows::add(std::size_t index, const ExecutorItem& item) {

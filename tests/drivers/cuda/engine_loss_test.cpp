@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An interpreted GPU that is lost in mid-step: the engine goes on without it, with the same tokens.
+#include <algorithm>
+
 #include "drivers/cuda/gpu_rig.h"
 #include "gpu_kernels/simt/faults.h"
 
@@ -23,6 +25,42 @@ TEST_F(CudaEngineTest, ALostGpuCostsNoToken) {
     EXPECT_GE(simt::pieces_of_work(), 60) << "it was not lost";
     simt::clear_faults();
   }
+}
+
+// Wherever in the steps: who was in the step hears an error, nobody a wrong token. A library that
+// was refused says no more than that it failed: then the GPU is taken for lost.
+TEST_F(CudaEngineTest, ARefusedLaunchFailsItsStepAndLaterOnesAreRight) {
+  GpuRig cpu(random_model(DType::kF32));
+  const auto expected =
+      tokens(run_all(*cpu.engine({"cpu", false, Place::kCpu}), requests(cpu.rig)));
+  int failed = 0, gone_on = 0;
+  for (const Placed& placed : {Placed{"all on cuda", true, Place::kCuda},
+                               Placed{"both, two sub-batches", true, Place::kBoth, 2},
+                               Placed{"dense layers on the cpu", false, Place::kCuda}}) {
+    for (const int at : {1, 2, 17, 64}) {
+      SCOPED_TRACE(std::string(placed.name) + ", launch " + std::to_string(at));
+      GpuRig gpu(file_.string());
+      const auto engine = gpu.engine(placed);
+      simt::set_faults({.refuse_at_work = at, .no_graphs = true});
+      const auto answers = run_all(*engine, requests(gpu.rig));
+      simt::clear_faults();
+      for (std::size_t i = 0; i < answers.size(); ++i) {
+        const Answer& answer = answers[i];
+        if (answer.finish == FinishReason::kError) {
+          ++failed;
+          EXPECT_THAT(answer.last.error, testing::HasSubstr("[cuda] "));
+        } else {
+          EXPECT_EQ(answer.tokens.size(), expected[i].size());
+        }
+        EXPECT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), expected[i].begin()));
+      }
+      if (engine->status().broken) continue;
+      ++gone_on;
+      EXPECT_EQ(tokens(run_all(*engine, requests(gpu.rig))), expected);
+    }
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_GT(gone_on, 6);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 struct State {
   Faults faults;
-  int allocations = 0, work = 0;
+  int allocations = 0, work = 0, graphs = 0;
   bool lost = false;
   cudaError_t last = cudaSuccess;
 };
@@ -29,6 +29,7 @@ cudaError_t count(Call call) {
     }
   }
   if (call == Call::kCapture && s.faults.no_graphs) return cudaErrorStreamCaptureUnsupported;
+  if (call == Call::kInstantiate) ++s.graphs;
   if (call == Call::kWork) {
     ++s.work;
     if (s.work == s.faults.refuse_at_work) return cudaErrorInvalidConfiguration;
@@ -46,6 +47,7 @@ void set_faults(const Faults& faults) {
 }
 int allocations() { return state().allocations; }
 int pieces_of_work() { return state().work; }
+int graphs_made() { return state().graphs; }
 bool lost() { return state().lost; }
 const Faults& faults() { return state().faults; }
 

@@ -16,7 +16,8 @@ namespace tandem::simt {
 enum class Call {
   kAllocate,  // device memory and pinned memory
   kWork,      // kernels, copies, memsets, launches of graphs
-  kCapture,   // begin, end, instantiate
+  kCapture,   // begin and end
+  kInstantiate,
   kOther
 };
 
@@ -39,6 +40,7 @@ inline void clear_faults() { set_faults({}); }
 // Since set_faults().
 int allocations();
 int pieces_of_work();
+int graphs_made();
 
 // For the runtime itself.
 const Faults& faults();

@@ -201,7 +201,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
                                           unsigned long long) {
   *exec = nullptr;
-  if (const cudaError_t error = enter(Call::kCapture); error != cudaSuccess) return error;
+  if (const cudaError_t error = enter(Call::kInstantiate); error != cudaSuccess) return error;
   *exec = new CUgraphExec_st{graph->work};
   return cudaSuccess;
 }
