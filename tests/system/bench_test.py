@@ -64,6 +64,9 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0, process.stderr)
         for words in ("prefill 64", "decode batch 4, context 100", "of limit", "loads in"):
             self.assertIn(words, process.stdout)
+        legend = process.stdout.splitlines()[-1]
+        for words in ("limit: the least ms a step, by memory (mem)", "*: weights fit a cache", "!: fewer samples"):
+            self.assertIn(words, legend)
 
     def test_samples_wait_for_their_turn(self):
         lines = figures("--turns", stdin="\n\nend\n\nend\nend\n")

@@ -114,6 +114,7 @@ void run(BenchOptions options) {
     const Row fitting = bench::clipped(row, parts.model().config().context_length);
     report.row(bench::measure(rig, fitting, parts.model(), options.measure, on_sample));
   }
+  report.end();
 }
 
 void add_row_options(CLI::App& command, BenchOptions& options) {

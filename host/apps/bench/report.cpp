@@ -107,6 +107,13 @@ void Report::text_row(const RowResult& result) const {
   std::fflush(stdout);
 }
 
+void Report::end() {
+  if (as_json_) return;
+  fmt::print(
+      "limit: the least ms a step, by memory (mem) or arithmetic (ops); of limit: 1.00 reaches it; "
+      "*: weights fit a cache, which may beat memory; !: fewer samples than wanted\n");
+}
+
 void Report::row(const RowResult& result) {
   if (!as_json_) return text_row(result);
   if (result.tokens_per_s.empty()) {

@@ -31,6 +31,8 @@ class Report {
   void begin();
   void load(const std::vector<LoadTime>& times);
   void row(const RowResult& result);
+  // What the table's words and marks mean.
+  void end();
   // One line per sample, for scripts that measure in turns; JSON only.
   void turn(const RowResult& result);
 
