@@ -27,8 +27,8 @@ class DeviceSampling : public Equivalence {
     return all;
   }
 
-  // Which requests share a step is a matter of time, and with the rows of a product the order of
-  // its sums changes.
+  // The two engines' steps need not be the same, and the order of a product's sums changes with its
+  // rows.
   static void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
     EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), expected));
   }

@@ -81,7 +81,7 @@ class EngineRig {
 Request greedy(std::vector<model::TokenId> prompt, int max_tokens);
 
 // Submits all and waits for all; checks that no page is in use afterwards. Several are submitted
-// behind one more request, of one token, whose sink holds the engine until all are there: which of
+// behind one more request, of no output, whose sink holds the engine until all are there: which of
 // them share a step is no matter of time then.
 std::vector<Answer> run_all(Engine& engine, const std::vector<Request>& requests);
 
