@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host program as XRT's users write it: one vadd on card 0, checked; prints the card's name, once
-// a bitstream is loaded, and where the output lies.
+// A host program as XRT's users write it: one vadd on card 0 or that of the second argument,
+// checked; prints the card's name, once a bitstream is loaded, and where the output lies.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
   constexpr int kLength = 1024;  // a multiple of 64 bytes, which cards without DMA demand
-  xrt::device device(0);
+  xrt::device device(argc == 3 ? static_cast<unsigned>(std::atoi(argv[2])) : 0);
   const xrt::uuid uuid = device.load_xclbin(argv[1]);
   std::printf("card: %s\n", device.get_info<xrt::info::device::name>().c_str());
   xrt::kernel vadd(device, uuid, "vadd");
