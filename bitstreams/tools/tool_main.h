@@ -11,11 +11,31 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "bitstreams/interruption.h"
 #include "bitstreams/platform.h"
+#include "common/suggestion.h"
 
 namespace tandem::xclbin {
+
+// What is said of the first word that the tool does not know; a mistyped option is often also why a
+// required one is missing. Empty when it knows all of them.
+inline std::string unknown_word(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  if (words.empty()) return {};
+  const std::string& word = words.front();
+  const size_t begin = word.find_first_not_of('-');
+  if (begin == 0 || begin == std::string::npos) return "'" + word + "' is not expected here";
+  std::vector<std::string_view> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  const std::string option = word.substr(0, word.find('='));
+  return "unknown option " + option + suggestion(std::string_view(option).substr(begin), names);
+}
 
 template <typename Work>
 int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
@@ -24,8 +44,9 @@ int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (const CLI::ParseError& error) {
+    const std::string unknown = unknown_word(app);
     std::fprintf(stderr, "%s: ERROR: %s; --help lists the options\n", app.get_name().c_str(),
-                 error.what());
+                 unknown.empty() ? error.what() : unknown.c_str());
     return 2;
   }
   clean_up_on_interruption();

@@ -51,5 +51,10 @@ refuse "platform 'u9' is unknown; choose one of: u50" emconfigutil --platform u9
 refuse "--platform is required" emconfigutil
 refuse "--nd" emconfigutil -f u50 --nd 99
 refuse "cannot write" emconfigutil -f u50 --od /proc/nothing
-refuse "--foo" emconfigutil -f u50 --foo
+refuse "unknown option --foo; --help lists the options" emconfigutil -f u50 --foo
+refuse "unknown option --nonsense; --help" emconfigutil --nonsense
+refuse "unknown option --platfrom (did you mean 'platform'?)" emconfigutil --platfrom=u50
+refuse "'u50' is not expected here" emconfigutil u50
+refuse "'---' is not expected here" emconfigutil ---
+refuse "unknown option -y" emconfigutil -y
 [ ! -e emconfig.json ] || fail "a refused call left a file"
