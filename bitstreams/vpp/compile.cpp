@@ -11,6 +11,7 @@
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/kernel_scan.h"
 #include "bitstreams/vpp/kernel_source.h"
+#include "bitstreams/vpp/pragma_check.h"
 #include "bitstreams/vpp/source_macros.h"
 #include "bitstreams/vpp/stages.h"
 #include "bitstreams/vpp/work_folder.h"
@@ -122,10 +123,11 @@ class KernelCompiler {
     PreprocessedSource source = preprocess(work);
     if (has_kernel) add_kernel(source, work.source);
     if (!source.messages.empty()) result_.messages.push_back(source.messages);
+    warn(check_pragmas(source.text));
     const std::string stem = folder_.file(work.stem);
     xclbin::DataflowNotes notes{[&work] { return source_macros(work); }};
     xclbin::write_text(stem + ".ii", xclbin::rewrite_dataflow(source.text, &notes));
-    result_.warnings.insert(result_.warnings.end(), notes.warnings.begin(), notes.warnings.end());
+    warn(notes.warnings);
     std::vector<std::string> command = {toolchain_.compiler};
     command.insert(command.end(), flags_.begin(), flags_.end());
     command.insert(command.end(), {"-c", stem + ".ii", "-o", stem + ".o"});
@@ -134,6 +136,16 @@ class KernelCompiler {
     result_.dependencies.insert(result_.dependencies.end(), source.dependencies.begin(),
                                 source.dependencies.end());
     return stem + ".o";
+  }
+
+  // A header that several sources include says it once.
+  void warn(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      if (std::find(result_.warnings.begin(), result_.warnings.end(), line) ==
+          result_.warnings.end()) {
+        result_.warnings.push_back(line);
+      }
+    }
   }
 
   // All share the port "gmem" by default.

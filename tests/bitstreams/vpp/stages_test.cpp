@@ -251,6 +251,26 @@ TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
   EXPECT_THAT(read_text("v++_k.log"), HasSubstr("absent.h")) << "the log has it too";
 }
 
+TEST_F(Vpp, MistypedPragmasAreWarnedOfAtTheirPlace) {
+  write_text("part.h", "#pragma once\n#pragma HLS allocatoin instances=mul limit=1\n");
+  write_text("add.cpp",
+             "#include \"part.h\"\n#include <ap_int.h>\n#include <hls_stream.h>\n"
+             "extern \"C\" void add(int* a) {\n#pragma HLS interface m_axxi \\\n port=a\n"
+             "#pragma HLS dataflw\n  a[0] = 1;\n}\n");
+  write_text("other.cpp", "#include \"part.h\"\n");
+  const Outcome outcome = compile("add", "add.cpp", {"other.cpp"});
+  EXPECT_EQ(outcome.status, 0) << outcome.messages;
+  EXPECT_EQ(
+      outcome.messages,
+      "WARNING: [v++] " + fs::absolute("part.h").string() +
+          ":2: #pragma HLS allocatoin is unknown and has no effect (did you "
+          "mean 'allocation'?)\n"
+          "WARNING: [v++] add.cpp:5: #pragma HLS interface has no option 'm_axxi' (did you mean "
+          "'m_axi'?)\n"
+          "WARNING: [v++] add.cpp:7: #pragma HLS dataflw is unknown and has no effect (did you "
+          "mean 'dataflow'?)\n");
+}
+
 TEST_F(Vpp, SaveTempsKeepsWhatLiesBetween) {
   write_text("add.cpp", kAdd);
   ASSERT_EQ(compile("add", "add.cpp", {"--save-temps", "--temp_dir", "temps"}).status, 0);
