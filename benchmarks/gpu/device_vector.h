@@ -24,9 +24,11 @@ class DeviceVector {
   explicit DeviceVector(std::size_t size) : size_(size) {
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)));
     check_cuda(cudaMemset(data_, 0xa5, size * sizeof(T)));
+    check_cuda(cudaDeviceSynchronize());  // streams that do not block wait for neither
   }
   explicit DeviceVector(const std::vector<T>& values) : DeviceVector(values.size()) {
     check_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
+    check_cuda(cudaDeviceSynchronize());
   }
   ~DeviceVector() { cudaFree(data_); }
   DeviceVector(const DeviceVector&) = delete;
