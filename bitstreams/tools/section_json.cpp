@@ -275,7 +275,8 @@ bool with_table(uint32_t kind, Use&& use) {
 }  // namespace
 
 bool has_json(uint32_t kind) {
-  return kind == BUILD_METADATA || with_table(kind, [](const auto&) {});
+  return kind == BUILD_METADATA || kind == KEYVALUE_METADATA ||
+         with_table(kind, [](const auto&) {});
 }
 
 std::string section_to_json(uint32_t kind, std::span<const std::byte> bytes) {

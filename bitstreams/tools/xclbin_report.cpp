@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "bitstreams/inspect.h"
+#include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/xclbin_image.h"
 
@@ -153,6 +154,16 @@ void write_kernel(Report& report, const XclbinInfo& info, const KernelInfo& kern
   }
 }
 
+void write_key_values(Report& report, const XclbinImage& image) {
+  report.title("User Added Key Value Pairs");
+  const auto pairs = key_values(image);
+  if (pairs.empty()) report.line("<empty>");
+  for (size_t index = 0; index < pairs.size(); ++index) {
+    report.line(std::to_string(index + 1) + ") '" + pairs[index].first + "' = '" +
+                pairs[index].second + "'");
+  }
+}
+
 }  // namespace
 
 std::string xclbin_report(std::span<const std::byte> bytes, const std::string& file_name) {
@@ -163,6 +174,7 @@ std::string xclbin_report(std::span<const std::byte> bytes, const std::string& f
   write_clocks(report, image);
   write_memories(report, info);
   for (const KernelInfo& kernel : info.kernels) write_kernel(report, info, kernel);
+  write_key_values(report, image);
   return report.take();
 }
 

@@ -5,6 +5,7 @@
 // Options as in the vendor's tool of this name; those for real cards are refused with the reason.
 // Order of work: read, remove, replace, add, show, dump, write. Exit status: 0, or 2 with one
 // message; nothing is written when anything is wrong.
+#include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/tool_main.h"
 #include "bitstreams/tools/xclbin_image.h"
@@ -23,7 +24,7 @@ struct Options {
   std::string output;
   std::string info_file;
   std::string target;
-  std::vector<std::string> add, replace, add_replace, remove, dump, keys;
+  std::vector<std::string> add, replace, add_replace, remove, dump, keys, removed_keys;
   bool force = false;
   bool quiet = false;
   bool list = false;
@@ -48,7 +49,6 @@ constexpr Refusal kRefusals[] = {
     {"--certificate", "emulation loads unsigned files; sign the file for the real card instead"},
     {"--validate-signature", "emulation loads unsigned files"},
     {"--migrate-forward", "files older than format 'xclbin2' are not read"},
-    {"--remove-key", "user keys are not supported"},
 };
 
 // "SECTION:FORMAT:FILE"
@@ -95,11 +95,14 @@ ImageSection read_section(const std::string& text, const char* option) {
 }
 
 void apply_key(XclbinImage& image, const std::string& text) {
-  constexpr const char* kPlatformKey = "SYS:PlatformVBNV:";
-  if (text.rfind(kPlatformKey, 0) != 0) {
-    throw Error("xclbin", "--key-value " + text + ": only SYS:PlatformVBNV:<name> is supported");
+  const std::string platform_key = "SYS:PlatformVBNV:", user = "USER:";
+  if (text.starts_with(platform_key)) return image.set_platform(text.substr(platform_key.size()));
+  const size_t end = text.find(':', user.size());
+  if (!text.starts_with(user) || end == std::string::npos || end == user.size()) {
+    throw Error("xclbin",
+                "--key-value " + text + ": write USER:<name>:<value> or SYS:PlatformVBNV:<name>");
   }
-  image.set_platform(text.substr(std::string(kPlatformKey).size()));
+  tandem::xclbin::set_key(image, text.substr(user.size(), end - user.size()), text.substr(end + 1));
 }
 
 void apply_target(XclbinImage& image, const std::string& target) {
@@ -128,6 +131,7 @@ void edit(XclbinImage& image, const Options& options) {
     }
   }
   for (const std::string& text : options.add) image.add(read_section(text, "--add-section"));
+  for (const std::string& key : options.removed_keys) tandem::xclbin::remove_key(image, key);
   for (const std::string& text : options.keys) apply_key(image, text);
   if (!options.target.empty()) apply_target(image, options.target);
 }
@@ -148,7 +152,8 @@ void dump(const XclbinImage& image, const std::string& text, bool force) {
 
 bool edits(const Options& options) {
   return !options.add.empty() || !options.replace.empty() || !options.add_replace.empty() ||
-         !options.remove.empty() || !options.keys.empty() || !options.target.empty();
+         !options.remove.empty() || !options.keys.empty() || !options.removed_keys.empty() ||
+         !options.target.empty();
 }
 
 void show(const Options& options, const std::vector<std::byte>& bytes) {
@@ -197,7 +202,8 @@ CLI::Option* add_options(CLI::App& app, Options& options) {
                  "SECTION:FORMAT:FILE to add or replace");
   app.add_option("--remove-section", options.remove, "SECTION to remove");
   app.add_option("--dump-section", options.dump, "SECTION:FORMAT:FILE to write out");
-  app.add_option("--key-value", options.keys, "SYS:PlatformVBNV:<name>");
+  app.add_option("--key-value", options.keys, "USER:<name>:<value> or SYS:PlatformVBNV:<name>");
+  app.add_option("--remove-key", options.removed_keys, "name of a USER key to remove");
   app.add_option("--target", options.target, "sw_emu or hw_emu");
   app.add_flag("--force", options.force, "replace existing files");
   app.add_flag("-q,--quiet", options.quiet, "print nothing but errors");

@@ -45,7 +45,30 @@ xclbinutil -i less.xclbin --add-section BUILD_METADATA:JSON:BUILD_METADATA.json 
 cmp <(xclbinutil --info -i more.xclbin | grep -v -e UUID -e Sections:) <(xclbinutil --info -i vadd.xclbin | grep -v -e UUID -e Sections:) ||
   fail "removing and adding changed more than order and UUID"
 
+# Keys of users: in their order, changed, taken away again.
+expect "<empty>" xclbinutil --info -i vadd.xclbin
+xclbinutil -i vadd.xclbin --key-value USER:built:monday --key-value "USER:at:http://a:80/ 'b'" -o keys.xclbin -q
+expect "1) 'built' = 'monday'" xclbinutil --info -i keys.xclbin
+expect "2) 'at' = 'http://a:80/ 'b''" xclbinutil --info -i keys.xclbin
+expect "KEYVALUE_METADATA" xclbinutil --info -i keys.xclbin
+expect "TEST PASSED" env XCL_EMULATION_MODE=sw_emu ./host keys.xclbin
+xclbinutil -i keys.xclbin --remove-key at --key-value USER:built: -o fewer.xclbin -q
+expect "1) 'built' = ''" xclbinutil --info -i fewer.xclbin
+xclbinutil -i fewer.xclbin --dump-section KEYVALUE_METADATA:JSON:keys.json
+same "$(cat keys.json)" '{"keyvalue_metadata":{"key_values":[{"key":"built","value":""}]}}'
+xclbinutil -i fewer.xclbin --remove-key built -o none.xclbin -q
+cmp <(xclbinutil --info -i none.xclbin | grep -v UUID) <(xclbinutil --info -i vadd.xclbin | grep -v UUID) || fail "a key is left"
+echo '{"keyvalue_metadata":[]}' >broken.json
+xclbinutil -i vadd.xclbin --add-section KEYVALUE_METADATA:JSON:broken.json -o broken.xclbin -q
+refuse "KEYVALUE_METADATA is damaged" xclbinutil --info -i broken.xclbin
+refuse "KEYVALUE_METADATA is damaged" xclbinutil -i broken.xclbin --key-value USER:a:b -o x
+
 before=$(ls)
+for key in USER USER: USER:a USER::b OTHER:a:b SYS:a:b; do
+  refuse "write USER:<name>:<value>" xclbinutil -i vadd.xclbin --key-value $key -o x
+done
+refuse "must be UTF-8" xclbinutil -i vadd.xclbin --key-value $'USER:a:\xff' -o x
+refuse "has no such key" xclbinutil -i vadd.xclbin --remove-key a -o x
 refuse "HTML is not supported" xclbinutil -i vadd.xclbin --dump-section MEM_TOPOLOGY:HTML:x
 refuse "has no JSON" xclbinutil -i vadd.xclbin --dump-section BITSTREAM:JSON:x
 refuse "is no section" xclbinutil -i vadd.xclbin --dump-section MEMORY:RAW:x
