@@ -17,6 +17,16 @@ namespace {
 // A unit tells of a command's end a moment before it is idle; on a loaded machine that may be long.
 constexpr std::chrono::milliseconds kIdleTimeout{5'000};
 
+// A unit that was replaced keeps 256 MiB of address space and what its kernel touched of them, a
+// library and a descriptor for as long as the process lives.
+constexpr size_t kMaxReplaced = 64;
+
+// The applications are to see a failed card, not one that hangs.
+[[noreturn]] void end_card(const std::string& reason) {
+  std::fprintf(stderr, "tandem-card: %s\n", reason.c_str());
+  _exit(1);
+}
+
 }  // namespace
 
 void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
@@ -49,14 +59,26 @@ void LoadedProgram::wait_until_idle(const std::function<void()>& meanwhile) cons
 
 void LoadedProgram::end_commands_of(const ClientArea& client) {
   for (size_t index = 0; index < units_.size(); ++index) {
-    std::unique_ptr<UnitThread>& unit = units_[index];
-    unit->ask_to_end(client);
-    if (!unit->ended()) continue;
+    units_[index]->ask_to_end(client);
+    if (units_[index]->ended()) replace(index);
+  }
+}
+
+void LoadedProgram::replace(size_t index) {
+  std::unique_ptr<UnitThread>& unit = units_[index];
+  if (++num_replaced_ > kMaxReplaced) {
+    end_card(std::to_string(kMaxReplaced) +
+             " kernels had to be ended, whose memory is not given back; open the card again");
+  }
+  try {
     auto successor =
-        std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->put_aside());
+        std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->plan_again());
+    unit->put_aside();
     static_cast<void>(unit.release());  // lives on: what its thread held is nobody's to destroy
     unit = std::move(successor);
     unit->launch();
+  } catch (const std::exception& error) {
+    end_card(std::string("no unit can take the place of one that was ended: ") + error.what());
   }
 }
 
@@ -84,9 +106,7 @@ void LoadedProgram::start_units(const LoadRequest& request,
     links_->bind(schedulers);
     for (const auto& unit : units_) unit->launch();
   } catch (const std::exception& error) {
-    // Neither bitstream is whole: the applications are to see a failed card, not one that hangs.
-    std::fprintf(stderr, "tandem-card: %s\n", error.what());
-    _exit(1);
+    end_card(error.what());  // neither bitstream is whole
   }
 }
 

@@ -31,11 +31,12 @@ class LoadedProgram {
             const std::function<void()>& meanwhile);
   const std::string& uuid() const { return uuid_; }  // empty: none is loaded
   // Ends kernels that compute for `client`, which is gone; to be called again until none does.
-  // Other units take the place of theirs.
+  // Other units take the place of theirs; where none can, the process ends. Throws nothing.
   void end_commands_of(const ClientArea& client);
 
  private:
   void wait_until_idle(const std::function<void()>& meanwhile) const;
+  void replace(size_t index);
   void end_units();
   void start_units(const LoadRequest& request,
                    std::vector<std::unique_ptr<KernelLibrary>> libraries);
@@ -44,6 +45,7 @@ class LoadedProgram {
   std::string uuid_;
   hls_runtime::UnitGroup group_;
   std::vector<std::unique_ptr<UnitThread>> units_;
+  size_t num_replaced_ = 0;           // in the process' life
   std::unique_ptr<LinkTable> links_;  // between the units, made by their libraries
 };
 

@@ -5,8 +5,8 @@
 //
 // A signal asks the thread; its handler ends it where the interrupted instruction lies in the given
 // code, so no lock of the C library or of the card is held. Anywhere else the thread goes on and is
-// to be asked again. Nothing on its stacks is unwound, and they are never given back. Threads:
-// watch_thread() is the thread's own, the rest for any.
+// to be asked again. Nothing on its stacks is unwound, and they are never given back: the caller
+// bounds how often that happens. Threads: watch_thread() is the thread's own, the rest for any.
 #pragma once
 
 #include <pthread.h>

@@ -85,11 +85,14 @@ void UnitThread::ask_to_end(const ClientArea& client) const {
   if (called_for_.load() == &client && !is_linked()) emulation::ask_to_end(thread_);
 }
 
-UnitPlan UnitThread::put_aside() {
+void UnitThread::put_aside() {
   report("ended: it computed for a process that is gone");
   scheduler_.lose_thread();
   queue_.finish(*command_, ERT_CMD_STATE_ERROR);
   command_.reset();
+}
+
+UnitPlan UnitThread::plan_again() const {
   return {plan_.name, plan_.free_running, plan_.library->load_again(), plan_.streams, plan_.group};
 }
 

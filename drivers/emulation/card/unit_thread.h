@@ -52,10 +52,12 @@ class UnitThread {
   // Asks the thread to end where it computes for `client`, whose command was cancelled. Not where
   // streams link the unit to others, which would be left with half of its data.
   void ask_to_end(const ClientArea& client) const;
-  // Whether the thread ended by that. Then put_aside() ends its command and makes the plan of a
-  // unit in its place; the object cannot be destroyed any more.
+  // Whether the thread ended by that. Then the object cannot be destroyed any more: put_aside()
+  // ends its command, and a unit of the same plan takes its place.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
-  UnitPlan put_aside();
+  void put_aside();
+  // With another load of the kernel. Errors: std::runtime_error.
+  UnitPlan plan_again() const;
 
   // Whether a kernel computes; one that waits for streams can be stopped.
   bool busy() const;

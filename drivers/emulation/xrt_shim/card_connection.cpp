@@ -16,11 +16,11 @@
 #include <cstring>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/pidfd.h"
+#include "emulation/xrt_shim/fork_pause.h"
 #include "emulation/xrt_shim/orphan_process.h"
 
 namespace tandem::emulation {
@@ -34,6 +34,7 @@ constexpr std::chrono::milliseconds kJoinTimeout{30'000};
 constexpr std::chrono::milliseconds kRetryPause{2};
 
 // The process started with `arguments` gets the other end of `socket`, and `inherited` behind it.
+// Nobody forks meanwhile.
 int start_process(const std::string& executable, const std::vector<std::string>& arguments,
                   const std::vector<int>& inherited, int& socket) {
   int ends[2];
@@ -45,13 +46,36 @@ int start_process(const std::string& executable, const std::vector<std::string>&
   int process = -1;
   const int code = start_orphan(executable, arguments, descriptors, process);
   close(ends[1]);
-  socket = ends[0];
-  if (code == 0) return process;
+  if (code == 0) {
+    socket = ends[0];
+    return process;
+  }
   close(ends[0]);
   throw std::runtime_error("cannot start the emulated card '" + executable +
                            "': " + std::strerror(code) +
                            "; source setup.sh of the emulation's XRT tree, or set "
                            "TANDEM_CARD_EXECUTABLE to the tandem-card program");
+}
+
+// A private card's process, whose connection has its two descriptors from then on.
+void start_own_process(const std::string& executable, CardConnection& connection) {
+  int lifeline[2];
+  ForkPause pause;
+  if (pipe2(lifeline, O_CLOEXEC) != 0) {
+    throw std::runtime_error("cannot make the pipe that an emulated card lives by");
+  }
+  connection.lifeline = lifeline[1];
+  pause.keep_from_children(lifeline[1]);
+  try {
+    connection.process =
+        start_process(executable, {"tandem-card", "--application", std::to_string(getpid())},
+                      {lifeline[0]}, connection.socket);
+  } catch (...) {
+    close(lifeline[0]);
+    throw;
+  }
+  pause.keep_from_children(connection.socket);
+  close(lifeline[0]);
 }
 
 // What the card says to `opening`. False when it is gone.
@@ -75,7 +99,7 @@ void start_shared_card(const std::string& executable, const std::string& name) {
   Message answer;
   const bool answered = wait_for_message(socket, kStartTimeout) && receive_message(socket, answer);
   close(socket);
-  if (process >= 0) close(process);
+  reap_at_end(process);
   if (answered && (answer.text == "ready" || answer.text == "taken")) return;
   throw std::runtime_error("the shared emulated card does not start" +
                            (answered ? ": " + answer.text : std::string()));
@@ -83,7 +107,12 @@ void start_shared_card(const std::string& executable, const std::string& name) {
 
 // A connection to the card at `name`; -1 when there is none.
 int connect_to(const std::string& name) {
-  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  int socket = -1;
+  {
+    ForkPause pause;
+    socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (socket >= 0) pause.keep_from_children(socket);
+  }
   if (socket < 0) throw std::runtime_error("cannot make a socket for an emulated card");
   const timeval limit{std::chrono::duration_cast<std::chrono::seconds>(kStartTimeout).count(), 0};
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -91,7 +120,7 @@ int connect_to(const std::string& name) {
   const bool connected = connect(socket, address.get(), address.size()) == 0;
   const int code = connected ? 0 : errno;
   if (connected && peer_is_this_user(socket)) return socket;
-  close(socket);
+  ForkPause().close_listed(socket);
   if (code == ECONNREFUSED || code == EINTR) return -1;
   throw std::runtime_error(
       "cannot join the shared emulated card '" + name + "': " +
@@ -108,22 +137,13 @@ pid_t process_behind(int socket) {
 }  // namespace
 
 CardConnection start_private_card(const std::string& executable, const std::string& opening) {
-  int lifeline[2];
-  if (pipe2(lifeline, O_CLOEXEC) != 0) {
-    throw std::runtime_error("cannot make the pipe that an emulated card lives by");
-  }
   CardConnection connection;
   connection.is_own = true;
-  connection.lifeline = lifeline[1];
   try {
-    connection.process =
-        start_process(executable, {"tandem-card", "--application", std::to_string(getpid())},
-                      {lifeline[0]}, connection.socket);
-    close(std::exchange(lifeline[0], -1));
+    start_own_process(executable, connection);
     if (open_connection(connection.socket, opening, connection.opened)) return connection;
     throw std::runtime_error("the emulated card's process has ended");
   } catch (...) {
-    if (lifeline[0] >= 0) close(lifeline[0]);
     end_card(connection);
     throw;
   }
@@ -160,13 +180,16 @@ void end_card(const CardConnection& connection) {
     pidfd_send_signal(connection.process, SIGKILL, nullptr, 0);
     wait_for_end(connection.process);
   }
-  close_connection(connection);
+  if (connection.process >= 0) close(connection.process);
+  ForkPause pause;
+  for (int descriptor : {connection.socket, connection.lifeline}) {
+    if (descriptor >= 0) pause.close_listed(descriptor);
+  }
 }
 
-void close_connection(const CardConnection& connection) {
-  for (int descriptor : {connection.process, connection.socket, connection.lifeline}) {
-    if (descriptor >= 0) close(descriptor);
-  }
+// The others were closed as the child began, and their numbers may be something else's.
+void close_inherited(const CardConnection& connection) {
+  if (connection.process >= 0) close(connection.process);
 }
 
 }  // namespace tandem::emulation

@@ -5,7 +5,8 @@
 //
 // Both send `opening`, the "open" request, and return with its answer. Errors: std::runtime_error
 // saying what to do; nothing is left behind. A private card lives by a pipe: when the application's
-// end of it closes, however that ends, the kernel kills the card. Threads: any.
+// end of it closes, however that ends, the kernel kills the card. Forked children keep neither that
+// end nor the socket. Threads: any.
 #pragma once
 
 #include <string>
@@ -28,7 +29,7 @@ CardConnection join_shared_card(const std::string& executable, const std::string
                                 const std::string& opening);
 // Kills the card's process, if it is an own one, and waits for its end. Closes the descriptors.
 void end_card(const CardConnection& connection);
-// For a forked child, to whom the card does not belong.
-void close_connection(const CardConnection& connection);
+// For a forked child, to whom the card does not belong: what it still has of the connection.
+void close_inherited(const CardConnection& connection);
 
 }  // namespace tandem::emulation

@@ -45,7 +45,7 @@ CardProcess::CardProcess(const std::function<CardConnection()>& connect,
   if (wake_event_ < 0) throw std::runtime_error("too many files are open");
   try {
     connection_ = connect();
-    watcher_ = std::thread([this] { watch(); });
+    watcher_ = std::make_unique<std::thread>([this] { watch(); });
   } catch (...) {
     end_card(connection_);
     close(wake_event_);
@@ -57,14 +57,14 @@ bool CardProcess::owned_here() const { return fork_count() == owner_; }
 
 CardProcess::~CardProcess() {
   if (!owned_here()) {
-    watcher_.detach();
-    close_connection(connection_);
+    static_cast<void>(watcher_.release());  // its name may be that of a thread the child made
+    close_inherited(connection_);
     close(wake_event_);
     return;
   }
   stopping_.store(true);
   wake_watcher();
-  watcher_.join();
+  watcher_->join();
   end_card(connection_);
   close(wake_event_);
 }

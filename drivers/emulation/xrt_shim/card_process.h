@@ -4,7 +4,7 @@
 //
 // A thread of its own sends what could not be sent at once, and waits for the process' end;
 // `on_death` then runs on that thread, once, unless the object is being destroyed. A private card's
-// process ends with the object. It is in a process group of its own: Ctrl-C in the terminal reaches
+// process ends with the object. It is in a session of its own: Ctrl-C in the terminal reaches
 // the application only. A process that gives no answer (stopped, or busy) holds nobody: call() has
 // a deadline, post() never waits, and both work again once it goes on. In a forked child the object
 // does nothing. Errors: the constructor throws std::runtime_error saying what to do. Threads:
@@ -15,6 +15,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -82,7 +83,7 @@ class CardProcess {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> leaving_{false};
   const uint32_t owner_;
-  std::thread watcher_;
+  std::unique_ptr<std::thread> watcher_;
 };
 
 }  // namespace tandem::emulation

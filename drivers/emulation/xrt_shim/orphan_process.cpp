@@ -10,10 +10,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
+#include <thread>
 
 #include "emulation/protocol/pidfd.h"
 
@@ -52,21 +56,25 @@ void set_attributes(posix_spawnattr_t& attributes) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
-  posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
+// The stack is not the calling thread's, which may have little of its own.
 int run_parent(Start& order) {
-  alignas(16) std::byte stack[kStackBytes];
+  void* const stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED) return ENOMEM;
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int id = clone(start, stack + kStackBytes, CLONE_VM | CLONE_VFORK | CLONE_FILES, &order);
+  const int id = clone(start, static_cast<std::byte*>(stack) + kStackBytes,
+                       CLONE_VM | CLONE_VFORK | CLONE_FILES, &order);
   const int code = id < 0 ? errno : 0;
   while (id > 0 && waitpid(id, nullptr, __WCLONE) < 0 && errno == EINTR) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  munmap(stack, kStackBytes);
   return code != 0 ? code : order.code;
 }
 
@@ -99,12 +107,35 @@ int start_orphan(const std::string& executable, std::vector<std::string> argumen
   return code;
 }
 
+bool is_parent_of_orphans() {
+  int subreaper = 0;
+  prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+  return getpid() == 1 || subreaper != 0;
+}
+
 void wait_for_end(int process) {
   pollfd event{process, POLLIN, 0};
   while (poll(&event, 1, -1) < 0 && errno == EINTR) {
   }
   siginfo_t ended{};
   waitid(P_PIDFD, static_cast<id_t>(process), &ended, WEXITED | WNOHANG);
+}
+
+void reap_at_end(int process) {
+  if (process < 0) return;
+  if (!is_parent_of_orphans()) {
+    close(process);
+    return;
+  }
+  const auto reap = [process] {
+    wait_for_end(process);
+    close(process);
+  };
+  try {
+    std::thread(reap).detach();
+  } catch (const std::system_error&) {  // no thread can be had: it is left to the application
+    close(process);
+  }
 }
 
 }  // namespace tandem::emulation

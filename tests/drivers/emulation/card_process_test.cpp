@@ -6,18 +6,25 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <future>
+#include <memory>
 
 #include "emulation/protocol/shared_state.h"
+#include "emulation/xrt_shim/orphan_process.h"
+#include "forked_process.h"
 #include "support/card_processes.h"
 
 namespace tandem::emulation {
 namespace {
 
+using emulation_test::eventually;
+using emulation_test::ForkedProcess;
+using emulation_test::Line;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -79,6 +86,7 @@ TEST(CardProcess, ThatEndsByItselfIsNotTakenForASlowOne) {
 volatile sig_atomic_t children_ended = 0;
 
 TEST(CardProcess, IsNobodysChild) {
+  if (is_parent_of_orphans()) GTEST_SKIP() << "orphans become children of this process";
   signal(SIGCHLD, [](int) { children_ended = children_ended + 1; });
   {
     CardProcess process(start, [] {});
@@ -90,15 +98,65 @@ TEST(CardProcess, IsNobodysChild) {
   EXPECT_EQ(children_ended, 0);
 }
 
-TEST(CardProcess, StartsWhateverDescriptorsAreFree) {
-  std::vector<int> closed;
-  for (int descriptor = 3; descriptor < 8; ++descriptor) close(descriptor);
-  for (int taken = 0; taken < 5; ++taken) {
+TEST(CardProcess, EndsWithItsApplicationAlsoWhileAForkedChildLives) {
+  ForkedProcess application([](Line& line) {
     CardProcess process(start, [] {});
-    EXPECT_TRUE(process.call("allocate 1 0 4096", {}, 20s).ok());
-    closed.push_back(open("/dev/null", O_RDONLY | O_CLOEXEC));  // the next one's are others
-  }
-  for (int descriptor : closed) close(descriptor);
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) pause();
+    }
+    line.say(std::to_string(child));
+    for (;;) pause();
+    return true;
+  });
+  const pid_t child = std::stoi(application.line().hear().text);
+  const pid_t id = application.id();
+  EXPECT_EQ(test::card_processes(id).size(), 1u);
+  application.kill();
+  EXPECT_TRUE(eventually([&] { return test::card_processes(id).empty(); }));
+  EXPECT_EQ(kill(child, SIGKILL), 0) << "it has lived until now";
+}
+
+TEST(CardProcess, OfAForkedChildIsNotHarmedByTheOneItInherited) {
+  auto inherited = std::make_unique<CardProcess>(start, [] {});
+  ForkedProcess child([&](Line&) {
+    CardProcess process(start, [] {});  // with descriptors of the same numbers
+    inherited.reset();
+    return process.call("allocate 1 0 4096", {}, 20s).ok();
+  });
+  EXPECT_TRUE(child.ended_well());
+  EXPECT_TRUE(inherited->call("allocate 1 0 4096", {}, 20s).ok());
+}
+
+TEST(CardProcess, ThatIsSharedIsReapedByAParentOfOrphans) {
+  const std::string name = "card_process_test/" + std::to_string(getpid());
+  ForkedProcess application([&](Line&) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    {
+      CardProcess process([&] { return join_shared_card(TANDEM_CARD_PROGRAM, name, kOpening); },
+                          [] {});
+      process.leave();
+    }
+    siginfo_t ended{};
+    return eventually([&] {
+      return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+    });
+  });
+  EXPECT_TRUE(application.ended_well());
+}
+
+TEST(CardProcess, StartsWhateverDescriptorsAreFree) {
+  ForkedProcess application([](Line&) {
+    close_range(3, 7, 0);
+    bool good = true;
+    for (int taken = 0; taken < 5; ++taken) {
+      CardProcess process(start, [] {});
+      good = process.call("allocate 1 0 4096", {}, 20s).ok() && good;
+      open("/dev/null", O_RDONLY | O_CLOEXEC);  // the next one's are others
+    }
+    return good;
+  });
+  EXPECT_TRUE(application.ended_well());
 }
 
 TEST(CardProcess, ThatCannotBeStartedLeavesNothingOpen) {

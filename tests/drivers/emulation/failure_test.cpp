@@ -199,6 +199,9 @@ TEST(KilledApplication, TakesAStoppedCardAlong) {
 }
 
 TEST(OpenCard, IsNotAmongTheChildrenAProgramWaitsFor) {
+  int subreaper = 0;
+  prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
+  if (getpid() == 1 || subreaper != 0) GTEST_SKIP() << "orphans become children of this process";
   TrialCard card;
   const pid_t child = fork();
   if (child == 0) _exit(3);

@@ -3,6 +3,7 @@
 // Cards that several processes share: who starts them, who may do what, and what remains when one
 // of them dies.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <memory>
 
@@ -191,6 +192,26 @@ TEST(SharedCard, LoadsAnotherBitstreamOnceTheKernelWithoutEndOfADeadProcessIsOve
     }
   };
   EXPECT_TRUE(eventually(load));
+}
+
+// Without address space no other unit can be made. The card must not go on without one.
+TEST(SharedCard, EndsWhereNoUnitCanTakeThePlaceOfOneThatWasEnded) {
+  const std::string scope = use_own_scope();
+  ForkedProcess victim([](Line& line) {
+    line.hear();
+    return hang(line);
+  });
+  testing::internal::CaptureStderr();  // the card's too
+  TrialCard card(0, "trial:{trial_1}");
+  victim.line().say("go");
+  victim.line().hear();
+  auto queued = card.kernel(static_cast<uint32_t>(kWrite), 6u, card.out);
+  const rlimit little{1 << 20, 1 << 20};
+  prlimit(shared_card_processes(scope).at(0), RLIMIT_AS, &little, nullptr);
+  victim.kill();
+  EXPECT_EQ(queued.wait(std::chrono::milliseconds(40000)), ERT_CMD_STATE_ERROR);
+  EXPECT_TRUE(all_gone(scope));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no unit can take the place"));
 }
 
 TEST(SharedCard, EndsAlsoWhileAKernelOfItsLastClientHangs) {
