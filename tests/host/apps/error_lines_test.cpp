@@ -16,6 +16,7 @@
 namespace tandem::apps {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -62,6 +63,33 @@ TEST_F(ErrorLinesTest, OfTheRuntimesIntroductionAreForDebugging) {
   EXPECT_EQ(log_.str(),
             "<debug> [xrt] XRT build version: 2.13.0\n<debug> [xrt] PID: 1\n<debug> [xrt] [now]\n"
             "<debug> [xrt] EXE: /bin/x\n<warning> more\n");
+}
+
+TEST_F(ErrorLinesTest, ThatStateASeverityEndAnIntroductionThatWasCutOff) {
+  ErrorLines lines;
+  std::cerr << "XRT build version: 2.13.0\nPID: 1\n[XRT] ERROR: no card\nmore" << std::endl;
+  EXPECT_EQ(log_.str(),
+            "<debug> [xrt] XRT build version: 2.13.0\n<debug> [xrt] PID: 1\n"
+            "<error> [XRT] no card\n<warning> more\n");
+}
+
+TEST_F(ErrorLinesTest, AreNoIntroductionAfterTenOfOneThatWasCutOff) {
+  ErrorLines lines;
+  std::cerr << "XRT build version: 2.13.0\n";
+  for (int i = 1; i < 10; ++i) std::cerr << "of it\n";
+  std::cerr << "more\n";
+  EXPECT_THAT(log_.str(), EndsWith("<debug> [xrt] of it\n<warning> more\n"));
+}
+
+TEST_F(ErrorLinesTest, WithoutAnEndAreLoggedAtLast) {
+  {
+    ErrorLines lines;
+    std::cerr << "[XRT] ERROR: torn";
+    std::thread([] { std::cerr << "off" << std::flush; }).join();
+    EXPECT_EQ(log_.str(), "");
+  }
+  EXPECT_THAT(log_.str(), HasSubstr("<error> [XRT] torn\n"));
+  EXPECT_THAT(log_.str(), HasSubstr("<warning> off\n"));
 }
 
 TEST_F(ErrorLinesTest, OfSeveralThreadsAreNotMixed) {
