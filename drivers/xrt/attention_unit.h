@@ -41,7 +41,8 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) override;
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
-  // An empty descriptor, which no counter counts.
+  // An empty descriptor, which no counter counts. Buffers for it are there already, so the card is
+  // asked for no memory; sending it takes what the driver takes.
   bool lives() override;
   AttentionStats stats() const override;
 
