@@ -135,8 +135,10 @@ class AttentionUnit {
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
 
-  // Asks a device that has nothing to do whether it is still there; waits for 0.1 s at most. False
-  // once the unit is lost; of a device that only gives no answer it is true.
+  // Asks a device that has nothing to do whether it is still there; waits for the answer for 0.1 s
+  // at most (asking takes what its driver takes). False once the unit is lost; of a device that
+  // only gives no answer it is true. A DeviceError of it is a loss; another Error may be thrown
+  // where the question could not be put, and says nothing.
   virtual bool lives() { return true; }
 
   virtual AttentionStats stats() const = 0;

@@ -160,11 +160,12 @@ struct CopyOp {
 
 // Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All
 // that is posted to it has been waited for before more is; posts and waits take part in the queue
-// like any other operation, and nothing in them changes from step to step. Only units that
+// like any other operation, and those of equal steps are equal. Only units that
 // signals() do this. What the two sides show each other, in a host buffer; zero before the first
 // post. The thread sees other words than before in `posted`, works, and stores them in `answered`
 // (both with acquire and release). Where it will not answer any more, it stores 1 in `abandoned`:
-// nothing waits then, and from the first wait that finds it on nothing is copied.
+// nothing waits then, and from the first wait that finds it on nothing is copied: its results, and
+// what is computed from them, are undefined, and who abandons must not use them.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
   alignas(64) std::uint64_t answered;

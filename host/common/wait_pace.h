@@ -4,8 +4,9 @@
 //
 // Not at all in the first moments, nor around the time that the last wait of this thread took:
 // steps of decoding repeat, so their ends are caught at once. Else 1/400 of what was waited so
-// far, but no less than 5 us, so that long work does not burn a core and every wait is
-// seen to end within 10 us or 1/400 of its length. Pure: the caller has the clock. Threads: one.
+// far, from 5 us to 200 us, so that long work does not burn a core and every wait is seen to end
+// within 10 us or 1/400 of its length, and never later than 200 us behind its end. Pure: the caller
+// has the clock. Threads: one.
 #pragma once
 
 #include <algorithm>

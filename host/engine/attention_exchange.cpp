@@ -56,7 +56,13 @@ AttentionExchange::AttentionExchange(const model::ModelConfig& config, ComputeQu
 std::unique_ptr<LentBuffers> AttentionExchange::make_lent() {
   auto lent = std::make_unique<LentBuffers>(queue_.unit(), config_,
                                             static_cast<std::size_t>(options_.max_rows));
-  for (const Unit& unit : units_) lent->add_unit(queue_.unit(), host_rows_of(unit));
+  for (const Unit& unit : units_) {
+    if (unit.alive) {
+      lent->add_unit(queue_.unit(), host_rows_of(unit));
+    } else {
+      lent->add_nothing();
+    }
+  }
   for (auto& layouts : lent->layouts) layouts.resize(windows_.distinct.size());
   return lent;
 }
@@ -66,7 +72,7 @@ HostRows AttentionExchange::host_rows_of(const Unit& unit) const {
   return unit.ring ? HostRows::kSlot : HostRows::kTwins;
 }
 
-void AttentionExchange::add_unit(device::AttentionUnit& unit) {
+bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
   const device::AttentionCapacity capacity = unit.capacity();
   Unit added;
   added.unit = &unit;
@@ -83,6 +89,7 @@ void AttentionExchange::add_unit(device::AttentionUnit& unit) {
   units_.push_back(std::move(added));
   early_.push_back(added.has_link &&
                    sends_early_query(options_.early_query, capacity, projection_seconds_));
+  return units_.back().ring != nullptr;
 }
 
 void AttentionExchange::prepare(const StepRows& rows) {
@@ -295,6 +302,8 @@ bool AttentionExchange::submit(const UnitShare& share, int layer, std::size_t su
   InFlight run;
   run.unit = share.unit;
   run.details = {layer, static_cast<int>(sub_batch), static_cast<std::int64_t>(rows), -1};
+  std::vector<InFlight>& in_flight = sub_batches_[sub_batch].in_flight;
+  in_flight.reserve(in_flight.size() + 1);  // nothing fails behind the submission
   if (queue_.trace().on()) run.submitted = Clock::now();
   try {
     run.ticket = unit.unit->submit(batch, {floats(to.o, q_width_), floats(to.lse, q_heads_)});
@@ -302,12 +311,12 @@ bool AttentionExchange::submit(const UnitShare& share, int layer, std::size_t su
     lose(share.unit);
     return false;
   }
-  if (queue_.trace().on()) trace_end(unit, run);
   if (unit.in_queue) {
     unit.queued = run.ticket;
   } else {
-    sub_batches_[sub_batch].in_flight.push_back(run);
+    in_flight.push_back(run);
   }
+  if (queue_.trace().on()) trace_end(unit, unit.in_queue ? run : in_flight.back());
   return true;
 }
 
@@ -315,8 +324,7 @@ bool AttentionExchange::submit(const UnitShare& share, int layer, std::size_t su
 void AttentionExchange::trace_end(const Unit& unit, InFlight& run) {
   if (!unit.in_queue) {
     if (unit.has_link) return;
-    const auto look = [&] { return unit.unit->wait(run.ticket, Deadline::after({})); };
-    if (guarded_wait(look) != WaitResult::kDone) return;
+    if (wait_for(unit, run.ticket, Deadline::after({})) != WaitResult::kDone) return;
   }
   queue_.trace().run(run.unit, run.submitted, Clock::now(), run.details);
   run.traced = true;
@@ -345,10 +353,9 @@ void AttentionExchange::attend_inside_chunks(int layer, std::size_t sub_batch) {
 }
 
 // A batch that was refused is through as well; refused_ is thrown when all are.
-WaitResult AttentionExchange::wait_for(const Unit& unit, device::Ticket ticket) {
+WaitResult AttentionExchange::wait_for(const Unit& unit, device::Ticket ticket, Deadline deadline) {
   try {
-    return guarded_wait(
-        [&] { return unit.unit->wait(ticket, Deadline::after(options_.device_timeout)); });
+    return guarded_wait([&] { return unit.unit->wait(ticket, deadline); });
   } catch (const Error&) {
     refused_ = std::current_exception();
     return WaitResult::kDone;
@@ -382,7 +389,7 @@ bool AttentionExchange::end_runs(std::size_t sub_batch) {
       const trace::Span span = queue_.trace().wait_for_unit(run.unit);
       WaitResult result = WaitResult::kTimeout;
       if (!unit.stuck) {
-        result = wait_for(unit, run.ticket);
+        result = wait_for(unit, run.ticket, timeout());
       }
       if (queue_.trace().on() && !run.traced) {
         queue_.trace().run(run.unit, run.submitted, Clock::now(), run.details);
@@ -402,7 +409,7 @@ bool AttentionExchange::end_queued() {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     Unit& unit = units_[i];
     if (unit.queued == 0) continue;
-    const WaitResult result = wait_for(unit, unit.queued);
+    const WaitResult result = wait_for(unit, unit.queued, timeout());
     unit.queued = 0;
     if (result == WaitResult::kDone) continue;
     unit.stuck = result == WaitResult::kTimeout;

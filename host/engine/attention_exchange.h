@@ -58,7 +58,8 @@ class AttentionExchange {
   AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
                     const ExecutorOptions& options, double projection_seconds);
 
-  void add_unit(device::AttentionUnit& unit);
+  // Whether the unit has a submission thread of its own.
+  bool add_unit(device::AttentionUnit& unit);
 
   void prepare(const StepRows& rows);
 
@@ -137,7 +138,8 @@ class AttentionExchange {
   bool submit(const UnitShare& share, int layer, std::size_t sub_batch);
   void attend_inside_chunks(int layer, std::size_t sub_batch);
   void trace_end(const Unit& unit, InFlight& run);
-  device::WaitResult wait_for(const Unit& unit, device::Ticket ticket);
+  device::WaitResult wait_for(const Unit& unit, device::Ticket ticket, Deadline deadline);
+  Deadline timeout() const { return Deadline::after(options_.device_timeout); }
   bool end_runs(std::size_t sub_batch);
   bool end_queued();
   void throw_refused();

@@ -33,12 +33,9 @@ AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, ComputeQueu
   counts_ = queue.unit().allocate(kLanes * sizeof(RingCount), MemoryKind::kDevice);
   const std::span<std::byte> words = words_->host();
   std::memset(words.data(), 0, words.size());
-  thread_ =
-      std::make_unique<RingThread>(std::span(reinterpret_cast<RingWords*>(words.data()), kLanes),
-                                   [this](std::size_t lane, std::uint32_t tag) {
-                                     if (!failed_.load(std::memory_order_relaxed)) serve(lane, tag);
-                                     return !failure_.stuck;
-                                   });
+  thread_ = std::make_unique<RingThread>(
+      std::span(reinterpret_cast<RingWords*>(words.data()), kLanes),
+      [this](std::size_t lane, std::uint32_t tag) { return answer(lane, tag); });
 }
 
 void AttentionRing::open(const RingStep& step) {
@@ -165,12 +162,30 @@ void AttentionRing::await(int layer, std::size_t sub_batch) {
 
 void AttentionRing::fail() { failed_.store(true, std::memory_order_relaxed); }
 
+// Whatever is thrown here has nobody above. What was submitted and not waited for to its end may
+// still use the slot.
+bool AttentionRing::answer(std::size_t lane, std::uint32_t tag) noexcept {
+  if (failed_.load(std::memory_order_relaxed)) return !failure_.stuck;
+  runs_.clear();
+  try {
+    serve(lane, tag);
+  } catch (...) {
+    failure_.refused = std::current_exception();
+    fail();
+  }
+  if (std::ranges::any_of(runs_, [](const Run& run) { return run.ticket != 0; })) {
+    failure_.lost = failure_.stuck = true;
+    fail();
+  }
+  return !failure_.stuck;
+}
+
 void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
   const auto layer = static_cast<int>(tag);
   const std::size_t sub_batch = lane / 2;
   const AttentionLayout& layout = layout_of(layer, sub_batch);
   const Slot slot = slot_of(layout, sub_batch);
-  runs_.clear();
+  runs_.reserve(layout.shares.size());  // nothing fails between a submission and its place here
   for (const UnitShare& share : layout.shares) {
     if (is_mine(share, lane == lane_of(sub_batch, true)) &&
         !submit(share, slot, layer, sub_batch)) {
@@ -178,7 +193,7 @@ void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
     }
   }
   // Also of a unit that is lost: only that gives back what it borrowed.
-  for (const Run& run : runs_) finish(run);
+  for (Run& run : runs_) finish(run);
 }
 
 bool AttentionRing::submit(const UnitShare& share, const Slot& slot, int layer,
@@ -217,24 +232,29 @@ bool AttentionRing::submit(const UnitShare& share, const Slot& slot, int layer,
   return true;
 }
 
-void AttentionRing::finish(const Run& run) {
+void AttentionRing::finish(Run& run) {
   if (failure_.stuck) return;
   WaitResult result = WaitResult::kDone;
   try {
     const trace::Span span = queue_.trace().wait_in_thread_of(index_, run.details);
     result = guarded_wait(
         [&] { return unit_.wait(run.ticket, Deadline::after(options_.device_timeout)); });
-  } catch (...) {  // it is through as well
+  } catch (const Error&) {  // it is through as well
     failure_.refused = std::current_exception();
+    fail();
+  }
+  if (result == WaitResult::kTimeout) {
+    failure_.lost = failure_.stuck = true;
+    return fail();
+  }
+  run.ticket = 0;
+  if (result == WaitResult::kLost) {
+    failure_.lost = true;
     fail();
   }
   if (queue_.trace().on()) {
     queue_.trace().run(index_, run.submitted, StepTrace::Clock::now(), run.details);
   }
-  if (result == WaitResult::kDone) return;
-  failure_.lost = true;
-  failure_.stuck = result == WaitResult::kTimeout;
-  fail();
 }
 
 }  // namespace tandem::engine

@@ -11,9 +11,9 @@
 // carry a layer's number and places, so those of equal steps are equal. Failure: what a unit does
 // not do ends the step: from then on every post is answered at once, with whatever stands in the
 // slot, so that the compute unit comes to its end; close() tells. A unit that has not answered in
-// time may still use its slot: its ring is abandoned, and nothing touches it. Threads: the
-// engine's; submits, and waits for the unit, in its own between open() and close(). Ownership:
-// borrows all. Errors: those of the compute unit.
+// time may still use its slot: its ring is abandoned, and nothing touches it; so is that of one
+// whose wait() threw what is no Error. Threads: the engine's; submits, and waits for the unit, in
+// its own between open() and close(). Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct RingStep {
 
 struct RingFailure {
   bool lost = false, stuck = false;
-  std::exception_ptr refused;  // a batch, and the unit goes on
+  std::exception_ptr refused;  // a batch; the unit goes on where it is not lost as well
 };
 
 class AttentionRing {
@@ -72,7 +72,7 @@ class AttentionRing {
     std::array<std::size_t, 2> o{}, lse{};  // ragged: the second
   };
   struct Run {
-    device::Ticket ticket = 0;
+    device::Ticket ticket = 0;  // 0: it is through
     StepTrace::Clock::time_point submitted;
     trace::SpanDetails details;
   };
@@ -88,9 +88,10 @@ class AttentionRing {
   device::Slice slot_at(std::size_t floats) const;
   device::Ring ring_of(std::size_t lane) const;
 
+  bool answer(std::size_t lane, std::uint32_t tag) noexcept;
   void serve(std::size_t lane, std::uint32_t tag);
   bool submit(const UnitShare& share, const Slot& slot, int layer, std::size_t sub_batch);
-  void finish(const Run& run);
+  void finish(Run& run);
   void fail();
 
   device::AttentionUnit& unit_;

@@ -3,7 +3,8 @@
 // ComputeQueue: a compute unit as the parts of a step use it: every op leaves a span on the
 // timeline, and a wait that ends in anything but success is a DeviceError.
 //
-// Threads: the engine's. Ownership: borrows both. Errors: those of the unit; DeviceError when it
+// Threads: the engine's; trace() of a unit's submission thread too, as step_trace.h says.
+// Ownership: borrows both. Errors: those of the unit; DeviceError when it
 // does not finish within 10 minutes.
 #pragma once
 

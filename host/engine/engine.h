@@ -52,6 +52,8 @@ struct EngineOptions {
   bool rings = true;  // as ExecutorOptions::rings
   WeightOptions weights;
   trace::Timeline* timeline = nullptr;  // none: nothing is traced
+  // Of what costs no request anything, in the engine's thread; may be empty.
+  std::function<void(const std::string& text)> on_warning = {};
 };
 
 struct NamedUnit {

@@ -106,6 +106,7 @@ class EngineLoop {
   std::vector<Delivery> deliveries_;
   int max_request_tokens_ = 0;  // stays what it was when the last unit is lost
   std::string broken_;          // why nothing can run any more
+  std::string idle_error_;      // of check_units(), told once
   EngineStatus totals_;
   trace::TrackId track_;
 

@@ -51,6 +51,11 @@ bool EngineLoop::check_units() {
       if (!asked.lives()) lost.push_back(unit);
     } catch (const DeviceError&) {
       lost.push_back(unit);
+    } catch (const std::exception& error) {
+      if (std::exchange(idle_error_, error.what()) == error.what()) continue;
+      if (!options_.on_warning) continue;
+      options_.on_warning(units_[i].id +
+                          ": whether it still works could not be asked: " + error.what());
     }
   }
   if (!lost.empty()) handle_lost(lost);

@@ -86,8 +86,8 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
 }
 
 void Executor::State::add_unit(device::AttentionUnit& unit, const std::string& id) {
-  exchange_.add_unit(unit);
-  trace_.add_unit(id);
+  const bool has_own_thread = exchange_.add_unit(unit);
+  trace_.add_unit(id, has_own_thread);
 }
 
 std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const LogitsSink& logits,
@@ -187,6 +187,8 @@ Slice Executor::State::compute_logits(std::span<const LogitRow> block) {
   return dense_.logits(block_rows_);
 }
 
+// Added rows are copied as well: a copy of another size is another step to a unit that keeps steps
+// by their launches, which is what rows are added for.
 bool Executor::State::deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink) {
   const Slice logits = dense_.on_host(compute_logits(block), padded(block.size()));
   queue_.sync();

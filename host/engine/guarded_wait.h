@@ -3,7 +3,7 @@
 // guarded_wait: a call of an attention unit that answers with a WaitResult, where a DeviceError
 // means what kLost does: the unit went with its device.
 //
-// Other errors pass through. Threads: the engine's.
+// Other errors pass through. Threads: that of the call, the engine's or a ring's.
 #pragma once
 
 #include "common/error.h"

@@ -73,4 +73,11 @@ void LentBuffers::add_unit(device::ComputeUnit& compute, HostRows host_rows) {
   staged_ragged.push_back(std::move(beginnings.staged));
 }
 
+void LentBuffers::add_nothing() {
+  slots.emplace_back();
+  for (auto* list : {&partials, &staged_partials}) list->emplace_back();
+  if (config_.windows.empty()) return;
+  for (auto* list : {&ragged, &staged_ragged}) list->emplace_back();
+}
+
 }  // namespace tandem::engine

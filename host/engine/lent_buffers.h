@@ -48,6 +48,8 @@ struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
   // Adds none where an allocation fails.
   void add_unit(device::ComputeUnit& compute, HostRows host_rows);
+  // In the place of a unit that was lost.
+  void add_nothing();
 
   // Of a share: a unit's ragged beginnings of windows have buffers of their own.
   const PartialBuffers& partial_of(const UnitShare& share) const {
@@ -61,7 +63,8 @@ struct LentBuffers {
   std::size_t slot_width() const;
 
   RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
-  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is not
+  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is
+  // not; all are of a unit that was lost
   std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
   std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null where the unit has none
   std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window

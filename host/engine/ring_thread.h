@@ -41,6 +41,9 @@ class RingThread {
   RingThread& operator=(const RingThread&) = delete;
 
   void open();
+  // Has no deadline of its own: waits for the serve() that runs, if one does. The caller sees to it
+  // that those end: an AttentionRing's is as long as its unit's submit() and, per share, one wait()
+  // with device_timeout, which by their contract do not block past that.
   void close();
   // While closed: the words are zero again.
   void clear();

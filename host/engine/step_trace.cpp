@@ -14,14 +14,14 @@ StepTrace::StepTrace(trace::Timeline* timeline, const std::string& compute_id)
   ops_ = timeline_->track(compute_id, "ops");
 }
 
-void StepTrace::add_unit(const std::string& id) {
+void StepTrace::add_unit(const std::string& id, bool has_own_thread) {
   Unit& unit = units_.emplace_back();
-  unit.id = id;
   unit.wait = "wait " + id;
   if (timeline_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
     unit.tracks[i] = timeline_->track(id, "attention of sub-batch " + std::to_string(i));
   }
+  if (has_own_thread) unit.submission = timeline_->track(id, "submission");
 }
 
 trace::Span StepTrace::wait_for_unit(int unit) const {
@@ -30,8 +30,7 @@ trace::Span StepTrace::wait_for_unit(int unit) const {
 
 trace::Span StepTrace::wait_in_thread_of(int unit, const trace::SpanDetails& details) const {
   const Unit& u = units_[static_cast<std::size_t>(unit)];
-  if (timeline_ == nullptr) return {nullptr, {}, {}};
-  return {timeline_, timeline_->track(u.id, "submission"), u.wait, details};
+  return {timeline_, u.submission, u.wait, details};
 }
 
 void StepTrace::run(int unit, Clock::time_point submitted, Clock::time_point ended,

@@ -27,7 +27,8 @@ class StepTrace {
   using Clock = trace::Timeline::Clock;
 
   StepTrace(trace::Timeline* timeline, const std::string& compute_id);
-  void add_unit(const std::string& id);
+  // `has_own_thread`: of submission, another than the engine's.
+  void add_unit(const std::string& id, bool has_own_thread = false);
 
   bool on() const { return timeline_ != nullptr; }
   // What follows belongs to a layer of a sub-batch; -1: to none.
@@ -41,7 +42,7 @@ class StepTrace {
   }
   trace::Span wait_for_compute() const { return engine(wait_compute_); }
   trace::Span wait_for_unit(int unit) const;
-  // By the thread that submits to the unit, where that is not the engine's.
+  // By the unit's own thread.
   trace::Span wait_in_thread_of(int unit, const trace::SpanDetails& details) const;
 
   // Of a batch of one unit; only where on().
@@ -50,8 +51,9 @@ class StepTrace {
 
  private:
   struct Unit {
-    std::string id, wait;
+    std::string wait;
     std::array<trace::TrackId, kMaxSubBatches> tracks;
+    trace::TrackId submission;
     std::array<Clock::time_point, kMaxSubBatches> ended;
   };
 

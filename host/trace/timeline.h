@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -86,9 +87,13 @@ class Span {
     details_ = details;
     begin_ = Timeline::Clock::now();
   }
+  // Throws nothing: without memory for its text the span is dropped.
   ~Span() {
-    if (timeline_ != nullptr) {
+    if (timeline_ == nullptr) return;
+    try {
       timeline_->span(track_, name_, begin_, Timeline::Clock::now(), details_);
+    } catch (const std::exception&) {
+      return;
     }
   }
   Span(const Span&) = delete;

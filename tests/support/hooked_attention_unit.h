@@ -17,7 +17,7 @@
 namespace tandem::test {
 
 struct UnitHooks {
-  std::function<void()> on_wait, on_export, on_import;
+  std::function<void()> on_wait, on_submit, on_export, on_import;
   std::function<bool()> lives;
 };
 
@@ -30,6 +30,7 @@ class HookedAttentionUnit final : public device::AttentionUnit {
   device::AttentionCapacity capacity() const override { return inner_->capacity(); }
   device::Ticket submit(const device::AttentionBatch& batch,
                         device::AttentionPartial out) override {
+    if (hooks_.on_submit) hooks_.on_submit();
     return inner_->submit(batch, out);
   }
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override {

@@ -118,8 +118,15 @@ void NaiveAttentionUnit::serve() {
     const Job job = jobs_.front();
     lock.unlock();
     if (options_.delay.count() > 0) std::this_thread::sleep_for(options_.delay);
-    if (job.ticket == options_.slow_batch) std::this_thread::sleep_for(options_.slow_for);
+    const bool is_slow = job.ticket == options_.slow_batch;
+    if (is_slow) std::this_thread::sleep_for(options_.slow_for);
+    if (is_slow && options_.on_slow) options_.on_slow();
     answer(job);
+    if (is_slow && options_.spoils_slow) {
+      for (const std::span<float>& results : {job.out.o, job.out.lse}) {
+        std::ranges::fill(results, std::numeric_limits<float>::quiet_NaN());
+      }
+    }
     lock.lock();
     jobs_.pop_front();
     done_ticket_ = job.ticket;

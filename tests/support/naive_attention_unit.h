@@ -5,7 +5,8 @@
 // A thread of its own answers the batches in order, so that a caller which touches what it has lent
 // is seen by the thread sanitizer. Pages start as NaN: reading what was never appended shows. After
 // `lose_after` batches the unit is lost; the `slow_batch`-th batch takes `slow_for` longer, during
-// which wait() times out, and only then reads and writes what it was lent. The `lose_at_move`-th
+// which wait() times out, and only then reads and writes what it was lent; instead of a time,
+// `on_slow` may say when, and may end in NaN for every result. The `lose_at_move`-th
 // page that is exported or imported loses the unit too. Threads: as the contract says. Only f16
 // pages can be moved.
 #pragma once
@@ -14,6 +15,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -30,7 +32,9 @@ struct NaiveUnitOptions {
   std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t slow_batch = std::numeric_limits<std::uint64_t>::max();
   std::chrono::milliseconds slow_for{0};
-  std::chrono::microseconds delay{0};                                      // of every batch
+  std::function<void()> on_slow = {};  // in the unit's thread, before the slow batch is answered
+  bool spoils_slow = false;            // with NaN, all that was lent for its results
+  std::chrono::microseconds delay{0};  // of every batch
   std::uint64_t lose_at_move = std::numeric_limits<std::uint64_t>::max();  // the first is 0
 };
 

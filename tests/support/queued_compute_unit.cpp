@@ -291,7 +291,7 @@ void QueuedComputeUnit::lose() {
 
 bool QueuedComputeUnit::drive(device::Ticket ticket) {
   while (!lost_ && !queue_.empty() && queue_.front().ticket <= ticket) {
-    if (counts_.ops_done >= options_.lose_after) {
+    if (counts_.ops_done >= options_.lose_after || (options_.dies && options_.dies())) {
       lose();
       break;
     }

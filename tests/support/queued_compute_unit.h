@@ -7,10 +7,11 @@
 // enqueue() copies what the contract says it copies and nothing else; the work is done by wait(),
 // up to the ticket that is waited for. address() of a device buffer lies in memory without any
 // access, so that whoever touches it but the units of this device crashes. Memory starts as NaN.
-// The n-th op after `lose_after` loses the device: its memory becomes NaN, wait() throws
-// DeviceError. With `samples`, SampleOp follows model/sampler. With `signals` it has rings: the
-// thread that waits for the queue then waits for the host's threads in turn. Threads: as the
-// contract says. Ownership: borrows the inner unit, which must live longer.
+// The n-th op after `lose_after` loses the device, or the first one that finds that it `dies`: its
+// memory becomes NaN, wait() throws DeviceError. It asks for steps of a multiple of `pad_to` rows.
+// With `samples`, SampleOp follows model/sampler. With `signals` it has rings: the thread that
+// waits for the queue then waits for the host's threads in turn. Threads: as the contract says.
+// Ownership: borrows the inner unit, which must live longer.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ struct QueuedUnitOptions {
   bool samples = false;
   bool signals = false;
   std::function<void()> on_allocate = {};  // may throw
+  std::function<bool()> dies = {};         // before every op
+  std::size_t pad_to = 1;
 };
 
 // What was asked of the unit.
@@ -60,6 +63,9 @@ class QueuedComputeUnit final : public device::ComputeUnit {
   void enqueue(const device::ExpertsOp& op) override;
   void enqueue(const device::GatedAddOp& op) override;
   void enqueue(const device::CopyOp& op) override;
+  std::size_t padded_rows(std::size_t rows) const override {
+    return (rows + options_.pad_to - 1) / options_.pad_to * options_.pad_to;
+  }
   bool samples() const override { return options_.samples; }
   void enqueue(const device::SampleOp& op) override;
   bool signals() const override { return options_.signals; }

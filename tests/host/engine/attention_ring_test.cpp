@@ -4,7 +4,9 @@
 // one wait per step, and no end without an answer, whatever dies.
 #include "engine/attention_ring.h"
 
+#include <atomic>
 #include <filesystem>
+#include <stdexcept>
 
 #include "common/error.h"
 #include "cpu/backend.h"
@@ -110,25 +112,50 @@ TEST_F(RingFamily, SeesTheSameWindows) {
 
 TEST_F(FedByRings, LosesNoTokenWithAUnit) {
   for (const std::uint64_t dies_at : {0, 1, 6, 21, 50}) {
-    for (const bool stuck : {false, true}) {
-      SCOPED_TRACE(testing::Message() << dies_at << " stuck " << stuck);
-      EngineOptions options;
-      options.placement = Placement::kPages;
-      options.num_sub_batches = dies_at % 2 == 0 ? 2 : 1;
-      options.device_timeout = std::chrono::milliseconds(stuck ? 50 : 10000);
-      test::NaiveUnitOptions mortal = {.num_pages = 64, .read_bandwidth = 1e10};
-      if (stuck) {
-        mortal.slow_batch = dies_at + 1, mortal.slow_for = std::chrono::milliseconds(300);
-      } else {
-        mortal.lose_after = dies_at;
-      }
-      test::QueuedComputeUnit compute(rig_.compute(), with_rings_);
-      auto engine = rig_.engine_on(compute, three_units(compute, mortal), options);
-      compare(run_all(*engine, requests()));
-      EXPECT_TRUE(engine->status().units[0].alive);
-      if (!stuck) EXPECT_FALSE(engine->status().units[1].alive);  // else it may just be in time
-      EXPECT_TRUE(engine->status().units[2].alive);
-    }
+    SCOPED_TRACE(dies_at);
+    EngineOptions options;
+    options.placement = Placement::kPages;
+    options.num_sub_batches = dies_at % 2 == 0 ? 2 : 1;
+    test::QueuedComputeUnit compute(rig_.compute(), with_rings_);
+    auto engine = rig_.engine_on(
+        compute,
+        three_units(compute, {.num_pages = 64, .read_bandwidth = 1e10, .lose_after = dies_at}),
+        options);
+    compare(run_all(*engine, requests()));
+    EXPECT_TRUE(engine->status().units[0].alive);
+    EXPECT_FALSE(engine->status().units[1].alive);
+    EXPECT_TRUE(engine->status().units[2].alive);
+  }
+}
+
+// What it writes when it goes on is nobody's: its buffers were set aside, and new ones are made
+// only for units that live.
+TEST_F(FedByRings, LosesNoTokenWithAUnitThatIsStuck) {
+  for (const std::uint64_t stuck_at : {1, 2, 7, 22, 41}) {
+    SCOPED_TRACE(stuck_at);
+    Gate gate;
+    int allocations = 0;
+    EngineOptions options;
+    options.placement = Placement::kPages;
+    options.num_sub_batches = stuck_at % 2 == 0 ? 2 : 1;
+    options.device_timeout = std::chrono::milliseconds(200);
+    test::QueuedComputeUnit compute(rig_.compute(),
+                                    {.signals = true, .on_allocate = [&] { ++allocations; }});
+    auto engine = rig_.engine_on(compute,
+                                 three_units(compute, {.num_pages = 64,
+                                                       .read_bandwidth = 1e10,
+                                                       .slow_batch = stuck_at,
+                                                       .on_slow = [&] { gate.wait(); },
+                                                       .spoils_slow = true}),
+                                 options);
+    allocations = 0;
+    compare(run_all(*engine, requests()));
+    EXPECT_FALSE(engine->status().units[1].alive);
+    EXPECT_EQ(allocations, 3 + 2 + 3) << "rows; partials of a unit; partials and slot of another";
+    gate.open();
+    compare(run_all(*engine, requests()));
+    EXPECT_TRUE(engine->status().units[0].alive);
+    EXPECT_TRUE(engine->status().units[2].alive);
   }
 }
 
@@ -149,20 +176,29 @@ TEST_F(FedByRings, LosesNoTokenWithTheComputeUnit) {
 }
 
 TEST_F(FedByRings, LosesNoTokenWhenAUnitAndTheComputeUnitDieInTheSameStep) {
-  for (const std::uint64_t lose_after : {20, 40, 60}) {
+  for (const std::uint64_t stuck_at : {2, 20, 40}) {
+    SCOPED_TRACE(stuck_at);
+    Gate gate;
+    std::atomic<bool> dies{false};  // from the batch that is never answered in time
     EngineOptions options;
     options.placement = Placement::kPages;
-    options.device_timeout = std::chrono::milliseconds(50);
+    options.device_timeout = std::chrono::milliseconds(200);
     test::QueuedComputeUnit compute(rig_.compute(),
-                                    {.lose_after = lose_after * 10, .signals = true});
+                                    {.signals = true, .dies = [&] { return dies.load(); }});
     auto engine = rig_.engine_on(compute,
                                  three_units(compute, {.num_pages = 64,
                                                        .read_bandwidth = 1e10,
-                                                       .slow_batch = lose_after,
-                                                       .slow_for = std::chrono::milliseconds(300)}),
+                                                       .slow_batch = stuck_at,
+                                                       .on_slow = [&] { dies = true, gate.wait(); },
+                                                       .spoils_slow = true}),
                                  options, fallbacks());
     compare(run_all(*engine, requests()));
     EXPECT_TRUE(compute.lost());
+    EXPECT_FALSE(engine->status().units[0].alive) << "it worked in the queue of what was lost";
+    EXPECT_FALSE(engine->status().units[1].alive);
+    gate.open();
+    compare(run_all(*engine, requests()));
+    EXPECT_FALSE(engine->status().broken);
   }
 }
 
@@ -183,6 +219,26 @@ TEST_F(FedByRings, TellsWhatAUnitRefusedAndGoesOn) {
   EXPECT_NE(refused.last.error.find("not for me"), std::string::npos) << refused.last.error;
   compare(run_all(*engine, requests()));
   EXPECT_TRUE(engine->status().units[0].alive);
+}
+
+// What is no Error says nothing about the batch: the unit may still be at it.
+TEST_F(FedByRings, LosesTheUnitWhoseThreadIsThrownWhatNobodyExpects) {
+  std::atomic<int> calls{0};
+  test::UnitHooks hooks;
+  hooks.on_wait = [&] {
+    if (++calls == 5) throw std::runtime_error("nobody expects this");
+  };
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.naive_unit("card", {.num_pages = 64}));
+  units[0].unit = std::make_unique<test::HookedAttentionUnit>(std::move(units[0].unit), hooks);
+  test::QueuedComputeUnit compute(rig_.compute(), with_rings_);
+  auto engine = rig_.engine_on(compute, std::move(units), {}, fallbacks());
+  const Answer failed = run_all(*engine, {greedy(rig_.prompt(20, 1), 10)}).front();
+  EXPECT_EQ(failed.finish, FinishReason::kError);
+  EXPECT_NE(failed.last.error.find("nobody expects"), std::string::npos) << failed.last.error;
+  compare(run_all(*engine, requests()));
+  EXPECT_FALSE(engine->status().units[0].alive);
+  EXPECT_EQ(calls, 5) << "it is left alone";
 }
 
 TEST_F(FedByRings, FallsBackWhenTheOnlyUnitIsLost) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -82,6 +83,21 @@ class Equivalence : public testing::Test {
   EngineRig rig_;
   std::vector<Answer> expected_;
   EngineStatus status_;
+};
+
+// What a unit waits for in the middle of a batch until the test lets it go on, at the latest when
+// the test ends. Its engine's units go before it does.
+class Gate {
+ public:
+  ~Gate() { open(); }
+  void wait() { open_.wait(false); }
+  void open() {
+    open_ = true;
+    open_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> open_{false};
 };
 
 // A small model with windows of 20 tokens, norms of heads, soft caps or experts.
