@@ -43,32 +43,25 @@ int ready_port(Stream (&ports)[kPorts], int side, int turn) {
   }
 }
 
-}  // namespace tandem_hls
-
-namespace hls {
-namespace split {
-
-template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
-class round_robin {
- public:
-  round_robin() = default;
-  explicit round_robin(const char*) {}
-  hls::stream<T, kDepth> in;
-  hls::stream<T, kPortDepth> out[kPorts];
-
- private:
-  int turn_ = 0;
-  hls::task mover_{[this] {
-    out[turn_].write(in.read());
-    turn_ = (turn_ + 1) % kPorts;
-  }};
+// Which port is next.
+struct ByTurns {
+  template <typename Ports>
+  static int port(Ports&, int, int turn) {
+    return turn;
+  }
+};
+struct ByReadiness {
+  template <typename Ports>
+  static int port(Ports& ports, int side, int turn) {
+    return ready_port(ports, side, turn);
+  }
 };
 
-template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
-class load_balance {
+template <typename Choice, typename T, int kPorts, int kDepth, int kPortDepth>
+class Split {
  public:
-  load_balance() = default;
-  explicit load_balance(const char*) {}
+  Split() = default;
+  explicit Split(const char*) {}
   hls::stream<T, kDepth> in;
   hls::stream<T, kPortDepth> out[kPorts];
 
@@ -76,48 +69,47 @@ class load_balance {
   int turn_ = 0;
   hls::task mover_{[this] {
     const T value = in.read();
-    const int port = tandem_hls::ready_port(out, tandem_hls::kWriter, turn_);
+    const int port = Choice::port(out, kWriter, turn_);
     out[port].write(value);
     turn_ = (port + 1) % kPorts;
   }};
 };
+
+template <typename Choice, typename T, int kPorts, int kDepth, int kPortDepth>
+class Merge {
+ public:
+  Merge() = default;
+  explicit Merge(const char*) {}
+  hls::stream<T, kPortDepth> in[kPorts];
+  hls::stream<T, kDepth> out;
+
+ private:
+  int turn_ = 0;
+  hls::task mover_{[this] {
+    const int port = Choice::port(in, kReader, turn_);
+    out.write(in[port].read());
+    turn_ = (port + 1) % kPorts;
+  }};
+};
+
+}  // namespace tandem_hls
+
+namespace hls {
+namespace split {
+
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+using round_robin = tandem_hls::Split<tandem_hls::ByTurns, T, kPorts, kDepth, kPortDepth>;
+template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
+using load_balance = tandem_hls::Split<tandem_hls::ByReadiness, T, kPorts, kDepth, kPortDepth>;
 
 }  // namespace split
 
 namespace merge {
 
 template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
-class round_robin {
- public:
-  round_robin() = default;
-  explicit round_robin(const char*) {}
-  hls::stream<T, kPortDepth> in[kPorts];
-  hls::stream<T, kDepth> out;
-
- private:
-  int turn_ = 0;
-  hls::task mover_{[this] {
-    out.write(in[turn_].read());
-    turn_ = (turn_ + 1) % kPorts;
-  }};
-};
-
+using round_robin = tandem_hls::Merge<tandem_hls::ByTurns, T, kPorts, kDepth, kPortDepth>;
 template <typename T, int kPorts, int kDepth = 2, int kPortDepth = 2>
-class load_balance {
- public:
-  load_balance() = default;
-  explicit load_balance(const char*) {}
-  hls::stream<T, kPortDepth> in[kPorts];
-  hls::stream<T, kDepth> out;
-
- private:
-  int turn_ = 0;
-  hls::task mover_{[this] {
-    const int port = tandem_hls::ready_port(in, tandem_hls::kReader, turn_);
-    out.write(in[port].read());
-    turn_ = (port + 1) % kPorts;
-  }};
-};
+using load_balance = tandem_hls::Merge<tandem_hls::ByReadiness, T, kPorts, kDepth, kPortDepth>;
 
 }  // namespace merge
 }  // namespace hls
