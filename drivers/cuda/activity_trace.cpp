@@ -6,8 +6,8 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
+#include <shared_mutex>
 
 #include "common/error.h"
 
@@ -18,8 +18,15 @@ constexpr std::uint32_t kFlushPeriodMs = 1000;
 constexpr CuptiKind kKinds[] = {CuptiKind::kKernel, CuptiKind::kMemcpy, CuptiKind::kMemset,
                                 CuptiKind::kMemcpyPeer};
 
-// CUPTI's callbacks have no argument of ours.
-std::atomic<ActivityTrace*> current = nullptr;
+// CUPTI's callbacks have no argument of ours. They run with a shared lock: none is still at work
+// where one that is not shared was had.
+std::shared_mutex current_mutex;
+ActivityTrace* current = nullptr;
+
+void leave_current() {
+  const std::unique_lock lock(current_mutex);
+  current = nullptr;
+}
 
 const char* copy_name(std::uint8_t kind) {
   switch (kind) {
@@ -79,11 +86,14 @@ std::string readable_kernel_name(const char* name) {
   return begin < text.size() ? text.substr(begin) : text;
 }
 
-ActivityTrace::ActivityTrace(const Cupti& cupti, device::ActivitySink sink)
-    : cupti_(cupti), sink_(std::move(sink)) {
-  TANDEM_CHECK(current.exchange(this) == nullptr);
+ActivityTrace::ActivityTrace(const Cupti& cupti, device::ActivitySink sink, Warn warn)
+    : cupti_(cupti), sink_(std::move(sink)), warn_(std::move(warn)) {
   pair_clocks();
   if (cupti_.timestamp(&start_ns_) != 0) start_ns_ = 0;
+  {
+    const std::unique_lock lock(current_mutex);
+    TANDEM_CHECK(std::exchange(current, this) == nullptr);
+  }
   int status = cupti_.register_callbacks(&request, &take);
   for (const CuptiKind kind : kKinds) {
     if (status == 0) status = cupti_.enable(kind);
@@ -93,7 +103,7 @@ ActivityTrace::ActivityTrace(const Cupti& cupti, device::ActivitySink sink)
     return;
   }
   for (const CuptiKind kind : kKinds) cupti_.disable(kind);
-  current = nullptr;
+  leave_current();
   throw Error("cuda", "CUPTI does not record kernels (status " + std::to_string(status) +
                           "): another profiler may be at work, or the driver allows it to "
                           "administrators only");
@@ -101,9 +111,12 @@ ActivityTrace::ActivityTrace(const Cupti& cupti, device::ActivitySink sink)
 
 ActivityTrace::~ActivityTrace() {
   for (const CuptiKind kind : kKinds) cupti_.disable(kind);
-  cupti_.flush_all(1);  // also what is not complete
-  current = nullptr;
-  const std::lock_guard lock(mutex_);  // one may still be read
+  cupti_.flush_all(1);  // also what is not complete; its callbacks may run on this thread
+  leave_current();
+  if (dropped_ > 0 && warn_) {
+    warn_("the timeline lacks " + std::to_string(dropped_) +
+          " kernels and copies of GPUs, which CUPTI dropped");
+  }
 }
 
 std::size_t ActivityTrace::dropped() const {
@@ -130,8 +143,8 @@ void ActivityTrace::pair_clocks() {
 }
 
 void ActivityTrace::request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
-  ActivityTrace* trace = current;
-  *buffer = trace != nullptr ? trace->lend() : nullptr;
+  const std::shared_lock lock(current_mutex);
+  *buffer = current != nullptr ? current->lend() : nullptr;
   *bytes = *buffer != nullptr ? kBufferBytes : 0;
   *records = 0;  // as many as fit
 }
@@ -151,8 +164,8 @@ std::uint8_t* ActivityTrace::lend() {
 
 void ActivityTrace::take(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                          std::size_t valid_bytes) {
-  ActivityTrace* trace = current;
-  if (trace != nullptr && buffer != nullptr) trace->read(context, stream, buffer, valid_bytes);
+  const std::shared_lock lock(current_mutex);
+  if (current != nullptr && buffer != nullptr) current->read(context, stream, buffer, valid_bytes);
 }
 
 void ActivityTrace::read(void* context, std::uint32_t stream, std::uint8_t* buffer,
@@ -163,7 +176,11 @@ void ActivityTrace::read(void* context, std::uint32_t stream, std::uint8_t* buff
   while (valid_bytes > 0 && cupti_.next_record(buffer, valid_bytes, &record) == 0) add(*record);
   {
     const std::lock_guard buffers(buffers_mutex_);
-    free_.push_back(buffer);
+    const auto is_ours = [&](const auto& own) {
+      return reinterpret_cast<std::uint8_t*>(own.get()) == buffer;
+    };
+    // not one that a trace before lent
+    if (std::ranges::any_of(buffers_, is_ours)) free_.push_back(buffer);
   }
   std::size_t dropped = 0;
   if (cupti_.dropped_records(context, stream, &dropped) == 0) dropped_ += dropped;
@@ -223,27 +240,43 @@ void ActivityTrace::tell() {
   spans_.clear();
 }
 
-std::shared_ptr<ActivityTrace> shared_activity_trace(
-    const device::ActivitySink& sink, const std::function<void(const std::string&)>& note) {
-  static std::mutex mutex;
-  static std::weak_ptr<ActivityTrace> shared;
-  static bool has_failed = false;
-  const std::lock_guard lock(mutex);
-  if (auto trace = shared.lock()) return trace;
-  if (has_failed) return nullptr;
+std::shared_ptr<ActivityTrace> SharedTrace::get(const device::ActivitySink& sink,
+                                                const ActivityTrace::Warn& warn) {
+  std::unique_lock lock(mutex_);
+  for (;; ended_.wait(lock)) {
+    if (auto trace = trace_.lock()) return trace;
+    if (!is_there_) break;
+  }
+  if (has_failed_) return nullptr;
   std::string reason;
   try {
-    if (const Cupti* cupti = load_cupti(reason)) {
-      auto trace = std::make_shared<ActivityTrace>(*cupti, sink);
-      shared = trace;
+    if (const Cupti* cupti = load_(reason)) {
+      auto made = std::make_unique<ActivityTrace>(*cupti, sink, warn);
+      is_there_ = true;
+      const std::shared_ptr<ActivityTrace> trace(made.release(),
+                                                 [this](ActivityTrace* last) { end(last); });
+      trace_ = trace;
       return trace;
     }
   } catch (const Error& error) {
     reason = error.what();
   }
-  has_failed = true;
-  if (note) note("the timeline shows when GPUs were given work, not when they did it: " + reason);
+  has_failed_ = true;
+  if (warn) warn("the timeline shows when GPUs were given work, not when they did it: " + reason);
   return nullptr;
+}
+
+void SharedTrace::end(ActivityTrace* trace) {
+  delete trace;
+  const std::lock_guard lock(mutex_);
+  is_there_ = false;
+  ended_.notify_all();
+}
+
+std::shared_ptr<ActivityTrace> shared_activity_trace(const device::ActivitySink& sink,
+                                                     const ActivityTrace::Warn& warn) {
+  static SharedTrace shared(load_cupti);
+  return shared.get(sink, warn);
 }
 
 }  // namespace tandem::cuda

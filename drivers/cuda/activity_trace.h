@@ -10,12 +10,14 @@
 // line through the first and the latest corrects what one drifts against the other. Kernels of a
 // graph are records like others. What overlaps on one stream (a kernel may start in the tail of the
 // one before) has a track beside it. Records of other kinds, without an end, or from before the
-// start are left out. One object per process at a time. Threads: any. Errors: Error saying why
-// CUPTI does not record (no permission, another profiler).
+// start are left out. One object per process at a time; callbacks hold it while they run. Threads:
+// any. Errors: Error saying why CUPTI does not record (no permission, another profiler); dropped
+// records become a warning at the end.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,7 +55,9 @@ std::string readable_kernel_name(const char* name);
 
 class ActivityTrace {
  public:
-  ActivityTrace(const Cupti& cupti, device::ActivitySink sink);
+  using Warn = std::function<void(const std::string&)>;  // may be empty
+
+  ActivityTrace(const Cupti& cupti, device::ActivitySink sink, Warn warn = {});
   ~ActivityTrace();
   ActivityTrace(const ActivityTrace&) = delete;
   ActivityTrace& operator=(const ActivityTrace&) = delete;
@@ -87,6 +91,7 @@ class ActivityTrace {
 
   const Cupti& cupti_;
   const device::ActivitySink sink_;
+  const Warn warn_;
   std::mutex buffers_mutex_;  // who enqueues may ask for a buffer while another is read
   mutable std::mutex mutex_;
   ClockMap clocks_;
@@ -99,9 +104,30 @@ class ActivityTrace {
   std::size_t dropped_ = 0;
 };
 
-// Of the process, for all devices that share it: the one that works, or a new one; null, after
-// `note` has heard why, where there can be none.
-std::shared_ptr<ActivityTrace> shared_activity_trace(
-    const device::ActivitySink& sink, const std::function<void(const std::string&)>& note);
+// One trace for all devices that share it. Must outlive what it gives.
+class SharedTrace {
+ public:
+  using Load = const Cupti* (*)(std::string& reason);
+  explicit SharedTrace(Load load) : load_(load) {}
+
+  // The one that works, or a new one, behind the end of the one before; null, after `warn` has
+  // heard why, where there can be none.
+  std::shared_ptr<ActivityTrace> get(const device::ActivitySink& sink,
+                                     const ActivityTrace::Warn& warn);
+
+ private:
+  void end(ActivityTrace* trace);
+
+  const Load load_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_there_ = false;  // until its destructor has returned
+  bool has_failed_ = false;
+  std::weak_ptr<ActivityTrace> trace_;
+};
+
+// get() of the process's.
+std::shared_ptr<ActivityTrace> shared_activity_trace(const device::ActivitySink& sink,
+                                                     const ActivityTrace::Warn& warn);
 
 }  // namespace tandem::cuda

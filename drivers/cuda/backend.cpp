@@ -67,7 +67,7 @@ class CudaBackend final : public Backend {
     cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note,
                              options.cuda_fp8_rows};
     std::shared_ptr<cuda::ActivityTrace> activity;
-    if (options.activity) activity = cuda::shared_activity_trace(options.activity, options.note);
+    if (options.activity) activity = cuda::shared_activity_trace(options.activity, options.warn);
     return std::make_unique<cuda::CudaDevice>(index, std::move(kernels), std::move(activity));
   }
 };

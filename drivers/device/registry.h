@@ -37,6 +37,8 @@ struct DeviceOptions {
   ActivitySink activity = {};
   // Receives a line where a device has chosen something that a log should have; may be empty.
   std::function<void(const std::string&)> note = {};
+  // Receives a line where something that was asked for is not to be had; may be empty.
+  std::function<void(const std::string&)> warn = {};
 };
 
 class Backend {

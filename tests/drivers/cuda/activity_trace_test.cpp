@@ -5,8 +5,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
+#include <thread>
 
 #include "common/error.h"
 
@@ -111,12 +113,14 @@ class ActivityTraceTest : public testing::Test {
 
   std::unique_ptr<ActivityTrace> trace() {
     return std::make_unique<ActivityTrace>(
-        cupti_, [this](const device::DeviceActivity& activity) { heard_.push_back(activity); });
+        cupti_, [this](const device::DeviceActivity& activity) { heard_.push_back(activity); },
+        [this](const std::string& line) { warnings_.push_back(line); });
   }
 
   Fed fed_;
   const Cupti cupti_ = double_of_cupti();
   std::vector<device::DeviceActivity> heard_;
+  std::vector<std::string> warnings_;
 };
 
 TEST_F(ActivityTraceTest, TellsKernelsCopiesAndMemsetsInTheHostsTime) {
@@ -154,7 +158,7 @@ TEST_F(ActivityTraceTest, TellsKernelsCopiesAndMemsetsInTheHostsTime) {
 
 TEST_F(ActivityTraceTest, LeavesOutOddRecordsAndCountsDroppedOnes) {
   const std::uint64_t before = fed_.now();
-  const auto trace = this->trace();
+  auto trace = this->trace();
   const std::uint64_t later = fed_.now() + 1'000'000;
   fed_.kernel("early", before - 1000, before - 500);
   fed_.kernel("endless", later, 0);
@@ -172,6 +176,8 @@ TEST_F(ActivityTraceTest, LeavesOutOddRecordsAndCountsDroppedOnes) {
   EXPECT_EQ(trace->dropped(), 17u);
   fed_.send();  // an empty buffer
   EXPECT_EQ(heard_.size(), 1u);
+  trace.reset();
+  EXPECT_THAT(warnings_, testing::ElementsAre(testing::HasSubstr("lacks 17 kernels and copies")));
 }
 
 TEST_F(ActivityTraceTest, SpansOfATrackLieApart) {
@@ -220,6 +226,76 @@ TEST_F(ActivityTraceTest, SaysWhyThereIsNothingToRecord) {
   }
   fed_.status_of_enable = 0;
   EXPECT_NO_THROW(trace()) << "another may be tried";
+}
+
+// A double that several threads call: a library that gives a buffer back whenever it likes.
+struct Busy {
+  std::atomic<Cupti::RequestBuffer> request = nullptr;
+  std::atomic<Cupti::TakeBuffer> take = nullptr;
+};
+Busy busy;
+
+Cupti busy_cupti() {
+  Cupti cupti = double_of_cupti();
+  cupti.register_callbacks = [](Cupti::RequestBuffer request, Cupti::TakeBuffer take) {
+    busy.request = request;
+    busy.take = take;
+    return 0;
+  };
+  cupti.enable = cupti.disable = [](CuptiKind) { return 0; };
+  cupti.flush_all = [](std::uint32_t) {
+    std::this_thread::yield();
+    return 0;
+  };
+  cupti.next_record = [](std::uint8_t*, std::size_t, CuptiRecord**) {
+    std::this_thread::yield();
+    return 13;
+  };
+  cupti.dropped_records = [](void*, std::uint32_t, std::size_t*) { return 13; };
+  cupti.timestamp = [](std::uint64_t* ns) {
+    *ns = 1;
+    return 0;
+  };
+  return cupti;
+}
+
+TEST(SharedTrace, EndsAndBeginsAgainWhileBuffersComeBack) {
+  SharedTrace shared([](std::string&) {
+    static const Cupti cupti = busy_cupti();
+    return &cupti;
+  });
+  std::atomic<bool> is_over = false;
+  std::thread library([&] {
+    while (!is_over) {
+      std::uint8_t* buffer = nullptr;
+      std::size_t bytes = 0, most = 0;
+      if (const auto request = busy.request.load()) request(&buffer, &bytes, &most);
+      if (buffer != nullptr) busy.take.load()(nullptr, 0, buffer, bytes, 1);
+    }
+  });
+  std::vector<std::thread> users;
+  for (int i = 0; i < 4; ++i) {
+    users.emplace_back([&] {
+      for (int time = 0; time < 200; ++time) {
+        EXPECT_NE(shared.get([](const auto&) {}, {}), nullptr);
+      }
+    });
+  }
+  for (std::thread& user : users) user.join();
+  is_over = true;
+  library.join();
+}
+
+TEST(SharedTrace, SaysOnceWhyThereIsNone) {
+  SharedTrace shared([](std::string& reason) -> const Cupti* {
+    reason = "no library";
+    return nullptr;
+  });
+  std::vector<std::string> warnings;
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(shared.get({}, [&](const std::string& line) { warnings.push_back(line); }), nullptr);
+  }
+  EXPECT_THAT(warnings, testing::ElementsAre(testing::HasSubstr("no library")));
 }
 
 TEST(ClockMapTest, FollowsAClockThatDrifts) {
