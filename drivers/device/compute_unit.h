@@ -57,7 +57,7 @@ struct WeightSource {
   int layer = -1;  // -1: in front of all layers (kTable, kBoth) or behind them
   WeightSplit split = WeightSplit::kNone;
   // Of values in kF8E4M3, which are for kProduct only: what they are multiplied by, in f32 (none:
-  // ones). Read during load() only. Codes that are NaN count as 480.
+  // ones). Read during load() only. Whoever loads has refused NaN (tensor/f8_codes.h).
   WeightScales scales;
 };
 
