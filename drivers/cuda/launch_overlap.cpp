@@ -14,8 +14,8 @@ namespace {
 
 using gpu_kernels::KernelPath;
 
-constexpr int kRows = 64, kWidth = 4096;
-constexpr int kRounds = 16;  // of two launches
+constexpr int kRows = 16, kWidth = 4096;  // of a decode step
+constexpr int kRounds = 8;                // of two launches
 constexpr std::size_t kCount = std::size_t{kRows} * kWidth;
 
 struct Chain {

@@ -45,8 +45,8 @@ LayerWeights ModelWeights::load_layer(const model::LayerTensors& t, int layer,
   w.up = matrix(t.up, loader, by_outputs);
   w.down = matrix(t.down, loader, by_inputs);
   w.ffn_post_norm = vector(t.ffn_post_norm, loader, whole);
-  w.router = keep(t.router, loader, whole);
-  w.shared_gate = keep(t.shared_gate, loader, whole);
+  w.router = router(t.router, loader, whole);
+  w.shared_gate = router(t.shared_gate, loader, whole);
   for (const model::ExpertTensors& e : t.experts) {
     w.experts.push_back({matrix(e.gate, loader, by_outputs), matrix(e.up, loader, by_outputs),
                          matrix(e.down, loader, by_inputs)});
@@ -72,6 +72,14 @@ const device::Weight* ModelWeights::matrix(const TensorView& tensor, WeightLoade
   if (!tensor) return nullptr;
   std::unique_ptr<device::Weight>& weight = by_data_[tensor.data];
   if (!weight) weight = loader.load_matrix(tensor, role, place);
+  return weight.get();
+}
+
+const device::Weight* ModelWeights::router(const TensorView& tensor, WeightLoader& loader,
+                                           const WeightPlace& place) {
+  if (!tensor) return nullptr;
+  std::unique_ptr<device::Weight>& weight = by_data_[tensor.data];
+  if (!weight) weight = loader.load_router(tensor, place);
   return weight.get();
 }
 

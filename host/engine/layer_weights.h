@@ -43,13 +43,15 @@ class ModelWeights {
   LayerWeights load_layer(const model::LayerTensors& tensors, int layer, WeightLoader& loader);
   // As the file has it; null for a tensor that the model does not have.
   const device::Weight* keep(const TensorView& tensor, WeightLoader& loader,
-                             const WeightPlace& place, Role role = Role::kProduct);
+                             const WeightPlace& place, Role role);
   // A norm or a bias.
   const device::Weight* vector(const TensorView& tensor, WeightLoader& loader,
                                const WeightPlace& place);
   // A matrix of products.
   const device::Weight* matrix(const TensorView& tensor, WeightLoader& loader,
                                const WeightPlace& place, Role role = Role::kProduct);
+  const device::Weight* router(const TensorView& tensor, WeightLoader& loader,
+                               const WeightPlace& place);
 
   std::map<const std::byte*, std::unique_ptr<device::Weight>> by_data_;
   std::vector<LayerWeights> layers_;

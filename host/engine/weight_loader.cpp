@@ -48,11 +48,17 @@ std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
   return weight;
 }
 
+std::unique_ptr<device::Weight> WeightLoader::load_router(const TensorView& tensor,
+                                                          const WeightPlace& place) {
+  const auto role = device::WeightRole::kProduct;
+  return quantize_ == DType::kF32 ? load_matrix(tensor, role, place) : load(tensor, role, place);
+}
+
 DType WeightLoader::type_for(const TensorView& tensor, device::WeightRole role) const {
   if (!quantize_) return tensor.dtype;
   if (*quantize_ == DType::kF8E4M3 && role != device::WeightRole::kProduct) return tensor.dtype;
   if (*quantize_ != DType::kF32) return fitting_type(*quantize_, tensor.dtype, tensor.columns);
-  return tensor.dtype == DType::kF16 ? DType::kF16 : DType::kF32;  // f16 is multiplied in f32
+  return DType::kF32;
 }
 
 void WeightLoader::convert(const TensorView& tensor, DType type, std::byte* data,

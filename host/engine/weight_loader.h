@@ -21,9 +21,9 @@
 namespace tandem::engine {
 
 struct WeightOptions {
-  // Of matrices; none: as the file has them. kF32 widens quantised and bf16 ones, so that products
-  // are computed in f32 and round no activations. kF8E4M3 gives every output a scale, and leaves a
-  // table that is also the output projection as it is.
+  // Of matrices; none: as the file has them. kF32 widens all, f16 too, for which a GPU rounds
+  // activations: products are computed in f32 and round none. kF8E4M3 gives every output a scale,
+  // and leaves a table that is also the output projection as it is.
   std::optional<DType> quantize;
   int num_threads = 0;  // that quantise; 0: all cores
 };
@@ -51,11 +51,14 @@ class WeightLoader {
   WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
                const model::Model* model = nullptr);
 
-  // As the file has it: norms, biases, routers, tables.
+  // As the file has it: norms, biases, tables.
   std::unique_ptr<device::Weight> load(const TensorView& tensor, device::WeightRole role,
                                        const WeightPlace& place = {});
   // A matrix of products, in the type that the options ask for.
   std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role,
+                                              const WeightPlace& place = {});
+  // What chooses experts or weighs them: as the file has it, or widened.
+  std::unique_ptr<device::Weight> load_router(const TensorView& tensor,
                                               const WeightPlace& place = {});
 
   const LoadedWeights& loaded() const { return loaded_; }

@@ -2,7 +2,8 @@
 //
 // Every family's logits against those that Hugging Face Transformers gave in float64 for the same
 // small random weights (tests/host/model/families/record_families.py), as a GGUF file and as the
-// directory that it saved, in chunks of several sizes and step by step, on one unit and on two.
+// directory that it saved, in chunks of several sizes and step by step, on one unit and on two, of
+// the device that the build is for.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "cpu/backend.h"
 #include "engine/executor.h"
+#include "host/engine/recorded_families_device.h"
 #include "model/families/family.h"
 #include "model/loader/gguf/gguf_file.h"
 #include "model/loader/safetensors/safetensors_checkpoint.h"
@@ -22,11 +23,6 @@ namespace tandem::engine {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What rounding keys and values to f16 alone makes of the answer is up to 4e-6.
-constexpr double kBound = 1e-5;
-// With the reference's rounded too: f32 sums, and now and then a value that they round otherwise.
-constexpr double kBoundOfRounded = 1e-7;
 
 const fs::path kFolder = fs::path(TANDEM_SOURCE_DIR) / "tests/host/model/families/recorded";
 
@@ -76,10 +72,14 @@ struct RecordedCase {
   std::vector<std::size_t> positions;
   Expected logits, rounded_logits;
 
-  // The largest error at a recorded position.
+  std::vector<model::TokenId> first_tokens(std::size_t count) const {
+    return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+
+  // The largest error at a recorded position that was reached.
   double worst(const Expected& want, const Rows& got) const {
     double worst = 0;
-    for (std::size_t i = 0; i < positions.size(); ++i) {
+    for (std::size_t i = 0; i < positions.size() && positions[i] < got.size(); ++i) {
       worst = std::max(worst, reference::nmse<double>(got[positions[i]], want[i]));
     }
     return worst;
@@ -88,14 +88,14 @@ struct RecordedCase {
 
 constexpr int kPageTokens = 16, kPages = 16;
 
-// An executor on one or two attention units of the CPU.
+// An executor on one or two attention units of the device.
 class Rig {
  public:
-  Rig(const model::Model& model, int num_units)
-      : device_(device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}})),
+  Rig(const model::Model& model, std::optional<DType> weights, int num_units)
+      : device_(families_device().backend.open(0, {.num_threads = 2, .kernel_image = {}})),
         compute_(device_->make_compute_unit()),
         kv_(kPageTokens, num_units > 1 ? Placement::kInterleave : Placement::kSequences, false),
-        executor_(model, *compute_, {.max_logit_rows = 5}) {
+        executor_(model, *compute_, executor_options(weights)) {
     const model::ModelConfig& config = model.config();
     device::AttentionUnitOptions options;
     options.geometry = {config.num_layers, config.q_heads, config.kv_heads,
@@ -107,6 +107,13 @@ class Rig {
       executor_.add_unit(*units_.back());
       kv_.add_unit(kPages, 1.0);
     }
+  }
+
+  static ExecutorOptions executor_options(std::optional<DType> weights) {
+    ExecutorOptions options;
+    options.max_logit_rows = 5;
+    options.weights.quantize = weights;
+    return options;
   }
 
   // The logits behind every token, of two sequences of the same tokens in sub-batches of their own,
@@ -142,21 +149,36 @@ class Rig {
   Executor executor_;
 };
 
-class RecordedFamilies : public testing::TestWithParam<std::tuple<const char*, bool>> {};
+class RecordedFamily : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!device_.backend.enumerate({}).empty()) return;
+    const std::string why = device_.backend.unavailable_reason();
+    GTEST_SKIP() << (why.empty() ? "no such device here" : why);
+  }
+  const FamiliesDevice device_ = families_device();
+};
+
+class RecordedFamilies : public RecordedFamily,
+                         public testing::WithParamInterface<std::tuple<const char*, bool>> {};
 
 TEST_P(RecordedFamilies, AnswerAsTheyDidElsewhere) {
   const auto& [name, is_gguf] = GetParam();
   const RecordedCase recorded(kFolder / name);
   const RecordedModel model(kFolder / name, is_gguf, static_cast<int>(recorded.logits[0].size()));
-  for (const std::size_t chunk :
-       {recorded.tokens.size(), std::size_t{1}, std::size_t{7}, std::size_t{30}}) {
-    for (const int num_units : {1, 2}) {
-      SCOPED_TRACE("chunks of " + std::to_string(chunk) + ", units: " + std::to_string(num_units));
-      const auto logits = Rig(model, num_units).run(recorded.tokens, chunk);
-      for (const Rows& rows : logits) {
-        ASSERT_EQ(rows.size(), recorded.tokens.size());
-        EXPECT_LT(recorded.worst(recorded.logits, rows), kBound);
-        EXPECT_LT(recorded.worst(recorded.rounded_logits, rows), kBoundOfRounded);
+  for (const FamiliesRun& run : device_.runs) {
+    const auto tokens =
+        recorded.first_tokens(run.num_tokens > 0 ? run.num_tokens : recorded.tokens.size());
+    for (const std::size_t rows : run.chunks) {
+      const std::size_t chunk = rows > 0 ? rows : tokens.size();
+      for (const int num_units : run.num_units) {
+        SCOPED_TRACE("chunks of " + std::to_string(chunk) +
+                     ", units: " + std::to_string(num_units) + (run.weights ? ", widened" : ""));
+        for (const Rows& got : Rig(model, run.weights, num_units).run(tokens, chunk)) {
+          ASSERT_EQ(got.size(), tokens.size());
+          EXPECT_LT(recorded.worst(recorded.logits, got), run.bound);
+          EXPECT_LT(recorded.worst(recorded.rounded_logits, got), run.bound_of_rounded);
+        }
       }
     }
   }
@@ -207,14 +229,15 @@ const Mistake kMistakes[] = {
      [](Weights& w) { std::swap(w.layers[0].gate, w.layers[0].up); }},
 };
 
-TEST(RecordedFamily, TellsEveryMistake) {
+TEST_F(RecordedFamily, TellsEveryMistake) {
+  const FamiliesRun& run = device_.runs.front();
   for (const Mistake& mistake : kMistakes) {
     const fs::path folder = kFolder / mistake.family;
     const RecordedCase recorded(folder);
     RecordedModel model(folder, true, static_cast<int>(recorded.logits[0].size()));
     mistake.make(model.weights());
-    const auto logits = Rig(model, 1).run(recorded.tokens, 30);
-    EXPECT_GT(recorded.worst(recorded.logits, logits[0]), 10 * kBound)
+    const auto logits = Rig(model, run.weights, 1).run(recorded.tokens, 30);
+    EXPECT_GT(recorded.worst(recorded.logits, logits[0]), 10 * run.bound)
         << mistake.family << ": " << mistake.what;
   }
 }
@@ -223,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(All, RecordedFamilies,
                          testing::Combine(testing::Values("llama", "mistral", "mixtral", "qwen2",
                                                           "qwen2moe", "qwen3", "qwen3moe", "gemma2",
                                                           "gemma3", "phi3"),
-                                          testing::Bool()),
+                                          testing::ValuesIn(families_device().is_gguf)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) +
                                   (std::get<1>(info.param) ? "_gguf" : "_directory");
