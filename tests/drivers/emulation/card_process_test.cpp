@@ -98,7 +98,8 @@ TEST(CardProcess, IsNobodysChild) {
   EXPECT_EQ(children_ended, 0);
 }
 
-TEST(CardProcess, EndsWithItsApplicationAlsoWhileAForkedChildLives) {
+// One that runs watches the application's process too.
+TEST(CardProcess, ThatIsStoppedEndsWithItsApplicationAlsoWhileAForkedChildLives) {
   ForkedProcess application([](Line& line) {
     CardProcess process(start, [] {});
     const pid_t child = fork();
@@ -111,7 +112,9 @@ TEST(CardProcess, EndsWithItsApplicationAlsoWhileAForkedChildLives) {
   });
   const pid_t child = std::stoi(application.line().hear().text);
   const pid_t id = application.id();
-  EXPECT_EQ(test::card_processes(id).size(), 1u);
+  const auto cards = test::card_processes(id);
+  EXPECT_EQ(cards.size(), 1u);
+  for (pid_t card : cards) test::stop(card);
   application.kill();
   EXPECT_TRUE(eventually([&] { return test::card_processes(id).empty(); }));
   EXPECT_EQ(kill(child, SIGKILL), 0) << "it has lived until now";

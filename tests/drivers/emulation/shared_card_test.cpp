@@ -196,6 +196,9 @@ TEST(SharedCard, LoadsAnotherBitstreamOnceTheKernelWithoutEndOfADeadProcessIsOve
 
 // Without address space no other unit can be made. The card must not go on without one.
 TEST(SharedCard, EndsWhereNoUnitCanTakeThePlaceOfOneThatWasEnded) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space themselves";
+#endif
   const std::string scope = use_own_scope();
   ForkedProcess victim([](Line& line) {
     line.hear();
