@@ -121,8 +121,6 @@ std::string usage() {
       "Builds kernels and bitstreams for emulated cards, with the options of the vendor's v++.\n"
       "  v++ -c -k KERNEL -t sw_emu --platform P -o KERNEL.xo SOURCE...\n"
       "     (kernels are the same for all platforms: -c may go without --platform)\n"
-      "     (the folder of -o must be there; --temp_dir, --log_dir and --package.out_dir are "
-      "made)\n"
       "  v++ -l -t sw_emu --platform P --config LINK.cfg -o NAME.xclbin KERNEL.xo...\n"
       "  v++ -p -t sw_emu --platform P -o NAME.xclbin LINKED.xclbin\n"
       "Options:\n";

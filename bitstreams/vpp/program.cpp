@@ -73,15 +73,6 @@ void remove_outputs(const Options& options) {
   }
 }
 
-// As compilers do: a mistyped folder is an error, told before anything is compiled.
-void check_output_folder(const std::string& output) {
-  const fs::path folder = fs::path(output).parent_path();
-  std::error_code ignored;
-  if (folder.empty() || fs::is_directory(folder, ignored)) return;
-  throw Error("v++",
-              "-o " + output + ": there is no folder " + folder.string() + "; make it first");
-}
-
 void run(const std::vector<std::string>& arguments, const Environment& environment, RunLog& log) {
   Options options = read_options(arguments);
   if (options.stage == Stage::kHelp) {
@@ -96,7 +87,6 @@ void run(const std::vector<std::string>& arguments, const Environment& environme
     return;
   }
   log.open(options);
-  check_output_folder(output_name(options));
   for (const std::string& flag : split(environment.kernel_flags, ' ')) {
     options.kernel_flags.push_back(flag);
   }
