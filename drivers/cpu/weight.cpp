@@ -14,7 +14,8 @@ namespace tandem::device::cpu {
 namespace {
 
 constexpr std::size_t kCopyPart = std::size_t{1} << 20;
-constexpr std::size_t kCopyStep = 4;  // outputs; products cut there too
+constexpr std::size_t kCopyStep = 4;     // outputs; products cut there too
+constexpr std::int64_t kScaleStep = 16;  // inputs; products take pairs that have one scale
 
 bool is_weight(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || packs_for_products(dtype);
@@ -22,6 +23,17 @@ bool is_weight(DType dtype) {
 
 std::string shape(std::int64_t out, std::int64_t in) {
   return "[" + std::to_string(out) + ", " + std::to_string(in) + "]";
+}
+
+void check_scales(const WeightScales& scales, std::int64_t in_features) {
+  if (!scales) return;
+  const bool is_whole = scales.block_columns >= in_features;
+  if (scales.block_rows <= 0 || scales.block_columns <= 0 ||
+      (!is_whole && scales.block_columns % kScaleStep != 0)) {
+    throw Error("cpu", "scales for blocks of " + shape(scales.block_rows, scales.block_columns) +
+                           " are not read; of columns a multiple of " + std::to_string(kScaleStep) +
+                           " or all " + std::to_string(in_features) + " are");
+  }
 }
 
 void check_source(const WeightSource& source) {
@@ -47,6 +59,7 @@ void check_source(const WeightSource& source) {
   if (source.dtype == DType::kF8E4M3 && is_table) {
     throw Error("cpu", "a table of type f8_e4m3 is not read; use bf16, f16 or a quantised type");
   }
+  check_scales(source.scales, source.in_features);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // codes, their scales and the rows as they are rounded, and the same bits for a row in every batch.
 #include <gmock/gmock.h>
 
+#include "common/error.h"
 #include "compute_fixture.h"
 #include "support/reference/compare.h"
 #include "support/reference/transformer.h"
@@ -84,6 +85,26 @@ TEST_P(CpuF8Products, OfARowAreTheSameBitsInEveryBatch) {
       EXPECT_TRUE(std::equal(some.begin(), some.end(), all.end() - rows * 70)) << rows;
     }
   }
+}
+
+TEST_P(CpuF8Products, RefuseScalesThatCutThePairsOfAProduct) {
+  const std::vector<std::byte> codes(4 * 64);
+  const std::vector<float> scales(4 * 64, 1.0f);
+  const auto error_of = [&](std::int64_t rows, std::int64_t columns) -> std::string {
+    WeightSource source{DType::kF8E4M3, 4, 64, codes.data()};
+    source.scales = {scales.data(), rows, columns};
+    try {
+      unit_->load(source);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  for (const Blocks& blocks : {Blocks{1, 1}, {1, 24}, {1, 63}, {1, 0}, {1, -16}, {0, 16}}) {
+    EXPECT_THAT(error_of(blocks.rows, blocks.columns), testing::HasSubstr("a multiple of 16"))
+        << blocks.rows << " x " << blocks.columns;
+  }
+  for (const std::int64_t columns : {16, 48, 64, 100}) EXPECT_EQ(error_of(3, columns), "no error");
 }
 
 INSTANTIATE_ON_EVERY_TARGET(CpuF8Products);
