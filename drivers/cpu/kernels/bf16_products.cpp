@@ -7,9 +7,10 @@
 // fetches what lies a page ahead; otherwise the tiles share the fetching of the next chunk. Each
 // fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
 // of weights serves all of its rows, a pair of inputs in every lane all of its outputs. Pairs of
-// e4m3 become f16 by two shifts, f32 by the instruction for that, and a pair of bf16 by putting
-// upper halves together: 8 to 10 instructions for a vector of pairs, whatever the rows of the tile;
-// where there is more than one tile a chunk is widened once, for all of them.
+// e4m3 become bf16 where its dot product is: both bytes of 64 codes by a table in two registers, 7
+// instructions for two vectors of pairs. Elsewhere they become f16 by two shifts and f32 by the
+// instruction for that, 8 for a vector. Where there is more than one tile a chunk is widened once,
+// for all of them.
 #include "cpu/kernels/bf16_products.h"
 
 #include <algorithm>
@@ -74,12 +75,8 @@ HWY_INLINE void load_f8_pairs(const std::byte* from, Vec& first, Vec& second) {
 #endif
 }
 
-// Values that bf16 holds exactly, so that their lower halves are zero, as pairs of it.
-HWY_INLINE Words pair_words(Vec first, Vec second) {
-  return hn::Or(hn::ShiftRight<16>(hn::BitCast(kW, first)), hn::BitCast(kW, second));
-}
-
-// Arithmetics: Pair, what a vector of pairs is in registers, and add().
+// Arithmetics: Pair, what a vector of pairs is in registers; load_f8() of kV of them; the words()
+// of one that came from there, in bf16; and add().
 struct Widened {
   static constexpr int kRows = kRegisters == 32 ? 5 : 4;
   using Pair = Vec[2];  // a struct's constructor would not be compiled for the target
@@ -87,9 +84,12 @@ struct Widened {
     to[0] = hn::BitCast(kF, hn::ShiftLeft<16>(pairs));
     to[1] = hn::BitCast(kF, hn::And(pairs, hn::Set(kW, 0xffff0000u)));
   }
-  static HWY_INLINE void take(Vec first, Vec second, Pair& to) {
-    to[0] = first;
-    to[1] = second;
+  template <int kV>
+  static HWY_INLINE void load_f8(const std::byte* from, Pair (&to)[kV]) {
+    for (int v = 0; v < kV; ++v) load_f8_pairs(from + v * kLanes * 2, to[v][0], to[v][1]);
+  }
+  static HWY_INLINE Words words(const Pair& pair) {  // lower halves of e4m3 values are zero
+    return hn::Or(hn::ShiftRight<16>(hn::BitCast(kW, pair[0])), hn::BitCast(kW, pair[1]));
   }
   static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
     return hn::MulAdd(w[1], x[1], hn::MulAdd(w[0], x[0], sum));
@@ -97,12 +97,71 @@ struct Widened {
 };
 
 #if HWY_TARGET <= HWY_AVX3_DL
+using ByteTag = hn::Repartition<std::uint8_t, FloatTag>;
+using Bytes = hn::Vec<ByteTag>;
+inline constexpr ByteTag kB;
+
+// Of every code without its sign: a byte of the bf16 over kF8Unit, which has no subnormals.
+struct F8Table {
+  alignas(64) std::uint8_t low[128];
+  alignas(64) std::uint8_t high[128];
+};
+
+constexpr F8Table make_f8_table() {
+  constexpr int kBias = 127 - std::bit_width(static_cast<unsigned>(kF8Unit)) + 1;  // of kF8Unit: 0
+  F8Table table{};
+  for (unsigned code = 1; code < 128; ++code) {
+    const int exponent = static_cast<int>(code >> 3), fraction = static_cast<int>(code & 7);
+    const int top = std::bit_width(code) - 1;  // of a subnormal, fraction * 2^-9
+    const int bits = exponent > 0 ? (exponent - 7 + kBias) * 128 + fraction * 16
+                                  : (top - 9 + kBias) * 128 + (fraction << (7 - top)) - 128;
+    table.low[code] = static_cast<std::uint8_t>(bits & 0xff);
+    table.high[code] = static_cast<std::uint8_t>(bits >> 8);
+  }
+  return table;
+}
+
+inline constexpr F8Table kF8Table = make_f8_table();
+
+HWY_INLINE Bytes look_up(const std::uint8_t* table, Bytes codes) {
+  return Bytes{
+      _mm512_permutex2var_epi8(hn::Load(kB, table).raw, codes.raw, hn::Load(kB, table + 64).raw)};
+}
+
+// The bf16 of 64 codes: of the first 32 and, in `second`, of the others.
+HWY_INLINE void widen_codes(Bytes codes, Words& first, Words& second) {
+  // Interleaving takes 8 bytes of each quarter: the first 32 become the lower halves of quarters.
+  const hn::Repartition<std::uint64_t, FloatTag> eights;
+  alignas(64) static constexpr std::uint64_t kOrder[] = {0, 4, 1, 5, 2, 6, 3, 7};
+  const auto order = hn::SetTableIndices(eights, kOrder);
+  codes = hn::BitCast(kB, hn::TableLookupLanes(hn::BitCast(eights, codes), order));
+  const Bytes low = look_up(kF8Table.low, codes);
+  const Bytes high =
+      hn::OrAnd(look_up(kF8Table.high, codes), codes, hn::Set(kB, std::uint8_t{0x80}));
+  first = hn::BitCast(kW, hn::InterleaveLower(kB, low, high));
+  second = hn::BitCast(kW, hn::InterleaveUpper(kB, low, high));
+}
+
 // Written as assembly: not every Highway has a target with these instructions.
 struct Paired {
   static constexpr int kRows = 6;
   using Pair = Words;
   static HWY_INLINE void widen(Words pairs, Pair& to) { to = pairs; }
-  static HWY_INLINE void take(Vec first, Vec second, Pair& to) { to = pair_words(first, second); }
+  template <int kV>
+  static HWY_INLINE void load_f8(const std::byte* from, Pair (&to)[kV]) {
+    static_assert(kV == 1 || kV % 2 == 0);
+    const auto* codes = reinterpret_cast<const std::uint8_t*>(from);
+    if constexpr (kV == 1) {
+      Words none;
+      const hn::Half<ByteTag> half;
+      widen_codes(hn::ZeroExtendVector(kB, hn::LoadU(half, codes)), to[0], none);
+    } else {
+      for (int v = 0; v < kV; v += 2) {
+        widen_codes(hn::LoadU(kB, codes + v * kLanes * 2), to[v], to[v + 1]);
+      }
+    }
+  }
+  static HWY_INLINE Words words(const Pair& pair) { return pair; }
   static HWY_INLINE Vec add(const Pair& w, const Pair& x, Vec sum) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(w.raw), "v"(x.raw));
     return sum;
@@ -119,20 +178,18 @@ bool has_pairs() {
 struct StoredBf16 {
   static constexpr std::size_t kBytes = 4;
   static constexpr bool kIsScaled = false;
-  template <typename Type>
-  static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
-    Type::widen(load_pairs(from), to);
+  template <typename Type, int kV>
+  static HWY_INLINE void load(const std::byte* from, typename Type::Pair (&to)[kV]) {
+    for (int v = 0; v < kV; ++v) Type::widen(load_pairs(from + v * kLanes * kBytes), to[v]);
   }
 };
 
 struct StoredF8 {
   static constexpr std::size_t kBytes = 2;
   static constexpr bool kIsScaled = true;
-  template <typename Type>
-  static HWY_INLINE void load(const std::byte* from, typename Type::Pair& to) {
-    Vec first, second;
-    load_f8_pairs(from, first, second);
-    Type::take(first, second, to);
+  template <typename Type, int kV>
+  static HWY_INLINE void load(const std::byte* from, typename Type::Pair (&to)[kV]) {
+    Type::load_f8(from, to);
   }
 };
 
@@ -182,9 +239,7 @@ void multiply_tile(const Chunk& chunk, const TileRows& rows, std::size_t output,
         __builtin_prefetch(w + kNear + at, 0, 3);
       }
       typename Type::Pair weights[kV];
-      for (int v = 0; v < kV; ++v) {
-        Stored::template load<Type>(w + v * kLanes * Stored::kBytes, weights[v]);
-      }
+      Stored::template load<Type>(w, weights);
       for (int r = 0; r < kR; ++r) {
         typename Type::Pair input;
         Type::widen(broadcast_pair(x + r * kBf16Chunk), input);
@@ -273,14 +328,20 @@ std::size_t pairs_from(const Bf16Product& p, std::size_t first) {
 }
 
 // A chunk of e4m3 as pairs of bf16, for tiles that would each widen it again. to: [pairs][width][2]
+template <typename Type>
 void widen_chunk(const Chunk& chunk, std::byte* to) {
   const std::size_t count = chunk.pairs * chunk.width;
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    Vec first, second;
-    load_f8_pairs(chunk.weights + i * StoredF8::kBytes, first, second);
-    const Words pairs = pair_words(first, second);
-    hn::StoreU(pairs, kW, reinterpret_cast<std::uint32_t*>(to + i * StoredBf16::kBytes));
-  }
+  std::size_t i = 0;
+  const auto widen = [&]<int kV>(typename Type::Pair(&pairs)[kV]) HWY_ATTR {
+    Type::load_f8(chunk.weights + i * StoredF8::kBytes, pairs);
+    for (int v = 0; v < kV; ++v, i += kLanes) {
+      hn::StoreU(Type::words(pairs[v]), kW,
+                 reinterpret_cast<std::uint32_t*>(to + i * StoredBf16::kBytes));
+    }
+  };
+  typename Type::Pair two[2], one[1];
+  while (i + 2 * kLanes <= count) widen(two);
+  while (i < count) widen(one);
 }
 
 // What widen_chunk() needs behind the sums, in floats: a pair of bf16 takes one.
@@ -315,7 +376,7 @@ void multiply_panel(const Bf16Product& p, const std::byte* panel, std::size_t wi
       chunk.scales = reinterpret_cast<const float*>(scales) + scale * width;
       if (p.rows > static_cast<std::size_t>(Type::kRows)) {
         auto* widened = reinterpret_cast<std::byte*>(sums + p.rows * kBf16PanelOutputs);
-        widen_chunk(chunk, widened);
+        widen_chunk<Type>(chunk, widened);
         chunk.weights = widened;
         multiply_chunk<Type, WidenedF8>(chunk, p.rows, sums);
         continue;
