@@ -109,6 +109,32 @@ TEST_F(UnitLoss, IsNoticedWhileNothingIsToBeDone) {
       rig_, []() -> bool { throw DeviceError("cuda", "the device went away"); }));
 }
 
+TEST_F(UnitLoss, IsNotWhatAnErrorOfAQuestionMeans) {
+  NamedUnit asked = rig_.cpu_unit(8);
+  std::atomic<int> questions = 0;
+  test::UnitHooks hooks;
+  hooks.lives = [&]() -> bool {
+    ++questions;
+    throw Error("xrt", "no room for a command");
+  };
+  asked.unit = std::make_unique<test::HookedAttentionUnit>(std::move(asked.unit), hooks);
+  std::vector<NamedUnit> units;
+  units.push_back(std::move(asked));
+  std::vector<std::string> warnings;  // the engine's thread's, until it is gone
+  EngineOptions options;
+  options.idle_check = std::chrono::milliseconds(1);
+  options.on_warning = [&](const std::string& text) { warnings.push_back(text); };
+  auto engine = rig_.engine(std::move(units), options);
+  const auto until = Deadline::after(std::chrono::seconds(60));
+  while (questions < 5 && !until.expired()) std::this_thread::yield();
+  EXPECT_GE(questions, 5);
+  EXPECT_EQ(run_all(*engine, {greedy(rig_.prompt(4, 1), 5)}).front().tokens.size(), 5u);
+  EXPECT_TRUE(engine->status().units[0].alive);
+  engine.reset();
+  ASSERT_EQ(warnings.size(), 1u) << "once is enough";
+  EXPECT_THAT(warnings[0], HasSubstr("no room for a command"));
+}
+
 TEST_F(UnitLoss, MakesNoFallbackWhileWhatIsLeftSuffices) {
   std::vector<NamedUnit> units = rig_.cpu_units({8});
   units.push_back(rig_.naive_unit("mortal", {.num_pages = 64, .lose_after = 1}));
