@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kPattern = "re:";
 constexpr std::int64_t kMaxBlock = 1 << 20;
 constexpr std::int64_t kBlockStep = 16;  // of columns: what kernels take at a time
 
@@ -65,9 +66,10 @@ class Reader {
     if (!list.is_array()) throw error(field, "must be an array of names of modules");
     for (const json& name : list) {
       if (!name.is_string()) throw error(field, "must be an array of names of modules");
-      result_.modules_left_alone.insert(name.get<std::string>());
+      auto module = name.get<std::string>();
+      if (!module.starts_with(kPattern))
+        result_.modules_left_alone.emplace(std::move(module), field);
     }
-    result_.list_field = field;
   }
 
   void read_block(const json& block, const std::string& field) {

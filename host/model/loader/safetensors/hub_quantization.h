@@ -6,8 +6,8 @@
 // whole or in blocks. A matrix NAME.weight has its scales in NAME.weight_scale or
 // NAME.weight_scale_inv, which multiply, whatever their name says: one, one per row, or one per
 // block. Which matrices are quantised their own types say; a module that the configuration lists as
-// left alone must not be. Scales of activations and of KV pages are not used: rows are rounded as
-// the device does it, pages as the user asks. Other methods are refused by name.
+// left alone by its full name must not be. Scales of activations and of KV pages are not used: rows
+// are rounded as the device does it, pages as the user asks. Other methods are refused by name.
 // Threads: plain data. Errors: Error("safetensors", "FILE: field 'quantization_config...': ...").
 // Source: the configuration classes of Transformers and compressed-tensors.
 #pragma once
@@ -16,16 +16,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace tandem::model {
 
 struct HubQuantization {
   bool has_f8 = false;
-  bool per_matrix = false, per_row = false;            // what the scales may be
-  std::int64_t block_rows = 0, block_columns = 0;      // 0: not in blocks
-  std::string list_field;                              // of what follows, for messages
-  std::unordered_set<std::string> modules_left_alone;  // by full name; patterns are not kept
+  bool per_matrix = false, per_row = false;        // what the scales may be
+  std::int64_t block_rows = 0, block_columns = 0;  // 0: not in blocks
+  // Full names of modules, each with the field that lists it. Patterns ("re:...") are left out:
+  // what is quantised the types of tensors say.
+  std::unordered_map<std::string, std::string> modules_left_alone;
 };
 
 // `config`: the object that is config.json's; null where it has none. `path`: where it stands, for

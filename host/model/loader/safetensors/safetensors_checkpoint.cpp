@@ -39,9 +39,9 @@ SafetensorsParts open_directory(const std::string& directory) {
   }
   SafetensorsParts parts;
   parts.directory = directory;
-  parts.config_text = read_text((folder / "config.json").string(), JsonLimits{}.bytes);
-  // A model of a kind that is not supported is not to be blamed on its weights.
-  read_hub_config(parts.config_text, directory + "/config.json");
+  // Before the weights: a model of a kind that is not supported is not to be blamed on those.
+  parts.config = read_hub_config(read_text((folder / "config.json").string(), JsonLimits{}.bytes),
+                                 directory + "/config.json");
   if (is_there(kWeightFile)) {
     parts.shards.emplace_back((folder / kWeightFile).string());
   } else if (is_there(kIndexFile)) {
@@ -89,8 +89,7 @@ SafetensorsCheckpoint::SafetensorsCheckpoint(const std::string& directory)
 SafetensorsCheckpoint::SafetensorsCheckpoint(SafetensorsCheckpoint&&) noexcept = default;
 
 SafetensorsCheckpoint::SafetensorsCheckpoint(SafetensorsParts parts)
-    : parts_(std::move(parts)),
-      config_(read_hub_config(parts_.config_text, parts_.directory + "/config.json")) {
+    : config_(std::move(parts.config)), parts_(std::move(parts)) {
   config_.values["general.name"] = directory_name(parts_.directory);
   check_listed_tensors();
   for (std::size_t shard = 0; shard < parts_.shards.size(); ++shard) add_shard(shard);
@@ -236,9 +235,10 @@ void SafetensorsCheckpoint::add_scales(const SafetensorsFile& file, const Safete
   }
   const std::string module = tensor.name.substr(0, tensor.name.size() - kWeight.size());
   for (const std::string& name : {module, text_name(module)}) {
-    if (quantization.modules_left_alone.contains(name)) {
-      throw fail("is F8_E4M3, though config.json's field 'quantization_config." +
-                 quantization.list_field + "' says that it is not quantised");
+    const auto listed = quantization.modules_left_alone.find(name);
+    if (listed != quantization.modules_left_alone.end()) {
+      throw fail("is F8_E4M3, though config.json's field 'quantization_config." + listed->second +
+                 "' says that it is not quantised");
     }
   }
   const StoredScales plain = find_stored(module + ".weight_scale");

@@ -29,10 +29,10 @@
 
 namespace tandem::model {
 
-// A directory's texts and files; `shards` as `map` names them, one where there is no map.
+// What a directory holds; `shards` as `map` names them, one where there is no map.
 struct SafetensorsParts {
-  std::string directory;    // for messages
-  std::string config_text;  // config.json
+  std::string directory;  // for messages
+  HubConfig config;
   std::optional<WeightMap> map;
   std::vector<SafetensorsFile> shards;
 };
@@ -94,8 +94,8 @@ class SafetensorsCheckpoint final : public Checkpoint {
   bool is_left_out(std::string_view name) const;
   NameStyle style() const { return {.has_post_norms = config_.is_gemma}; }
 
-  SafetensorsParts parts_;
   HubConfig config_;
+  SafetensorsParts parts_;         // without the config
   std::deque<std::string> names_;  // GGUF's; tensors' names are views of them
   std::deque<Entry> entries_;
   std::unordered_map<std::string_view, Entry*> index_;

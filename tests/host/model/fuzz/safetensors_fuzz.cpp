@@ -123,7 +123,7 @@ void read_directory(std::string_view input) {
   if (std::uint64_t{sizes[0]} + sizes[1] > input.size()) return;
   SafetensorsParts parts;
   parts.directory = "fuzz";
-  parts.config_text = input.substr(0, sizes[0]);
+  parts.config = read_hub_config(input.substr(0, sizes[0]), "fuzz/config.json");
   if (sizes[1] > 0) parts.map = read_weight_map(input.substr(sizes[0], sizes[1]), "fuzz/index");
   const auto bytes = std::as_bytes(std::span(input.substr(sizes[0] + sizes[1])));
   const std::size_t num_shards = parts.map ? parts.map->shards.size() : 1;

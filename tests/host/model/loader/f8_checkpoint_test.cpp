@@ -34,7 +34,7 @@ struct InMemory {
   InMemory(const SafetensorsWriter& writer, const json& config) : bytes(writer.bytes()) {
     SafetensorsParts parts;
     parts.directory = "dir";
-    parts.config_text = config.dump();
+    parts.config = read_hub_config(config.dump(), "dir/config.json");
     parts.shards.emplace_back(std::as_bytes(std::span(bytes.data(), bytes.size())),
                               "dir/model.safetensors");
     checkpoint.emplace(std::move(parts));
@@ -90,7 +90,7 @@ TEST(F8Checkpoint, FindsScalesInAnotherShard) {
   const std::string a = weights.bytes(), b = scales.bytes();
   SafetensorsParts parts;
   parts.directory = "dir";
-  parts.config_text = model.config.dump();
+  parts.config = read_hub_config(model.config.dump(), "dir/config.json");
   parts.map = map;
   parts.shards.emplace_back(std::as_bytes(std::span(a.data(), a.size())), "dir/a.safetensors");
   parts.shards.emplace_back(std::as_bytes(std::span(b.data(), b.size())), "dir/b.safetensors");
@@ -193,6 +193,23 @@ TEST(F8Checkpoint, NamesTheFieldOfAConfigurationThatIsNotRead) {
                 AllOf(HasSubstr("dir/config.json: field 'quantization_config"),
                       HasSubstr(one.field), HasSubstr(one.what)));
   }
+}
+
+TEST(F8Checkpoint, NamesTheListThatHasAModule) {
+  const auto change = [](json& q) {
+    q["ignored_layers"] = {"model.layers.1.mlp.down_proj"};
+    q["modules_to_not_convert"] = {"lm_head"};
+  };
+  EXPECT_THAT(error_of_config(F8Layout::kBlock, change),
+              AllOf(HasSubstr("tensor 'model.layers.1.mlp.down_proj.weight'"),
+                    HasSubstr("'quantization_config.ignored_layers'")));
+}
+
+TEST(F8Checkpoint, TakesPatternsForNoNamesOfModules) {
+  json config = small_model(F8Layout::kRow).config["quantization_config"];
+  config["ignore"] = {"re:.*down_proj", "lm_head", "re:"};
+  const HubQuantization read = read_hub_quantization(config, "c: field 'q");
+  EXPECT_THAT(read.modules_left_alone, testing::ElementsAre(testing::Pair("lm_head", "ignore")));
 }
 
 // A model of one module's tensors changed: `name` is left out where `type` is null.

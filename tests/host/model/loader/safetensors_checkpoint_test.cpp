@@ -32,7 +32,7 @@ struct InMemory {
       : bytes(writer.bytes()) {
     SafetensorsParts parts;
     parts.directory = "dir/model";
-    parts.config_text = config.dump();
+    parts.config = read_hub_config(config.dump(), "dir/model/config.json");
     parts.shards.emplace_back(std::as_bytes(std::span(bytes.data(), bytes.size())),
                               "dir/model/model.safetensors");
     checkpoint.emplace(std::move(parts));
@@ -120,7 +120,7 @@ TEST(SafetensorsCheckpoint, HasNoSoftCapWhereConfigSaysNull) {
   const auto config_of = [&] {
     SafetensorsParts parts;
     parts.directory = folder;
-    parts.config_text = config.dump();
+    parts.config = read_hub_config(config.dump(), "dir/model/config.json");
     parts.shards.emplace_back(folder / "model.safetensors");
     const SafetensorsCheckpoint checkpoint(std::move(parts));
     return read_family(checkpoint, config["vocab_size"]).config;
