@@ -7,8 +7,8 @@
 // fetches what lies a page ahead; otherwise the tiles share the fetching of the next chunk. Each
 // fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
 // of weights serves all of its rows, a pair of inputs in every lane all of its outputs. Pairs of
-// e4m3 become bf16 where its dot product is: both bytes of 64 codes by a table in two registers, 7
-// instructions for two vectors of pairs. Elsewhere they become f16 by two shifts and f32 by the
+// e4m3 become bf16 where its dot product is: each byte of 64 codes by a table in two registers, 6
+// instructions (and two copies) for two vectors. Elsewhere f16 by two shifts, and f32 by the
 // instruction for that, 8 for a vector. Where there is more than one tile a chunk is widened once,
 // for all of them.
 #include "cpu/kernels/bf16_products.h"
