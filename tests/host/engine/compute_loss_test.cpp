@@ -74,20 +74,25 @@ TEST_F(ComputeLoss, TakesTheAttentionFallbackWhenNoUnitIsLeft) {
 }
 
 TEST_F(ComputeLoss, LosesNoTokenWhenAUnitDiesInTheSameStep) {
-  for (const std::uint64_t lose_after : {20, 40, 60}) {
+  for (const std::uint64_t stuck_at : {2, 20, 40}) {
+    SCOPED_TRACE(stuck_at);
+    Gate gate;
+    std::atomic<bool> dies{false};  // from the batch that is never answered in time
     EngineOptions options;
     options.placement = Placement::kPages;
-    options.device_timeout = std::chrono::milliseconds(50);
-    test::QueuedComputeUnit compute(rig_.compute(), {.lose_after = lose_after * 10});
+    options.device_timeout = std::chrono::milliseconds(100);
+    test::QueuedComputeUnit compute(rig_.compute(), {.dies = [&] { return dies.load(); }});
     std::vector<NamedUnit> units;
     units.push_back(queued_unit(compute, 64));
-    units.push_back(rig_.naive_unit("mortal", {.num_pages = 64,
-                                               .read_bandwidth = 1e10,
-                                               .slow_batch = lose_after,
-                                               .slow_for = std::chrono::milliseconds(200)}));
+    units.push_back(rig_.naive_unit(
+        "mortal", {.num_pages = 64, .read_bandwidth = 1e10, .slow_batch = stuck_at, .on_slow = [&] {
+                     dies = true, gate.wait();
+                   }}));
     auto engine = rig_.engine_on(compute, std::move(units), options, fallbacks());
     compare(run_all(*engine, requests()));
+    EXPECT_TRUE(compute.lost());
     EXPECT_FALSE(engine->status().units[1].alive);
+    gate.open();
   }
 }
 

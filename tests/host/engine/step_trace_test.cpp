@@ -5,7 +5,9 @@
 
 #include <set>
 
+#include "common/error.h"
 #include "host/engine/equivalence.h"
+#include "support/hooked_attention_unit.h"
 #include "support/queued_attention_unit.h"
 #include "support/scratch_path.h"
 #include "support/timeline_check.h"
@@ -64,9 +66,33 @@ TEST_F(StepTimeline, ShowsStepsOpsCopiesRunsAndWaits) {
     }
   }
   for (const auto& span : tracks_.at({"gpu:0", "ops"})) {
-    if (span.name == "copy") EXPECT_GT(span.args.at("bytes"), 0);
-    if (span.name == "merge") EXPECT_GE(span.args.at("layer"), 0);
+    if (span.name == "copy") {
+      EXPECT_GT(span.args.at("bytes"), 0);
+    }
+    if (span.name == "merge") {
+      EXPECT_GE(span.args.at("layer"), 0);
+    }
   }
+}
+
+// With a timeline a run's end is looked for once behind its submission.
+TEST_F(StepTimeline, ARunThatIsRefusedAtTheFirstLookIsWaitedForAllTheSame) {
+  int waits = 0;
+  test::UnitHooks hooks;
+  hooks.on_wait = [&] {
+    if (++waits == 1) throw Error("cpu", "this batch is not for me");
+  };
+  std::vector<NamedUnit> units = rig_.cpu_units({64});
+  units[0].unit = std::make_unique<test::HookedAttentionUnit>(std::move(units[0].unit), hooks);
+  trace::Timeline timeline(path_);
+  EngineOptions options;
+  options.timeline = &timeline;
+  auto engine = rig_.engine(std::move(units), options);
+  const Answer refused = run_all(*engine, {greedy(rig_.prompt(20, 1), 10)}).front();
+  EXPECT_EQ(refused.finish, FinishReason::kError);
+  EXPECT_NE(refused.last.error.find("not for me"), std::string::npos) << refused.last.error;
+  EXPECT_EQ(waits, 2);
+  compare(run_all(*engine, requests()));
 }
 
 }  // namespace
