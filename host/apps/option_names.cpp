@@ -17,6 +17,14 @@ void append_names(const CLI::App& app, std::vector<std::string_view>& names) {
   }
 }
 
+// An option of the command or of the program.
+std::string option_like(const CLI::App& command, std::string_view name, std::string_view dashes) {
+  std::vector<std::string_view> names;
+  append_names(command, names);
+  if (command.get_parent() != nullptr) append_names(*command.get_parent(), names);
+  return suggestion(name, names, dashes);
+}
+
 std::string command_suggestion(const CLI::App& app, const std::string& word) {
   std::vector<std::string_view> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -25,13 +33,22 @@ std::string command_suggestion(const CLI::App& app, const std::string& word) {
   return suggestion(word, names);
 }
 
+constexpr std::string_view kDashes = "--";
+
+bool is_option(std::string_view word) {
+  return word.size() > kDashes.size() && word.starts_with(kDashes);
+}
+
+// word: "--name" or "--name=value"
+std::string unknown_option(const CLI::App& command, const std::string& word) {
+  const std::string option = word.substr(0, word.find('='));
+  return "unknown option " + option + option_like(command, option.substr(kDashes.size()), kDashes);
+}
+
 }  // namespace
 
 std::string option_suggestion(const CLI::App& command, const std::string& name) {
-  std::vector<std::string_view> names;
-  append_names(command, names);
-  if (command.get_parent() != nullptr) append_names(*command.get_parent(), names);
-  return suggestion(name, names);
+  return option_like(command, name, {});
 }
 
 std::string unknown_words(const CLI::App& app) {
@@ -39,18 +56,15 @@ std::string unknown_words(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining(true);
   if (commands.empty()) {
     const std::string& word = words.front();
-    return "unknown command '" + word + "'" + command_suggestion(app, word) +
+    return (is_option(word) ? unknown_option(app, word)
+                            : "unknown command '" + word + "'" + command_suggestion(app, word)) +
            "; see `tandem --help`";
   }
   std::string text;
   for (const std::string& word : words) {
     text += text.empty() ? "" : "; ";
-    if (word.size() > 2 && word.compare(0, 2, "--") == 0) {
-      const std::string name = word.substr(2, word.find('=') - 2);
-      text += "unknown option --" + name + option_suggestion(*commands.front(), name);
-    } else {
-      text += "'" + word + "' is not expected here";
-    }
+    text += is_option(word) ? unknown_option(*commands.front(), word)
+                            : "'" + word + "' is not expected here";
   }
   return text + "; see `tandem " + commands.front()->get_name() + " --help`";
 }

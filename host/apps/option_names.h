@@ -10,11 +10,12 @@
 
 namespace tandem::apps {
 
-// " (did you mean 'model'?)" when the command has an option like `name` (without dashes), else
-// nothing.
+// " (did you mean 'model'?)" when the command has an option like `name` (both without dashes, as a
+// configuration file has them), else nothing.
 std::string option_suggestion(const CLI::App& command, const std::string& name);
 
-// After CLI::ExtrasError: what was not understood, and where to read on.
+// After a parse that left words over: what was not understood, with options as they are typed, and
+// where to read on.
 std::string unknown_words(const CLI::App& app);
 
 }  // namespace tandem::apps

@@ -36,7 +36,8 @@ std::size_t distance(std::string_view left, std::string_view right) {
 
 }  // namespace
 
-std::string suggestion(std::string_view name, std::span<const std::string_view> known) {
+std::string suggestion(std::string_view name, std::span<const std::string_view> known,
+                       std::string_view prefix) {
   std::string_view best;
   std::size_t least = std::min(kMaxTypos, name.size() / 3) + 1;
   for (const std::string_view candidate : known) {
@@ -45,7 +46,8 @@ std::string suggestion(std::string_view name, std::span<const std::string_view> 
     best = candidate;
     least = typos;
   }
-  return best.empty() ? "" : " (did you mean '" + std::string(best) + "'?)";
+  if (best.empty()) return {};
+  return " (did you mean '" + std::string(prefix) + std::string(best) + "'?)";
 }
 
 }  // namespace tandem

@@ -13,7 +13,9 @@
 
 namespace tandem {
 
-// " (did you mean 'platform'?)"; nothing when none of `known` is like `name`.
-std::string suggestion(std::string_view name, std::span<const std::string_view> known);
+// " (did you mean 'platform'?)"; nothing when none of `known` is like `name`. prefix: what is typed
+// in front of every name, and counts as none of its letters.
+std::string suggestion(std::string_view name, std::span<const std::string_view> known,
+                       std::string_view prefix = {});
 
 }  // namespace tandem

@@ -19,6 +19,11 @@ TEST(Suggestion, NamesWhatIsMostAlike) {
   EXPECT_EQ(suggestion("pim", kNames), " (did you mean 'pin'?)");
 }
 
+TEST(Suggestion, ShowsThePrefixThatCountsAsNoLetters) {
+  EXPECT_EQ(suggestion("modle", kNames, "--"), " (did you mean '--model'?)");
+  EXPECT_EQ(suggestion("on", kNames, "--"), "");
+}
+
 TEST(Suggestion, IsNoneWhereNothingIsAlike) {
   EXPECT_EQ(suggestion("colour", kNames), "");
   EXPECT_EQ(suggestion("on", kNames), "") << "two letters are like anything";
