@@ -3,11 +3,17 @@
 // What composites refuse, what becomes of them when a part is lost, and how much they copy.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
+
 #include "drivers/parallel/composite_fixture.h"
 #include "drivers/parallel/queued_parts.h"
 #include "parallel/device.h"
 #include "parallel/layer_ranges.h"
 #include "parallel/range_map.h"
+#include "parallel/tensor_split_attention.h"
+#include "support/hooked_attention_unit.h"
+#include "support/naive_attention_unit.h"
 
 namespace tandem::device::parallel {
 namespace {
@@ -83,6 +89,84 @@ TEST(Composite, AttentionIsLostWithAnyOfItsParts) {
     const Ticket ticket = unit->submit(batch, {device_floats(o, 96), device_floats(lse, 6)});
     EXPECT_EQ(unit->wait(ticket, Deadline::never()), WaitResult::kLost);
   }
+}
+
+// Two parts with half of the heads each, and one token to append and to attend to.
+class SplitHeads : public testing::Test {
+ protected:
+  using Hooks = std::array<test::UnitHooks, 2>;
+
+  void make(const Hooks& hooks, const test::NaiveUnitOptions& second = {}) {
+    AttentionGeometry half = geometry_;
+    half.q_heads /= 2, half.kv_heads /= 2;
+    std::vector<std::unique_ptr<AttentionUnit>> parts;
+    for (std::size_t i = 0; i < 2; ++i) {
+      parts.push_back(std::make_unique<test::HookedAttentionUnit>(
+          std::make_unique<test::NaiveAttentionUnit>(half,
+                                                     i == 1 ? second : test::NaiveUnitOptions{}),
+          hooks[i]));
+    }
+    unit_ = std::make_unique<TensorSplitAttention>(geometry_, std::move(parts));
+  }
+  Ticket submit() {
+    AttentionBatch batch;
+    batch.q = q_;
+    batch.k = batch.v = kv_;
+    batch.sequences = {&sequence_, 1};
+    batch.pages = {&page_, 1};
+    return unit_->submit(batch, {o_, lse_});
+  }
+  // One token has all the weight, so that the answer is its v.
+  void expect_answer() {
+    std::ranges::fill(o_, 0.0f);
+    EXPECT_EQ(unit_->wait(submit(), Deadline::never()), WaitResult::kDone);
+    for (const float value : o_) EXPECT_NEAR(value, 0.25f, 1e-3f);
+  }
+
+  const AttentionGeometry geometry_{1, 4, 2, 16, 16, DType::kF16};
+  const AttentionSequence sequence_{0, 1, 0, 1, 0, 0, 1, 0, 1};
+  const PageId page_ = 0;
+  const std::vector<float> q_ = std::vector<float>(64, 0.5f), kv_ = std::vector<float>(32, 0.25f);
+  std::vector<float> o_ = std::vector<float>(64), lse_ = std::vector<float>(4);
+  std::unique_ptr<AttentionUnit> unit_;
+};
+
+TEST_F(SplitHeads, WaitForThePartThatTookABatchThatAnotherDidNot) {
+  bool refuses = true;
+  int waits = 0;
+  Hooks hooks;
+  hooks[0].on_wait = [&] { ++waits; };
+  hooks[1].on_submit = [&] {
+    if (refuses) throw Error("second", "no batch for me");
+  };
+  make(hooks);
+  EXPECT_THAT(error_of([&] { submit(); }), HasSubstr("no batch for me"));
+  EXPECT_EQ(waits, 0) << "submit() waits for nothing";
+  refuses = false;
+  expect_answer();
+  EXPECT_EQ(waits, 2) << "for the batch that submit() has told of, too";
+  expect_answer();
+}
+
+TEST_F(SplitHeads, TellOfARefusalWhenNoPartIsAtTheBatchAnyMore) {
+  std::atomic<bool> goes_on{false};
+  bool refuses = true;
+  Hooks hooks;
+  hooks[0].on_wait = [&] {
+    if (std::exchange(refuses, false)) throw Error("first", "not this one");
+  };
+  make(hooks, {.slow_batch = 1, .on_slow = [&] { goes_on.wait(false); }});
+  const Ticket ticket = submit();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(unit_->wait(ticket, Deadline::after(std::chrono::milliseconds(20))),
+              WaitResult::kTimeout);
+  }
+  EXPECT_FALSE(refuses) << "the first part has told";
+  goes_on = true;
+  goes_on.notify_all();
+  EXPECT_THAT(error_of([&] { unit_->wait(ticket, Deadline::never()); }), HasSubstr("not this one"));
+  EXPECT_EQ(unit_->wait(ticket, Deadline::never()), WaitResult::kDone) << "told once";
+  expect_answer();
 }
 
 TEST(Composite, RefusesWhatDoesNotDivideAndNamesTheNumbers) {
