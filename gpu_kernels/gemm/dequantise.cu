@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packed: a warp writes 256 values of one output, a lane eight; a block the 16 outputs of a panel,
-// so that what its warps leave of a sector another takes from the cache. Roundings are those of the
-// host, one by one.
+// so that what its warps leave of a sector another takes from the cache. e4m3: a thread takes 16
+// values by a load, and writes them by two. Roundings are those of the host, one by one.
 #include "gemm/dequantise.h"
 
 #include "common/launch.cuh"
+#include "common/quads.cuh"
 #include "gemm/packed_layout.cuh"
 
 namespace tandem::gpu_kernels {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kThreads = kPanelOutputs * 32;
 constexpr int kLaneValues = 8;
+constexpr unsigned kLineValues = 16;  // of e4m3, in a load
 
 // Codes kLaneValues * part .. of a slab, four bytes in each quad.
 template <typename Block>
@@ -92,23 +94,61 @@ __global__ __launch_bounds__(kThreads) void dequantise(Dequantisation job, Packe
                    bf16_pair(values[4], values[5]), bf16_pair(values[6], values[7])};
 }
 
-// grid: [rows, parts of a row]; any width.
-__global__ __launch_bounds__(256) void widen_e4m3(Dequantisation job) {
+// Values first .. first + num - 1 of a row, which share a scale.
+__device__ void widen_run(const E4M3* from, BF16* to, unsigned first, unsigned num, float scale) {
+  for (unsigned column = first; column < first + num; ++column) {
+    narrow(__fmul_rn(widen(from[column]), scale), to[column]);
+  }
+}
+
+// Sixteen values, both aligned to 16.
+__device__ void widen_line(const E4M3* from, BF16* to, float scale) {
+  const uint4 line = *reinterpret_cast<const uint4*>(from);
+  const std::uint32_t words[4] = {line.x, line.y, line.z, line.w};
+  std::uint32_t pairs[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    const std::uint32_t word = words[i / 2] >> (16 * (i % 2));
+    const E4M3 low{static_cast<std::uint8_t>(word)}, high{static_cast<std::uint8_t>(word >> 8)};
+    pairs[i] = bf16_pair(__fmul_rn(widen(low), scale), __fmul_rn(widen(high), scale));
+  }
+  auto* out = reinterpret_cast<uint4*>(to);
+  out[0] = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
+  out[1] = uint4{pairs[4], pairs[5], pairs[6], pairs[7]};
+}
+
+// grid: [rows, parts of a row]; any width. A thread takes kLineValues values and a scale for each
+// run of them that shares it. In lines: all are aligned and share one.
+template <bool kInLines>
+__global__ __launch_bounds__(256) void widen_e4m3(Dequantisation job, unsigned scales_per_row) {
   let_next_start();
   wait_for_previous();
-  const std::int64_t row = blockIdx.x;
-  const std::int64_t column = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
-  if (column >= job.in_features) return;
-  const auto* from = static_cast<const E4M3*>(job.weight) + (job.first_row + row) * job.in_features;
-  float scale = 1.0f;
+  const unsigned width = static_cast<unsigned>(job.in_features);
+  const unsigned begin = (blockIdx.y * blockDim.x + threadIdx.x) * kLineValues;
+  if (begin >= width) return;
+  const std::int64_t row = job.first_row + blockIdx.x;
+  const auto* from = static_cast<const E4M3*>(job.weight) + row * job.in_features;
+  BF16* to = job.to + blockIdx.x * job.in_features;
+  const unsigned run = job.scale_inputs > 0 ? static_cast<unsigned>(job.scale_inputs) : width;
+  const float* scales = nullptr;
   if (job.scales != nullptr && job.scale_inputs == 0) {
-    scale = job.scales[job.first_row + row];
+    scales = job.scales + row;
   } else if (job.scales != nullptr) {
-    const std::int64_t per_row = (job.in_features + job.scale_inputs - 1) / job.scale_inputs;
-    const std::int64_t scale_row = (job.first_row + row) / job.scale_outputs;
-    scale = job.scales[scale_row * per_row + column / job.scale_inputs];
+    const unsigned scale_row =
+        static_cast<unsigned>(row) / static_cast<unsigned>(job.scale_outputs);
+    scales = job.scales + static_cast<std::size_t>(scale_row) * scales_per_row;
   }
-  narrow(__fmul_rn(widen(from[column]), scale), job.to[row * job.in_features + column]);
+  unsigned block = begin / run;
+  if constexpr (kInLines) {
+    widen_line(from + begin, to + begin, scales != nullptr ? scales[block] : 1.0f);
+  } else {
+    const unsigned end = min(begin + kLineValues, width);
+    for (unsigned first = begin; first < end; ++block) {
+      const unsigned next = min((block + 1) * run, end);
+      widen_run(from, to, first, next - first, scales != nullptr ? scales[block] : 1.0f);
+      first = next;
+    }
+  }
 }
 
 }  // namespace
@@ -121,9 +161,17 @@ cudaError_t dequantise_rows(const Dequantisation& job, cudaStream_t stream) {
   }
   if (job.num_rows == 0) return cudaSuccess;
   if (job.type == StoredType::kE4M3) {
+    if (job.out_features > 0x7fffffff) return cudaErrorInvalidValue;
+    constexpr std::int64_t kPart = 256 * kLineValues;
     const dim3 grid(static_cast<unsigned>(job.num_rows),
-                    static_cast<unsigned>((job.in_features + 255) / 256));
-    return launch(stream, grid, 256, widen_e4m3, job);
+                    static_cast<unsigned>((job.in_features + kPart - 1) / kPart));
+    const std::int64_t run = job.scale_inputs > 0 ? job.scale_inputs : job.in_features;
+    const auto scales_per_row = static_cast<unsigned>((job.in_features + run - 1) / run);
+    const bool in_lines = is_aligned(job.weight) && is_aligned(job.to) &&
+                          job.in_features % kLineValues == 0 &&
+                          job.scale_inputs % static_cast<int>(kLineValues) == 0;
+    return launch(stream, grid, 256, in_lines ? widen_e4m3<true> : widen_e4m3<false>, job,
+                  scales_per_row);
   }
   return with_packable(job.type, cudaErrorInvalidValue, [&](auto block) -> cudaError_t {
     using Block = decltype(block);

@@ -71,18 +71,39 @@ TEST_P(KernelTest, PackedWeightsAreHardlyLargerThanTheFile) {
   }
 }
 
+// By lines and by values; scales of outputs, of blocks, of blocks that end inside a thread's
+// values.
 TEST_P(KernelTest, BytesOfE4M3AreWidenedAndScaled) {
-  HostWeight weight = random_weight(DType::kF8E4M3, 19, 100, 5);
-  std::vector<float> scales = random_floats(19, 6);
-  for (std::size_t i = 0; i < weight.values.size(); ++i) weight.values[i] *= scales[i / 100];
-  DeviceArray<std::byte> bytes(weight.data);
-  DeviceArray<float> device_scales(scales);
-  DeviceArray<BF16> rows(3 * 100);
-  ASSERT_EQ(dequantise_rows({StoredType::kE4M3, 19, 100, bytes.data(), device_scales.data(), 16, 3,
-                             rows.data()},
-                            nullptr),
-            cudaSuccess);
-  expect_bits(weight, 16, 3, rows.download());
+  struct Case {
+    std::size_t width;
+    int scale_outputs, scale_inputs;
+  };
+  for (const Case c : {Case{100, 1, 0}, {96, 1, 0}, {4112, 5, 128}, {4112, 5, 24}, {101, 17, 16}}) {
+    SCOPED_TRACE(testing::Message() << c.width << ", " << c.scale_inputs);
+    const auto run = c.scale_inputs > 0 ? static_cast<std::size_t>(c.scale_inputs) : c.width;
+    const auto outputs = static_cast<std::size_t>(c.scale_outputs);
+    const std::size_t per_row = (c.width + run - 1) / run;
+    HostWeight weight = random_weight(DType::kF8E4M3, 19, static_cast<int>(c.width), 5);
+    const std::vector<float> scales = random_floats((19 / outputs + 1) * per_row, 6);
+    for (std::size_t i = 0; i < weight.values.size(); ++i) {
+      weight.values[i] *= scales[i / c.width / outputs * per_row + i % c.width / run];
+    }
+    DeviceArray<std::byte> bytes(weight.data);
+    DeviceArray<float> device_scales(scales);
+    DeviceArray<BF16> rows(3 * c.width);
+    Dequantisation job{StoredType::kE4M3,
+                       19,
+                       static_cast<std::int64_t>(c.width),
+                       bytes.data(),
+                       device_scales.data(),
+                       16,
+                       3,
+                       rows.data()};
+    job.scale_outputs = c.scale_outputs;
+    job.scale_inputs = c.scale_inputs;
+    ASSERT_EQ(dequantise_rows(job, nullptr), cudaSuccess);
+    expect_bits(weight, 16, 3, rows.download());
+  }
 }
 
 TEST_P(KernelTest, PackingRefusesWhatItCannotPlace) {
