@@ -24,6 +24,8 @@
 #include "attention/decode_join.cuh"
 #include "common/bulk_copy.cuh"
 #include "common/launch.cuh"
+#include "common/shared_limit.h"
+#include "common/warp_arrival.cuh"
 
 namespace tandem::gpu_kernels {
 
@@ -147,11 +149,6 @@ __device__ void bring_items(const DecodeLaunch& job, const BulkRing& ring) {
   }
 }
 
-__device__ inline void give_back(Barrier& empty) {
-  __syncwarp();
-  if ((threadIdx.x & 31u) == 0) arrive_barrier(empty);
-}
-
 // A computing warp's part of an item.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void attend_bulk_item(const DecodeLaunch& job, const DecodeItem& item,
@@ -188,7 +185,7 @@ __device__ void attend_bulk_item(const DecodeLaunch& job, const DecodeItem& item
                                    parts, queries + row_group * kRowTiles * kQueryWords, state);
     }
     if (stage + 1 == walk.num_stages) break;
-    give_back(ring.empty(turn));
+    arrive_warp(ring.empty(turn));
     turn.advance(ring.num_stages);
   }
   sync_warps<1, kDecodeThreads>();  // the last stage has been read
@@ -197,7 +194,7 @@ __device__ void attend_bulk_item(const DecodeLaunch& job, const DecodeItem& item
   order_stores_before_copies();
   sync_warps<1, kDecodeThreads>();
   join_warps<kType, kWidth, kRowTiles>(job, walk, o, kOBytes, stats);
-  give_back(ring.empty(turn));
+  arrive_warp(ring.empty(turn));
   turn.advance(ring.num_stages);
 }
 
@@ -245,6 +242,8 @@ template <KvType kType>
 cudaError_t launch_bulk_decode(const DecodeBucket& bucket, const DecodeLaunch& job,
                                cudaStream_t stream) {
   const auto start = [&](auto kernel) {
+    const cudaError_t error = take_most_shared(reinterpret_cast<const void*>(kernel));
+    if (error != cudaSuccess) return error;
     return launch_shared(stream, dim3(static_cast<unsigned>(bucket.num_blocks)), kBulkThreads,
                          static_cast<unsigned>(bucket.shared_bytes), kernel, job, bucket.stages);
   };

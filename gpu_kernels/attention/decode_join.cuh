@@ -7,10 +7,9 @@
 #pragma once
 
 #include "attention/decode_rows.cuh"
+#include "common/logarithms.cuh"
 
 namespace tandem::gpu_kernels {
-
-inline constexpr float kLn2 = 0.6931471805599453f;
 
 // o: that of warp 0, warp_bytes in front of the next one's.
 template <KvType kType, int kWidth, int kRowTiles>

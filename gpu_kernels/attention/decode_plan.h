@@ -31,7 +31,8 @@ struct DecodeShape {
   int head_dim = 0;        // 1..256
   int page_tokens = 0;     // as in KvPool
   int num_processors = 1;  // multiprocessors of the device
-  int shared_bytes = 0;    // of a multiprocessor; 0: 227 KiB
+  // Of a multiprocessor; 0: 227 KiB. An H100's has 228, of which a block may have 227.
+  int shared_bytes = 0;
   KernelPath path = KernelPath::kGeneric;
 };
 
@@ -58,9 +59,9 @@ struct DecodeBucket {
 
 // max_group_rows: the most rows of one group. The result's shape has the generic path where the
 // Hopper path does not take the shape, for want of shared memory. num_blocks is 0 in the result
-// where the shape is none that the kernels take: rows of 16-bit types wider than 128 need 146 KiB
-// of shared memory, all others at most 79 KiB; where less than wide items need is there, items are
-// narrower.
+// where the shape is none that the kernels take. On the generic path rows of 16-bit types wider
+// than 128 need 146 KiB of shared memory, all others at most 79 KiB; where less than wide items
+// need is there, items are narrower. The Hopper path takes up to 227 KiB a block.
 DecodeBucket make_decode_bucket(const DecodeShape& shape, int max_groups, int max_rows,
                                 int max_group_rows);
 

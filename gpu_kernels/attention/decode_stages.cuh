@@ -11,11 +11,10 @@
 #include "attention/decode_launch.h"
 #include "attention/kv_fragments.cuh"
 #include "common/async_copy.cuh"
+#include "common/logarithms.cuh"
 #include "common/warp.cuh"
 
 namespace tandem::gpu_kernels {
-
-inline constexpr float kLog2E = 1.4426950408889634f;
 
 // One item as a block sees it.
 struct ItemWalk {

@@ -8,14 +8,15 @@
 // w the warp of its group, heads 16 w + g and + 8 (index `half` 0 and 1), and of every eight tokens
 // (or columns of O) 2t and 2t + 1. q, K and V are read from shared memory, probabilities from
 // registers. The scores of a tile are multiplied while the values of the tile before wait behind
-// them, and softmax of a tile runs beside the latter; so 240 registers a thread hold O, scores and
-// (exact) two parts of the probabilities. A tile of 128 tokens of 128 values is 2 x 64 (exact:
-// 2 x 128) products of 64 x 128 x 16 to 16,384 exponentials and 64 KiB of copies: matrix
-// arithmetic, 2,048 (4,096) cycles of it, is what bounds it.
+// them, and softmax of a tile runs beside the latter; so 232 registers a thread hold O, scores and
+// (exact) two parts of the probabilities. A tile of 128 tokens of 128 values is, for both
+// warpgroups, 2 x 16 (exact: 2 x 32) products of 64 x 128 x 16, to 16,384 exponentials and 64 KiB
+// of copies: matrix arithmetic, 2,048 (4,096) cycles of it, is what bounds it.
 #pragma once
 
 #include "attention/prefill_hopper_tiles.cuh"
 #include "common/launch.cuh"
+#include "common/warp_arrival.cuh"
 
 namespace tandem::gpu_kernels {
 
@@ -41,12 +42,6 @@ __device__ inline int multiplying_group() {
 // The row of the tile that is the thread's first.
 __device__ inline int first_row() {
   return static_cast<int>((threadIdx.x - 128) / 32 * 16 + threadIdx.x % 32 / 4);
-}
-
-// The warp has done with a tile.
-__device__ inline void release(Barrier& empty) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) arrive_barrier(empty);
 }
 
 // scores = q k^T, begun.
@@ -163,9 +158,9 @@ __device__ void pass_over(HopperShared<Traits>& shared, const HopperWalk& walk, 
   for (int index = first; index < past; ++index) {
     const HopperTurn turn = walk.turn(index);
     wait_barrier(shared.k_turns.full[turn.stage()], turn.parity());
-    release(shared.k_turns.empty[turn.stage()]);
+    arrive_warp(shared.k_turns.empty[turn.stage()]);
     wait_for_values(shared, turn);
-    release(shared.v_turns.empty[turn.stage()]);
+    arrive_warp(shared.v_turns.empty[turn.stage()]);
   }
 }
 
@@ -185,7 +180,7 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
   open_products();
   begin_scores(shared, of.group, turn.stage(), scores);
   wait_products<0>(scores);
-  release(shared.k_turns.empty[turn.stage()]);
+  arrive_warp(shared.k_turns.empty[turn.stage()]);
   scale_scores(job, shared, of.group, turn.first_key, scores);
   weigh(rows, scores);
   pack_weights<Traits>(scores, weights);
@@ -199,11 +194,11 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
     begin_scores(shared, of.group, turn.stage(), scores);
     begin_values(shared, before.stage(), weights, rows.o);
     wait_products<1>(scores);
-    release(shared.k_turns.empty[turn.stage()]);
+    arrive_warp(shared.k_turns.empty[turn.stage()]);
     scale_scores(job, shared, of.group, turn.first_key, scores);
     const float2 rescale = weigh(rows, scores);
     wait_products<0>(rows.o, scores);  // the latter so that they are packed behind it
-    release(shared.v_turns.empty[before.stage()]);
+    arrive_warp(shared.v_turns.empty[before.stage()]);
 #pragma unroll
     for (int i = 0; i < Traits::kDim / 2; ++i) rows.o[i] *= i % 4 < 2 ? rescale.x : rescale.y;
     pack_weights<Traits>(scores, weights);
@@ -212,7 +207,7 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
   open_products();
   begin_values(shared, turn.stage(), weights, rows.o);
   wait_products<0>(rows.o);
-  release(shared.v_turns.empty[turn.stage()]);
+  arrive_warp(shared.v_turns.empty[turn.stage()]);
 }
 
 template <typename Traits>
@@ -293,7 +288,7 @@ __device__ void fetch_tiles(const PrefillJob& job, const PrefillTile& tile, cons
     if (!holds_keys<Traits::kKeys>(by_all, turn.first_key)) {
       find_bad_values(shared, turn, warp - 1);
     }
-    release(shared.v_checked[turn.stage()]);
+    arrive_warp(shared.v_checked[turn.stage()]);
   }
 }
 

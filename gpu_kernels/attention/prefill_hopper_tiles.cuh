@@ -6,12 +6,13 @@
 // Rows of 16-bit operands lie as wgmma.cuh wants them: groups of 64 columns, each of all rows.
 // Tiles of 128 tokens begin at a multiple of 16 of the sequence's tokens, so that sixteen of them
 // lie in one page (or one page of the workspace) and come in one copy per group of columns: at most
-// 32 copies a tile, one per lane. The first and the last tile hold tokens that nobody sees: of the
-// page's own, or the last sixteen again. Copies of a tile start when all have done with the tile
-// two before. Warp 0 copies; warps 1..3 look at V of tiles that not all rows see, as there a weight
-// of 0 would not hide a NaN, and make such values 0 (find_bad_values()); the marks in `poisoned`
-// make columns of O NaN where a row saw one. Barriers of a tile of K or V, by turns: full (copied),
-// checked (V only), empty (both warpgroups have done with it).
+// 16 copies a tile of K, and as many of V, one per lane. The first and the last tile hold tokens
+// that nobody sees: of the page's own, or the last sixteen again. Copies of a tile start when all
+// have done with the tile two before. Warp 0 copies; warps 1..3 look at V of tiles that not all
+// rows see, as there a weight of 0 would not hide a NaN, and make such values 0
+// (find_bad_values()); the marks in `poisoned` make columns of O NaN where a row saw one. Barriers
+// of a tile of K or V, by turns: full (copied), checked (V only), empty (both warpgroups have done
+// with it).
 #pragma once
 
 #include "attention/prefill_rows.cuh"

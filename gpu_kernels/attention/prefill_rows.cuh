@@ -9,12 +9,10 @@
 
 #include "attention/prefill_job.h"
 #include "common/floats.h"
+#include "common/logarithms.cuh"
 #include "common/warp.cuh"
 
 namespace tandem::gpu_kernels {
-
-inline constexpr float kLog2E = 1.44269504f;
-inline constexpr float kLn2 = 0.693147181f;
 
 // Tokens [begin, end) that a query head sees.
 struct SeenTokens {

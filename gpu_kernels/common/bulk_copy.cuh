@@ -20,18 +20,16 @@
 
 #include <cstdint>
 
+#include "common/shared_address.cuh"
+
 namespace tandem::gpu_kernels {
 
 struct alignas(8) Barrier {
   std::uint64_t state;
 };
 
-__device__ inline std::uint32_t shared_offset(const void* at) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
-
 __device__ inline void init_barrier(Barrier& barrier, unsigned count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_offset(&barrier)), "r"(count)
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(count)
                : "memory");
 }
 
@@ -56,13 +54,14 @@ __device__ inline void order_stores_before_copies() {
 }
 
 __device__ inline void arrive_barrier(Barrier& barrier) {
-  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_offset(&barrier))
-               : "memory");
+  asm volatile(
+      "mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(&barrier))
+      : "memory");
 }
 
 __device__ inline void arrive_expecting(Barrier& barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_offset(&barrier)),
+                   shared_address(&barrier)),
                "r"(bytes)
                : "memory");
 }
@@ -75,7 +74,7 @@ __device__ inline void wait_barrier(Barrier& barrier, unsigned parity) {
       "again:\n"
       "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 ended, [%0], %1;\n"
       "@!ended bra again;\n"
-      "}" ::"r"(shared_offset(&barrier)),
+      "}" ::"r"(shared_address(&barrier)),
       "r"(parity)
       : "memory");
 }
@@ -84,8 +83,8 @@ __device__ inline void copy_bulk(void* shared, const void* global, unsigned byte
                                  Barrier& barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_offset(shared)),
-      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_offset(&barrier))
+          "r"(shared_address(shared)),
+      "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(shared_address(&barrier))
       : "memory");
 }
 

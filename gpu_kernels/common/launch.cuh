@@ -10,9 +10,9 @@
 // let_next_start() or ended, which is before that one's results are there. So every thread of every
 // kernel calls wait_for_previous() before it ends, and before it reads what an earlier launch
 // writes or writes what one reads or writes; in front of it stand loads of weights and arithmetic.
-// Behind it all earlier launches have ended and what they wrote is visible. Static shared memory is
-// not written in front of it. Code for less than compute capability 9.0 has neither function, and
-// so its chains must not overlap on a newer GPU either (code_capability() of kernel_path.h).
+// Behind it all earlier launches have ended and what they wrote is visible. Code for
+// less than compute capability 9.0 has neither function, and so its chains must not overlap on a
+// newer GPU either (code_capability() of kernel_path.h).
 // Source: CUDA Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA,
 // "griddepcontrol".
 #pragma once
@@ -20,6 +20,7 @@
 #include <cuda_runtime.h>
 
 #include "common/launch_chain.h"
+#include "common/shared_limit.h"
 
 namespace tandem::gpu_kernels {
 
@@ -47,9 +48,7 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kern
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_shared(cudaStream_t stream, dim3 grid, unsigned threads, unsigned shared_bytes,
                           void (*kernel)(Parameters...), const Arguments&... arguments) {
-  const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                 static_cast<int>(shared_bytes));
+  const cudaError_t error = allow_most_shared(reinterpret_cast<const void*>(kernel));
   if (error != cudaSuccess) return error;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "common/bulk_copy.cuh"
+#include "common/shared_address.cuh"
 #include "common/tensor_map.h"
 
 namespace tandem::gpu_kernels {
@@ -21,8 +22,8 @@ __device__ inline void copy_box(void* shared, const TensorMap& map, int column, 
                                 Barrier& barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      " [%0], [%1, {%2, %3}], [%4];" ::"r"(shared_offset(shared)),
-      "l"(&map), "r"(column), "r"(row), "r"(shared_offset(&barrier))
+      " [%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(shared)),
+      "l"(&map), "r"(column), "r"(row), "r"(shared_address(&barrier))
       : "memory");
 }
 

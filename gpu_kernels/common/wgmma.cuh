@@ -28,12 +28,9 @@
 #include <type_traits>
 
 #include "common/mma.cuh"
+#include "common/shared_address.cuh"
 
 namespace tandem::gpu_kernels {
-
-__device__ inline std::uint32_t shared_address(const void* at) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
 
 enum class Major { kDepth, kColumns };
 using SharedMatrix = std::uint64_t;

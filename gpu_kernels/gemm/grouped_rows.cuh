@@ -56,6 +56,8 @@ inline bool plan_grouped_rows(const GroupedProduct& job, std::int64_t tiles_of_i
   return true;
 }
 
+inline dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan.panels); }
+
 struct TilePlace {
   unsigned target;
   unsigned panel;  // of the target

@@ -28,10 +28,6 @@ struct NarrowRows {
   const void* x = nullptr;
 };
 
-__device__ inline std::uint32_t word_of(const uint4& words, int index) {
-  return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
-}
-
 // Bytes 2 * pair and 2 * pair + 1 of a word of e4m3 as bf16: exact.
 __device__ inline std::uint32_t bf16_pair_of_e4m3(std::uint32_t word, int pair) {
   const std::uint32_t low = pair == 0 ? word : word >> 16, high = low >> 8;
@@ -257,9 +253,6 @@ __global__ __launch_bounds__(kThreads) void f32_products(
   }
   finish_panel(job.outputs, place, target, slice_sums, slices);
 }
-
-dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
-dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan.panels); }
 
 // most_rows: of a block.
 template <typename Outputs>

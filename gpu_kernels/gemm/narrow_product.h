@@ -8,10 +8,9 @@
 // Numerics: a row's bits depend on the shapes, not on the other rows.
 // Blocks of scales cost a warp, per 256 inputs of 16 outputs (4 KiB), 4 loads of what its other
 // lanes read too and 8 multiply-adds. Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes.
-// Bytes: W once, in loads of 16
-// bytes, 4 to 8 of them in flight per lane; x from the caches, once per panel of 16 outputs (f32:
-// of 4).
-// Errors: cudaErrorInvalidValue for shapes outside the stated ones.
+// Bytes: W once, in loads of 16 bytes, 4 to 8 of them in flight per lane; x from the caches, once
+// per panel of 16 outputs (f32: of 4). Errors: cudaErrorInvalidValue for shapes outside the stated
+// ones.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -32,9 +32,4 @@ inline bool plan_grouped_quantised(const GroupedProduct& job, QuantisedRowsOf<Gr
 cudaError_t quantised_dots(StoredType type, const QuantisedRows& job, cudaStream_t stream);
 cudaError_t quantised_mma(StoredType type, const QuantisedRows& job, cudaStream_t stream);
 
-// Eight halves of a row's group: of slabs 0..7, in the words of 16 bytes.
-__device__ inline std::uint32_t word_of(const uint4& words, int index) {
-  return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
-}
-
 }  // namespace tandem::gpu_kernels

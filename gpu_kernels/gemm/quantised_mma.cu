@@ -270,9 +270,6 @@ __global__ __launch_bounds__(kThreads, 2) void products(
   finish_panel(job.outputs, place, target, warp_sums, warps);
 }
 
-dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
-dim3 grid_of(const GroupedRows& plan) { return dim3(plan.most_tiles, plan.panels); }
-
 // most_rows: of a block.
 template <typename Outputs>
 cudaError_t launch_products(StoredType type, int most_rows, const QuantisedRowsOf<Outputs>& job,

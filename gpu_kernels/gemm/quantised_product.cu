@@ -183,13 +183,13 @@ __global__ __launch_bounds__(kThreads) void dots(
 
 template <typename Block, int kRows>
 cudaError_t launch_dots(const QuantisedRows& job, cudaStream_t stream) {
-  return launch(stream, dim3(job.outputs.panels, job.outputs.parts), job.outputs.warps * 32,
-                dots<Block, kRows, FewRows>, job);
+  return launch(stream, grid_of(job.outputs), job.outputs.warps * 32, dots<Block, kRows, FewRows>,
+                job);
 }
 
 template <typename Block, int kRows>
 cudaError_t launch_grouped(const QuantisedRowsOf<GroupedRows>& job, cudaStream_t stream) {
-  return launch(stream, dim3(job.outputs.most_tiles, job.outputs.panels), job.outputs.warps * 32,
+  return launch(stream, grid_of(job.outputs), job.outputs.warps * 32,
                 dots<Block, kRows, GroupedRows>, job);
 }
 

@@ -8,15 +8,16 @@
 // memory, so that equal launches do what the step at hand needs: the same graph serves every step.
 // The answer to a post is the same word, of which the upper half is looked at; where `abandoned` is
 // not 0, nothing is waited for, and from there on nothing is copied, either way: who has not
-// answered may still use the slot. A ring has one slot: between two posts there is an await. count:
-// zero before the first.
-// Graph-safe: one launch each, no workspace. Cost of N bytes: N over the link, in lines of 16 bytes
-// a thread, four loads of each in flight; up to kMaxRingBlocks blocks of 256 threads with 16 KiB
-// each, so that 128 KiB are on their way (some 2 us of link at 50 GB/s): enough for the latency of
-// reads from the host. A wait is polled by one thread per block, a read over the link each time;
-// blocks of await_rows() hold their processors meanwhile, and where a graphics driver limits the
-// time of a kernel, that limit is for waits too. Errors: cudaErrorInvalidValue for more copies than
-// kMaxRingCopies, and for addresses or sizes that are not multiples of 4.
+// answered may still use the slot. Results of a wait that was abandoned are undefined, and so is
+// all that is computed from them: who abandons must not use them. A ring has one slot: between two
+// posts there is an await. count: zero before the first. Graph-safe: one launch each, no workspace.
+// Cost of N bytes: N over the link, in lines of 16 bytes a thread, four loads of each in flight; up
+// to kMaxRingBlocks blocks of 256 threads with 16 KiB each, so that 128 KiB are on their way (some
+// 2 us of link at 50 GB/s): enough for the latency of reads from the host. A wait is polled by one
+// thread per block, a read over the link each time; blocks of await_rows() hold their processors
+// meanwhile, and where a graphics driver limits the time of a kernel, that limit is for waits too.
+// Errors: cudaErrorInvalidValue for more copies than kMaxRingCopies, and for addresses or sizes
+// that are not multiples of 4.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From natural logarithms to those of base 2 and back.
+//
+// Exponentials of attention are of base 2, which is one instruction: scores are multiplied by
+// kLog2E before, and sums' logarithms by kLn2 behind. Threads: pure.
+#pragma once
+
+namespace tandem::gpu_kernels {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+inline constexpr float kLn2 = 0.6931471805599453f;
+
+}  // namespace tandem::gpu_kernels
