@@ -6,8 +6,11 @@ folder for each architecture ("90", "80-real") and reads what ptxas says of it. 
 common/wgmma.cuh, themselves or through a header beside them, are compiled for sm_90a alone, and
 ptxas must not say that it gives up their products' overlap or their division of registers (C75xx,
 but C7519, which adds what a fence would).
-What was made for 9.0 must hold common/launch.cuh's rule as well: each kernel waits for the launch in
-front, and before its first wait loads nothing but weights, whose loads are marked as streaming.
+What was made for 9.0 must hold common/launch.cuh's rule as well: in a kernel's PTX its first wait for
+the launch in front stands before its first end, and before all that touches global memory (loads,
+stores, atomic operations, copies; without a state space they count as global), but for weights,
+whose loads are marked as streaming. Ways that pass by a wait in a branch are not seen: several
+kernels wait in the first turn of a loop.
 """
 
 import concurrent.futures
@@ -23,7 +26,9 @@ FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) by
 USED = re.compile(r"Used (\d+) registers")
 GIVEN_UP = re.compile(r"\(C75(?!19)\d\d\).*")
 ENTRY = re.compile(r"\.entry (\w+)")
-LOAD = re.compile(r"\b(?:ld\.global|cp\.async)[.\w:]*")
+OPERATION = re.compile(r"^\s*(?:@!?[%\w]+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+ACCESS = re.compile(r"(?:ld|st|atom|red|cp\.async|cp\.reduce)(?:\.|$)")
+ELSEWHERE = re.compile(r"\.(?:shared|param|local|const)\b")
 WAIT, WEIGHTS, NEVER_LAUNCHED = "griddepcontrol.wait", "ld.global.cs", "compiled_as_all_others"
 INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
 
@@ -56,16 +61,27 @@ def needs_hopper(root, source):
     return False
 
 
+def touches_global(operation):
+    if operation.startswith(WEIGHTS) or not ACCESS.match(operation):
+        return False
+    return ".global" in operation or not (
+        operation.startswith("cp.async") or ELSEWHERE.search(operation))
+
+
 def hasty(ptx):
     """(kernel, what it does too early) of each kernel of a PTX text that breaks the rule."""
     entries = list(ENTRY.finditer(ptx))
     ends = [entry.start() for entry in entries[1:]] + [len(ptx)]
     for entry, end in zip(entries, ends):
-        body = ptx[entry.end():end]
-        if WAIT not in body and NEVER_LAUNCHED not in entry[1]:
+        if NEVER_LAUNCHED in entry[1]:
+            continue
+        front, wait, _ = ptx[entry.end():end].partition(WAIT)
+        if not wait:
             yield entry[1], "never waits for the launch in front"
-        early = {load for load in LOAD.findall(body.split(WAIT)[0]) if not load.startswith(WEIGHTS)}
-        if WAIT in body and early:
+            continue
+        early = {operation for operation in OPERATION.findall(front)
+                 if operation in ("ret", "exit") or touches_global(operation)}
+        if early:
             yield entry[1], f"in front of its wait stands {', '.join(sorted(early))}"
 
 
