@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "tensor/f8_codes.h"
 #include "tensor/quantize.h"
 #include "tensor/quantize_matrix.h"
 
@@ -22,13 +23,22 @@ DType LoadedWeights::main_type() const {
 
 WeightLoader::WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
                            const model::Model* model)
-    : compute_(compute), model_(model), quantize_(options.quantize) {
+    : compute_(compute),
+      model_(model),
+      quantize_(options.quantize),
+      num_threads_(options.num_threads) {
   if (!quantize_) return;
   const bool is_float = *quantize_ == DType::kF32 || *quantize_ == DType::kF8E4M3;
   if (!is_float && !can_quantize(*quantize_)) {
     throw Error("engine", "weights cannot be quantised to " + std::string(dtype_name(*quantize_)));
   }
-  pool_ = std::make_unique<ThreadPool>(options.num_threads);
+  pool_ = std::make_unique<ThreadPool>(num_threads_);
+}
+
+void WeightLoader::check(const TensorView& tensor) {
+  if (tensor.dtype != DType::kF8E4M3) return;
+  if (!pool_) pool_ = std::make_unique<ThreadPool>(num_threads_);
+  check_f8_codes(tensor, *pool_);
 }
 
 std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
@@ -43,6 +53,7 @@ std::unique_ptr<device::Weight> WeightLoader::load_as(const TensorView& tensor,
 std::unique_ptr<device::Weight> WeightLoader::load(const TensorView& tensor,
                                                    device::WeightRole role,
                                                    const WeightPlace& place) {
+  check(tensor);
   std::unique_ptr<device::Weight> weight = load_as(tensor, role, place, false);
   if (model_ != nullptr && !weight->borrows_source()) model_->release(tensor);
   return weight;
@@ -77,6 +88,7 @@ std::unique_ptr<device::Weight> WeightLoader::load_matrix(const TensorView& tens
                                                           const WeightPlace& place) {
   const DType type = type_for(tensor, role);
   if (type == tensor.dtype) return load(tensor, role, place);
+  check(tensor);
   const auto start = std::chrono::steady_clock::now();
   TensorView quantised = tensor;
   quantised.dtype = type;

@@ -3,9 +3,11 @@
 // WeightLoader: tensors to the compute unit, matrices quantised on the way where that is asked for.
 //
 // A quantised matrix exists beside the model file only while the unit takes it over. Which type a
-// matrix gets: tensor/quantize_matrix.h. Threads: one; a quantising loader has a pool of its own.
+// matrix gets: tensor/quantize_matrix.h. Matrices in e4m3 that hold a NaN are refused
+// (tensor/f8_codes.h). Threads: one; a loader that quantises or checks has a pool of its own.
 // Ownership: borrows the unit and, through it, the tensors' memory. Errors: those of
-// ComputeUnit::load() and quantize_matrix(). Cost: 15 to 80 ns of one core per value quantised.
+// ComputeUnit::load(), check_f8_codes() and quantize_matrix(). Cost: 15 to 80 ns of one core per
+// value quantised.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,7 @@ struct WeightOptions {
   // activations: products are computed in f32 and round none. kF8E4M3 gives every output a scale,
   // and leaves a table that is also the output projection as it is.
   std::optional<DType> quantize;
-  int num_threads = 0;  // that quantise; 0: all cores
+  int num_threads = 0;  // that quantise and check; 0: all cores
 };
 
 // What was loaded, in the types that the unit was given.
@@ -65,6 +67,7 @@ class WeightLoader {
 
  private:
   DType type_for(const TensorView& tensor, device::WeightRole role) const;
+  void check(const TensorView& tensor);
   // data: of the size that tensor has in `type`; scales: [rows], kF8E4M3 only.
   void convert(const TensorView& tensor, DType type, std::byte* data, float* scales) const;
   std::unique_ptr<device::Weight> load_as(const TensorView& tensor, device::WeightRole role,
@@ -73,6 +76,7 @@ class WeightLoader {
   device::ComputeUnit& compute_;
   const model::Model* model_;
   std::optional<DType> quantize_;
+  const int num_threads_;
   std::unique_ptr<ThreadPool> pool_;
   LoadedWeights loaded_;
 };

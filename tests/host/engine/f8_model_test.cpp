@@ -67,5 +67,26 @@ TEST(F8OnLoad, GivesMatricesAScalePerOutput) {
   EXPECT_NEAR(got / expected, 1.0, 0.03) << got << " where " << expected << " is right";
 }
 
+TEST(F8OnLoad, RefusesMatricesThatHoldANaN) {
+  const auto device = device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  std::vector<std::byte> codes(32 * 16, std::byte{0x38});
+  codes[3 * 16 + 5] = std::byte{0xff};
+  const TensorView tensor{"blk.0.ffn_up.weight", DType::kF8E4M3, 32, 16, codes.data(), {}};
+  for (const auto& type : {std::optional<DType>(), {DType::kF32}, {DType::kQ8_0}}) {
+    const auto compute = device->make_compute_unit();
+    WeightOptions options;
+    options.quantize = type;
+    options.num_threads = 2;
+    WeightLoader loader(*compute, options);
+    try {
+      loader.load_matrix(tensor, device::WeightRole::kProduct);
+      FAIL() << "a NaN was loaded";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("'blk.0.ffn_up.weight', row 3, column 5"));
+    }
+    EXPECT_THROW(loader.load(tensor, device::WeightRole::kProduct), Error);
+  }
+}
+
 }  // namespace
 }  // namespace tandem::engine
