@@ -52,23 +52,6 @@ std::function<void(double)> load_progress(const std::string& path) {
   };
 }
 
-engine::EngineOptions engine_options(const RuntimeOptions& options) {
-  engine::EngineOptions result;
-  result.max_running = options.max_running;
-  result.max_waiting = options.max_waiting;
-  result.max_step_tokens = options.max_step_tokens;
-  result.context_length = options.context_length;
-  result.num_sub_batches = options.sub_batches;
-  result.placement = placement_of(options.placement);
-  result.prefix_cache = !options.no_prefix_cache;
-  result.kv_moves = options.kv_moves;
-  result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
-  result.weights = weight_options(options);
-  result.early_query = early_query_of(options.early_query);
-  result.rings = options.rings;
-  return result;
-}
-
 void log_weights(const engine::LoadedWeights& weights) {
   if (weights.quantised == 0) return;
   std::string types;
@@ -120,6 +103,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.cuda_kernels = options.cuda_kernels;
   device_options_.cuda_fp8_rows = options.cuda_fp8_rows;
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
+  device_options_.warn = [](const std::string& line) { spdlog::warn("{}", line); };
   device_options_.kernel_image =
       options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
   if (!options.trace_file.empty()) device_options_.activity = activity_sink();
@@ -288,6 +272,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   }
   engine::EngineOptions engine_options = apps::engine_options(options);
   engine_options.compute_id = compute.id;
+  engine_options.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
   engine_options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
   engine_options.timeline = parts_.timeline();
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),

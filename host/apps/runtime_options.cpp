@@ -42,6 +42,23 @@ engine::EarlyQuery early_query_of(const std::string& name) {
   return name == "off" ? engine::EarlyQuery::kOff : engine::EarlyQuery::kAuto;
 }
 
+engine::EngineOptions engine_options(const RuntimeOptions& options) {
+  engine::EngineOptions result;
+  result.max_running = options.max_running;
+  result.max_waiting = options.max_waiting;
+  result.max_step_tokens = options.max_step_tokens;
+  result.context_length = options.context_length;
+  result.num_sub_batches = options.sub_batches;
+  result.placement = placement_of(options.placement);
+  result.prefix_cache = !options.no_prefix_cache;
+  result.kv_moves = options.kv_moves;
+  result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
+  result.weights = weight_options(options);
+  result.early_query = early_query_of(options.early_query);
+  result.rings = options.rings;
+  return result;
+}
+
 namespace {
 
 // "none", f32, f8 and every type that has a quantiser.
