@@ -7,10 +7,12 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/decode.h"
@@ -28,7 +30,14 @@ using gpu_kernels::KvType;
 
 namespace {
 
-constexpr int kSequences = 5, kRows = kSequences;
+constexpr int kLongSequences = 5;
+constexpr std::array<int, 2> kShortTokens{1, 37};
+constexpr int kSequences = kLongSequences + static_cast<int>(kShortTokens.size());
+constexpr float kCap = 20.0f;
+// Probabilities are sums of two 16-bit values on either path: O is off by 2^-21 of its values (f16,
+// 8-bit types) or by 2^-16 (bf16), and q is split without loss (attention/decode.h).
+constexpr double kExactBound = 2e-5, kRoundedBound = 6e-5, kLseBound = 1e-5;
+constexpr float kQueryUnit = 250.0f;  // q in -4 .. 4, so that some tokens weigh more than others
 constexpr int kStagesPerProcessor = 16, kStageTokens = 64;
 
 const char* name_of(KvType type) {
@@ -55,10 +64,11 @@ void fill_values(KvType type, std::span<std::uint64_t> words, std::mt19937_64& r
 
 class DecodeCase {
  public:
-  DecodeCase(Gpu& gpu, const DecodeShape& shape) : gpu_(gpu), shape_(shape) {
+  DecodeCase(Gpu& gpu, const DecodeShape& shape, int rows, float softcap, PlanDecode plan)
+      : gpu_(gpu), shape_(shape), rows_(rows), softcap_(softcap), plan_(std::move(plan)) {
     for (const KernelPath path : {KernelPath::kGeneric, KernelPath::kHopper}) {
       shape_.path = path;
-      bucket(path) = gpu_kernels::make_decode_bucket(shape_, kSequences, kRows, 1);
+      bucket(path) = gpu_kernels::make_decode_bucket(shape_, kSequences, kSequences * rows, rows);
     }
   }
 
@@ -66,7 +76,10 @@ class DecodeCase {
     return gpu_.traits.capability >= 90 && gpu_kernels::code_capability() >= 90 &&
            buckets_[1].num_blocks > 0 && buckets_[1].shape.path == KernelPath::kHopper;
   }
-  std::size_t num_results() const { return heads() * (dim() + 1); }
+  std::vector<TrialPart> parts() const {
+    const double bound = shape_.type == KvType::kBF16 ? kRoundedBound : kExactBound;
+    return {{"O", heads() * dim(), bound}, {"LSE", heads(), kLseBound, false}};
+  }
 
   void prepare();
 
@@ -74,6 +87,7 @@ class DecodeCase {
     gpu_kernels::DecodeAttention job;
     job.pool = pool_;
     job.scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
+    job.softcap = softcap_;
     job.q = q_.as<float>();
     job.pages = pages_.as<std::uint32_t>();
     job.plan = plans_[index(path)].data();
@@ -86,29 +100,30 @@ class DecodeCase {
  private:
   static std::size_t index(KernelPath path) { return path == KernelPath::kHopper ? 1 : 0; }
   DecodeBucket& bucket(KernelPath path) { return buckets_[index(path)]; }
-  std::size_t heads() const { return static_cast<std::size_t>(kRows * shape_.q_heads); }
+  std::size_t heads() const {
+    return static_cast<std::size_t>(kSequences * rows_ * shape_.q_heads);
+  }
   std::size_t dim() const { return static_cast<std::size_t>(shape_.head_dim); }
 
   template <typename T>
   PoolRange upload(std::span<const T> from) {
-    PoolRange range(gpu_.device_memory, from.size_bytes(), Purpose::kWorkspace);
-    gpu_.health.check(
-        cudaMemcpy(range.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice),
-        "trying kernels");
-    return range;
+    return upload_for_trial(gpu_, std::as_bytes(from));
   }
   std::vector<DecodeGroup> groups();
   void upload_pool(std::mt19937_64& random);
 
   Gpu& gpu_;
   DecodeShape shape_;
+  int rows_;  // of each sequence
+  float softcap_;
+  PlanDecode plan_;
   std::array<DecodeBucket, 2> buckets_;
   KvPool pool_;
   PoolRange values_, scales_, q_, pages_;
   std::array<PoolRange, 2> plans_, workspaces_;
 };
 
-// Lengths as 1 : 2 : 3 : 4 : 5, none of whole stages.
+// Lengths as 1 : 2 : 3 : 4 : 5, none of whole stages, and the short ones.
 std::vector<DecodeGroup> DecodeCase::groups() {
   const std::size_t row = static_cast<std::size_t>(gpu_kernels::kv_row_values(shape_.head_dim) *
                                                    gpu_kernels::value_bytes_of(shape_.type));
@@ -120,11 +135,13 @@ std::vector<DecodeGroup> DecodeCase::groups() {
   std::int32_t page = 0;
   for (int i = 0; i < kSequences; ++i) {
     DecodeGroup group;
-    group.row_begin = i;
-    group.num_rows = 1;
+    group.row_begin = i * rows_;
+    group.num_rows = rows_;
     group.page_begin = page;
     group.attend_begin = i;
-    group.num_attend = tokens * (i + 1) / 15 + 7 + i;
+    group.num_attend = i < kLongSequences
+                           ? i + tokens * (i + 1) / 15 + 7
+                           : i + kShortTokens[static_cast<std::size_t>(i - kLongSequences)];
     page += (group.num_attend + shape_.page_tokens - 1) / shape_.page_tokens;
     groups.push_back(group);
   }
@@ -138,7 +155,8 @@ void DecodeCase::upload_pool(std::mt19937_64& random) {
   values_ = upload<std::uint64_t>(values);
   pool_.values = values_.data();
   std::vector<float> scales(gpu_kernels::kv_scales_bytes(pool_) / sizeof(float));
-  for (float& scale : scales) scale = std::ldexp(1.0f, -6 + static_cast<int>(random() % 3));
+  const int least = shape_.type == KvType::kI8 ? -8 : -1;
+  for (float& scale : scales) scale = std::ldexp(1.0f, least + static_cast<int>(random() % 3));
   if (scales.empty()) return;
   scales_ = upload<float>(scales);
   pool_.scales = scales_.as<float>();
@@ -158,35 +176,67 @@ void DecodeCase::prepare() {
   std::ranges::shuffle(pages, random);
   pages_ = upload<std::uint32_t>(pages);
   std::vector<float> q(heads() * dim());
-  for (float& value : q) value = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
+  for (float& value : q) value = static_cast<float>(random() % 2001) / kQueryUnit - 4.0f;
   q_ = upload<float>(q);
-  std::array<std::int32_t, kRows> rows;
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(kSequences * rows_));
   std::iota(rows.begin(), rows.end(), 0);
   for (const KernelPath path : {KernelPath::kGeneric, KernelPath::kHopper}) {
     std::vector<std::byte> plan(bucket(path).plan_bytes);
-    TANDEM_CHECK(gpu_kernels::plan_decode(bucket(path), batch, rows, plan));
+    TANDEM_CHECK(plan_(bucket(path), batch, rows, plan));
     plans_[index(path)] = upload<std::byte>(plan);
     workspaces_[index(path)] =
         PoolRange(gpu_.device_memory, bucket(path).workspace_bytes, Purpose::kWorkspace);
   }
 }
 
+// The most rows of a sequence for each width of items, up to the widest.
+std::vector<int> rows_to_try(const DecodeShape& shape) {
+  std::vector<int> all;
+  int last = 0;
+  for (int rows = 1; rows == 1 || (rows - 1) * shape.q_heads < 64 * shape.kv_heads; ++rows) {
+    const DecodeBucket bucket = gpu_kernels::make_decode_bucket(shape, 1, rows, rows);
+    if (bucket.item_rows == last) continue;
+    last = bucket.item_rows;
+    all.push_back(rows);
+  }
+  return all;
+}
+
 }  // namespace
 
-KernelPath choose_decode_path(Gpu& gpu, const DecodeShape& shape) {
-  if (gpu.kernel_policy == KernelPolicy::kGeneric) return KernelPath::kGeneric;
-  DecodeCase one(gpu, shape);
+PathTrial decode_trial(Gpu& gpu, const DecodeShape& shape, int rows, float softcap,
+                       const PlanDecode& plan) {
+  const auto one = std::make_shared<DecodeCase>(gpu, shape, rows, softcap, plan);
   PathTrial trial;
   trial.what = "decode attention of " + std::to_string(shape.q_heads) + "/" +
                std::to_string(shape.kv_heads) + " heads of " + std::to_string(shape.head_dim) +
-               " in " + name_of(shape.type);
-  trial.has_hopper = one.has_hopper();
-  trial.num_results = one.num_results();
-  trial.prepare = [&] { one.prepare(); };
-  trial.launch = [&](KernelPath path, float* results, cudaStream_t stream) {
-    return one.launch(path, results, stream);
+               " in " + name_of(shape.type) +
+               (rows > 1 ? ", " + std::to_string(rows) + " rows together" : "") +
+               (softcap > 0 ? ", capped" : "");
+  trial.has_hopper = one->has_hopper();
+  trial.parts = one->parts();
+  trial.prepare = [one] { one->prepare(); };
+  trial.launch = [one](KernelPath path, float* results, cudaStream_t stream) {
+    return one->launch(path, results, stream);
   };
-  return choose_path(gpu, trial);
+  return trial;
+}
+
+KernelPath choose_decode_path(Gpu& gpu, const DecodeShape& shape) {
+  if (gpu.kernel_policy == KernelPolicy::kGeneric) return KernelPath::kGeneric;
+  const auto wins = [&](int rows, float softcap) {
+    return choose_path(gpu, decode_trial(gpu, shape, rows, softcap, gpu_kernels::plan_decode)) ==
+           KernelPath::kHopper;
+  };
+  if (gpu.kernel_policy == KernelPolicy::kHopper) {
+    return wins(1, 0) ? KernelPath::kHopper : KernelPath::kGeneric;
+  }
+  DecodeShape hopper = shape;
+  hopper.path = KernelPath::kHopper;
+  for (const int rows : rows_to_try(hopper)) {
+    if (!wins(rows, 0)) return KernelPath::kGeneric;
+  }
+  return wins(1, kCap) ? KernelPath::kHopper : KernelPath::kGeneric;
 }
 
 }  // namespace tandem::cuda

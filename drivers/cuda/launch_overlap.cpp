@@ -3,6 +3,7 @@
 // The trial: sums of rows, normalised back and forth between two buffers.
 #include "cuda/launch_overlap.h"
 
+#include <span>
 #include <vector>
 
 #include "common/launch_chain.h"
@@ -30,10 +31,7 @@ struct Chain {
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(i * 7919 % 2003) / 1001.5f - 1.0f;
     }
-    memory = PoolRange(gpu.device_memory, values.size() * sizeof(float), Purpose::kWorkspace);
-    gpu.health.check(cudaMemcpy(memory.data(), values.data(), values.size() * sizeof(float),
-                                cudaMemcpyHostToDevice),
-                     "trying launches that overlap");
+    memory = upload_for_trial(gpu, std::as_bytes(std::span(values)));
   }
 
   // Every value of a result depends on all of its row in the launch before.
@@ -62,8 +60,9 @@ bool launches_overlap(Gpu& gpu) {
   PathTrial trial;
   trial.what = "launches that overlap";
   trial.has_hopper = gpu.traits.capability >= 90 && gpu_kernels::code_capability() >= 90;
-  trial.num_results = kCount;
-  trial.bound = 0;
+  trial.parts = {{"sums", kCount, 0}};
+  trial.generic_word = "serial launches";
+  trial.hopper_word = "overlapping launches";
   trial.prepare = [&] { chain.prepare(gpu); };
   trial.launch = [&](KernelPath path, float* results, cudaStream_t stream) {
     return chain.launch(path == KernelPath::kHopper, results, stream);

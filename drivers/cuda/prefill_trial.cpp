@@ -26,15 +26,24 @@ using gpu_kernels::PrefillShape;
 
 namespace {
 
-constexpr int kSequences = 3, kTokensPerProcessor = 8;
+constexpr int kLongSequences = 3, kTokensPerProcessor = 8;
+constexpr std::array<int, 2> kShort{1, 37};  // rows of a chunk, or tokens
+constexpr int kSequences = kLongSequences + static_cast<int>(kShort.size());
+constexpr int kShortRows = kShort[0] + kShort[1];
+constexpr float kCap = 20.0f;
+// What rounding gives on either path (attention/prefill.h), twice: with bf16 a score is off by
+// 2^-17 of sum |q k| and O by 2^-17 of sum p |v|, with f16 by 2^-22.
+constexpr double kExactBound = 2e-5, kRoundedBound = 1e-4;
+constexpr double kExactLseBound = 1e-5, kRoundedLseBound = 1e-4;
 constexpr int kQueryHeadsPerProcessor = 128;
 
 class PrefillCase {
  public:
-  PrefillCase(Gpu& gpu, const PrefillShape& shape) : gpu_(gpu), shape_(shape) {
+  PrefillCase(Gpu& gpu, const PrefillShape& shape, float softcap)
+      : gpu_(gpu), shape_(shape), softcap_(softcap) {
     const int sixth =
         std::max(2, gpu.traits.num_processors * kQueryHeadsPerProcessor / shape.q_heads / 6);
-    rows_ = sixth * 6;
+    rows_ = sixth * 6 + kShortRows;
     tokens_ = gpu.traits.num_processors * kTokensPerProcessor + 5;
     for (const KernelPath path : {KernelPath::kGeneric, KernelPath::kHopper}) {
       shape_.path = path;
@@ -46,7 +55,11 @@ class PrefillCase {
     return buckets_[1].num_tiles > 0 && buckets_[1].shape.path == KernelPath::kHopper &&
            gpu_.traits.capability == 90 && gpu_kernels::has_hopper_prefill();
   }
-  std::size_t num_results() const { return heads() * (dim() + 1); }
+  std::vector<TrialPart> parts() const {
+    const bool rounds = shape_.type == KvType::kBF16;
+    return {{"O", heads() * dim(), rounds ? kRoundedBound : kExactBound},
+            {"LSE", heads(), rounds ? kRoundedLseBound : kExactLseBound, false}};
+  }
 
   void prepare();
 
@@ -54,6 +67,7 @@ class PrefillCase {
     gpu_kernels::PrefillAttention attention;
     attention.plan = plans_[index(path)].data();
     attention.scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim));
+    attention.softcap = softcap_;
     attention.q = q_.as<float>();
     attention.o = results;
     attention.lse = results + heads() * dim();
@@ -75,15 +89,13 @@ class PrefillCase {
 
   template <typename T>
   PoolRange upload(std::span<const T> from) {
-    PoolRange range(gpu_.device_memory, from.size_bytes(), Purpose::kWorkspace);
-    gpu_.health.check(
-        cudaMemcpy(range.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice),
-        "trying kernels");
-    return range;
+    return upload_for_trial(gpu_, std::as_bytes(from));
   }
-  PoolRange upload_floats(std::size_t size) {
+  PoolRange upload_floats(std::size_t size, float most) {
     std::vector<float> values(size);
-    for (float& value : values) value = static_cast<float>(random_() % 2001) / 1000.0f - 1.0f;
+    for (float& value : values) {
+      value = most * (static_cast<float>(random_() % 2001) / 1000.0f - 1.0f);
+    }
     return upload<float>(values);
   }
   std::vector<PrefillSequence> sequences() const;
@@ -91,6 +103,7 @@ class PrefillCase {
 
   Gpu& gpu_;
   PrefillShape shape_;
+  float softcap_;
   int rows_ = 0, tokens_ = 0;
   std::mt19937_64 random_{1};
   std::array<PrefillBucket, 2> buckets_;
@@ -105,11 +118,13 @@ std::vector<PrefillSequence> PrefillCase::sequences() const {
   for (int i = 0; i < kSequences; ++i) {
     PrefillSequence sequence;
     sequence.q_begin = row;
-    sequence.num_q = rows_ / 6 * (i + 1);
+    const int shorter =
+        i < kLongSequences ? 0 : kShort[static_cast<std::size_t>(i - kLongSequences)];
+    sequence.num_q = shorter > 0 ? shorter : (rows_ - kShortRows) / 6 * (i + 1);
     if (!is_causal()) {
       sequence.page_begin = i * static_cast<std::int32_t>(pool_.num_pages / kSequences);
       sequence.attend_begin = i;
-      sequence.num_attend = tokens_ - i;
+      sequence.num_attend = shorter > 0 ? i + shorter : tokens_ - i;
     }
     row += sequence.num_q;
     sequences.push_back(sequence);
@@ -141,11 +156,11 @@ void PrefillCase::upload_pool() {
 }
 
 void PrefillCase::prepare() {
-  q_ = upload_floats(heads() * dim());
+  q_ = upload_floats(heads() * dim(), 4);  // so that some tokens weigh more than others
   if (is_causal()) {
     const std::size_t kv = static_cast<std::size_t>(rows_) * shape_.kv_heads * dim();
-    k_ = upload_floats(kv);
-    v_ = upload_floats(kv);
+    k_ = upload_floats(kv, 1);
+    v_ = upload_floats(kv, 1);
   } else {
     upload_pool();
   }
@@ -161,20 +176,30 @@ void PrefillCase::prepare() {
 
 }  // namespace
 
-KernelPath choose_prefill_path(Gpu& gpu, const PrefillShape& shape) {
-  if (gpu.kernel_policy == KernelPolicy::kGeneric) return KernelPath::kGeneric;
-  PrefillCase one(gpu, shape);
+namespace {
+
+KernelPath choose_path_with(Gpu& gpu, const PrefillShape& shape, float softcap) {
+  PrefillCase one(gpu, shape, softcap);
   PathTrial trial;
   trial.what = std::string(shape.page_tokens == 0 ? "attention in chunks" : "attention of chunks") +
                " of " + std::to_string(shape.q_heads) + "/" + std::to_string(shape.kv_heads) +
-               " heads of " + std::to_string(shape.head_dim);
+               " heads of " + std::to_string(shape.head_dim) + (softcap > 0 ? ", capped" : "");
   trial.has_hopper = one.has_hopper();
-  trial.num_results = one.num_results();
+  trial.parts = one.parts();
   trial.prepare = [&] { one.prepare(); };
   trial.launch = [&](KernelPath path, float* results, cudaStream_t stream) {
     return one.launch(path, results, stream);
   };
   return choose_path(gpu, trial);
+}
+
+}  // namespace
+
+KernelPath choose_prefill_path(Gpu& gpu, const PrefillShape& shape) {
+  if (gpu.kernel_policy == KernelPolicy::kGeneric) return KernelPath::kGeneric;
+  const KernelPath path = choose_path_with(gpu, shape, 0);
+  if (path == KernelPath::kGeneric || gpu.kernel_policy == KernelPolicy::kHopper) return path;
+  return choose_path_with(gpu, shape, kCap);
 }
 
 KernelPath choose_causal_path(Gpu& gpu) {

@@ -2,9 +2,11 @@
 //
 // Which path of attention of many rows a unit takes, by the GPU's policy (kernel_choice.h).
 //
-// The trial's case is three sequences of the shape's heads, or three chunks where it has no pages,
+// A trial's case is three sequences of the shape's heads, or three chunks where it has no pages,
 // 1 : 2 : 3 in rows and about a block of 128 query heads per multiprocessor, over eight tokens
-// per multiprocessor each. The exact operands of the shape are tried. Threads: the submitting
+// per multiprocessor each, and two short ones. It is tried with capped scores, too, and the Hopper
+// path is taken where it wins both. Covered are the operands of the shape, exact or not; for chunks
+// the one shape named below, so neither windows nor other heads or types. Threads: the submitting
 // thread. Errors: as choose_path().
 #pragma once
 

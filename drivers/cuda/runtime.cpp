@@ -21,9 +21,7 @@ Stream::Stream() {
 
 Stream::~Stream() { cudaStreamDestroy(stream_); }
 
-Event::Event() {
-  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
-}
+Event::Event(unsigned flags) { check(cudaEventCreateWithFlags(&event_, flags), "making an event"); }
 
 Event::~Event() { cudaEventDestroy(event_); }
 

@@ -33,7 +33,7 @@ class Stream {
 
 class Event {
  public:
-  Event();
+  explicit Event(unsigned flags = cudaEventDisableTiming);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

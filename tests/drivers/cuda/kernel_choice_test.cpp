@@ -8,9 +8,11 @@
 
 #include "common/error.h"
 #include "cuda/attention_unit.h"
+#include "cuda/decode_trial.h"
 #include "cuda/device.h"
 #include "cuda/prefill_trial.h"
 #include "gpu_kernels/simt/faults.h"
+#include "gpu_kernels/simt/stream.h"
 
 namespace tandem::cuda {
 namespace {
@@ -23,7 +25,10 @@ using testing::HasSubstr;
 class KernelChoiceTest : public testing::Test {
  protected:
   void SetUp() override { be_of(90); }
-  void TearDown() override { simt::clear_faults(); }
+  void TearDown() override {
+    simt::set_lazy(false);
+    simt::clear_faults();
+  }
 
   void be_of(int capability) {
     simt::Faults faults;
@@ -40,13 +45,37 @@ class KernelChoiceTest : public testing::Test {
     options.max_pages = 16;
     device.make_attention_unit(options);
   }
+  static gpu_kernels::DecodeShape decode_shape(const Gpu& gpu) {
+    gpu_kernels::DecodeShape shape;
+    shape.type = gpu_kernels::KvType::kF16;
+    shape.q_heads = 4;
+    shape.kv_heads = 2;
+    shape.head_dim = 64;
+    shape.page_tokens = 16;
+    shape.num_processors = gpu.traits.num_processors;
+    shape.shared_bytes = gpu.traits.shared_bytes;
+    return shape;
+  }
+  // A trial of decode attention whose Hopper path attends to so many tokens more of one sequence.
+  std::string note_of_tokens_off(std::size_t sequence, int tokens) {
+    Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
+    const auto plan = [&](const gpu_kernels::DecodeBucket& bucket,
+                          std::span<const gpu_kernels::DecodeGroup> groups,
+                          std::span<const std::int32_t> rows, std::span<std::byte> to) {
+      std::vector<gpu_kernels::DecodeGroup> changed(groups.begin(), groups.end());
+      if (bucket.shape.path == KernelPath::kHopper) changed[sequence].num_attend += tokens;
+      return gpu_kernels::plan_decode(bucket, changed, rows, to);
+    };
+    choose_path(gpu, decode_trial(gpu, decode_shape(gpu), 1, 0, plan));
+    return notes_.back();
+  }
   // A trial whose paths write these bytes into every result, and whose kernels are counted.
   KernelPath try_bytes(KernelPolicy policy, int generic, int hopper, bool has_hopper = true) {
     Gpu gpu(0, "cuda:0", kernels(policy));
     PathTrial trial;
     trial.what = "an example";
     trial.has_hopper = has_hopper;
-    trial.num_results = 100;
+    trial.parts = {{"values", 100, 1e-4}};
     trial.prepare = [&] { ++prepared_; };
     trial.launch = [&](KernelPath path, float* results, cudaStream_t stream) {
       ++launches_;
@@ -95,11 +124,52 @@ TEST_F(KernelChoiceTest, KernelsWhoseResultsDifferAreNotTaken) {
   EXPECT_EQ(notes_.size(), 3u);
 }
 
+TEST_F(KernelChoiceTest, PartsOfResultsHaveTheirOwnScale) {
+  Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
+  PathTrial trial;
+  trial.has_hopper = true;
+  trial.parts = {{"small", 1, 1e-3}, {"large", 1, 1e-3, false}};
+  trial.prepare = [] {};
+  float small = 1, large = 1000;
+  trial.launch = [&](KernelPath path, float* results, cudaStream_t) {
+    const bool is_hopper = path == KernelPath::kHopper;
+    results[0] = is_hopper ? small : 1;
+    results[1] = is_hopper ? large : 1000;
+    return cudaSuccess;
+  };
+  const auto agrees = [&] {
+    choose_path(gpu, trial);
+    return notes_.back().find("by a trial") != std::string::npos;
+  };
+  EXPECT_TRUE(agrees());
+  small = 1.01f;
+  EXPECT_FALSE(agrees());
+  small = 1, large = 1000.01f;
+  EXPECT_FALSE(agrees());
+}
+
+TEST_F(KernelChoiceTest, ATokenTooFewOrTooManyIsSeen) {
+  EXPECT_THAT(note_of_tokens_off(4, 0), HasSubstr("by a trial"));
+  for (const std::size_t sequence : {0u, 4u, 6u}) {
+    EXPECT_THAT(note_of_tokens_off(sequence, -1), HasSubstr("differ by more")) << sequence;
+    EXPECT_THAT(note_of_tokens_off(sequence, 1), HasSubstr("differ by more")) << sequence;
+  }
+}
+
+TEST_F(KernelChoiceTest, TrialsAreInOrderOnStreamsThatWaitForNoOther) {
+  simt::set_lazy(true);
+  CudaDevice device(0, kernels(KernelPolicy::kTrial));
+  EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("overlap"), HasSubstr("by a trial"))));
+  Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
+  choose_decode_path(gpu, decode_shape(gpu));
+  EXPECT_THAT(notes_, testing::Each(HasSubstr("by a trial")));
+}
+
 TEST_F(KernelChoiceTest, ARefusedLaunchIsAnError) {
   Gpu gpu(0, "cuda:0", kernels(KernelPolicy::kTrial));
   PathTrial trial;
   trial.has_hopper = true;
-  trial.num_results = 1;
+  trial.parts = {{"values", 1, 0}};
   trial.prepare = [] {};
   trial.launch = [](KernelPath, float*, cudaStream_t) { return cudaErrorInvalidValue; };
   EXPECT_THROW(choose_path(gpu, trial), Error);
@@ -124,12 +194,12 @@ TEST_F(KernelChoiceTest, AttentionOfChunksIsTriedWhereHopperHasItsType) {
   shape.type = gpu_kernels::KvType::kI8;
   EXPECT_EQ(choose_prefill_path(gpu, shape), KernelPath::kGeneric);
   choose_causal_path(gpu);
-  EXPECT_THAT(
-      notes_,
-      ElementsAre(
-          AllOf(HasSubstr("attention of chunks of 8/2 heads of 64"), HasSubstr("by a trial")),
-          HasSubstr("there are no others"),
-          AllOf(HasSubstr("attention in chunks of 8/2 heads of 128"), HasSubstr("by a trial"))));
+  EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention of chunks of 8/2 heads of 64"),
+                                              HasSubstr("by a trial"))));
+  EXPECT_THAT(notes_, testing::Contains(HasSubstr("there are no others")));
+  EXPECT_THAT(notes_, testing::Contains(AllOf(HasSubstr("attention in chunks of 8/2 heads of 128"),
+                                              HasSubstr("by a trial"))));
+  EXPECT_THAT(notes_, testing::Each(testing::Not(HasSubstr("differ by"))));
 }
 
 TEST_F(KernelChoiceTest, OlderGpusHaveGenericKernelsOnly) {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <vector>
 
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
@@ -193,12 +194,19 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
-  if (!tandem::simt::lost()) std::memset(to, value, bytes);
-  return cudaSuccess;
+  if (tandem::simt::lost()) return cudaSuccess;
+  return tandem::simt::on_legacy_stream([=] { std::memset(to, value, bytes); });
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
   if (tandem::simt::lost()) return leave(cudaErrorLaunchFailure);
+  if (kind == cudaMemcpyHostToDevice) {  // from pageable memory: what is read now arrives later
+    const auto* first = static_cast<const char*>(from);
+    return tandem::simt::on_legacy_stream([to, held = std::vector<char>(first, first + bytes)] {
+      std::copy(held.begin(), held.end(), static_cast<char*>(to));
+    });
+  }
+  tandem::simt::finish(nullptr);
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }

@@ -25,6 +25,10 @@ struct Kernel;  // simt.h
 cudaError_t on_stream(cudaStream_t stream, std::function<void()> work);
 cudaError_t on_stream(cudaStream_t stream, const Kernel& kernel);
 
+// Work of the legacy stream that its call does not wait for: no other stream waits for it either.
+// Counted by whoever calls.
+cudaError_t on_legacy_stream(std::function<void()> work);
+
 // All work of the stream, or of all streams.
 void finish(cudaStream_t stream);
 void finish_all();

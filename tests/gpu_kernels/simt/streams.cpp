@@ -6,6 +6,7 @@
 // A graph is a list of work, and launching it is one piece of work that does them all.
 #include "gpu_kernels/simt/stream.h"
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -40,6 +41,7 @@ struct CUevent_st {
   CUstream_st* stream = nullptr;
   std::uint64_t position = 0;
   bool asked = false;
+  std::chrono::steady_clock::time_point recorded = {};
 };
 
 namespace tandem::simt {
@@ -91,6 +93,12 @@ void finish_until(CUstream_st* stream, std::uint64_t position) {
   }
 }
 
+void append(CUstream_st* stream, Work work) {
+  ++stream->put;
+  stream->waiting.push_back({std::move(work)});
+  if (!is_lazy) finish_until(stream, stream->put);
+}
+
 cudaError_t put(cudaStream_t handle, Work work) {
   CUstream_st* stream = stream_of(handle);
   if (stream->captures != nullptr) {
@@ -99,9 +107,7 @@ cudaError_t put(cudaStream_t handle, Work work) {
   }
   if (const cudaError_t error = enter(Call::kWork); error != cudaSuccess) return error;
   if (lost()) return cudaSuccess;
-  ++stream->put;
-  stream->waiting.push_back({std::move(work)});
-  if (!is_lazy) finish_until(stream, stream->put);
+  append(stream, std::move(work));
   return cudaSuccess;
 }
 
@@ -116,6 +122,11 @@ cudaError_t on_stream(cudaStream_t stream, std::function<void()> work) {
   return put(stream, std::move(work));
 }
 cudaError_t on_stream(cudaStream_t stream, const Kernel& kernel) { return put(stream, kernel); }
+
+cudaError_t on_legacy_stream(std::function<void()> work) {
+  append(stream_of(nullptr), std::move(work));
+  return cudaSuccess;
+}
 
 void finish(cudaStream_t handle) {
   CUstream_st* stream = stream_of(handle);
@@ -175,6 +186,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->stream = stream_of(stream);
   event->position = event->stream->put;
   event->asked = false;
+  event->recorded = std::chrono::steady_clock::now();
   return enter(Call::kOther);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -185,6 +197,13 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   }
   if (event->stream != nullptr) finish_until(event->stream, event->position);
   return lost() ? leave(cudaErrorLaunchFailure) : cudaSuccess;
+}
+
+// Of the host between the records: what work takes that is done when it is called.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(stop->recorded - start->recorded).count();
+  return enter(Call::kOther);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
