@@ -210,15 +210,16 @@ WaitResult CudaAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   return WaitResult::kDone;
 }
 
-// Of all batches up to `ticket` at once; of its own whenever it is asked for.
+// Of all batches up to `ticket` at once, the first one's reason; of its own whenever it is asked
+// for.
 void CudaAttentionUnit::tell_refusals(Ticket ticket) {
-  const Refused* worst = nullptr;
+  const Refused* first = nullptr;
   for (Refused& each : refused_) {
     if (each.ticket > ticket || (each.told && each.ticket != ticket)) continue;
     each.told = true;
-    if (worst == nullptr) worst = &each;
+    if (first == nullptr) first = &each;
   }
-  if (worst != nullptr) throw Error("cuda", "a batch was not attended: " + worst->reason);
+  if (first != nullptr) throw Error("cuda", "a batch was not attended: " + first->reason);
 }
 
 void CudaAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {

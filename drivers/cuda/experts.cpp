@@ -63,9 +63,6 @@ Experts::Places Experts::reserve(const Shape& shape) {
   std::size_t total = 0;
   for (const std::size_t size : sizes) total += round_up(size);
   queue_.reserve(memory_, total, Purpose::kWorkspace);
-  if (host_begins_.size_bytes() < sizes[1]) {
-    host_begins_ = PoolRange(gpu_.pinned_memory, sizes[1], Purpose::kWorkspace);
-  }
   std::byte* at[std::size(sizes)];
   std::byte* next = memory_.data();
   for (std::size_t i = 0; i < std::size(sizes); ++i) {
@@ -101,6 +98,9 @@ void Experts::choose(const ExpertsOp& op, const Shape& shape, const Places& at) 
 
 void Experts::read_begins(const Shape& shape, const Places& at) {
   const std::size_t bytes = (shape.experts + 1) * sizeof(std::int32_t);
+  if (host_begins_.size_bytes() < bytes) {
+    host_begins_ = PoolRange(gpu_.pinned_memory, bytes, Purpose::kWorkspace);
+  }
   auto& copy = queue_.add<copy_bytes>("reading the experts' groups");
   copy.to = host_begins_.data();
   copy.from = at.begins;

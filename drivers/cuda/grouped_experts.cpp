@@ -6,6 +6,7 @@
 // Rows are prepared once, not once per expert that reads them.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cuda/buffer.h"
 #include "cuda/experts.h"
@@ -48,21 +49,23 @@ struct Forms {
   std::size_t bytes = 0;
 
   Forms(std::byte* scratch, std::size_t values, std::initializer_list<StoredType> types) {
+    // Places say nothing of that: without scratch the first of them is null.
+    bool has_f32 = false, has_bf16 = false, has_f16 = false, has_q8 = false;
     const auto take = [&]<typename T>(T*& place, std::size_t count) {
-      if (place != nullptr) return;
       place = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(scratch) + bytes);
       bytes += (count * sizeof(T) + 255) / 256 * 256;
     };
     for (const StoredType type : types) {
       if (gpu_kernels::is_packable(type)) {
+        if (std::exchange(has_q8, true)) continue;
         take(q8, values);
         take(notes, values / 32);
       } else if (type == StoredType::kF32) {
-        take(f32, values);
+        if (!std::exchange(has_f32, true)) take(f32, values);
       } else if (type == StoredType::kF16) {
-        take(f16, values);
+        if (!std::exchange(has_f16, true)) take(f16, values);
       } else {
-        take(bf16, values);
+        if (!std::exchange(has_bf16, true)) take(bf16, values);
       }
     }
   }
