@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Experts on a GPU, which may be an interpreted one: against loops over the same weights, whatever
-// was chosen; and that a decode step waits for nothing and repeats as a graph.
+// was chosen; and that a decode step waits for nothing and repeats as a graph. Skips without a GPU,
+// and fails for it under TANDEM_TEST_REQUIRE=cuda; TANDEM_TEST_CUDA_KERNELS: the GPU's policy for
+// kernels (registry.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -26,9 +29,18 @@ class CudaExpertsTest : public testing::Test {
  protected:
   void SetUp() override {
     if (device::cuda_backend().enumerate({}).empty()) {
-      GTEST_SKIP() << device::cuda_backend().unavailable_reason();
+      const std::string why = "no GPU: " + device::cuda_backend().unavailable_reason();
+      const char* required = std::getenv("TANDEM_TEST_REQUIRE");
+      if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
+        FAIL() << why;
+      }
+      GTEST_SKIP() << why;
     }
-    device_ = device::cuda_backend().open(0, {});
+    device::DeviceOptions options;
+    if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS")) {
+      options.cuda_kernels = kernels;
+    }
+    device_ = device::cuda_backend().open(0, options);
     unit_ = device_->make_compute_unit();
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine with a GPU beside its CPU, over a small random model; the GPU may be an interpreted
-// one. Cases skip, with the reason, where there is none. TANDEM_TEST_CUDA_KERNELS: the GPU's policy
+// one. Cases skip, with the reason, where there is none, and fail for it under
+// TANDEM_TEST_REQUIRE=cuda. TANDEM_TEST_CUDA_KERNELS: the GPU's policy
 // for kernels (registry.h).
 #pragma once
 
@@ -73,8 +74,13 @@ class CudaEngineTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!device::cuda_backend().enumerate({}).empty()) return;
-    const std::string why = device::cuda_backend().unavailable_reason();
-    GTEST_SKIP() << (why.empty() ? "no GPU here" : why);
+    std::string why = device::cuda_backend().unavailable_reason();
+    if (why.empty()) why = "no GPU here";
+    const char* required = std::getenv("TANDEM_TEST_REQUIRE");
+    if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
+      FAIL() << why;
+    }
+    GTEST_SKIP() << why;
   }
 
   std::string random_model(DType dtype) {

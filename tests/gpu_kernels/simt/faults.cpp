@@ -48,6 +48,7 @@ void set_faults(const Faults& faults) {
 int allocations() { return state().allocations; }
 int pieces_of_work() { return state().work; }
 int graphs_made() { return state().graphs; }
+bool is_interpreted() { return true; }
 bool lost() { return state().lost; }
 const Faults& faults() { return state().faults; }
 

@@ -42,6 +42,10 @@ int allocations();
 int pieces_of_work();
 int graphs_made();
 
+// False in programs that run the cases on a GPU (tests/drivers/cuda/real_gpu.cpp): there nothing of
+// this happens.
+bool is_interpreted();
+
 // For the runtime itself.
 const Faults& faults();
 bool lost();
