@@ -140,8 +140,8 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Devices");
   command
       .add_flag("--cuda-fp8-rows", o.cuda_fp8_rows,
-                "GPUs may round rows in front of FP8 weights with a scale per output to FP8 as "
-                "well, where they are many: faster prompts, other results")
+                "GPUs may round rows in front of FP8 weights with a scale per matrix or output to "
+                "FP8 as well, where they are many: less work in prompts, other results")
       ->group("Devices");
   command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
@@ -206,9 +206,10 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
       ->default_str("on")
       ->group("Scheduling");
   command
-      .add_option("--trace", o.trace_file,
-                  "write a timeline of steps, operations, copies, device runs and waits, for "
-                  "ui.perfetto.dev")
+      .add_option(
+          "--trace", o.trace_file,
+          "write a timeline of steps, operations, copies, device runs and waits, of 512 MiB "
+          "at most, for ui.perfetto.dev")
       ->group("Scheduling");
 }
 
