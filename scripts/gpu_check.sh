@@ -37,9 +37,9 @@ collect() {
 while [ $# -gt 0 ]; do
   case "$1" in
     --collect) collect "${2:?--collect needs a folder}"; exit 0 ;;
-    --prefix) prefix=$(realpath "$2"); shift 2 ;;
-    --build) build=$2; shift 2 ;;
-    --architectures) architectures=$2; shift 2 ;;
+    --prefix) prefix=$(realpath "${2:?--prefix needs a folder}"); shift 2 ;;
+    --build) build=${2:?--build needs a folder}; shift 2 ;;
+    --architectures) architectures=${2:?--architectures needs a list}; shift 2 ;;
     --keep-going) keep_going=true; shift ;;
     *) usage ;;
   esac
@@ -59,7 +59,7 @@ has_gpu=true
 own=$(capability)
 if [ -z "$own" ]; then
   has_gpu=false
-  echo "gpu_check: there is no GPU on this machine (nvidia-smi names none)"
+  echo "gpu_check: there is no GPU on this machine (nvidia-smi names none); --keep-going builds and runs what it can without"
   $keep_going || exit 77
 fi
 nvcc=${CUDACXX:-nvcc}  # a path, or a name to look for
