@@ -101,7 +101,8 @@ TEST_F(CudaRings, LoseNoTokenWithAUnit) {
       {
         const auto engine = gpu.rig.engine_on(*gpu.compute, all_units(gpu, mortal), options);
         EXPECT_EQ(tokens(run_all(*engine, requests(gpu.rig))), expected_);
-        if (!stuck) EXPECT_FALSE(engine->status().units[1].alive);  // else it may just be in time
+        // A stuck one may just be in time.
+        EXPECT_TRUE(stuck || !engine->status().units[1].alive);
         EXPECT_TRUE(engine->status().units[0].alive);
       }
       simt::set_lazy(false);

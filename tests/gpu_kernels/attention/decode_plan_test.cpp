@@ -168,7 +168,9 @@ TEST(DecodePlan, TakesNarrowerItemsWhereSharedMemoryIsShort) {
         }
         EXPECT_GT(bucket.num_blocks, 0);
         EXPECT_LE(bucket.shared_bytes + 1024, static_cast<std::size_t>(shape.shared_bytes));
-        if (kibibytes == 228) EXPECT_EQ(bucket.item_rows, head_dim == 256 ? 32 : 64);
+        if (kibibytes == 228) {
+          EXPECT_EQ(bucket.item_rows, head_dim == 256 ? 32 : 64);
+        }
         EXPECT_LE(make_decode_bucket(shape, 8, 64, 1).shared_bytes,
                   static_cast<std::size_t>(head_dim == 256 && !has_scales(type) ? 146 : 79) * 1024);
       }
