@@ -15,6 +15,7 @@
 #include "bitstreams/vpp/kernel_object.h"
 #include "bitstreams/vpp/stages.h"
 #include "bitstreams/whole_file.h"
+#include "support/tree.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {
@@ -46,7 +47,7 @@ class Vpp : public testing::Test {
     fs::create_directories(root_ / "tmp");
     fs::current_path(root_ / "work here");
     setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
-    environment_.tree = TANDEM_BINARY_DIR "/xrt";
+    environment_.tree = (test::binary_dir() / "xrt").string();
   }
   ~Vpp() override {
     EXPECT_TRUE(fs::is_empty(root_ / "tmp")) << "a temporary folder was left behind";

@@ -18,13 +18,14 @@
 #include "model/loader/gguf/gguf_file.h"
 #include "model/loader/safetensors/safetensors_checkpoint.h"
 #include "support/reference/compare.h"
+#include "support/tree.h"
 
 namespace tandem::engine {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(TANDEM_SOURCE_DIR) / "tests/host/model/families/recorded";
+const fs::path kFolder = test::source_dir() / "tests/host/model/families/recorded";
 
 // The weights of a checkpoint without tokenizer or chat template, which the executor never asks
 // for.

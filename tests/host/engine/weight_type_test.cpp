@@ -16,6 +16,7 @@
 #include "model/loader/gguf/gguf_conversion.h"
 #include "support/reference/model.h"
 #include "support/scratch_path.h"
+#include "support/tree.h"
 #include "tensor/quantize_matrix.h"
 
 namespace tandem::engine {
@@ -23,8 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::filesystem::path kDemo =
-    std::filesystem::path(TANDEM_SOURCE_DIR) / "host" / "model" / "demo";
+const std::filesystem::path kDemo = test::source_dir() / "host" / "model" / "demo";
 const std::filesystem::path kDemoModel = kDemo / "tandem-stories-q8_0.gguf";
 
 json demo_golden() {

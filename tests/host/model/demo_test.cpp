@@ -8,12 +8,12 @@
 
 #include "host/model/shared_models.h"
 #include "model/model.h"
+#include "support/tree.h"
 
 namespace tandem::model {
 namespace {
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(TANDEM_SOURCE_DIR) / "host" / "model" / "demo";
+const std::filesystem::path kFolder = test::source_dir() / "host" / "model" / "demo";
 
 class DemoModel : public testing::Test {
  protected:

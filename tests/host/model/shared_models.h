@@ -8,11 +8,11 @@
 #include <iterator>
 #include <string>
 
+#include "support/tree.h"
+
 namespace tandem::test {
 
-inline std::filesystem::path shared_models() {
-  return std::filesystem::path(TANDEM_SOURCE_DIR) / ".." / "shared" / "models";
-}
+inline std::filesystem::path shared_models() { return source_dir() / ".." / "shared" / "models"; }
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

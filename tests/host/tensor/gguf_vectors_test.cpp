@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/tree.h"
 #include "tensor/dtype.h"
 
 namespace tandem {
@@ -28,7 +29,7 @@ std::vector<std::byte> bytes_of(const std::string& hex) {
 class GgufVectors : public testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    std::ifstream file(TANDEM_SOURCE_DIR "/tests/host/tensor/gguf_vectors.json");
+    std::ifstream file(test::source_dir() / "tests/host/tensor/gguf_vectors.json");
     const nlohmann::json all = nlohmann::json::parse(file);
     const nlohmann::json& type = all.at("types").at(std::string(dtype_name(GetParam())));
     blocks_ = bytes_of(type.at("blocks").get<std::string>());

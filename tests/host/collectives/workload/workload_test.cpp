@@ -17,6 +17,7 @@
 #include "collectives/workload/synthetic.h"
 #include "collectives/workload/tokens.h"
 #include "support/scratch_path.h"
+#include "support/tree.h"
 
 namespace tandem::collectives {
 namespace {
@@ -238,7 +239,7 @@ TEST(Tokens, NumbersWordsByFrequencyAndSumsRepeatedRows) {
 }
 
 TEST(Tokens, TheCorpusFollowsZipf) {
-  const std::string path = TANDEM_SOURCE_DIR "/../shared/models/corpus.txt";
+  const std::string path = (test::source_dir() / "../shared/models/corpus.txt").string();
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   const TokenCorpus corpus(path);
   std::vector<SparseVector> by_rank;

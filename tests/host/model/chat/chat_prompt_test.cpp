@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "model/model.h"
+#include "support/tree.h"
 
 namespace tandem::model {
 namespace {
@@ -36,8 +37,8 @@ class DemoChat : public testing::Test {
                          [this](TokenId id) { return tokenizer().is_control(id); });
   }
 
-  std::unique_ptr<Model> model_ = load_model(std::filesystem::path(TANDEM_SOURCE_DIR) / "host" /
-                                             "model" / "demo" / "tandem-stories-q8_0.gguf");
+  std::unique_ptr<Model> model_ =
+      load_model(test::source_dir() / "host" / "model" / "demo" / "tandem-stories-q8_0.gguf");
 };
 
 std::vector<TokenId> joined(const std::vector<std::vector<TokenId>>& parts) {

@@ -14,6 +14,7 @@
 #include "model/families/family.h"
 #include "model/loader/safetensors/hub_texts.h"
 #include "support/safetensors_writer.h"
+#include "support/tree.h"
 
 namespace tandem::model {
 namespace {
@@ -115,7 +116,7 @@ TEST(SafetensorsCheckpoint, HasTheNameOfItsDirectoryHoweverThatIsWritten) {
 
 TEST(SafetensorsCheckpoint, HasNoSoftCapWhereConfigSaysNull) {
   const std::filesystem::path folder =
-      std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/host/model/families/recorded/gemma2";
+      test::source_dir() / "tests/host/model/families/recorded/gemma2";
   json config = json::parse(text_of(folder / "config.json"));
   const auto config_of = [&] {
     SafetensorsParts parts;

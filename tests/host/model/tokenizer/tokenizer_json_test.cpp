@@ -14,6 +14,7 @@
 #include "model/tokenizer/normal_form.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "support/safetensors_writer.h"
+#include "support/tree.h"
 
 namespace tandem::model {
 namespace {
@@ -22,8 +23,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::filesystem::path kFolder =
-    std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/host/model/tokenizer/published";
+const std::filesystem::path kFolder = test::source_dir() / "tests/host/model/tokenizer/published";
 
 class RecordedTokenizers : public testing::TestWithParam<const char*> {};
 
