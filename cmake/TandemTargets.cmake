@@ -4,12 +4,26 @@
 # What is installed without a component of its own belongs to `serving` (TandemInstall.cmake).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
 
+# tandem_skip_unity(source...): a source that Highway compiles once per instruction set stays a translation unit of its own.
+function(tandem_skip_unity)
+  foreach(source ${ARGN})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    if(EXISTS ${path})
+      file(STRINGS ${path} found REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+      if(found)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
 # A static library `name`, alias Tandem::<name without "tandem_">. Headers are included relative to host/,
 # drivers/ and fpga_hls/ ("common/error.h", "device/attention_unit.h", "attention_decode/abi.h").
 function(tandem_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  tandem_skip_unity(${ARG_SOURCES})
   string(REPLACE "tandem_" "" short ${name})
   add_library(Tandem::${short} ALIAS ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
@@ -23,8 +37,10 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
-# Builds every program of the unit tests, and nothing else: what the sanitizer runs need.
+# Builds every program of the unit tests, and nothing else: what the sanitizer runs need. The quick ones are those that
+# do not interpret GPU kernels.
 add_custom_target(tandem_unit_tests)
+add_custom_target(tandem_quick_tests)
 
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
@@ -44,6 +60,9 @@ function(tandem_add_test name)
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
     add_dependencies(tandem_unit_tests ${name})
+    if(NOT "interpreted" IN_LIST ARG_LABELS)
+      add_dependencies(tandem_quick_tests ${name})
+    endif()
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")

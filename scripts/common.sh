@@ -2,17 +2,20 @@
 # Shared by demo.sh and test.sh: installs what Debian packages provide and configures the build. Sourced, not run.
 # Everything here does nothing when it has been done already.
 
-# Build tools, then libraries, then what runs: names as in Debian 12.
-tandem_packages=(
+# Names as in Debian 12: what the daemon on emulated cards is built with, and what everything else needs.
+demo_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
-  prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libdnnl-dev libhwloc-dev uuid-dev
-  libgtest-dev libgmock-dev python3 clang
-  libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
-  libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
-  libopenmpi-dev openmpi-bin iproute2 libgloo-dev
-  curl jq bsdextrautils
+  prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev
+  libxrt-dev libxrt1 python3 curl jq bsdextrautils
 )
+tandem_packages=(
+  "${demo_packages[@]}" libdnnl-dev clang libgtest-dev libgmock-dev
+  libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
+  ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
+  libopenmpi-dev openmpi-bin iproute2 libgloo-dev
+)
+test_packages=(python3-venv clang-format redis-server g++-aarch64-linux-gnu qemu-user libxrt-utils)
 
 # What runs here talks to loopback only, never through a proxy.
 export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"

@@ -6,28 +6,35 @@
 #
 #   scripts/demo.sh          until Ctrl-C
 #   scripts/demo.sh --once   stops after the first answer
+#   scripts/demo.sh --gpu    dense layers on the first GPU; needs the CUDA toolkit, and builds the CUDA kernels
 #   PORT=9000 scripts/demo.sh
+#
+# The build lies in build/demo: without --gpu it compiles no CUDA kernel, no test and no benchmark.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
 
 once=false
-case "${1:-}" in
-  --once) once=true ;;
-  "") ;;
-  *) sed -n '3,11p' "$0"; exit 2 ;;
-esac
+preset=demo
+dense=()
+for option in "$@"; do
+  case "$option" in
+    --once) once=true ;;
+    --gpu) preset=release dense=(--compute cuda:0) ;;
+    *) sed -n '3,14p' "$0"; exit 2 ;;
+  esac
+done
 port=${PORT:-8080}
 
-install_packages "${tandem_packages[@]}"
-build release tandem-demo
+install_packages "${demo_packages[@]}"
+build "$preset" tandem-demo
 
 # The emulated cards: XRT is Debian's own, this only tells it where its device library is.
-if [ ! -f build/release/xrt/setup.sh ]; then
-  echo "this build has no emulated cards; the reason is in the output of: cmake --preset release" >&2
+if [ ! -f "build/$preset/xrt/setup.sh" ]; then
+  echo "this build has no emulated cards; the reason is in the output of: cmake --preset $preset" >&2
   exit 1
 fi
-source build/release/xrt/setup.sh
+source "build/$preset/xrt/setup.sh"
 export XCL_EMULATION_MODE=sw_emu TANDEM_CARDS=2
 
 work=$(mktemp -d)
@@ -43,8 +50,9 @@ cleanup() {
 trap cleanup EXIT
 trap "echo; exit 0" INT TERM
 
-say "tandem serve --attention xrt:0,xrt:1 --placement interleave --port $port"
-build/release/bin/tandem serve --attention xrt:0,xrt:1 --placement interleave --port "$port" --port-file "$work/port" \
+serve=("${dense[@]}" --attention xrt:0,xrt:1 --placement interleave --port "$port")
+say "tandem serve ${serve[*]}"
+"build/$preset/bin/tandem" serve "${serve[@]}" --port-file "$work/port" \
   >"$work/log" 2>&1 &
 daemon=$!
 for _ in $(seq 300); do

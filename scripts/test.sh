@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what the tests need, builds everything and runs it.
+# Installs what the tests need, builds everything and runs it. One failure is one bug: no test runs twice.
 #
-#   scripts/test.sh                all tests of the release build; see run_tests about unsteady ones
-#   scripts/test.sh --sanitizers   besides, the unit tests under address+undefined and thread sanitizers
+#   scripts/test.sh                all tests of the release build
+#   scripts/test.sh --quick        for daily work: the unit tests that interpret no GPU kernel, and the lint
+#   scripts/test.sh --sanitizers   all tests, then the unit tests under address+undefined and thread sanitizers
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
 
-sanitizers=false
+mode=all
 case "${1:-}" in
-  --sanitizers) sanitizers=true ;;
+  --quick) mode=quick ;;
+  --sanitizers) mode=sanitizers ;;
   "") ;;
-  *) sed -n '3,7p' "$0"; exit 2 ;;
+  *) sed -n '3,9p' "$0"; exit 2 ;;
 esac
 
-install_packages "${tandem_packages[@]}" python3-venv clang-format redis-server g++-aarch64-linux-gnu qemu-user
+install_packages "${tandem_packages[@]}" "${test_packages[@]}"
 if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
   say "installing Python packages of the tests into build/venv"
   mkdir -p build
@@ -28,28 +30,26 @@ if ! cmp -s tests/requirements.txt build/venv/requirements.txt; then
   if [ -f build/release/build.ninja ]; then cmake --preset release >/dev/null; fi
 fi
 
-# run_tests PRESET: a test that fails among others gets a second run, alone: the exit code tells whether it passes at
-# all, and what passed only then is named in build/PRESET/unsteady_tests.txt and at the end: each of these is a bug.
+# run_tests PRESET [ctest's options...]
 run_tests() {
-  local preset=$1 unsteady=build/$1/unsteady_tests.txt failed=build/$1/Testing/Temporary/LastTestsFailed.log
-  say "testing $preset"
-  rm -f "$unsteady" "$failed"
-  ctest --preset "$preset" -j "$(nproc)" && return 0
-  [ -s "$failed" ] || return 1
-  cp "$failed" "$unsteady"
-  say "once more, alone: $(wc -l <"$unsteady") failed"
-  ctest --preset "$preset" --rerun-failed || return 1
-  say "UNSTEADY, passed alone only:"
-  cat "$unsteady"
+  say "testing $*"
+  ctest --preset "$1" -j "$(nproc)" "${@:2}"
 }
 
-build release
-run_tests release
+case $mode in
+  quick)
+    build release tandem_quick_tests
+    run_tests release -L '^(unit|lint)$' -LE '^(interpreted|system|fpga|cuda)$'
+    ;;
+  *)
+    build release
+    run_tests release
+    ;;
+esac
 
-if $sanitizers; then
+if [ $mode = sanitizers ]; then
   for kind in asan tsan; do
     build "$kind" tandem_unit_tests
-    say "testing $kind"
-    ctest --preset "$kind" -j "$(nproc)"  # what a sanitizer finds once is found
+    run_tests "$kind"
   done
 fi
