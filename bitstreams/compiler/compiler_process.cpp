@@ -2,7 +2,7 @@
 //
 // posix_spawn of the compiler, in a process group of its own and with its output in a pipe, whose
 // first lines go into the error.
-#include "bitstreams/compiler_process.h"
+#include "bitstreams/compiler/compiler_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "bitstreams/interruption.h"
+#include "bitstreams/xclbin/interruption.h"
 #include "common/error.h"
 
 extern char** environ;

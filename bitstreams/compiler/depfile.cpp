@@ -2,7 +2,7 @@
 //
 // The escapes of GNU make's prerequisites, as GCC and Clang write them: backslashes in front of a
 // blank or '#' are doubled, others stand for themselves.
-#include "bitstreams/depfile.h"
+#include "bitstreams/compiler/depfile.h"
 
 namespace tandem::xclbin {
 namespace {

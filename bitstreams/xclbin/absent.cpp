@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for the reader of xclbins where XRT's headers are missing.
-#include "bitstreams/inspect.h"
+#include "bitstreams/xclbin/inspect.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

@@ -4,8 +4,8 @@
 // xclbinutil prints.
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/unit_layout.h"
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/unit_layout.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::xclbin {
 namespace {

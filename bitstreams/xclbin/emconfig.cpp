@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writing and reading emconfig.json.
-#include "bitstreams/emconfig.h"
+#include "bitstreams/xclbin/emconfig.h"
 
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/platform_file.h"
+#include "bitstreams/xclbin/platform_file.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

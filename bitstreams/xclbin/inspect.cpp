@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // inspect(): the parsed tables plus the kernels and arguments of the metadata XML.
-#include "bitstreams/inspect.h"
+#include "bitstreams/xclbin/inspect.h"
 
 #include <xclbin.h>
 
 #include <charconv>
 
-#include "bitstreams/whole_file.h"
-#include "bitstreams/xml_reader.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "bitstreams/xclbin/xml_reader.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

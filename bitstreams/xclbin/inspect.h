@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/xclbin_file.h"
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::xclbin {
 

@@ -2,7 +2,7 @@
 //
 // sigwait in a thread: unlike a handler it may walk folders and take locks. The lock is never given
 // back once an interruption has begun, so nothing new can appear behind its back.
-#include "bitstreams/interruption.h"
+#include "bitstreams/xclbin/interruption.h"
 
 #include <chrono>
 #include <csignal>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Goes through units and arguments in order; an argument nobody connects reaches bank 0.
-#include "bitstreams/memory_layout.h"
+#include "bitstreams/xclbin/memory_layout.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
-#include "bitstreams/unit_layout.h"
+#include "bitstreams/xclbin/unit_layout.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

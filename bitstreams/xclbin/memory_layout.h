@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::xclbin {
 

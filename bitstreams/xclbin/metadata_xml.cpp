@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "bitstreams/unit_layout.h"
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/unit_layout.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::xclbin {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The table of platforms and the search by name. Source: the vendor's public data sheets and user
 // guides of the Alveo U50, U55C, U200, U250 and U280 cards and of the Versal VCK5000.
-#include "bitstreams/platform.h"
+#include "bitstreams/xclbin/platform.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "bitstreams/platform_file.h"
+#include "bitstreams/xclbin/platform_file.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

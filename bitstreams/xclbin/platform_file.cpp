@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads platform JSON: every object knows its fields, so that a typo is named and not ignored.
-#include "bitstreams/platform_file.h"
+#include "bitstreams/xclbin/platform_file.h"
 
 #include <algorithm>
 #include <cctype>
@@ -30,7 +30,8 @@ class PlatformParser {
   PlatformParser(const std::string& text, const std::string& origin) : origin_(origin) {
     root_ = json::parse(text, nullptr, false);
     if (root_.is_discarded()) {
-      throw Error("platform", origin_ + ": is not valid JSON; see " + "bitstreams/platform_file.h" +
+      throw Error("platform", origin_ + ": is not valid JSON; see " +
+                                  "bitstreams/xclbin/platform_file.h" +
                                   " for what a platform file holds");
     }
     platform_.description = root_.is_object() ? root_.dump() : "";

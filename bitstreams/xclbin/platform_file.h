@@ -25,7 +25,7 @@
 
 #include <string>
 
-#include "bitstreams/platform.h"
+#include "bitstreams/xclbin/platform.h"
 
 namespace tandem::xclbin {
 

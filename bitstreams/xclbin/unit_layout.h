@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::xclbin {
 

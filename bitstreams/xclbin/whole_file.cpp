@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Standard streams, and a rename where there is something to replace.
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/whole_file.h"
 
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "bitstreams/interruption.h"
+#include "bitstreams/xclbin/interruption.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

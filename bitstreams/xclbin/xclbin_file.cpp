@@ -2,7 +2,7 @@
 //
 // The xclbin parser. Fields are read by memcpy (sections need not be aligned in memory) through one
 // bounds check.
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 
 #include <xclbin.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Encodes a design into sections and lays them out at 8-byte boundaries behind the section table.
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 #include <xclbin.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "bitstreams/memory_layout.h"
-#include "bitstreams/unit_layout.h"
+#include "bitstreams/xclbin/memory_layout.h"
+#include "bitstreams/xclbin/unit_layout.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/platform.h"
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/platform.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 
 namespace tandem::xclbin {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recursive descent over elements, at most kMaxDepth deep.
-#include "bitstreams/xml_reader.h"
+#include "bitstreams/xclbin/xml_reader.h"
 
 #include <cctype>
 #include <charconv>

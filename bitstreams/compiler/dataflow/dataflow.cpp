@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Walks the statements of every region and collects insertions; the text itself is never moved.
-#include "bitstreams/dataflow.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
 
 #include <algorithm>
 #include <array>
 #include <set>
 #include <vector>
 
-#include "bitstreams/dataflow_depths.h"
-#include "bitstreams/dataflow_prefix.h"
-#include "bitstreams/dataflow_source.h"
-#include "bitstreams/dataflow_uses.h"
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/dataflow_depths.h"
+#include "bitstreams/compiler/dataflow/dataflow_prefix.h"
+#include "bitstreams/compiler/dataflow/dataflow_source.h"
+#include "bitstreams/compiler/dataflow/dataflow_uses.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 
 namespace tandem::xclbin {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Macros are replaced by their definitions in brackets, to a limit that ends cycles.
-#include "bitstreams/dataflow_depths.h"
+#include "bitstreams/compiler/dataflow/dataflow_depths.h"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 #include <optional>
 
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 
 namespace tandem::xclbin {
 namespace {

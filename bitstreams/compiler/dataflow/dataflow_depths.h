@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/dataflow.h"
-#include "bitstreams/dataflow_source.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
+#include "bitstreams/compiler/dataflow/dataflow_source.h"
 
 namespace tandem::xclbin {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One pass with a stack of blocks; a statement's start is what follows `;`, a brace or a directive.
-#include "bitstreams/dataflow_source.h"
+#include "bitstreams/compiler/dataflow/dataflow_source.h"
 
 #include <algorithm>
 #include <array>

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bitstreams/dataflow_tokens.h"
+#include "bitstreams/compiler/dataflow/dataflow_tokens.h"
 
 namespace tandem::xclbin {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One pass over the characters; a directive is recognised by being the first thing of its line.
-#include "bitstreams/dataflow_tokens.h"
+#include "bitstreams/compiler/dataflow/dataflow_tokens.h"
 
 #include <algorithm>
 #include <cctype>

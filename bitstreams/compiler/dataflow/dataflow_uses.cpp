@@ -2,7 +2,7 @@
 //
 // An argument left open is the parameter of a generic lambda, which is only looked at, never
 // called.
-#include "bitstreams/dataflow_uses.h"
+#include "bitstreams/compiler/dataflow/dataflow_uses.h"
 
 #include <algorithm>
 #include <array>

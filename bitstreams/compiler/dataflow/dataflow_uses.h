@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a process of a region uses beside streams, as text for the compiler: for each argument or
-// variable one argument of Region::start() (bitstreams/dataflow_prefix.h).
+// variable one argument of Region::start() (bitstreams/compiler/dataflow/dataflow_prefix.h).
 //
 // Of a call, the arguments that are variables, elements, addresses or pointers with an offset;
 // whether the call may write one is asked of the compiler. Of a loop, the function's variables it
@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "bitstreams/dataflow_source.h"
+#include "bitstreams/compiler/dataflow/dataflow_source.h"
 
 namespace tandem::xclbin {
 

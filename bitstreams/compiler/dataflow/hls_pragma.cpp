@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cuts the line at blanks, with every `=` a word of its own.
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 
 #include <cctype>
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Preprocess, rewrite, ask clang for the signatures, compile both halves, join them.
-#include "bitstreams/opencl_c/compile.h"
+#include "bitstreams/compiler/opencl_c/compile.h"
 
 #include <algorithm>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/depfile.h"
-#include "bitstreams/opencl_c/entry_writer.h"
-#include "bitstreams/opencl_c/signature.h"
-#include "bitstreams/opencl_c/source_rewriter.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/opencl_c/entry_writer.h"
+#include "bitstreams/compiler/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::opencl_c {

@@ -32,7 +32,7 @@ struct CompileOptions {
   std::vector<std::string> flags;    // -I, -D, -O, -g, -W, -cl-*: passed to clang after our own
   std::string object;                // written
   std::string scratch;               // an existing folder for what lies between; not removed
-  std::string glue_folder;           // bitstreams/glue
+  std::string glue_folder;           // bitstreams/compiler/glue
   std::string hls_folder;            // Tandem's HLS headers: pipes are streams
   std::string cxx_compiler = "c++";
   std::string clang;     // TANDEM_CLANG; empty: the first of clang, clang-14, ...

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Text of declarations and tables.
-#include "bitstreams/opencl_c/entry_writer.h"
+#include "bitstreams/compiler/opencl_c/entry_writer.h"
 
 #include <sstream>
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/opencl_c/signature.h"
-#include "bitstreams/opencl_c/source_rewriter.h"
+#include "bitstreams/compiler/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
 
 namespace tandem::opencl_c {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Line by line: function definitions, the names their bodies mention, metadata nodes.
-#include "bitstreams/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/signature.h"
 
 #include <cctype>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One pass over the tokens of the text.
-#include "bitstreams/opencl_c/source_rewriter.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
 
 #include <algorithm>
 #include <cctype>

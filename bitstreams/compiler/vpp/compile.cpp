@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/dataflow.h"
-#include "bitstreams/opencl_c/compile.h"
-#include "bitstreams/platform.h"
-#include "bitstreams/vpp/kernel_object.h"
-#include "bitstreams/vpp/kernel_scan.h"
-#include "bitstreams/vpp/kernel_source.h"
-#include "bitstreams/vpp/pragma_check.h"
-#include "bitstreams/vpp/source_macros.h"
-#include "bitstreams/vpp/stages.h"
-#include "bitstreams/vpp/work_folder.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
+#include "bitstreams/compiler/opencl_c/compile.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/kernel_scan.h"
+#include "bitstreams/compiler/vpp/kernel_source.h"
+#include "bitstreams/compiler/vpp/pragma_check.h"
+#include "bitstreams/compiler/vpp/source_macros.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/compiler/vpp/work_folder.h"
+#include "bitstreams/xclbin/platform.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

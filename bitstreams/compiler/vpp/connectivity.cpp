@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Units first, as everything else names them; then banks and links in order.
-#include "bitstreams/vpp/connectivity.h"
+#include "bitstreams/compiler/vpp/connectivity.h"
 
 #include <algorithm>
 #include <cctype>

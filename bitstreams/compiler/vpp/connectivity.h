@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/vpp/settings.h"
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/compiler/vpp/settings.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 
 namespace tandem::vpp {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A script is read word by word, as Tcl without substitution; commands end at lines and semicolons.
-#include "bitstreams/vpp/hls_settings.h"
+#include "bitstreams/compiler/vpp/hls_settings.h"
 
 #include <map>
 #include <sstream>

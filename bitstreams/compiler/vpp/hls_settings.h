@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
 
 namespace tandem::vpp {
 

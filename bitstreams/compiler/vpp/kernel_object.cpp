@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes with ld and objcopy; reads the one section with <elf.h>.
-#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
 
 #include <elf.h>
 
@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A scanner over braces: text between ';', '{' and '}' at namespace scope is a declaration's head.
-#include "bitstreams/vpp/kernel_scan.h"
+#include "bitstreams/compiler/vpp/kernel_scan.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 
 namespace tandem::vpp {
 

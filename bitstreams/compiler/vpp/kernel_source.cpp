@@ -2,15 +2,15 @@
 //
 // A translation unit that includes glue and source is preprocessed, then its own traces are taken
 // out of the line markers.
-#include "bitstreams/vpp/kernel_source.h"
+#include "bitstreams/compiler/vpp/kernel_source.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/depfile.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

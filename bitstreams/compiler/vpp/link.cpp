@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <map>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/glue/kernel_entry.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/glue/kernel_entry.h"
+#include "bitstreams/compiler/vpp/connectivity.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/compiler/vpp/work_folder.h"
 #include "bitstreams/tools/xclbin_report.h"
-#include "bitstreams/vpp/connectivity.h"
-#include "bitstreams/vpp/kernel_object.h"
-#include "bitstreams/vpp/stages.h"
-#include "bitstreams/vpp/work_folder.h"
-#include "bitstreams/whole_file.h"
-#include "bitstreams/xclbin_writer.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "bitstreams/xclbin/xclbin_writer.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

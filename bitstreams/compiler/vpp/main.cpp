@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "bitstreams/interruption.h"
-#include "bitstreams/platform.h"
-#include "bitstreams/vpp/stages.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/interruption.h"
+#include "bitstreams/xclbin/platform.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table itself.
-#include "bitstreams/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/option_table.h"
 
 #include <algorithm>
 #include <array>

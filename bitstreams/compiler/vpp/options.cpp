@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Goes through the settings in order: single values keep the first one, lists grow.
-#include "bitstreams/vpp/options.h"
+#include "bitstreams/compiler/vpp/options.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include <set>
 #include <sstream>
 
-#include "bitstreams/vpp/connectivity.h"
-#include "bitstreams/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/connectivity.h"
+#include "bitstreams/compiler/vpp/option_table.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/vpp/hls_settings.h"
-#include "bitstreams/vpp/settings.h"
+#include "bitstreams/compiler/vpp/hls_settings.h"
+#include "bitstreams/compiler/vpp/settings.h"
 
 namespace tandem::vpp {
 

@@ -3,9 +3,9 @@
 // v++ -p: an emulation xclbin needs no packaging, so it is checked and copied.
 #include <filesystem>
 
-#include "bitstreams/inspect.h"
-#include "bitstreams/vpp/stages.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A line at a time; the table has a pragma's options in one text, between blanks.
-#include "bitstreams/vpp/pragma_check.h"
+#include "bitstreams/compiler/vpp/pragma_check.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <charconv>
 #include <set>
 
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 #include "common/suggestion.h"
 
 namespace tandem::vpp {

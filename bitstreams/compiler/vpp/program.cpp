@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "bitstreams/depfile.h"
-#include "bitstreams/vpp/option_table.h"
-#include "bitstreams/vpp/run_log.h"
-#include "bitstreams/vpp/stages.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/run_log.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The log is kept in memory, as it is short.
-#include "bitstreams/vpp/run_log.h"
+#include "bitstreams/compiler/vpp/run_log.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/whole_file.h"
 
 namespace tandem::vpp {
 namespace {

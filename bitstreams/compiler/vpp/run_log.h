@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/vpp/options.h"
-#include "bitstreams/vpp/stages.h"
+#include "bitstreams/compiler/vpp/options.h"
+#include "bitstreams/compiler/vpp/stages.h"
 
 namespace tandem::vpp {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads words and lines; what an option means is decided in options.cpp.
-#include "bitstreams/vpp/settings.h"
+#include "bitstreams/compiler/vpp/settings.h"
 
 #include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
 
-#include "bitstreams/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/option_table.h"
 #include "common/error.h"
 
 namespace tandem::vpp {

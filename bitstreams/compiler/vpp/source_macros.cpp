@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the lines "#define NAME value" of -dM.
-#include "bitstreams/vpp/source_macros.h"
+#include "bitstreams/compiler/vpp/source_macros.h"
 
 #include <sstream>
 
-#include "bitstreams/compiler_process.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/xclbin/whole_file.h"
 
 namespace tandem::vpp {
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "bitstreams/vpp/kernel_source.h"
+#include "bitstreams/compiler/vpp/kernel_source.h"
 
 namespace tandem::vpp {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/vpp/options.h"
+#include "bitstreams/compiler/vpp/options.h"
 
 namespace tandem::vpp {
 
@@ -20,7 +20,7 @@ namespace tandem::vpp {
 struct Toolchain {
   std::string compiler = "c++";
   std::string clang;                      // for OpenCL C; empty: the first that is found
-  std::string glue_folder;                // bitstreams/glue
+  std::string glue_folder;                // bitstreams/compiler/glue
   std::string own_hls_folder;             // Tandem's HLS headers
   std::vector<std::string> hls_includes;  // folders of the HLS headers to use
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // mkdtemp in the system's folder for temporary files.
-#include "bitstreams/vpp/work_folder.h"
+#include "bitstreams/compiler/vpp/work_folder.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "bitstreams/interruption.h"
+#include "bitstreams/xclbin/interruption.h"
 
 namespace tandem::vpp {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Dependency files with every character that make treats specially.
-#include "bitstreams/depfile.h"
+#include "bitstreams/compiler/depfile.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "bitstreams/inspect.h"
+#include "bitstreams/xclbin/inspect.h"
 #include "common/error.h"
 #include "support/fuzz_main.h"
 #include "test_design.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The xclbin writer and parser: round trip, and hostile files named by field and offset.
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 
 #include <gmock/gmock.h>
 #include <xclbin.h>
@@ -11,8 +11,8 @@
 #include <cstring>
 #include <random>
 
-#include "bitstreams/inspect.h"
-#include "bitstreams/xml_reader.h"
+#include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/xml_reader.h"
 #include "common/error.h"
 #include "test_design.h"
 

@@ -2,7 +2,7 @@
 //
 // What the dataflow rewriter changes and what it leaves alone; mutilated text must come through.
 // tests/fpga_hls/runtime/rewritten_test.cpp compiles and runs its output.
-#include "bitstreams/dataflow.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <random>
 #include <string>
 
-#include "bitstreams/dataflow_tokens.h"
-#include "bitstreams/hls_pragma.h"
+#include "bitstreams/compiler/dataflow/dataflow_tokens.h"
+#include "bitstreams/compiler/dataflow/hls_pragma.h"
 
 namespace tandem::xclbin {
 namespace {

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bitstreams/opencl_c/compile.h"
-#include "bitstreams/opencl_c/signature.h"
-#include "bitstreams/opencl_c/source_rewriter.h"
+#include "bitstreams/compiler/opencl_c/compile.h"
+#include "bitstreams/compiler/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
 #include "common/error.h"
 
 namespace tandem::opencl_c {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Work-items of one group: barriers, the room each has for private arrays, and what it costs.
-#include "bitstreams/glue/opencl_c/work_group.h"
+#include "bitstreams/compiler/glue/opencl_c/work_group.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Units, banks and links of a design, and the sentence for each wrong name.
-#include "bitstreams/vpp/connectivity.h"
+#include "bitstreams/compiler/vpp/connectivity.h"
 
 #include <gmock/gmock.h>
 

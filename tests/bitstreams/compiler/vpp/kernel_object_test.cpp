@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel objects: what is written is read back, and damaged ones are refused.
-#include "bitstreams/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <random>
 
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels as people write them: what the scanner finds of names and interfaces.
-#include "bitstreams/vpp/kernel_scan.h"
+#include "bitstreams/compiler/vpp/kernel_scan.h"
 
 #include <gmock/gmock.h>
 
 #include <random>
 
-#include "bitstreams/vpp/hls_settings.h"
+#include "bitstreams/compiler/vpp/hls_settings.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {

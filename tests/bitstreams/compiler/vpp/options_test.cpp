@@ -2,7 +2,7 @@
 //
 // The command line and configuration files of v++: every option's spellings, and what is said of
 // unknown ones.
-#include "bitstreams/vpp/options.h"
+#include "bitstreams/compiler/vpp/options.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include <random>
 #include <sstream>
 
-#include "bitstreams/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/option_table.h"
 #include "vpp/messages.h"
 
 namespace tandem::vpp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which pragmas v++ warns of, and which it leaves in peace.
-#include "bitstreams/vpp/pragma_check.h"
+#include "bitstreams/compiler/vpp/pragma_check.h"
 
 #include <gmock/gmock.h>
 

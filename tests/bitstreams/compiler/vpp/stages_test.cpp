@@ -10,11 +10,11 @@
 #include <fstream>
 #include <thread>
 
-#include "bitstreams/depfile.h"
-#include "bitstreams/inspect.h"
-#include "bitstreams/vpp/kernel_object.h"
-#include "bitstreams/vpp/stages.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "support/tree.h"
 #include "vpp/messages.h"
 
