@@ -6,7 +6,7 @@
 tandem_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
   libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
-  prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libdnnl-dev libhwloc-dev uuid-dev
+  prometheus-cpp-dev libpugixml-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libdnnl-dev libhwloc-dev uuid-dev
   libgtest-dev libgmock-dev python3 clang
   libboost-filesystem-dev lsb-release  # what XRT's own package brings, so Makefiles for it link and ask
   libxrt-dev libxrt1 ocl-icd-opencl-dev opencl-headers pocl-opencl-icd

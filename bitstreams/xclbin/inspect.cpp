@@ -7,50 +7,53 @@
 
 #include <charconv>
 
+#include "bitstreams/xclbin/metadata_document.h"
 #include "bitstreams/xclbin/whole_file.h"
-#include "bitstreams/xclbin/xml_reader.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {
 namespace {
 
-uint32_t number(const XmlElement& element, const std::string& key, const std::string& file_name) {
-  const std::string text = element.attribute(key, "0");
+uint32_t number(const pugi::xml_node& element, const char* key, const std::string& file_name) {
+  const std::string text = element.attribute(key).as_string("0");
   const bool hexadecimal = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
   uint32_t value = 0;
   const char* begin = text.data() + (hexadecimal ? 2 : 0);
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
   if (result.ec != std::errc() || result.ptr != end) {
-    throw Error("xclbin", file_name + ": field EMBEDDED_METADATA, element " + element.name +
+    throw Error("xclbin", file_name + ": field EMBEDDED_METADATA, element " + element.name() +
                               ", attribute " + key + ": '" + text + "' is not a 32-bit number");
   }
   return value;
 }
 
-KernelInfo read_kernel(const XmlElement& element, const std::string& file_name) {
-  KernelInfo kernel{element.attribute("name"), element.attribute("hwControlProtocol"), {}};
-  for (const XmlElement& child : element.children) {
-    if (child.name != "arg") continue;
+std::string text(const pugi::xml_node& element, const char* key) {
+  return element.attribute(key).value();
+}
+
+KernelInfo read_kernel(const pugi::xml_node& element, const std::string& file_name) {
+  KernelInfo kernel{text(element, "name"), text(element, "hwControlProtocol"), {}};
+  for (const pugi::xml_node& child : element.children("arg")) {
     kernel.arguments.push_back(
-        {child.attribute("name"), child.attribute("type"),
-         number(child, "addressQualifier", file_name), number(child, "hostSize", file_name),
-         number(child, "size", file_name), number(child, "offset", file_name)});
+        {text(child, "name"), text(child, "type"), number(child, "addressQualifier", file_name),
+         number(child, "hostSize", file_name), number(child, "size", file_name),
+         number(child, "offset", file_name)});
   }
   return kernel;
 }
 
-void read_metadata(std::string_view text, const std::string& file_name, XclbinInfo& info) {
-  const XmlElement project = parse_xml(text, file_name);
-  const XmlElement* element = &project;
+void read_metadata(std::string_view xml, const std::string& file_name, XclbinInfo& info) {
+  const pugi::xml_document document = load_metadata(xml, file_name);
+  pugi::xml_node element = document.document_element();
   for (const char* name : {"platform", "device", "core"}) {
-    element = element->child(name);
-    if (element == nullptr) {
+    element = element.child(name);
+    if (!element) {
       throw Error("xclbin", file_name + ": field EMBEDDED_METADATA has no element '" + name + "'");
     }
   }
-  for (const XmlElement& child : element->children) {
-    if (child.name == "kernel") info.kernels.push_back(read_kernel(child, file_name));
+  for (const pugi::xml_node& kernel : element.children("kernel")) {
+    info.kernels.push_back(read_kernel(kernel, file_name));
   }
 }
 

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <initializer_list>
+#include <pugixml.hpp>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "bitstreams/xclbin/unit_layout.h"
 #include "bitstreams/xclbin/xclbin_writer.h"
@@ -14,27 +17,12 @@
 namespace tandem::xclbin {
 namespace {
 
-std::string escape(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+using Attributes = std::initializer_list<std::pair<const char*, std::string>>;
+
+pugi::xml_node add(pugi::xml_node& parent, const char* name, const Attributes& attributes) {
+  pugi::xml_node node = parent.append_child(name);
+  for (const auto& [key, value] : attributes) node.append_attribute(key) = value.c_str();
+  return node;
 }
 
 std::string hex(uint64_t value) {
@@ -68,12 +56,17 @@ std::string port_of(const Argument& argument) {
   return argument.kind == 4 ? argument.name : "S_AXI_CONTROL";
 }
 
-void write_argument(std::ostringstream& out, const Argument& argument, size_t id) {
-  out << "          <arg name=\"" << escape(argument.name) << "\" addressQualifier=\""
-      << argument.kind << "\" id=\"" << (argument.hidden ? "" : std::to_string(id)) << "\" port=\""
-      << escape(port_of(argument)) << "\" size=\"" << hex(argument.register_bytes) << "\" offset=\""
-      << hex(argument.offset) << "\" hostOffset=\"0x0\" hostSize=\"" << hex(argument.host_bytes)
-      << "\" type=\"" << escape(argument.type) << "\"/>\n";
+void add_argument(pugi::xml_node& kernel, const Argument& argument, size_t id) {
+  add(kernel, "arg",
+      {{"name", argument.name},
+       {"addressQualifier", std::to_string(argument.kind)},
+       {"id", argument.hidden ? "" : std::to_string(id)},
+       {"port", port_of(argument)},
+       {"size", hex(argument.register_bytes)},
+       {"offset", hex(argument.offset)},
+       {"hostOffset", "0x0"},
+       {"hostSize", hex(argument.host_bytes)},
+       {"type", argument.type}});
 }
 
 // Whether a link of the design ends in this argument of one of the kernel's units.
@@ -88,97 +81,129 @@ bool reads_a_link(const Design& design, const Kernel& kernel, const std::string&
   return false;
 }
 
-void write_ports(std::ostringstream& out, const Design& design, const Kernel& kernel) {
+void add_port(pugi::xml_node& parent, const Attributes& attributes) {
+  add(parent, "port", attributes);
+}
+
+void add_ports(pugi::xml_node& parent, const Design& design, const Kernel& kernel) {
   if (!kernel.free_running()) {
-    out << "          <port name=\"S_AXI_CONTROL\" mode=\"slave\" range=\"0x10000\" "
-           "dataWidth=\"32\""
-        << " portType=\"addressable\" base=\"0x0\"/>\n";
+    add_port(parent, {{"name", "S_AXI_CONTROL"},
+                      {"mode", "slave"},
+                      {"range", "0x10000"},
+                      {"dataWidth", "32"},
+                      {"portType", "addressable"},
+                      {"base", "0x0"}});
   }
   std::set<std::string> written;
   for (const Argument& argument : kernel.arguments) {
     if (argument.kind == 1 && written.insert(memory_port(argument)).second) {
-      out << "          <port name=\"" << escape(memory_port(argument))
-          << "\" mode=\"master\" range=\"0xFFFFFFFFFFFFFFFF\" dataWidth=\"512\" "
-             "portType=\"addressable\" base=\"0x0\"/>\n";
+      add_port(parent, {{"name", memory_port(argument)},
+                        {"mode", "master"},
+                        {"range", "0xFFFFFFFFFFFFFFFF"},
+                        {"dataWidth", "512"},
+                        {"portType", "addressable"},
+                        {"base", "0x0"}});
     } else if (argument.kind == 4) {
       const bool reads = reads_a_link(design, kernel, argument.name);
-      out << "          <port name=\"" << escape(argument.name) << "\" mode=\""
-          << (reads ? "read_only" : "write_only") << "\" range=\"\" dataWidth=\""
-          << argument.element_bytes * 8 << "\" portType=\"stream\" base=\"\"/>\n";
+      add_port(parent, {{"name", argument.name},
+                        {"mode", reads ? "read_only" : "write_only"},
+                        {"range", ""},
+                        {"dataWidth", std::to_string(argument.element_bytes * 8)},
+                        {"portType", "stream"},
+                        {"base", ""}});
     }
   }
 }
 
-void write_group(std::ostringstream& out, const char* name, const std::array<uint32_t, 3>& size) {
-  out << "          <" << name << " x=\"" << size[0] << "\" y=\"" << size[1] << "\" z=\"" << size[2]
-      << "\"/>\n";
+void add_group(pugi::xml_node& kernel, const char* name, const std::array<uint32_t, 3>& size) {
+  add(kernel, name,
+      {{"x", std::to_string(size[0])},
+       {"y", std::to_string(size[1])},
+       {"z", std::to_string(size[2])}});
 }
 
-void write_features(std::ostringstream& out, const Kernel& kernel) {
+void add_features(pugi::xml_node& element, const Kernel& kernel) {
   if (kernel.restart_counters > 0) {
-    out << " countedAutoRestart=\"" << kernel.restart_counters << "\"";
+    element.append_attribute("countedAutoRestart") = kernel.restart_counters;
   }
-  if (kernel.mailbox != "none") out << " mailbox=\"" << escape(kernel.mailbox) << "\"";
-  if (kernel.software_reset) out << " swReset=\"true\"";
+  if (kernel.mailbox != "none") element.append_attribute("mailbox") = kernel.mailbox.c_str();
+  if (kernel.software_reset) element.append_attribute("swReset") = "true";
 }
 
-void write_units(std::ostringstream& out, const Design& design, const Kernel& kernel) {
+void add_units(pugi::xml_node& parent, const Design& design, const Kernel& kernel) {
   for (const PlacedUnit& unit : place_units(design)) {
     if (unit.kernel != &kernel) continue;
-    out << "          <instance name=\"" << escape(unit.name) << "\">\n";
-    if (unit.base != kNoBase) {
-      out << "            <addrRemap base=\"" << hex(unit.base)
-          << "\" range=\"0x10000\" port=\"S_AXI_CONTROL\"/>\n";
-    }
-    out << "          </instance>\n";
+    pugi::xml_node instance = add(parent, "instance", {{"name", unit.name}});
+    if (unit.base == kNoBase) continue;
+    add(instance, "addrRemap",
+        {{"base", hex(unit.base)}, {"range", "0x10000"}, {"port", "S_AXI_CONTROL"}});
   }
 }
 
-void write_kernel(std::ostringstream& out, const Design& design, const Kernel& kernel) {
-  out << "        <kernel name=\"" << escape(kernel.name) << "\" language=\""
-      << escape(kernel.language) << "\" type=\"pl\" hwControlProtocol=\""
-      << control_name(kernel.control)
-      << "\" preferredWorkGroupSizeMultiple=\"0\" workGroupSize=\"1\" interrupt=\"true\"";
-  write_features(out, kernel);
-  out << ">\n";
-  write_group(out, "compileWorkGroupSize", kernel.required_group);
-  write_group(out, "maxWorkGroupSize", kernel.maximum_group);
-  write_ports(out, design, kernel);
+void add_kernel(pugi::xml_node& core, const Design& design, const Kernel& kernel) {
+  pugi::xml_node element = add(core, "kernel",
+                               {{"name", kernel.name},
+                                {"language", kernel.language},
+                                {"type", "pl"},
+                                {"hwControlProtocol", control_name(kernel.control)},
+                                {"preferredWorkGroupSizeMultiple", "0"},
+                                {"workGroupSize", "1"},
+                                {"interrupt", "true"}});
+  add_features(element, kernel);
+  add_group(element, "compileWorkGroupSize", kernel.required_group);
+  add_group(element, "maxWorkGroupSize", kernel.maximum_group);
+  add_ports(element, design, kernel);
   for (size_t id = 0; id < kernel.arguments.size(); ++id) {
     // A program's pipe is no argument to XRT: the card joins its ends.
     if (kernel.arguments[id].hidden && kernel.arguments[id].kind == 4) continue;
-    write_argument(out, kernel.arguments[id], id);
+    add_argument(element, kernel.arguments[id], id);
   }
-  write_units(out, design, kernel);
-  out << "        </kernel>\n";
+  add_units(element, design, kernel);
 }
 
-void write_links(std::ostringstream& out, const Design& design) {
+void add_links(pugi::xml_node& core, const Design& design) {
   for (const StreamLink& link : design.links) {
-    out << "        <connection srcType=\"kernel\" srcInst=\"" << escape(link.from_unit)
-        << "\" srcPort=\"" << escape(link.from_argument) << "\" dstType=\"kernel\" dstInst=\""
-        << escape(link.to_unit) << "\" dstPort=\"" << escape(link.to_argument) << "\"/>\n";
+    add(core, "connection",
+        {{"srcType", "kernel"},
+         {"srcInst", link.from_unit},
+         {"srcPort", link.from_argument},
+         {"dstType", "kernel"},
+         {"dstInst", link.to_unit},
+         {"dstPort", link.to_argument}});
   }
+}
+
+pugi::xml_node add_core(pugi::xml_node& device, const Design& design) {
+  pugi::xml_node core = add(device, "core",
+                            {{"name", "OCL_REGION_0"},
+                             {"target", design.hardware_emulation ? "hw_em" : "csim"},
+                             {"type", "clc_region"},
+                             {"numComputeUnits", std::to_string(place_units(design).size())}});
+  pugi::xml_node clocks = add(core, "kernelClocks", {});
+  const std::string frequency = std::to_string(clock_mhz(design)) + "MHz";
+  for (const char* port : {"DATA_CLK", "KERNEL_CLK"}) {
+    add(clocks, "clock", {{"port", port}, {"frequency", frequency}});
+  }
+  return core;
 }
 
 }  // namespace
 
 std::string metadata_xml(const Design& design) {
+  const Platform& board = *design.platform;
+  pugi::xml_document document;
+  pugi::xml_node declaration = document.append_child(pugi::node_declaration);
+  declaration.append_attribute("version") = "1.0";
+  declaration.append_attribute("encoding") = "UTF-8";
+  pugi::xml_node project = add(document, "project", {{"name", design.name}});
+  pugi::xml_node platform = add(
+      project, "platform", {{"vendor", "xilinx"}, {"boardid", board.name}, {"name", board.vbnv}});
+  pugi::xml_node device = add(platform, "device", {{"name", "fpga0"}, {"fpgaDevice", board.name}});
+  pugi::xml_node core = add_core(device, design);
+  for (const Kernel& kernel : design.kernels) add_kernel(core, design, kernel);
+  add_links(core, design);
   std::ostringstream out;
-  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      << "<project name=\"" << escape(design.name) << "\">\n"
-      << "  <platform vendor=\"xilinx\" boardid=\"" << escape(design.platform->name) << "\" name=\""
-      << escape(design.platform->vbnv) << "\">\n"
-      << "    <device name=\"fpga0\" fpgaDevice=\"" << escape(design.platform->name) << "\">\n"
-      << "      <core name=\"OCL_REGION_0\" target=\""
-      << (design.hardware_emulation ? "hw_em" : "csim")
-      << "\" type=\"clc_region\" numComputeUnits=\"" << place_units(design).size() << "\">\n"
-      << "        <kernelClocks>\n          <clock port=\"DATA_CLK\" frequency=\""
-      << clock_mhz(design) << "MHz\"/>\n          <clock port=\"KERNEL_CLK\" frequency=\""
-      << clock_mhz(design) << "MHz\"/>\n        </kernelClocks>\n";
-  for (const Kernel& kernel : design.kernels) write_kernel(out, design, kernel);
-  write_links(out, design);
-  out << "      </core>\n    </device>\n  </platform>\n</project>\n";
+  document.save(out, "  ", pugi::format_default, pugi::encoding_utf8);
   return out.str();
 }
 
