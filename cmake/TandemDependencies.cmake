@@ -8,6 +8,7 @@ find_package(Boost 1.74 REQUIRED OPTIONAL_COMPONENTS context)  # context: emulat
 find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(prometheus-cpp REQUIRED)
+find_package(pugixml REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(hwy REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)

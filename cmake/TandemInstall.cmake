@@ -10,8 +10,8 @@ include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
-list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_vpp tandem_opencl_c tandem_dataflow
-     tandem_emulation_protocol)
+list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
+     tandem_dataflow tandem_emulation_protocol)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|tensor|device|collectives.*)$")
 set(serving_libraries ${libraries})
@@ -29,7 +29,7 @@ install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem 
         FILES_MATCHING PATTERN "*.h" PATTERN "emulation" EXCLUDE
         REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
 install(DIRECTORY fpga_hls/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
-        FILES_MATCHING PATTERN "abi.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
+        FILES_MATCHING PATTERN "abi.h" PATTERN "status.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS TANDEM_XRT_INSTALL_DIR)
 install(FILES cmake/TandemXclbin.cmake cmake/TandemFpgaTest.cmake DESTINATION ${package_dir} COMPONENT fpga)

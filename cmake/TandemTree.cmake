@@ -54,7 +54,7 @@ endfunction()
 function(tandem_link_kernel_headers)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/vitis)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue ${TANDEM_XRT_TREE}/vitis/glue SYMBOLIC)
 endfunction()
 
 function(tandem_make_tree)
@@ -83,7 +83,7 @@ function(tandem_install_tree)
   install(FILES ${TANDEM_XRT_TREE}/vitis/settings64.sh ${TANDEM_XRT_TREE}/vitis/bin DESTINATION ${to}/vitis)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/fpga_hls/include/ DESTINATION ${to}/vitis/include
           FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "half")
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/bitstreams/glue/ DESTINATION ${to}/vitis/glue)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/bitstreams/compiler/glue/ DESTINATION ${to}/vitis/glue)
   # `source <prefix>/setup.sh`
   set(link ${PROJECT_BINARY_DIR}/install-links/setup.sh)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/install-links)

@@ -5,9 +5,9 @@
 // Options as in the vendor's tool of this name. Exit status: 0, or 2 with one message.
 #include <filesystem>
 
-#include "bitstreams/emconfig.h"
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/emconfig.h"
+#include "bitstreams/xclbin/whole_file.h"
 
 namespace {
 

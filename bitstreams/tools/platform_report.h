@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/platform.h"
+#include "bitstreams/xclbin/platform.h"
 
 namespace tandem::xclbin {
 

@@ -6,10 +6,10 @@
 // Exit status: 0, or 2 with one message.
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/platform.h"
 #include "bitstreams/tools/platform_report.h"
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/platform.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "bitstreams/inspect.h"
+#include "bitstreams/xclbin/inspect.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

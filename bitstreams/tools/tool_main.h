@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bitstreams/interruption.h"
-#include "bitstreams/platform.h"
+#include "bitstreams/xclbin/interruption.h"
+#include "bitstreams/xclbin/platform.h"
 #include "common/suggestion.h"
 
 namespace tandem::xclbin {

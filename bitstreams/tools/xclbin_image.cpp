@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bitstreams/inspect.h"
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {

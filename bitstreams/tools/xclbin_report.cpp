@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "bitstreams/inspect.h"
 #include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/xclbin_image.h"
+#include "bitstreams/xclbin/inspect.h"
 
 namespace tandem::xclbin {
 namespace {

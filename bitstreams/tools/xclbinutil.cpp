@@ -10,7 +10,7 @@
 #include "bitstreams/tools/tool_main.h"
 #include "bitstreams/tools/xclbin_image.h"
 #include "bitstreams/tools/xclbin_report.h"
-#include "bitstreams/whole_file.h"
+#include "bitstreams/xclbin/whole_file.h"
 #include "common/error.h"
 
 namespace {

@@ -61,7 +61,7 @@ std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage
   }
   if (units.empty()) {
     throw Error("xrt", "the kernel image " + image.path + " has no kernel " + image.kernel_name +
-                           ": build it from bitstreams/" + image.kernel_name);
+                           ": build it from bitstreams/recipes/" + image.kernel_name);
   }
   return units;
 }

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "../kernel_status/status.h"
+
 namespace tandem {
 namespace attention_decode {
 
@@ -38,18 +40,21 @@ enum KvType : std::uint32_t {
   kI8 = 1,  // one f32 scale, max|x| / 127, per token and head
 };
 
-enum Status : std::uint32_t {
-  kRunning = 0,  // the driver's mark; a kernel that ran leaves another value
-  kOk = 1,
-  kBadMagic = 2,
-  kBadVersion = 3,
-  kBadShape = 4,     // a field of the header is out of range
-  kBadSection = 5,   // a part lies outside the descriptor
-  kBadSequence = 6,  // detail: the sequence
-  kBadPage = 7,      // detail: the sequence with a page outside the pool
-  kBadResult = 8,    // the result does not fit its buffer
-  kBadUnit = 9,      // the scalar arguments contradict the header
-};
+using kernel_status::kBadMagic;
+using kernel_status::kBadSection;
+using kernel_status::kBadShape;
+using kernel_status::kBadVersion;
+using kernel_status::kOk;
+using kernel_status::kRunning;
+using kernel_status::Status;
+
+// The statuses of this kernel alone.
+constexpr Status kBadSequence = 6;  // detail: the sequence
+constexpr Status kBadPage = 7;      // detail: the sequence with a page outside the pool
+constexpr Status kBadResult = 8;    // the result does not fit its buffer
+constexpr Status kBadUnit = 9;      // the scalar arguments contradict the header
+static_assert(kBadSequence == kernel_status::kFirstOwnStatus,
+              "own statuses follow the common ones");
 
 // 32 u32 fields in this order; two words.
 struct DescriptorHeader {

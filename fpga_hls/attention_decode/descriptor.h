@@ -24,18 +24,8 @@ struct UnitShare {
   std::uint32_t num_slices;
 };
 
-struct Verdict {
-  std::uint32_t status;
-  std::uint32_t detail;
-};
-
-inline Verdict verdict(std::uint32_t status, std::uint32_t detail) {
-#pragma HLS inline
-  Verdict result;
-  result.status = status;
-  result.detail = detail;
-  return result;
-}
+using kernel_status::Verdict;
+using kernel_status::verdict;
 
 inline DescriptorHeader read_header(const IoWord* descriptor) {
   const IoWord first = descriptor[0];
@@ -111,8 +101,9 @@ inline bool section_fits(const DescriptorHeader& h, std::uint32_t begin, std::ui
 
 inline Verdict check_header(const DescriptorHeader& h, const UnitShare& unit) {
   const std::uint32_t kMaxHeads = 1u << 11;  // keeps every product of counts below within 64 bits
-  if (h.magic != kMagic) return verdict(kBadMagic, h.magic);
-  if (h.abi_version != kAbiVersion) return verdict(kBadVersion, h.abi_version);
+  const Verdict identity =
+      kernel_status::check_identity(h.magic, h.abi_version, kMagic, kAbiVersion);
+  if (identity.status != kOk) return identity;
   if (h.num_words < 2 || h.num_words > unit.descriptor_words) {
     return verdict(kBadSection, h.num_words);
   }

@@ -15,6 +15,8 @@
 
 #include <cstdint>
 
+#include "../kernel_status/status.h"
+
 namespace tandem {
 namespace sparse_aggregation {
 
@@ -33,18 +35,21 @@ enum ValueType : std::uint32_t { kF32 = 0, kU64 = 1 };
 enum Reduction : std::uint32_t { kSum = 0, kMax = 1 };
 enum Format : std::uint32_t { kCoo = 0, kBitmap = 1 };
 
-enum Status : std::uint32_t {
-  kRunning = 0,  // the driver's mark; a kernel that ran leaves another value
-  kOk = 1,
-  kBadMagic = 2,
-  kBadVersion = 3,
-  kBadShape = 4,     // a field of the header is out of range
-  kBadSection = 5,   // a part lies outside the descriptor; detail: 0 tables, else 1 + source
-  kBadTile = 6,      // detail: the place in the tile table
-  kBadEnds = 7,      // detail: the source whose entries the tiles do not cover in order
-  kBadPosition = 8,  // detail: a source with a position outside its tile or not ascending
-  kBadResult = 9,    // the result might not fit its buffer
-};
+using kernel_status::kBadMagic;
+using kernel_status::kBadSection;
+using kernel_status::kBadShape;
+using kernel_status::kBadVersion;
+using kernel_status::kOk;
+using kernel_status::kRunning;
+using kernel_status::Status;
+
+// The statuses of this kernel alone. The detail of kBadSection is 0 for the tables, else 1 +
+// source.
+constexpr Status kBadTile = 6;      // detail: the place in the tile table
+constexpr Status kBadEnds = 7;      // detail: the source whose entries the tiles do not cover
+constexpr Status kBadPosition = 8;  // detail: a source with a position out of its tile or of order
+constexpr Status kBadResult = 9;    // the result might not fit its buffer
+static_assert(kBadTile == kernel_status::kFirstOwnStatus, "own statuses follow the common ones");
 
 // 16 u32 fields in this order; one word.
 struct DescriptorHeader {

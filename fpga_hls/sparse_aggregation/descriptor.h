@@ -13,18 +13,8 @@
 namespace tandem {
 namespace sparse_aggregation {
 
-struct Verdict {
-  std::uint32_t status;
-  std::uint32_t detail;
-};
-
-inline Verdict verdict(std::uint32_t status, std::uint32_t detail) {
-#pragma HLS inline
-  Verdict result;
-  result.status = status;
-  result.detail = detail;
-  return result;
-}
+using kernel_status::Verdict;
+using kernel_status::verdict;
 
 // The sources on chip: where they are, how long, and how far the tiles have come.
 struct Sources {
@@ -61,8 +51,9 @@ inline bool section_fits(const DescriptorHeader& h, std::uint32_t begin, std::ui
 }
 
 inline Verdict check_header(const DescriptorHeader& h, std::uint32_t descriptor_words) {
-  if (h.magic != kMagic) return verdict(kBadMagic, h.magic);
-  if (h.abi_version != kAbiVersion) return verdict(kBadVersion, h.abi_version);
+  const Verdict identity =
+      kernel_status::check_identity(h.magic, h.abi_version, kMagic, kAbiVersion);
+  if (identity.status != kOk) return identity;
   if (h.num_words > descriptor_words) return verdict(kBadSection, 0);
   if (h.value_type > kU64 || h.reduction > kMax || h.format > kBitmap ||
       h.tile_bits < kMinTileBits || h.tile_bits > kMaxTileBits || h.num_sources == 0 ||

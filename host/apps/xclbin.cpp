@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "bitstreams/inspect.h"
+#include "bitstreams/xclbin/inspect.h"
 
 namespace tandem::apps {
 namespace {

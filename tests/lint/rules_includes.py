@@ -4,7 +4,8 @@ and host -> drivers -> {gpu_kernels, fpga_hls}.
 
 A quoted include is looked up beside the file, then in the include roots; what it finds decides. Host
 code sees of the drivers only the contracts (drivers/device); a driver sees host/common, host/tensor,
-drivers/device and its own folder. Vendor headers stay inside the driver of that vendor.
+drivers/device and its own folder. Vendor headers stay inside the driver of that vendor. The rooms of
+bitstreams point one way too: compiler -> tools -> xclbin -> host/common.
 """
 
 import posixpath
@@ -47,6 +48,9 @@ VENDORS = (
 ANYTHING_GOES = ("tests/", "benchmarks/", "examples/")
 # Example programs beside a kernel, written against a vendor's API and nothing of ours.
 VENDOR_EXAMPLE = re.compile(r"^fpga_hls/\w+/host_\w+\.cpp$")
+BITSTREAM_ROOMS = {"xclbin": set(), "tools": {"xclbin"}, "compiler": {"xclbin", "tools"}}
+# Compiled with kernels, so it includes the headers that v++ gives to kernels.
+KERNEL_GLUE = "bitstreams/compiler/glue/"
 # Who reads and builds xclbin files: the emulated card, and the command that makes them.
 BITSTREAM_USERS = ("drivers/emulation/", "host/apps/")
 
@@ -85,12 +89,13 @@ def vendor_complaint(path, name):
 
 
 def complaint(path, target):
-    if path.startswith(ANYTHING_GOES) or path.startswith("bitstreams/"):
+    if path.startswith(ANYTHING_GOES):
         return None
     if target.startswith("bitstreams/") and path.startswith(BITSTREAM_USERS):
         return None
     top = path.split("/")[0]
-    rule = {"host": host_complaint, "drivers": driver_complaint}.get(top)
+    rule = {"host": host_complaint, "drivers": driver_complaint,
+            "bitstreams": bitstream_complaint}.get(top)
     if rule:
         return rule(path, target)
     if not target.startswith(top + "/"):
@@ -125,3 +130,16 @@ def driver_complaint(path, target):
     if folder == "xrt" and CARD_INTERFACE.match(target):
         return None
     return f"drivers/{folder} may not use {'/'.join(target.split('/')[:2])}"
+
+
+def bitstream_complaint(path, target):
+    room, parts = path.split("/")[1], target.split("/")
+    if room not in BITSTREAM_ROOMS:
+        return f"bitstreams/{room} is no room of C++ sources; give it a place in rules_includes.py"
+    if path.startswith(KERNEL_GLUE):
+        is_kernel_header = target.startswith((KERNEL_GLUE, "fpga_hls/include/"))
+        return None if is_kernel_header else "kernels are compiled where only glue and HLS headers are"
+    if parts[0] == "bitstreams":
+        allowed = BITSTREAM_ROOMS[room] | {room}
+        return None if parts[1] in allowed else f"bitstreams/{room} may not use bitstreams/{parts[1]}"
+    return None if target.startswith("host/common/") else f"bitstreams may not use {'/'.join(parts[:2])}"

@@ -17,7 +17,8 @@ GIVEN_NAMES = {"fpga_hls/include/ap_utils.h"}  # users' sources include it by th
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:work|root|home/\w+)/")
 GETENV = re.compile(r"\b(?:secure_)?getenv\s*\(")
-GETENV_PLACES = ("host/apps/", "bitstreams/tools/", "bitstreams/vpp/", "drivers/emulation/", "tests/", "benchmarks/", "scripts/")
+GETENV_PLACES = ("host/apps/", "bitstreams/tools/", "bitstreams/compiler/vpp/",
+                 "drivers/emulation/", "tests/", "benchmarks/", "scripts/")
 TEXT = C_FAMILY | HASH_FAMILY | {".txt", ".md", ".json", ".toml", ".cfg", ".yml", ".js", ".html"}
 OWN_FOLDER = "tests/lint/"
 

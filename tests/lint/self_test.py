@@ -46,7 +46,9 @@ class IncludesTest(unittest.TestCase):
         "host/common/error.h", "host/tensor/dtype.h", "host/model/graph.h", "host/engine/engine.h",
         "host/server/http.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
         "drivers/emulation/card/memory.h", "fpga_hls/attention_decode/abi.h",
-        "fpga_hls/attention_decode/stages.h", "gpu_kernels/gemm/gemm.h")}
+        "fpga_hls/attention_decode/stages.h", "fpga_hls/include/hls_stream.h", "gpu_kernels/gemm/gemm.h",
+        "bitstreams/xclbin/inspect.h", "bitstreams/tools/report.h", "bitstreams/compiler/vpp/stages.h",
+        "bitstreams/compiler/glue/kernel_entry.h")}
 
     def broken(self, path, name, bracket='""'):
         line = f"#include {bracket[0]}{name}{bracket[1]}\n"
@@ -70,6 +72,21 @@ class IncludesTest(unittest.TestCase):
                            ("drivers/cpu/a.cpp", "gemm/gemm.h"), ("gpu_kernels/gemm/a.cu", "common/error.h"),
                            ("fpga_hls/attention_decode/a.cpp", "tensor/dtype.h"),
                            ("drivers/device/a.cpp", "../xrt/card.h")):
+            self.assertEqual(self.broken(path, name), [path], f"{path} -> {name}")
+
+    def test_the_rooms_of_bitstreams_point_one_way(self):
+        for path, name in (("bitstreams/compiler/vpp/a.cpp", "bitstreams/tools/report.h"),
+                           ("bitstreams/tools/a.cpp", "bitstreams/xclbin/inspect.h"),
+                           ("bitstreams/xclbin/a.cpp", "common/error.h"),
+                           ("bitstreams/compiler/glue/a.h", "include/hls_stream.h"),
+                           ("drivers/emulation/card/a.cpp", "bitstreams/compiler/glue/kernel_entry.h")):
+            self.assertEqual(self.broken(path, name), [], f"{path} -> {name}")
+        for path, name in (("bitstreams/xclbin/a.cpp", "bitstreams/tools/report.h"),
+                           ("bitstreams/tools/a.cpp", "bitstreams/compiler/vpp/stages.h"),
+                           ("bitstreams/xclbin/a.cpp", "model/graph.h"),
+                           ("bitstreams/recipes/a.cpp", "bitstreams/xclbin/inspect.h"),
+                           ("bitstreams/compiler/glue/a.h", "common/error.h"),
+                           ("host/engine/a.cpp", "bitstreams/xclbin/inspect.h")):
             self.assertEqual(self.broken(path, name), [path], f"{path} -> {name}")
 
     def test_keeps_vendor_headers_in_their_driver(self):

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "bitstreams/glue/kernel_entry.h"
+#include "bitstreams/compiler/glue/kernel_entry.h"
 
 namespace tandem::emulation {
 namespace {
@@ -17,7 +17,7 @@ struct Feature {
   bool present;
 };
 
-// The features bitstreams/glue/cpu_features.h knows.
+// The features bitstreams/compiler/glue/cpu_features.h knows.
 bool cpu_has(std::string_view name) {
 #define TANDEM_FEATURE(name) \
   { name, __builtin_cpu_supports(name) != 0 }

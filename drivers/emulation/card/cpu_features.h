@@ -3,7 +3,7 @@
 // Whether this machine's CPU can run a kernel library, told from the library's bytes alone.
 //
 // A library without a mark (built by an older builder) is taken to need nothing. Threads: any.
-// Source: bitstreams/glue/cpu_features.h writes the mark.
+// Source: bitstreams/compiler/glue/cpu_features.h writes the mark.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "bitstreams/glue/kernel_entry.h"
+#include "bitstreams/compiler/glue/kernel_entry.h"
 #include "emulation/card/thread_end.h"
 
 namespace tandem::emulation {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/platform.h"
+#include "bitstreams/xclbin/platform.h"
 
 namespace tandem::emulation {
 

@@ -12,8 +12,8 @@
 #include <set>
 
 #include "bitstreams/tools/tool_main.h"
-#include "bitstreams/whole_file.h"
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 #include "common/error.h"
 #include "emulation/tools/device_report.h"
 #include "emulation/tools/validation.h"

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/platform.h"
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/platform.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 #include "emulation/protocol/client_area.h"
 #include "emulation/protocol/range_allocator.h"
 #include "emulation/protocol/shared_area.h"

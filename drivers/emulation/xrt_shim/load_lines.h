@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 
 namespace tandem::emulation {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "bitstreams/xclbin_file.h"
+#include "bitstreams/xclbin/xclbin_file.h"
 #include "common/error.h"
 #include "emulation/xrt_shim/device_handle.h"
 #include "emulation/xrt_shim/opencl_events.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "bitstreams/emconfig.h"
+#include "bitstreams/xclbin/emconfig.h"
 #include "emulation/xrt_shim/report.h"
 
 namespace tandem::emulation {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bitstreams/glue/cpu_features.h"
+#include "bitstreams/compiler/glue/cpu_features.h"
 
 namespace tandem::emulation {
 namespace {

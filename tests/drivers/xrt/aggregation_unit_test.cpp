@@ -320,7 +320,7 @@ TEST(XrtAggregationImage, IsNamedWhenItCannotBeUsed) {
     return std::string();
   };
   EXPECT_NE(message("/nowhere/a.xclbin").find("/nowhere/a.xclbin"), std::string::npos);
-  EXPECT_NE(message(TANDEM_VECTOR_ADD_XCLBIN).find("bitstreams/sparse_aggregation"),
+  EXPECT_NE(message(TANDEM_VECTOR_ADD_XCLBIN).find("bitstreams/recipes/sparse_aggregation"),
             std::string::npos);
 }
 

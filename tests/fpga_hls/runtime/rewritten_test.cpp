@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-#include "bitstreams/dataflow.h"
+#include "bitstreams/compiler/dataflow/dataflow.h"
 #include "hls_stream.h"
 #include "unit.h"
 

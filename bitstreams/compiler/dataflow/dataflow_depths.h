@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `#pragma HLS stream variable=x depth=N` as a statement for a stream of the same function.
+//
+// A depth is an expression of numbers, constants of the program and macros; these are gone from the
+// text but not from pragmas, so their definitions are asked for when a pragma names one. A depth
+// that stays unknown is one warning with the pragma's file and line. Cost: linear in the text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bitstreams/compiler/dataflow/dataflow.h"
+#include "bitstreams/compiler/dataflow/dataflow_source.h"
+
+namespace tandem::xclbin {
+
+struct DepthStatement {
+  size_t at;  // offset in the text
+  std::string text;
+};
+
+// `pragmas`: the tokens of stream pragmas.
+std::vector<DepthStatement> stream_depths(const DataflowSource& source,
+                                          const std::vector<size_t>& pragmas, DataflowNotes& notes);
+
+}  // namespace tandem::xclbin

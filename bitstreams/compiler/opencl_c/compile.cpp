@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Preprocess, rewrite, ask clang for the signatures, compile both halves, join them.
+#include "bitstreams/compiler/opencl_c/compile.h"
+
+#include <algorithm>
+
+#include "bitstreams/compiler/compiler_process.h"
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/opencl_c/entry_writer.h"
+#include "bitstreams/compiler/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "common/error.h"
+
+namespace tandem::opencl_c {
+namespace {
+
+constexpr const char* kTypesHeader = "opencl-c-base.h";  // clang's own
+constexpr std::uint32_t kLocal = 3;
+constexpr std::uint32_t kStream = 4;
+
+bool starts(const std::string& program) {
+  try {
+    xclbin::run_tool({program, "--version"}, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// The clang asked for, else the first there is.
+std::string find_clang(const std::string& wanted) {
+  if (!wanted.empty()) {
+    if (starts(wanted)) return wanted;
+    throw Error("opencl_c", "TANDEM_CLANG names '" + wanted + "', which does not start");
+  }
+  for (const char* name :
+       {"clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"}) {
+    if (starts(name)) return name;
+  }
+  throw Error("opencl_c",
+              "OpenCL C kernels are compiled by clang, which is not installed: install the package "
+              "clang, or name a clang in TANDEM_CLANG");
+}
+
+// Flags for the preprocessor alone; those of two words have the second one after them.
+bool is_preprocessor_flag(const std::string& flag) {
+  return flag.starts_with("-D") || flag.starts_with("-I") || flag.starts_with("-U") ||
+         flag.starts_with("-include") || flag.starts_with("-isystem") ||
+         flag.starts_with("-iquote");
+}
+bool takes_a_word(const std::string& flag) {
+  return flag == "-D" || flag == "-I" || flag == "-U" || flag == "-include" || flag == "-isystem" ||
+         flag == "-iquote";
+}
+
+// A kernel that neither asks for its place nor runs as one item is called for each item all the
+// same, so it needs the group's size.
+void complete(KernelSignature& kernel) {
+  if (kernel.required_group != std::array<std::uint32_t, 3>{1, 1, 1}) kernel.asks_for_place = true;
+}
+
+class Compiler {
+ public:
+  explicit Compiler(const CompileOptions& options)
+      : options_(options),
+        clang_(find_clang(options.clang)),
+        stem_(options.scratch + "/opencl_c") {}
+
+  CompileResult run() {
+    preprocess();
+    ModuleDescription module = describe();
+    for (KernelSignature& kernel : module.kernels) complete(kernel);
+    const std::vector<KernelSignature> kernels = wanted(module);
+    compile_halves(kernels, module.pipe_bytes);
+    for (const KernelSignature& kernel : kernels) result_.kernels.push_back(describe(kernel));
+    return std::move(result_);
+  }
+
+ private:
+  std::vector<std::string> clang_command() const {
+    std::string standard = "-cl-std=CL2.0";
+    for (const std::string& flag : options_.flags) {
+      if (flag.starts_with("-cl-std=")) standard = flag;
+    }
+    return {clang_,    "-x",           "cl",       standard,    "-cl-no-stdinc",
+            "-Xclang", "-cl-ext=+all", "-include", kTypesHeader};
+  }
+
+  std::string tool(const std::vector<std::string>& command) const {
+    if (options_.verbose) {
+      std::string line;
+      for (const std::string& word : command) line += word + " ";
+      std::fprintf(stderr, "%s\n", line.c_str());
+    }
+    return xclbin::run_tool(command, options_.source + " does not compile");
+  }
+
+  void preprocess() {
+    std::vector<std::string> command = clang_command();
+    for (size_t index = 0; index < options_.flags.size(); ++index) {
+      const std::string& flag = options_.flags[index];
+      if (!is_preprocessor_flag(flag)) continue;
+      command.push_back(flag);
+      if (takes_a_word(flag) && index + 1 < options_.flags.size()) {
+        command.push_back(options_.flags[++index]);
+      }
+    }
+    command.insert(command.end(),
+                   {"-E", "-MMD", "-MF", stem_ + ".d", "-o", stem_ + ".i", options_.source});
+    note(tool(command));
+    for (const std::string& path : xclbin::parse_depfile(xclbin::read_text(stem_ + ".d"))) {
+      result_.dependencies.push_back(path);
+    }
+    source_ = rewrite_source(without_header(xclbin::read_text(stem_ + ".i"), kTypesHeader),
+                             options_.source);
+    xclbin::write_text(stem_ + ".conversions.h",
+                       define_conversions(source_.conversions, options_.source));
+  }
+
+  // The command that compiles rewritten text, without input and output.
+  std::vector<std::string> compile_command() const {
+    std::vector<std::string> command = clang_command();
+    command.insert(command.end(),
+                   {"-I" + options_.glue_folder, "-include", "opencl_c/builtins.h", "-include",
+                    stem_ + ".conversions.h", "-fPIC", "-fno-builtin-printf", "-ffp-contract=off",
+                    "-Wno-unknown-attributes", "-Wno-format", "-Wno-psabi", "-cl-kernel-arg-info"});
+    for (size_t index = 0; index < options_.flags.size(); ++index) {
+      const std::string& flag = options_.flags[index];
+      if (is_preprocessor_flag(flag)) {
+        if (takes_a_word(flag)) ++index;
+      } else if (!flag.starts_with("-cl-std=")) {
+        command.push_back(flag);
+      }
+    }
+    return command;
+  }
+
+  ModuleDescription describe() {
+    xclbin::write_text(stem_ + ".cl", source_.text);
+    std::vector<std::string> command = compile_command();
+    command.insert(command.end(), {"-Xclang", "-disable-llvm-passes", "-g0", "-S", "-emit-llvm",
+                                   "-o", stem_ + ".ll", stem_ + ".cl"});
+    note(tool(command));
+    return describe_module(xclbin::read_text(stem_ + ".ll"), options_.source);
+  }
+
+  std::vector<KernelSignature> wanted(const ModuleDescription& module) const {
+    if (module.kernels.empty()) {
+      throw Error("opencl_c", options_.source + " defines no kernel (__kernel void name(...))");
+    }
+    if (options_.kernels.empty()) return module.kernels;
+    std::vector<KernelSignature> found;
+    for (const std::string& name : options_.kernels) {
+      const auto kernel =
+          std::find_if(module.kernels.begin(), module.kernels.end(),
+                       [&](const KernelSignature& each) { return each.name == name; });
+      if (kernel == module.kernels.end()) {
+        std::string names;
+        for (const KernelSignature& each : module.kernels) names += " " + each.name;
+        throw Error("opencl_c",
+                    options_.source + " defines no kernel '" + name + "'; it has" + names);
+      }
+      found.push_back(*kernel);
+    }
+    return found;
+  }
+
+  void compile_halves(const std::vector<KernelSignature>& kernels,
+                      const std::vector<std::uint32_t>& pipe_bytes) const {
+    xclbin::write_text(stem_ + ".cl", source_.text + opencl_half(kernels));
+    std::vector<std::string> opencl = compile_command();
+    opencl.insert(opencl.end(), {"-w", "-c", "-o", stem_ + ".kernel.o", stem_ + ".cl"});
+    tool(opencl);
+    // The kernel's own functions must not take the place of the C library's.
+    std::vector<std::string> hide = {"objcopy", "--redefine-sym", "printf=tandem_cl_printf"};
+    for (const KernelSignature& kernel : kernels) {
+      hide.insert(hide.end(), {"--keep-global-symbol", "tandem_cl_invoke_" + kernel.name,
+                               "--keep-global-symbol", "tandem_cl_sizes_" + kernel.name});
+    }
+    hide.push_back(stem_ + ".kernel.o");
+    tool(hide);
+    xclbin::write_text(stem_ + ".cpp", cpp_half(kernels, source_.pipes, pipe_bytes));
+    std::vector<std::string> entry = {options_.cxx_compiler,
+                                      "-std=c++14",
+                                      "-O1",
+                                      "-fPIC",
+                                      "-fvisibility=hidden",
+                                      "-I" + options_.glue_folder,
+                                      "-I" + options_.hls_folder};
+    // GCC's unique symbols would be shared by kernel objects, and by units.
+    const std::string not_unique = "-fno-gnu-unique";
+    if (xclbin::accepts_flag(options_.cxx_compiler, not_unique)) entry.push_back(not_unique);
+    entry.insert(entry.end(), {"-c", stem_ + ".cpp", "-o", stem_ + ".entry.o"});
+    tool(entry);
+    tool({options_.cxx_compiler, "-r", "-nostdlib", stem_ + ".kernel.o", stem_ + ".entry.o", "-o",
+          options_.object});
+  }
+
+  Kernel describe(const KernelSignature& signature) const {
+    Kernel kernel;
+    kernel.name = signature.name;
+    kernel.required_group = signature.required_group;
+    const auto maximum = source_.maximum_groups.find(signature.name);
+    if (maximum != source_.maximum_groups.end()) kernel.maximum_group = maximum->second;
+    for (const SourceArgument& argument : signature.arguments) {
+      const bool local = argument.space == AddressSpace::kLocal;
+      const bool scalar = argument.space == AddressSpace::kPrivate;
+      kernel.arguments.push_back({argument.name, argument.type, local ? kLocal : scalar ? 0U : 1U});
+    }
+    if (signature.asks_for_place) {
+      kernel.arguments.push_back({"work_dim", "size_t", 0, true});
+      for (const char* name : {"group_id", "global_offset", "global_size", "local_size"}) {
+        for (int dimension = 0; dimension < 3; ++dimension) {
+          kernel.arguments.push_back({name, "size_t", 0, true});
+        }
+      }
+    }
+    for (const auto& [pipe, writes] : signature.pipes) {
+      const std::string& name = source_.pipes[pipe].name;
+      kernel.arguments.push_back({name, "pipe", kStream, true, name, writes});
+    }
+    return kernel;
+  }
+
+  void note(const std::string& messages) {
+    if (!messages.empty()) result_.messages.push_back(messages);
+  }
+
+  const CompileOptions& options_;
+  std::string clang_;
+  std::string stem_;
+  RewrittenSource source_;
+  CompileResult result_;
+};
+
+}  // namespace
+
+bool is_opencl_c(const std::string& path) { return path.ends_with(".cl"); }
+
+CompileResult compile_opencl_c(const CompileOptions& options) { return Compiler(options).run(); }
+
+}  // namespace tandem::opencl_c

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles OpenCL C kernels (v++ -c of a .cl file) to an object with the entry points a card calls.
+//
+// The object exports tandem_kernel_<name> (glue/kernel_entry.h) for each wanted kernel and nothing
+// else; link it with the C++ compiler and -lm. clang compiles the source; the built-in functions
+// are ours (glue/opencl_c/): PoCL's kernel library is bitcode of one LLVM version whose vector
+// calls match only the processor it was chosen for, while headers compile under every clang and
+// give its errors the user's file and line. The C++ compiler compiles the entry points.
+//
+// How XRT starts such a kernel: one command per work-group, with what the group must know in
+// hidden arguments. In the XML (Kernel::arguments, in the order of KernelEntry::arguments):
+//   hidden     id="", three arguments of the same name for group_id, global_offset, ...; XRT
+//              recognises them by name; they follow the user's arguments
+//   kind 3     __local pointer: addressQualifier 3, no row in CONNECTIVITY, no m_axi port
+//   required_group  compileWorkGroupSize (0 0 0: any); maximum_group  maxWorkGroupSize (0: any)
+// A native launch leaves the hidden arguments zero: it runs one work-item.
+// Errors: Error naming the missing program's package, the kernel, or clang's own message. Threads:
+// any, with different scratch folders.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::opencl_c {
+
+struct CompileOptions {
+  std::string source;                // the .cl file
+  std::vector<std::string> kernels;  // those wanted (-k); all of the file when empty
+  std::vector<std::string> flags;    // -I, -D, -O, -g, -W, -cl-*: passed to clang after our own
+  std::string object;                // written
+  std::string scratch;               // an existing folder for what lies between; not removed
+  std::string glue_folder;           // bitstreams/compiler/glue
+  std::string hls_folder;            // Tandem's HLS headers: pipes are streams
+  std::string cxx_compiler = "c++";
+  std::string clang;     // TANDEM_CLANG; empty: the first of clang, clang-14, ...
+  bool verbose = false;  // prints the commands
+};
+
+struct Argument {
+  std::string name;
+  std::string type;       // as in the source, "float4*"
+  std::uint32_t kind;     // tandem_glue::ArgumentKind, or 3: __local memory
+  bool hidden = false;    // set by the OpenCL runtime, without an index
+  std::string pipe = "";  // kind 4: the program-scope pipe that this hidden argument stands for
+  bool writes = false;    // kind 4: the kernel is the pipe's writer
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Argument> arguments;  // as many as KernelEntry::num_arguments, in its order
+  std::array<std::uint32_t, 3> required_group = {0, 0, 0};
+  std::array<std::uint32_t, 3> maximum_group = {0, 0, 0};
+};
+
+struct CompileResult {
+  std::vector<Kernel> kernels;
+  std::vector<std::string> dependencies;  // files the source includes, and itself
+  std::vector<std::string> messages;      // clang's warnings
+};
+
+// Whether v++ gives `path` to compile_opencl_c: it ends in .cl.
+bool is_opencl_c(const std::string& path);
+
+CompileResult compile_opencl_c(const CompileOptions& options);
+
+}  // namespace tandem::opencl_c

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the two halves of a kernel's entry point.
+//
+// The OpenCL C half fetches arguments from the register map, whose fields have no alignment, and
+// calls the kernel; the C++ half (glue/opencl_c/kernel_exports.h) exports it. Both lay the register
+// map out alike: the first argument at 0x10, each next one after the size rounded up to 4, plus 4.
+// Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bitstreams/compiler/opencl_c/signature.h"
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
+
+namespace tandem::opencl_c {
+
+// Text to stand behind the source.
+std::string opencl_half(const std::vector<KernelSignature>& kernels);
+// A whole C++ source.
+std::string cpp_half(const std::vector<KernelSignature>& kernels, const std::vector<Pipe>& pipes,
+                     const std::vector<std::uint32_t>& pipe_bytes);
+
+}  // namespace tandem::opencl_c

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One pass over the tokens of the text.
+#include "bitstreams/compiler/opencl_c/source_rewriter.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "common/error.h"
+
+namespace tandem::opencl_c {
+namespace {
+
+bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+bool is_vendor_attribute(const std::string& name) {
+  static const std::set<std::string> kHints = {"opencl_unroll_hint", "nounroll"};
+  return name.starts_with("xcl_") || name.starts_with("__xcl_") || kHints.contains(name);
+}
+
+class Rewriter {
+ public:
+  Rewriter(const std::string& text, const std::string& file) : file_(file) { result_.text = text; }
+
+  RewrittenSource run() {
+    while (at_ < text().size()) {
+      const char c = text()[at_];
+      if (c == '#' && at_line_start()) {
+        at_ = std::min(text().find('\n', at_), text().size());
+      } else if (c == '"' || c == '\'') {
+        skip_quoted();
+      } else if (starts_word(c)) {
+        word(read_word());
+      } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
+        while (at_ < text().size() && (in_word(text()[at_]) || text()[at_] == '.')) ++at_;
+      } else {
+        if (c == '{') ++depth_;
+        if (c == '}') --depth_;
+        ++at_;
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::string& text() { return result_.text; }
+
+  bool at_line_start() {
+    size_t at = at_;
+    while (at > 0 && (text()[at - 1] == ' ' || text()[at - 1] == '\t')) --at;
+    return at == 0 || text()[at - 1] == '\n';
+  }
+
+  void skip_quoted() {
+    const char quote = text()[at_++];
+    while (at_ < text().size() && text()[at_] != quote && text()[at_] != '\n') {
+      at_ += text()[at_] == '\\' ? 2 : 1;
+    }
+    at_ = std::min(at_ + 1, text().size());
+  }
+
+  std::string read_word() {
+    const size_t begin = at_;
+    while (at_ < text().size() && in_word(text()[at_])) ++at_;
+    return text().substr(begin, at_ - begin);
+  }
+
+  size_t after_space(size_t at) {
+    while (at < text().size() && is_space(text()[at])) ++at;
+    return at;
+  }
+
+  // The place behind the parenthesis that closes the one at `open`.
+  size_t close_of(size_t open) {
+    int depth = 0;
+    for (size_t at = open; at < text().size(); ++at) {
+      if (text()[at] == '(') ++depth;
+      if (text()[at] == ')' && --depth == 0) return at + 1;
+    }
+    throw Error("opencl_c", file_ + ": an attribute has no closing parenthesis");
+  }
+
+  void blank(size_t begin, size_t end) {
+    for (size_t at = begin; at < end; ++at) {
+      if (text()[at] != '\n') text()[at] = ' ';
+    }
+  }
+
+  void word(const std::string& name) {
+    if (name == "__attribute__" || name == "__attribute") {
+      attribute(at_ - name.size());
+    } else if (depth_ == 0 && (name == "pipe" || name == "__pipe")) {
+      pipe(at_ - name.size());
+    } else if (name.starts_with("convert_")) {
+      result_.conversions.insert(name);
+    } else if (pending_group_[0] != 0 && depth_ == 0 && text()[after_space(at_)] == '(') {
+      result_.maximum_groups[name] = pending_group_;
+      pending_group_ = {0, 0, 0};
+    }
+  }
+
+  // __attribute__((a, b(1))): the vendor's are blanked, and with all of them the whole.
+  void attribute(size_t begin) {
+    const size_t open = after_space(at_);
+    if (open >= text().size() || text()[open] != '(') return;
+    const size_t end = close_of(open);
+    const size_t inner = after_space(open + 1);
+    at_ = end;
+    if (text()[inner] != '(') return;
+    const size_t inner_end = close_of(inner) - 1;
+    bool all = true;
+    std::vector<std::pair<size_t, size_t>> vendors;
+    for (size_t item = inner + 1; item < inner_end;) {
+      const size_t item_end = end_of_item(item, inner_end);
+      const size_t name_begin = after_space(item);
+      at_ = name_begin;
+      const std::string name = name_begin < item_end ? read_word() : "";
+      if (is_vendor_attribute(name)) {
+        remember(name, at_, item_end);
+        vendors.emplace_back(item, std::min(item_end + 1, inner_end));
+      } else if (!name.empty()) {
+        all = false;
+      }
+      item = item_end + 1;
+    }
+    at_ = end;
+    if (vendors.empty()) return;
+    if (all) {
+      blank(begin, end);
+      return;
+    }
+    for (const auto& [from, to] : vendors) blank(from, to);
+  }
+
+  // The comma that ends the attribute at `item`, or `limit`.
+  size_t end_of_item(size_t item, size_t limit) {
+    for (size_t at = item; at < limit; ++at) {
+      if (text()[at] == ',') return at;
+      if (text()[at] == '(') at = close_of(at) - 1;
+    }
+    return limit;
+  }
+
+  void remember(const std::string& name, size_t begin, size_t end) {
+    std::vector<std::uint32_t> values;
+    for (size_t at = begin; at < end;) {
+      if (std::isdigit(static_cast<unsigned char>(text()[at])) == 0) {
+        ++at;
+        continue;
+      }
+      char* after = nullptr;
+      values.push_back(static_cast<std::uint32_t>(std::strtoul(text().c_str() + at, &after, 0)));
+      at = static_cast<size_t>(after - text().c_str());
+    }
+    if (name == "xcl_max_work_group_size") {
+      for (size_t index = 0; index < std::min<size_t>(values.size(), 3); ++index) {
+        pending_group_[index] = values[index];
+      }
+    } else if (name == "xcl_reqd_pipe_depth" && !values.empty()) {
+      pipe_depth_ = values[0];
+    }
+  }
+
+  // "pipe T a [attributes], b;" becomes "typedef T tandem_pipe_type_0; ...", on the same line.
+  void pipe(size_t begin) {
+    const size_t end = text().find(';', at_);
+    const size_t brace = text().find_first_of("{()", at_);
+    // A parenthesis that is not an attribute's belongs to a function with a pipe parameter.
+    if (end == std::string::npos) return;
+    pipe_depth_ = 0;
+    const size_t first_attribute = text().find("__attribute", at_);
+    if (brace < end && (first_attribute == std::string::npos || brace < first_attribute)) return;
+    const size_t word_begin = at_;
+    while (true) {
+      const size_t found = text().find("__attribute", at_);
+      if (found == std::string::npos || found > end) break;
+      at_ = found;
+      read_word();
+      attribute(found);
+    }
+    at_ = end + 1;
+    declare_pipe(begin, word_begin, end);
+  }
+
+  void declare_pipe(size_t begin, size_t word_begin, size_t end) {
+    std::string declaration = text().substr(word_begin, end - word_begin);
+    while (!declaration.empty() && is_space(declaration.back())) declaration.pop_back();
+    size_t name_begin = declaration.size();
+    while (name_begin > 0 && in_word(declaration[name_begin - 1])) --name_begin;
+    const std::string name = declaration.substr(name_begin);
+    std::string type = declaration.substr(0, name_begin);
+    std::replace(type.begin(), type.end(), '\n', ' ');
+    if (name.empty() || type.find_first_not_of(' ') == std::string::npos ||
+        type.find_first_of(",*") != std::string::npos) {
+      throw Error("opencl_c", file_ +
+                                  ": a pipe is declared as 'pipe type name', one at a time, not '" +
+                                  text().substr(begin, end - begin) + "'");
+    }
+    const std::string number = std::to_string(result_.pipes.size());
+    const auto lines = static_cast<size_t>(std::count(
+        text().begin() + static_cast<long>(begin), text().begin() + static_cast<long>(end), '\n'));
+    const std::string replacement = "__constant uint tandem_cl_pipe_bytes_" + number +
+                                    " = sizeof(" + type + "); enum { " + name + " = " + number +
+                                    " };" + std::string(lines, '\n');
+    result_.pipes.push_back({name, pipe_depth_});
+    text().replace(begin, end + 1 - begin, replacement);
+    at_ = begin + replacement.size();
+  }
+
+  const std::string& file_;
+  RewrittenSource result_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  std::uint32_t pipe_depth_ = 0;
+  std::array<std::uint32_t, 3> pending_group_ = {0, 0, 0};
+};
+
+}  // namespace
+
+RewrittenSource rewrite_source(const std::string& text, const std::string& file) {
+  return Rewriter(text, file).run();
+}
+
+std::string without_header(const std::string& text, const std::string& header) {
+  std::string kept;
+  bool inside = false;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    if (line.starts_with("# ")) {
+      inside = line.find("/" + header + "\"") != std::string::npos;
+      // What a marker says of inclusion would no longer be true.
+      const size_t quote = line.rfind('"');
+      if (quote != std::string::npos) line.resize(quote + 1);
+    }
+    if (!inside) kept += line + "\n";
+    begin = end + 1;
+  }
+  return kept;
+}
+
+std::string define_conversions(const std::set<std::string>& names, const std::string& file) {
+  std::string definitions;
+  for (const std::string& name : names) {
+    // convert_<type>[width][_sat][_mode]
+    const std::string rest = name.substr(8);
+    size_t letters = 0;
+    while (letters < rest.size() && std::isalpha(static_cast<unsigned char>(rest[letters])) != 0)
+      ++letters;
+    const std::string type = rest.substr(0, letters);
+    size_t digits = letters;
+    while (digits < rest.size() && std::isdigit(static_cast<unsigned char>(rest[digits])) != 0)
+      ++digits;
+    const std::string width = digits == letters ? "1" : rest.substr(letters, digits - letters);
+    std::string ending = rest.substr(digits);
+    const bool saturates = ending.starts_with("_sat");
+    if (saturates) ending = ending.substr(4);
+    static const std::set<std::string> kIntegers = {"char", "uchar", "short", "ushort",
+                                                    "int",  "uint",  "long",  "ulong"};
+    static const std::set<std::string> kWidths = {"1", "2", "3", "4", "8", "16"};
+    static const std::set<std::string> kModes = {"", "_rte", "_rtz", "_rtp", "_rtn"};
+    const bool integer = kIntegers.contains(type);
+    const bool real = type == "float" || type == "double";
+    if ((!integer && !real) || !kWidths.contains(width) || !kModes.contains(ending)) continue;
+    if (real && (saturates || (!ending.empty() && ending != "_rte"))) {
+      throw Error("opencl_c", file + ": " + name + " is not offered: conversions to " + type +
+                                  " round to nearest");
+    }
+    // The scalar helper is named too: a vector form is made of elements, not of it.
+    definitions += "TANDEM_CONVERT_" + width + "(" + name + ", " + type + ", " +
+                   (saturates ? "tandem_sat_" + type : "(" + type + ")") + ", tandem_round" +
+                   (real ? "" : ending) + ")\n";
+  }
+  return definitions;
+}
+
+}  // namespace tandem::opencl_c

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What settings of the HLS compiler change in a kernel's registers: counted auto restart, mailbox,
+// software reset; and how arguments share memory ports.
+//
+// They come from Tcl scripts (hls.pre_tcl: "config_interface -s_axilite_mailbox both") and from
+// keys (hls.syn.interface.s_axilite_mailbox=both). Other commands of a script concern synthesis and
+// have no effect. Errors: Error("v++", ...) naming file and line, or the setting. Threads: any.
+// Source: the vendor's HLS user guide, config_interface and auto-restarting kernels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bitstreams/compiler/vpp/kernel_object.h"
+
+namespace tandem::vpp {
+
+struct HlsSettings {
+  uint32_t restart_counters = 0;
+  Mailbox mailbox = Mailbox::kNone;
+  bool software_reset = false;
+  bool separate_ports = false;  // m_axi_auto_max_ports: arguments without a bundle get their own
+
+  // Whether registers of the control interface stand in front of the arguments.
+  bool has_control_registers() const { return restart_counters > 0 || mailbox != Mailbox::kNone; }
+};
+
+// Reads a script's text; `file_name` for messages.
+void read_hls_script(const std::string& text, const std::string& file_name, HlsSettings& result);
+// Reads "syn.interface.<key>=value"; false when the key is none of ours. `where` for messages.
+bool read_hls_key(const std::string& key, const std::string& value, const std::string& where,
+                  HlsSettings& result);
+
+}  // namespace tandem::vpp

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernel objects (.xo): a relocatable ELF object that exports nothing but tandem_kernel_<name> per
+// kernel, and describes its kernels in the section ".tandem.kernel" (JSON).
+//
+// What types tell (kind, sizes, offsets) is asked of the linked library; the section holds what
+// only the source tells. Reading checks every offset and count before it is used. Errors:
+// Error("v++", ...) naming the file. Threads: any.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bitstreams/xclbin/xclbin_file.h"
+
+namespace tandem::vpp {
+
+constexpr int kKernelObjectVersion = 1;
+constexpr const char* kKernelSection = ".tandem.kernel";
+
+struct ArgumentDescription {
+  std::string name;
+  std::string bundle;  // of its m_axi port; "gmem" when the source says nothing
+  // OpenCL C only (opencl_c/compile.h):
+  std::string type;     // as in the source; empty: the compiled type's spelling
+  bool local = false;   // __local memory
+  bool hidden = false;  // set by the runtime, without an index
+  std::string pipe;     // the program-scope pipe it stands for
+  bool writes = false;  // to that pipe
+};
+
+enum class Mailbox : uint8_t { kNone, kIn, kOut, kBoth };
+
+struct KernelDescription {
+  std::string name;
+  std::string source;
+  std::string language = "c";  // "c" or "clc"
+  xclbin::Control control = xclbin::Control::kChain;
+  std::vector<ArgumentDescription> arguments;
+  uint32_t restart_counters = 0;  // countedAutoRestart
+  Mailbox mailbox = Mailbox::kNone;
+  bool software_reset = false;
+  std::array<uint32_t, 3> required_group = {1, 1, 1};  // OpenCL C; 0 0 0: any
+  std::array<uint32_t, 3> maximum_group = {1, 1, 1};   // OpenCL C; 0: any
+};
+
+// The section's text.
+std::string describe_kernels(const std::vector<KernelDescription>& kernels);
+// Reads a kernel object's bytes; `file_name` for messages.
+std::vector<KernelDescription> read_kernel_object(std::span<const std::byte> bytes,
+                                                  const std::string& file_name);
+
+// Makes the kernel object `output` of compiled `objects`. All symbols but the kernels' exports
+// become local, so that objects whose functions share names link together. `folder`: for
+// intermediate files.
+void write_kernel_object(const std::vector<std::string>& objects,
+                         const std::vector<KernelDescription>& kernels, const std::string& folder,
+                         const std::string& output);
+
+}  // namespace tandem::vpp

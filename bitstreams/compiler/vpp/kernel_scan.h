@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel's preprocessed source tells and its compiled type does not: names of arguments,
+// their interfaces, and the control protocol.
+//
+// Works on the compiler's -E output: no comments, no macros, line markers, "#pragma" lines as
+// written. Functions are found at namespace scope, through namespaces and extern "C" blocks;
+// bodies are skipped, so cost is linear in the text. Errors: Error("v++", ...) naming file and
+// what was found instead. Threads: any. Source: the vendor's HLS user guide, pragma HLS interface.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bitstreams/xclbin/xclbin_file.h"
+
+namespace tandem::vpp {
+
+struct FunctionDefinition {
+  std::string name;
+  std::string file;  // as the line marker in front of it has it
+  bool in_system_header = false;
+  bool linkable = false;        // at global scope or extern "C", no template, no member
+  std::string_view parameters;  // between the parentheses
+  std::string_view body;        // between the braces
+  std::string specifiers;       // in front of the name: storage and type of the result
+};
+
+struct ScannedArgument {
+  std::string name;
+  bool global = false;  // a pointer, array or burst class, in the register map or not
+  std::string bundle;   // of its m_axi interface; empty when the source names none
+  // How many elements lie in the register map, as a C++ expression: a pointer or array whose only
+  // interface is s_axilite. Empty for all others.
+  std::string register_elements;
+};
+
+struct ScannedKernel {
+  std::vector<ScannedArgument> arguments;
+  xclbin::Control control = xclbin::Control::kChain;
+};
+
+// The functions that `text` defines; the views are into it.
+std::vector<FunctionDefinition> find_functions(std::string_view text);
+
+// Whether `function` is the kernel of that name, and not one that a library calls so too.
+bool defines_kernel(const FunctionDefinition& function, const std::string& kernel);
+
+// `file_name` for messages.
+ScannedKernel scan_kernel(std::string_view text, const std::string& kernel,
+                          const std::string& file_name);
+
+}  // namespace tandem::vpp

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program around the stages: toolchain, messages, dependency file.
+#include <cstdio>
+#include <filesystem>
+
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/vpp/option_table.h"
+#include "bitstreams/compiler/vpp/run_log.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "common/error.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    if (end > begin) parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::string find_folder(const fs::path& folder, const char* what) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return folder.lexically_normal().string();
+  throw Error("v++", std::string(what) + " are missing in " + folder.lexically_normal().string() +
+                         "; install Tandem's component fpga as a whole");
+}
+
+Toolchain find_toolchain(const Options& options, const Environment& environment) {
+  const fs::path vitis = fs::path(environment.tree) / "vitis";
+  Toolchain toolchain;
+  if (!environment.compiler.empty()) toolchain.compiler = environment.compiler;
+  toolchain.clang = environment.clang;
+  toolchain.glue_folder = find_folder(vitis / "glue", "the kernels' glue headers");
+  toolchain.hls_includes = options.hls_include_dirs;
+  if (toolchain.hls_includes.empty()) {
+    toolchain.hls_includes = split(environment.hls_includes, ':');
+  }
+  toolchain.own_hls_folder = find_folder(vitis / "include", "the HLS headers");
+  if (toolchain.hls_includes.empty()) toolchain.hls_includes = {toolchain.own_hls_folder};
+  return toolchain;
+}
+
+StageResult run_stage(const Options& options, const Environment& environment) {
+  if (options.stage == Stage::kPackage) return package(options);
+  const Toolchain toolchain = find_toolchain(options, environment);
+  return options.stage == Stage::kCompile ? compile(options, toolchain) : link(options, toolchain);
+}
+
+void write_depfile(const Options& options, const StageResult& result) {
+  std::string text = xclbin::escape_for_make(output_name(options)) + ":";
+  for (const auto* list : {&options.config_files, &result.dependencies}) {
+    for (const std::string& path : *list) {
+      text += " \\\n  " + xclbin::escape_for_make(fs::absolute(path).lexically_normal().string());
+    }
+  }
+  xclbin::write_text(options.depfile, text + "\n");
+}
+
+void remove_outputs(const Options& options) {
+  const std::string output = output_name(options);
+  std::error_code ignored;
+  for (const char* more : {"", ".info"}) {
+    const fs::path path = output + more;
+    if (fs::is_regular_file(path, ignored)) fs::remove(path, ignored);
+  }
+}
+
+void run(const std::vector<std::string>& arguments, const Environment& environment, RunLog& log) {
+  Options options = read_options(arguments);
+  if (options.stage == Stage::kHelp) {
+    std::printf("%s", usage().c_str());
+    return;
+  }
+  if (options.stage == Stage::kVersion) {
+    // Makefiles take the version from the first line.
+    std::printf(
+        "****** v++ v2022.1 (64-bit)\n"
+        "  **** Tandem: software emulation with the command line of 2022.1\n");
+    return;
+  }
+  log.open(options);
+  for (const std::string& flag : split(environment.kernel_flags, ' ')) {
+    options.kernel_flags.push_back(flag);
+  }
+  for (const std::string& line : options.warnings) log.warning(line);
+  for (const std::string& line : options.notes) log.info(line);
+  const StageResult result = run_stage(options, environment);
+  for (const std::string& line : result.warnings) log.warning(line);
+  for (const std::string& text : result.messages) log.compiler_output(text);
+  try {
+    write_summary(options, result, arguments);
+    if (!options.depfile.empty()) write_depfile(options, result);
+  } catch (...) {
+    remove_outputs(options);
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& arguments, const Environment& environment) {
+  RunLog log(arguments);
+  try {
+    run(arguments, environment, log);
+    return 0;
+  } catch (const std::exception& error) {
+    log.error(error.what());
+    return 1;
+  }
+}
+
+}  // namespace tandem::vpp

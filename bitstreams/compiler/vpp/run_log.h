@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What v++ leaves beside its output: the log v++_<name>.log, and a summary of the run as JSON
+// (<output>.compile_summary, .link_summary, .package_summary; none beside a device).
+//
+// The log is written when the object goes, so that it holds an error too; a log that cannot be
+// written is no error. Threads: one per object.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bitstreams/compiler/vpp/options.h"
+#include "bitstreams/compiler/vpp/stages.h"
+
+namespace tandem::vpp {
+
+class RunLog {
+ public:
+  explicit RunLog(const std::vector<std::string>& arguments);
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+
+  // Where the log goes; without it there is none.
+  void open(const Options& options);
+
+  // Each also goes to the terminal: information to stdout, the rest to stderr.
+  void info(const std::string& line);
+  void warning(const std::string& line);
+  void error(const std::string& line);
+  void compiler_output(const std::string& text);
+
+ private:
+  std::string path_;
+  std::string text_;
+};
+
+void write_summary(const Options& options, const StageResult& result,
+                   const std::vector<std::string>& arguments);
+
+}  // namespace tandem::vpp

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The three stages of v++: kernel source to kernel object, kernel objects to xclbin, xclbin to
+// package.
+//
+// A stage's outputs appear whole, or, when it fails, not at all. Its temporary files vanish with
+// it, or with an interruption, unless --save-temps keeps them. Errors: Error with the compiler's
+// messages (the user's file and line), or the configuration's file and line. Threads: any; runs
+// with different outputs may go on at once, also in one --temp_dir.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bitstreams/compiler/vpp/options.h"
+
+namespace tandem::vpp {
+
+// What the machine offers.
+struct Toolchain {
+  std::string compiler = "c++";
+  std::string clang;                      // for OpenCL C; empty: the first that is found
+  std::string glue_folder;                // bitstreams/compiler/glue
+  std::string own_hls_folder;             // Tandem's HLS headers
+  std::vector<std::string> hls_includes;  // folders of the HLS headers to use
+};
+
+// What a stage did, for the log and the summary.
+struct StageResult {
+  std::vector<std::string> messages;  // the compiler's own
+  std::vector<std::string> warnings;
+  std::vector<std::string> dependencies;  // files that went into the output
+  std::vector<std::string> kernels;
+};
+
+StageResult compile(const Options& options, const Toolchain& toolchain);
+StageResult link(const Options& options, const Toolchain& toolchain);
+StageResult package(const Options& options);
+
+// What the program takes from its environment.
+struct Environment {
+  std::string compiler;      // TANDEM_CXX; empty: c++
+  std::string hls_includes;  // TANDEM_HLS_INCLUDE, folders between ':'
+  std::string kernel_flags;  // TANDEM_KERNEL_FLAGS, flags between blanks
+  std::string clang;         // TANDEM_CLANG, for OpenCL C; empty: the first one found
+  std::string tree;          // the folder of bin/v++, with the headers that kernels get
+};
+
+// The program itself; returns its exit status.
+int run_program(const std::vector<std::string>& arguments, const Environment& environment);
+
+}  // namespace tandem::vpp

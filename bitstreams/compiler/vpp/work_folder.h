@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a stage keeps its intermediate files: a folder that vanishes with the object, or with
+// --save-temps the folder <temp_dir>/<stage>/<name>-<hash of the output's path>, which stays.
+//
+// Errors: Error when the folder cannot be made. Threads: any.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bitstreams/xclbin/interruption.h"
+
+namespace tandem::vpp {
+
+// The folder that --save-temps keeps of the stage that makes `output`: outputs of one name in
+// different folders have folders of their own.
+std::string kept_folder(const std::string& temp_dir, const std::string& stage,
+                        const std::string& output);
+
+class WorkFolder {
+ public:
+  // `kept`: the folder to keep; empty for a temporary one.
+  explicit WorkFolder(const std::string& kept);
+  ~WorkFolder();
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  // The path of `name` in the folder.
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  bool keep_ = false;
+  std::unique_ptr<xclbin::RemovedOnInterruption> guard_;
+};
+
+}  // namespace tandem::vpp

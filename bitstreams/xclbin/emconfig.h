@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// emconfig.json: which cards an emulated application sees. emconfigutil writes it, the shim reads
+// it.
+//
+// The layout is the one that XRT's emulation reads: Version.FileVersion "2.0" and
+// Platform.Boards[].Devices[] with Name and NumDevices. A platform of the user's own travels in the
+// device's PlatformDescription, so the file suffices where the platform's JSON is not at hand.
+// Errors: Error naming the file and the field. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bitstreams/xclbin/platform.h"
+
+namespace tandem::xclbin {
+
+// Cards that a file may ask for.
+constexpr uint32_t kMaxEmulatedCards = 16;
+
+std::string write_emconfig(const Platform& platform, uint32_t num_cards);
+// The platform of every card, in order.
+std::vector<const Platform*> read_emconfig(const std::string& path);
+// `origin` is used in messages only.
+std::vector<const Platform*> parse_emconfig(const std::string& text, const std::string& origin);
+
+}  // namespace tandem::xclbin

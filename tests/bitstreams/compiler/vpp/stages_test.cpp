@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// v++ as a whole: from sources to a packaged xclbin, its messages, and what it leaves behind.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "bitstreams/compiler/depfile.h"
+#include "bitstreams/compiler/vpp/kernel_object.h"
+#include "bitstreams/compiler/vpp/stages.h"
+#include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/whole_file.h"
+#include "support/tree.h"
+#include "vpp/messages.h"
+
+namespace tandem::vpp {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using xclbin::read_text;
+using xclbin::write_text;
+
+struct Outcome {
+  int status;
+  std::string messages;  // stderr
+};
+
+// Works in a folder of its own, which has a blank in its name; temporary folders go below it.
+class Vpp : public testing::Test {
+ protected:
+  Vpp()
+      : root_(fs::temp_directory_path() /
+              ("tandem-vpp-" + std::to_string(getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name())),
+        before_(fs::current_path()) {
+    fs::create_directories(root_ / "work here");
+    fs::create_directories(root_ / "tmp");
+    fs::current_path(root_ / "work here");
+    setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
+    environment_.tree = (test::binary_dir() / "xrt").string();
+  }
+  ~Vpp() override {
+    EXPECT_TRUE(fs::is_empty(root_ / "tmp")) << "a temporary folder was left behind";
+    fs::current_path(before_);
+    unsetenv("TMPDIR");
+    fs::remove_all(root_);
+  }
+
+  Outcome run(const std::vector<std::string>& arguments) const {
+    testing::internal::CaptureStderr();
+    testing::internal::CaptureStdout();
+    const int status = run_program(arguments, environment_);
+    testing::internal::GetCapturedStdout();
+    return {status, testing::internal::GetCapturedStderr()};
+  }
+
+  Outcome compile(const std::string& kernel, const std::string& source,
+                  std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"-c", "-t",   "sw_emu", "-f",           "u280",
+                                          "-k", kernel, "-o",     kernel + ".xo", source};
+    // In front, as the first value of an option counts.
+    arguments.insert(arguments.begin(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  Outcome link(const std::vector<std::string>& objects, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {"-l", "-t", "sw_emu", "-f", "u280", "-o", "a.xclbin"};
+    arguments.insert(arguments.end(), objects.begin(), objects.end());
+    arguments.insert(arguments.begin(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  static std::string metadata(const std::string& path) {
+    const std::string bytes = read_text(path);
+    const size_t begin = bytes.find("<?xml");
+    return bytes.substr(begin, bytes.find("</project>") - begin);
+  }
+
+  fs::path root_;
+  fs::path before_;
+  Environment environment_;
+};
+
+constexpr const char* kAdd =
+    "extern \"C\" {\nstatic int helper(int a) { return a + 1; }\n"
+    "void add(const int* in, int* out, int n) {\n"
+    "#pragma HLS interface m_axi port=in bundle=gmem0\n"
+    "#pragma HLS interface m_axi port=out bundle=gmem1\n"
+    "  for (int i = 0; i < n; ++i) out[i] = helper(in[i]);\n}\n"
+    "void sub(const int* in, int* out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out[i] = in[i] - helper(0);\n}\n}\n";
+
+TEST_F(Vpp, BuildsAKernelFromSourceToPackage) {
+  write_text("add.cpp", kAdd);
+  const Outcome compiled = compile("add", "add.cpp");
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_THAT(compiled.messages, IsEmpty());
+  write_text("link.cfg", "[connectivity]\nnk=add:2\nsp=add_2.m_axi_gmem1:HBM[9]\n");
+  ASSERT_EQ(run({"-l", "-t", "hw_emu", "--platform", "u280", "--config", "link.cfg", "-o",
+                 "build/a.link.xclbin", "--kernel_frequency=150", "add.xo"})
+                .status,
+            0);
+  ASSERT_EQ(run({"-p", "build/a.link.xclbin", "-t", "hw_emu", "--package.out_dir", "package",
+                 "--package.sd_file", "add.cpp", "-o", "build/a.xclbin"})
+                .status,
+            0);
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("build/a.xclbin"));
+  EXPECT_TRUE(info.emulated);
+  ASSERT_EQ(info.compute_units.size(), 2u);
+  EXPECT_EQ(info.compute_units[1].name, "add_2");
+  ASSERT_EQ(info.kernels.size(), 1u);
+  EXPECT_EQ(info.kernels[0].arguments[1].name, "out");
+  EXPECT_EQ(info.connections.size(), 4u);
+  EXPECT_THAT(metadata("build/a.xclbin"),
+              AllOf(HasSubstr("target=\"hw_em\""), HasSubstr("port=\"M_AXI_GMEM1\""),
+                    HasSubstr("frequency=\"150MHz\"")));
+  for (const char* file :
+       {"add.xo.compile_summary", "build/a.link.xclbin.link_summary", "build/a.link.xclbin.info",
+        "build/a.xclbin.package_summary", "v++_add.log", "v++_a.link.log", "v++_package.log",
+        "package/sd_card/add.cpp"}) {
+    EXPECT_TRUE(fs::exists(file)) << file;
+  }
+}
+
+TEST_F(Vpp, KernelsOfOneSourceLinkTogether) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  ASSERT_EQ(compile("sub", "add.cpp").status, 0);
+  const Outcome linked = link({"add.xo", "sub.xo"});
+  ASSERT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_EQ(xclbin::inspect(std::string("a.xclbin")).kernels.size(), 2u);
+}
+
+TEST_F(Vpp, AKernelMayHaveSeveralSources) {
+  write_text("part.cpp", "int part(int a) { return 2 * a; }\n");
+  write_text("whole.cpp",
+             "int part(int a);\nextern \"C\" void whole(int* out, int n) { out[0] = part(n); }\n");
+  const Outcome compiled = compile("whole", "part.cpp", {"whole.cpp"});
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_EQ(link({"whole.xo"}).status, 0);
+  EXPECT_THAT(compile("hole", "part.cpp", {"whole.cpp"}).messages, HasSubstr("'hole'"));
+}
+
+TEST_F(Vpp, MacrosIncludesAndFlagsReachTheSource) {
+  fs::create_directories("inc");
+  write_text("inc/size.h", "#define ARGUMENTS int* out, int n\n");
+  write_text("k.cpp",
+             "#include \"size.h\"\n#ifdef __SYNTHESIS__\n#error\n#endif\n#ifndef __VITIS_HLS__\n"
+             "#error\n#endif\n#define KERNEL(name) extern \"C\" void name(ARGUMENTS)\n"
+             "static_assert(SIZE == 4 && FLAG == 2 && __cplusplus == 201703L, \"\");\n"
+             "KERNEL(k) { out[0] = n; }\n");
+  const Outcome compiled =
+      compile("k", "k.cpp",
+              {"-Iinc", "-DSIZE=4", "--advanced.prop", "kernel.k.kernel_flags=-std=c++17 -DFLAG=2",
+               "--depfile", "k.d"});
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  ASSERT_EQ(link({"k.xo"}).status, 0);
+  EXPECT_EQ(xclbin::inspect(std::string("a.xclbin")).kernels[0].arguments[0].name, "out");
+  std::vector<std::string> names;
+  for (const std::string& path : xclbin::parse_depfile(read_text("k.d"))) {
+    EXPECT_TRUE(fs::exists(path)) << path;
+    names.push_back(fs::path(path).filename().string());
+  }
+  EXPECT_THAT(names, testing::IsSupersetOf({"k.cpp", "size.h", "kernel_glue.h"}));
+}
+
+TEST_F(Vpp, MacrosOfAKernelMayHaveAnyName) {
+  std::string macros;
+  std::vector<std::string> words = {
+      "Type", "Element",  "name", "index", "begin", "end",  "value",  "call",       "entry",
+      "Glue", "Argument", "Base", "size",  "text",  "make", "offset", "visibility", "KernelEntry"};
+  for (char letter = 'A'; letter <= 'Z'; ++letter) words.emplace_back(1, letter);
+  std::vector<std::string> flags = {"-I."};
+  for (const std::string& word : words) {
+    macros += "#define " + word + " 4 +\n";
+    flags.push_back("-D" + word + "=(((");
+  }
+  write_text("macros.h", macros);
+  const std::string kernel = "extern \"C\" void k(const int* a, int& b, int c) { b = a[0] + c; }\n";
+  write_text("k.cpp", macros + kernel);
+  const Outcome before = compile("k", "k.cpp");
+  EXPECT_EQ(before.status, 0) << before.messages;
+  write_text("k.cpp", "#include \"macros.h\"\n" + kernel);
+  EXPECT_EQ(compile("k", "k.cpp").status, 0);
+  write_text("k.cpp", kernel);
+  const Outcome given = compile("k", "k.cpp", flags);
+  EXPECT_EQ(given.status, 0) << given.messages;
+  write_text("k.cpp", "#include <ap_int.h>\n#define T float\n" + kernel);
+  EXPECT_EQ(compile("k", "k.cpp", {"-DSIZE=4", "-DF(x)=x"}).status, 0);
+  write_text("k.cpp", "#define SIZE 5\n" + kernel);
+  EXPECT_THAT(
+      compile("k", "k.cpp", {"-DSIZE=4"}).messages,
+      AllOf(HasSubstr("k.cpp:1:"), HasSubstr("<command-line>:"), Not(HasSubstr("wrapper"))));
+}
+
+TEST_F(Vpp, DepthsOfStreamsMayBeMacros) {
+  const std::string head =
+      "#include <hls_stream.h>\n#define DEPTH (2 * ROWS)\n"
+      "static void put(hls::stream<int>& s) { s.write(1); }\n"
+      "static void take(hls::stream<int>& s, int* out) { *out = s.read(); }\n"
+      "extern \"C\" void k(int* out) {\n#pragma HLS dataflow\n hls::stream<int> s;\n";
+  const std::string tail = "\n put(s);\n take(s, out);\n}\n";
+  write_text("k.cpp", head + "#pragma HLS stream variable=s depth=DEPTH" + tail);
+  const Outcome known = compile("k", "k.cpp", {"-DROWS=16", "--save-temps", "--temp_dir", "kept"});
+  ASSERT_EQ(known.status, 0) << known.messages;
+  EXPECT_THAT(known.messages, Not(HasSubstr("depth")));
+  bool set = false;
+  for (const auto& file : fs::recursive_directory_iterator("kept")) {
+    if (file.path().extension() != ".ii") continue;
+    set |= read_text(file.path().string()).find("stream_depth(s, ((2*(16))))") != std::string::npos;
+  }
+  EXPECT_TRUE(set);
+  write_text("k.cpp", head + "#pragma HLS stream variable=s depth=NONE" + tail);
+  const Outcome unknown = compile("k", "k.cpp");
+  EXPECT_EQ(unknown.status, 0);
+  EXPECT_THAT(unknown.messages, HasSubstr("k.cpp:8: depth=NONE of stream 's'"));
+}
+
+TEST_F(Vpp, AnotherSetOfHlsHeadersCanBeUsed) {
+  write_text("mine/ap_int.h", "#pragma once\n#define MINE 1\n");
+  write_text("k.cpp", "#include <ap_int.h>\nextern \"C\" void k(int* out) { out[0] = MINE; }\n");
+  EXPECT_EQ(compile("k", "k.cpp", {"--hls_include", "mine"}).status, 0);
+  EXPECT_NE(compile("k", "k.cpp").status, 0);
+  environment_.hls_includes = "mine";
+  EXPECT_EQ(compile("k", "k.cpp").status, 0);
+}
+
+TEST_F(Vpp, CompilersMessagesHaveTheUsersFileAndLine) {
+  fs::create_directories("src");
+  write_text("src/k.h", "#pragma once\nint wrong() { return nothing; }\n");
+  write_text("src/k.cpp",
+             "#include \"k.h\"\n// comment\nextern \"C\" void k(int* out, int n) {\n#pragma HLS "
+             "dataflow\n  out[0] = oops;\n}\n");
+  const Outcome outcome = compile("k", "src/k.cpp");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.messages, AllOf(HasSubstr("src/k.cpp:5:"), HasSubstr("oops"),
+                                      HasSubstr("src/k.h:2:"), Not(HasSubstr("wrapper"))));
+  EXPECT_FALSE(fs::exists("k.xo"));
+  write_text("broken.cpp", "#include \"absent.h\"\n");
+  EXPECT_THAT(compile("k", "broken.cpp").messages, HasSubstr("broken.cpp:1:"));
+  EXPECT_THAT(read_text("v++_k.log"), HasSubstr("absent.h")) << "the log has it too";
+}
+
+TEST_F(Vpp, MistypedPragmasAreWarnedOfAtTheirPlace) {
+  write_text("part.h", "#pragma once\n#pragma HLS allocatoin instances=mul limit=1\n");
+  write_text("add.cpp",
+             "#include \"part.h\"\n#include <ap_int.h>\n#include <hls_stream.h>\n"
+             "extern \"C\" void add(int* a) {\n#pragma HLS interface m_axxi \\\n port=a\n"
+             "#pragma HLS dataflw\n  a[0] = 1;\n}\n");
+  write_text("other.cpp", "#include \"part.h\"\n");
+  const Outcome outcome = compile("add", "add.cpp", {"other.cpp"});
+  EXPECT_EQ(outcome.status, 0) << outcome.messages;
+  EXPECT_EQ(
+      outcome.messages,
+      "WARNING: [v++] " + fs::absolute("part.h").string() +
+          ":2: #pragma HLS allocatoin is unknown and has no effect (did you "
+          "mean 'allocation'?)\n"
+          "WARNING: [v++] add.cpp:5: #pragma HLS interface has no option 'm_axxi' (did you mean "
+          "'m_axi'?)\n"
+          "WARNING: [v++] add.cpp:7: #pragma HLS dataflw is unknown and has no effect (did you "
+          "mean 'dataflow'?)\n");
+}
+
+TEST_F(Vpp, SaveTempsKeepsWhatLiesBetween) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp", {"--save-temps", "--temp_dir", "temps"}).status, 0);
+  ASSERT_EQ(link({"add.xo"}, {"-s", "--temp_dir=temps"}).status, 0);
+  ASSERT_EQ(compile("add", "add.cpp", {"-s", "--temp_dir=temps", "-o", "other/add.xo"}).status, 0);
+  std::vector<std::string> kept;
+  for (const auto& entry : fs::recursive_directory_iterator("temps")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "add0.ii" || name == "kernels.so") kept.push_back(name);
+  }
+  EXPECT_THAT(kept, testing::UnorderedElementsAre("add0.ii", "add0.ii", "kernels.so"))
+      << "outputs of one name keep their own";
+}
+
+TEST_F(Vpp, ErrorsOfTheCompileStageAreOneSentence) {
+  write_text("add.cpp", kAdd);
+  EXPECT_THAT(compile("adder", "add.cpp").messages,
+              AllOf(HasSubstr("'adder'"), HasSubstr("add, helper, sub")));
+  EXPECT_THAT(compile("add", "nowhere.cpp").messages, HasSubstr("no such source: nowhere.cpp"));
+  EXPECT_THAT(run({"-c", "-t", "sw_emu", "add.cpp"}).messages, HasSubstr("add -k"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-k", "sub"}).messages, HasSubstr("one kernel"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-t", "hw"}).messages, HasSubstr("vendor's tools"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-f", "z9"}).messages, HasSubstr("z9"));
+  EXPECT_THAT(compile("add", "add.cpp", {"-o", "add.cpp/x.xo"}).messages, HasSubstr("add.cpp"));
+  EXPECT_THAT(compile("add", "add.cpp", {"--what"}).messages, HasSubstr("WARNING"));
+  environment_.compiler = "no-such-compiler";
+  EXPECT_THAT(compile("add", "add.cpp").messages, HasSubstr("no-such-compiler"));
+}
+
+TEST_F(Vpp, ErrorsOfTheLinkStageNameFileAndLine) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  const auto error = [&](const std::string& line) {
+    write_text("x.cfg", "[connectivity]\n" + line + "\n");
+    const Outcome outcome = link({"add.xo"}, {"--config", "x.cfg"});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_FALSE(fs::exists("a.xclbin"));
+    return outcome.messages;
+  };
+  EXPECT_THAT(error("nk=ad:2"), AllOf(HasSubstr("x.cfg:2"), HasSubstr("there are: add")));
+  EXPECT_THAT(error("sp=add_1.inn:HBM[0]"), HasSubstr("x.cfg:2"));
+  EXPECT_THAT(error("sp=add_1.in:HBM[77]"), HasSubstr("HBM[0:31]"));
+  EXPECT_THAT(error("ps=add_1.in:HBM[0]"), HasSubstr("x.cfg:2"));
+  EXPECT_THAT(link({"add.xo", "add.xo"}).messages, HasSubstr("kernel 'add' is in"));
+  EXPECT_THAT(link({"gone.xo"}).messages, HasSubstr("gone.xo"));
+  EXPECT_THAT(link({"add.cpp"}).messages, HasSubstr("no kernel object"));
+  write_text("rtl.xo", "PK\3\4");
+  EXPECT_THAT(link({"rtl.xo"}).messages, HasSubstr("RTL"));
+  EXPECT_THAT(run({"-l", "-t", "sw_emu", "add.xo"}).messages, HasSubstr("--platform"));
+  EXPECT_THAT(link({"add.xo"}, {"--platform", "z9"}).messages, HasSubstr("z9"));
+  write_text("u.cpp", "void lost(int*);\nextern \"C\" void u(int* a) { lost(a); }\n");
+  ASSERT_EQ(compile("u", "u.cpp").status, 0);
+  EXPECT_THAT(link({"u.xo"}).messages, HasSubstr("lost"));
+}
+
+TEST_F(Vpp, TheDependenciesOfAnUnnamedOutputHaveItsName) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "--depfile", "d"}).status, 0);
+  EXPECT_THAT(read_text("d"), testing::StartsWith("add.xo: "));
+  EXPECT_THAT(read_text("d"), HasSubstr("/glue/kernel_glue.h"));
+}
+
+TEST_F(Vpp, TheVersionIsOnTheFirstLineAsMakefilesReadIt) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run_program({"--version"}, environment_), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              AllOf(testing::StartsWith("****** v++ v2022.1 (64-bit)\n"), HasSubstr("Tandem")));
+}
+
+TEST_F(Vpp, AKernelMayBeCalledLikeAFunctionOfTheStandardLibrary) {
+  write_text("fill.cpp",
+             "#include <ap_int.h>\n#include <algorithm>\nusing namespace std;\n"
+             "extern \"C\" void fill(int* o, int v, int n) { for (int i = 0; i < n; ++i) o[i] = v; "
+             "}\n");
+  const Outcome compiled = compile("fill", "fill.cpp");
+  ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  ASSERT_EQ(link({"fill.xo"}).status, 0);
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("a.xclbin"));
+  ASSERT_EQ(info.kernels[0].arguments.size(), 3u);
+  EXPECT_EQ(info.kernels[0].arguments[1].name, "v");
+}
+
+TEST_F(Vpp, FlagsOfCppKernelsMayBeGivenToOpenClKernelsToo) {
+  if (std::system("clang --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang here";
+  write_text("k.cl", "__kernel void k(__global int* a) { a[0] = SIZE; }\n");
+  environment_.kernel_flags = "-std=c++17 -DSIZE=4";
+  const Outcome compiled = compile("k", "k.cl");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+}
+
+TEST_F(Vpp, AFailingStageLeavesNoOutput) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(compile("add", "add.cpp").status, 0);
+  // 32 banks and 256 ranges of them are more rows than a card reads.
+  std::string lines = "[connectivity]\nnk=add:126\n";
+  for (int unit = 0; unit < 126; ++unit) {
+    const std::string name = "sp=add_" + std::to_string(unit + 1);
+    const std::string first = std::to_string(unit / 16);
+    lines += name + ".in:HBM[" + first + ":" + std::to_string(unit % 16 + 16) + "]\n";
+    lines += name + ".out:HBM[" + std::to_string(unit / 16 + 8) + ":" +
+             std::to_string(unit % 16 + 16) + "]\n";
+  }
+  write_text("rows.cfg", lines);
+  const Outcome linked = link({"add.xo"}, {"--config", "rows.cfg"});
+  EXPECT_EQ(linked.status, 1);
+  EXPECT_THAT(linked.messages, HasSubstr("memory rows"));
+  EXPECT_FALSE(fs::exists("a.xclbin"));
+  ASSERT_EQ(link({"add.xo"}).status, 0);
+  EXPECT_THAT(run({"-p", "a.xclbin", "-t", "sw_emu", "-o", "p.xclbin", "--package.out_dir", "out",
+                   "--package.sd_file", "absent.txt"})
+                  .messages,
+              HasSubstr("absent.txt"));
+  EXPECT_FALSE(fs::exists("p.xclbin"));
+  EXPECT_FALSE(fs::exists("out"));
+  fs::remove("add.xo");
+  EXPECT_EQ(compile("add", "add.cpp", {"--depfile", "add.cpp/d"}).status, 1);
+  EXPECT_FALSE(fs::exists("add.xo"));
+  EXPECT_EQ(link({"gone.xo"}, {"-o", "b.xclbin"}).status, 1);
+}
+
+TEST_F(Vpp, DevicesAreWrittenInPlace) {
+  write_text("add.cpp", kAdd);
+  ASSERT_EQ(mkfifo("pipe", 0600), 0);
+  fs::create_symlink("real.xo", "link.xo");
+  write_text("real.xo", "old");
+  std::thread reader([] {
+    EXPECT_THAT(read_text("pipe"), testing::StartsWith("\x7f"
+                                                       "ELF"));
+  });
+  EXPECT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "-o", "pipe"}).status, 0);
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo("pipe"));
+  EXPECT_EQ(run({"-c", "-t", "sw_emu", "-k", "add", "add.cpp", "-o", "link.xo"}).status, 0);
+  EXPECT_TRUE(fs::is_symlink("link.xo"));
+  EXPECT_THAT(read_text("real.xo"), testing::StartsWith("\x7f"
+                                                        "ELF"));
+  for (const auto& entry : fs::directory_iterator(".")) {
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr(".tmp")));
+  }
+}
+
+TEST_F(Vpp, PackagingNeedsALinkedXclbin) {
+  write_text("x.xclbin", "no xclbin");
+  EXPECT_THAT(run({"-p", "x.xclbin", "-t", "sw_emu", "-o", "y.xclbin"}).messages,
+              HasSubstr("x.xclbin"));
+  EXPECT_FALSE(fs::exists("y.xclbin"));
+  EXPECT_THAT(run({"-p", "libadf.a", "-t", "hw_emu"}).messages, HasSubstr("AI-engine"));
+  EXPECT_EQ(run({"-p", "absent.xclbin", "-t", "sw_emu"}).status, 1);
+}
+
+constexpr const char* kStreams =
+    "#include <hls_stream.h>\nextern \"C\" {\n"
+    "void source(const int* in, hls::stream<int>& out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out.write(in[i]);\n}\n"
+    "void twice(hls::stream<int>& in, hls::stream<int>& out) {\n"
+    "#pragma HLS interface ap_ctrl_none port=return\n  out.write(2 * in.read());\n}\n"
+    "void sink(hls::stream<int>& in, int* out, int n) {\n"
+    "  for (int i = 0; i < n; ++i) out[i] = in.read();\n}\n}\n";
+
+TEST_F(Vpp, StreamLinksAndFreeRunningKernelsAreInTheMetadata) {
+  write_text("s.cpp", kStreams);
+  for (const char* kernel : {"source", "twice", "sink"}) {
+    const Outcome compiled = compile(kernel, "s.cpp");
+    ASSERT_EQ(compiled.status, 0) << compiled.messages;
+  }
+  const Outcome linked = link({"source.xo", "twice.xo", "sink.xo"},
+                              {"--connectivity.sc", "source_1.out:twice_1.in:32",
+                               "--connectivity.stream_connect=twice_1.out:sink_1.in"});
+  ASSERT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_THAT(linked.messages, IsEmpty());
+  const xclbin::XclbinInfo info = xclbin::inspect(std::string("a.xclbin"));
+  ASSERT_EQ(info.compute_units.size(), 3u);
+  EXPECT_EQ(info.compute_units[1].base, ~uint64_t{0});
+  EXPECT_EQ(info.compute_units[1].control, xclbin::Control::kNone);
+  std::vector<const xclbin::Memory*> links;
+  for (const xclbin::Memory& memory : info.memories) {
+    if (memory.tag.starts_with("dc_")) links.push_back(&memory);
+  }
+  ASSERT_EQ(links.size(), 2u);
+  EXPECT_EQ(links[0]->link_depth, 32u);
+  EXPECT_EQ(links[1]->link_depth, 0u);
+  const std::string xml = metadata("a.xclbin");
+  EXPECT_THAT(xml, AllOf(HasSubstr("srcInst=\"twice_1\" srcPort=\"out\""),
+                         HasSubstr("dstInst=\"sink_1\" dstPort=\"in\""),
+                         HasSubstr("<port name=\"in\" mode=\"read_only\"")));
+  const std::string unit = xml.substr(xml.find("<instance name=\"twice_1\""));
+  EXPECT_THAT(unit.substr(0, unit.find("</instance>")), Not(HasSubstr("addrRemap")));
+}
+
+TEST_F(Vpp, AnOpenStreamIsAWarning) {
+  write_text("s.cpp", kStreams);
+  ASSERT_EQ(compile("source", "s.cpp").status, 0);
+  const Outcome linked = link({"source.xo"});
+  EXPECT_EQ(linked.status, 0);
+  EXPECT_THAT(linked.messages, HasSubstr("source_1.out is linked to nothing"));
+}
+
+TEST_F(Vpp, MailboxesComeFromHlsScripts) {
+  write_text("m.cpp", "extern \"C\" void m(int a, int& sum) { sum += a; }\n");
+  write_text("pre.tcl",
+             "config_interface -s_axilite_mailbox both\nconfig_interface "
+             "-s_axilite_auto_restart_counter 1\n");
+  ASSERT_EQ(compile("m", "m.cpp", {"--hls.pre_tcl", "pre.tcl"}).status, 0);
+  ASSERT_EQ(link({"m.xo"}).status, 0);
+  EXPECT_THAT(metadata("a.xclbin"),
+              AllOf(HasSubstr("mailbox=\"inout\""), HasSubstr("countedAutoRestart=\"1\""),
+                    HasSubstr("name=\"a\" addressQualifier=\"0\" id=\"0\" port=\"S_AXI_CONTROL\" "
+                              "size=\"0x4\" offset=\"0x20\"")));
+  EXPECT_THAT(compile("m", "m.cpp", {"--hls.pre_tcl", "gone.tcl"}).messages, HasSubstr("gone.tcl"));
+}
+
+TEST_F(Vpp, WorksWithClangToo) {
+  if (std::system("clang++ --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang++ here";
+  write_text("add.cpp", kAdd);
+  environment_.compiler = "clang++";
+  const Outcome compiled = compile("add", "add.cpp");
+  const Outcome linked = link({"add.xo"});
+  const Outcome wrong = compile("broken", "gone.cpp");
+  EXPECT_EQ(compiled.status, 0) << compiled.messages;
+  EXPECT_EQ(linked.status, 0) << linked.messages;
+  EXPECT_EQ(wrong.status, 1);
+}
+
+}  // namespace
+}  // namespace tandem::vpp
