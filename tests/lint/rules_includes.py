@@ -42,7 +42,7 @@ VENDORS = (
     ("XRT", re.compile(r"^(xrt/|xrt\.h|xclbin\.h|xclhal2|ert\.h|experimental/xrt_)"),
      ("drivers/xrt/", "drivers/emulation/", "bitstreams/")),
     ("OpenCL", re.compile(r"^CL/"),
-     ("drivers/opencl/", "drivers/emulation/opencl_", "drivers/emulation/xrt_shim/opencl_")),
+     ("drivers/opencl/", "drivers/emulation/opencl_", "drivers/emulation/xrt_shim/opencl/")),
 )
 ANYTHING_GOES = ("tests/", "benchmarks/", "examples/")
 # Example programs beside a kernel, written against a vendor's API and nothing of ours.
