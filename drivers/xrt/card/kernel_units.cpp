@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "common/error.h"
-#include "xrt/card/xclbin_check.h"
+#include "xrt/card/xclbin_bounds.h"
 
 namespace tandem::device::xrt_card {
 namespace {
@@ -16,10 +16,7 @@ constexpr std::uint64_t kBytesPerKb = 1024;
 xrt::xclbin read_xclbin(const KernelImage& image) {
   const std::string& path = image.path;
   if (path.empty()) throw Error("xrt", "no kernel image for the card: " + image.advice);
-  if (!std::filesystem::is_regular_file(path)) {
-    throw Error("xrt", "the kernel image " + path + " is not a file");
-  }
-  check_xclbin_bounds(path);
+  check_xclbin_file(path);
   try {
     return xrt::xclbin(path);
   } catch (const std::exception& e) {

@@ -2,8 +2,6 @@
 //
 // XRT's C API: loading bitstreams and opening contexts on compute units.
 #include <experimental/xrt-next.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <xrt.h>
 
 #include <cerrno>
@@ -11,6 +9,7 @@
 
 #include "bitstreams/xclbin_file.h"
 #include "common/error.h"
+#include "emulation/runtime_guard/readable_xclbin.h"
 #include "emulation/xrt_shim/device_handle.h"
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 #include "emulation/xrt_shim/opencl/software_banks.h"
@@ -25,37 +24,7 @@ using tandem::emulation::kWholeBitstream;
 using tandem::emulation::report_error;
 using tandem::xclbin::XclbinFile;
 
-constexpr uint64_t kMaxBitstreamBytes = uint64_t{2} << 30;
 constexpr unsigned int kUnitIndexMask = 0xffff;
-
-// False when part of the interval is no memory of this process. What lies there may still be
-// somebody else's: XRT passes no size, so this is all that can be known.
-bool is_mapped(const void* begin, uint64_t size_bytes) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uint64_t>(begin);
-  const uint64_t first = address / page * page;
-  // Only looks at the address range: nothing is written back asynchronously on Linux.
-  return msync(reinterpret_cast<void*>(first), address + size_bytes - first, MS_ASYNC) == 0;
-}
-
-// The bytes of the xclbin at `top`, as many as its own header says. The parser checks the rest.
-std::span<const std::byte> bytes_of(const axlf* top) {
-  if (!is_mapped(top, sizeof(axlf)) || std::memcmp(top->m_magic, "xclbin2\0", 8) != 0) {
-    throw tandem::Error("xclbin",
-                        "loaded xclbin: field m_magic is not 'xclbin2'; this is no "
-                        "xclbin file");
-  }
-  const uint64_t length = top->m_header.m_length;
-  if (length < sizeof(axlf) || length > kMaxBitstreamBytes) {
-    throw tandem::Error("xclbin", "loaded xclbin: field m_length says " + std::to_string(length) +
-                                      " bytes, which no xclbin has; rebuild the file");
-  }
-  if (!is_mapped(top, length)) {
-    throw tandem::Error("xclbin", "loaded xclbin: field m_length says " + std::to_string(length) +
-                                      " bytes, more than are in memory; the file is truncated");
-  }
-  return {reinterpret_cast<const std::byte*>(top), length};
-}
 
 }  // namespace
 
@@ -63,7 +32,7 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || top == nullptr) return -EINVAL;
   try {
-    const auto file = XclbinFile::parse(bytes_of(top), "loaded xclbin");
+    const auto file = XclbinFile::parse(tandem::emulation::readable_xclbin(top), "loaded xclbin");
     // Behind the end of a truncated file there is often memory full of zeros.
     if (file.compute_units().empty()) {
       throw tandem::Error("xclbin",
