@@ -39,7 +39,13 @@ endfunction()
 function(tandem_link_libraries)
   get_filename_component(folder ${XRT_COREUTIL_LIBRARY} DIRECTORY)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/lib/xrt)
-  foreach(name libxrt_coreutil.so libxrt_coreutil.so.2 libxilinxopencl.so libxilinxopencl.so.2 libxrt++.so
+  # The loader's libxrt_coreutil.so.2 is ours (drivers/emulation/runtime_guard) and needs Debian's by its file name.
+  get_filename_component(coreutil ${XRT_COREUTIL_LIBRARY} REALPATH)
+  get_filename_component(coreutil ${coreutil} NAME)
+  if(IS_SYMLINK ${TANDEM_XRT_TREE}/lib/libxrt_coreutil.so.2)
+    file(REMOVE ${TANDEM_XRT_TREE}/lib/libxrt_coreutil.so.2)  # a link into the package, in an older tree
+  endif()
+  foreach(name libxrt_coreutil.so ${coreutil} libxilinxopencl.so libxilinxopencl.so.2 libxrt++.so
           libxrt++.so.2 libxrt_noop.so.2 libOpenCL.so libOpenCL.so.1 libuuid.so libuuid.so.1)
     if(EXISTS ${folder}/${name})
       file(CREATE_LINK ${folder}/${name} ${TANDEM_XRT_TREE}/lib/${name} SYMBOLIC)
@@ -78,6 +84,7 @@ function(tandem_install_tree)
   set(to ${TANDEM_XRT_INSTALL_DIR})
   install(DIRECTORY ${TANDEM_XRT_TREE}/include ${TANDEM_XRT_TREE}/icd DESTINATION ${to})
   install(DIRECTORY ${TANDEM_XRT_TREE}/lib/ DESTINATION ${to}/lib PATTERN "libxrt_core.so*" EXCLUDE
+          PATTERN "libxrt_coreutil.so.2" EXCLUDE
           PATTERN "*.tmp*" EXCLUDE)
   install(FILES ${TANDEM_XRT_TREE}/setup.sh DESTINATION ${to})
   install(FILES ${TANDEM_XRT_TREE}/vitis/settings64.sh ${TANDEM_XRT_TREE}/vitis/bin DESTINATION ${to}/vitis)

@@ -15,7 +15,7 @@
 #include "collectives/sparse/merge.h"
 #include "host/collectives/kernel_samples.h"
 #include "sparse_aggregation/numerics.h"
-#include "xrt/aggregation_plan.h"
+#include "xrt/aggregation/aggregation_plan.h"
 
 extern "C" void sparse_aggregation(const tandem::sparse_aggregation::Word* descriptor,
                                    const tandem::sparse_aggregation::Word* positions,

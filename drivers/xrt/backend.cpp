@@ -8,12 +8,12 @@
 #include <xrt/xrt_device.h>
 
 #include "common/error.h"
-#include "xrt/abandoned.h"
-#include "xrt/aggregation_image.h"
-#include "xrt/aggregation_unit.h"
-#include "xrt/attention_unit.h"
-#include "xrt/card_table.h"
-#include "xrt/kernel_image.h"
+#include "xrt/aggregation/aggregation_image.h"
+#include "xrt/aggregation/aggregation_unit.h"
+#include "xrt/attention/attention_unit.h"
+#include "xrt/attention/kernel_image.h"
+#include "xrt/card/abandoned.h"
+#include "xrt/card/card_table.h"
 
 namespace tandem::device {
 namespace {

@@ -22,7 +22,7 @@
 #include <cstring>
 #include <string>
 
-#include "emulation/card/card_server.h"
+#include "emulation/card/clients/card_server.h"
 #include "emulation/protocol/card_address.h"
 #include "emulation/protocol/control_channel.h"
 

@@ -14,8 +14,8 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "emulation/xrt_shim/allocation.h"
-#include "emulation/xrt_shim/card.h"
+#include "emulation/xrt_shim/card/allocation.h"
+#include "emulation/xrt_shim/card/card.h"
 
 namespace xrt_core {
 class device;

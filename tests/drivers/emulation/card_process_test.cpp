@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A card's process that does not answer holds nobody; one that ends is noticed.
-#include "emulation/xrt_shim/card_process.h"
+#include "emulation/xrt_shim/process/card_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "emulation/protocol/shared_state.h"
-#include "emulation/xrt_shim/orphan_process.h"
+#include "emulation/xrt_shim/process/orphan_process.h"
 #include "forked_process.h"
 #include "support/card_processes.h"
 

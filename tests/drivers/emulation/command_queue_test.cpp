@@ -2,7 +2,7 @@
 //
 // The card's end of a command ring: aborts that race with the next start, clients that write what
 // they have handed over.
-#include "emulation/card/command_queue.h"
+#include "emulation/card/units/command_queue.h"
 
 #include <ert.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which CPU features a kernel library is said to miss.
-#include "emulation/card/cpu_features.h"
+#include "emulation/card/program/cpu_features.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables OpenCL programs see in software emulation: one bank for everything but streams.
-#include "emulation/xrt_shim/software_banks.h"
+#include "emulation/xrt_shim/opencl/software_banks.h"
 
 #include <gtest/gtest.h>
 

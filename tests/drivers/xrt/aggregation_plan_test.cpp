@@ -2,7 +2,7 @@
 //
 // How an aggregation is divided over compute units: every entry once, in order, in balance. What
 // the kernel makes of it is tested with the card (aggregation_unit_test.cpp).
-#include "xrt/aggregation_plan.h"
+#include "xrt/aggregation/aggregation_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A card as a server: takes clients, answers their requests (control_channel.h), and cleans up
+// after those that go, however they went.
+//
+// Launches do not come by here: they go through the clients' rings. What a client that died held
+// stays until its running command ended, so no kernel writes into memory that is somebody else's by
+// then; one that computes on and on is ended. Threads: the card's main thread.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "emulation/card/clients/buffer_sharing.h"
+#include "emulation/card/clients/client.h"
+#include "emulation/card/clients/event_loop.h"
+#include "emulation/card/memory/card_areas.h"
+#include "emulation/card/memory/device_space.h"
+#include "emulation/card/program/loaded_program.h"
+#include "emulation/protocol/control_channel.h"
+
+namespace tandem::emulation {
+
+class CardServer {
+ public:
+  // `starter`: process whose terminal the card prints to until that client leaves; 0: for ever.
+  explicit CardServer(pid_t starter) : starter_(starter) {}
+
+  // Takes the connection of a client.
+  void add_client(int socket);
+  // Takes clients from a listening socket, which it then owns.
+  void listen_on(int socket);
+  // Answers requests until the last client is gone.
+  void run();
+
+ private:
+  // What a client that is gone held, until no unit runs a command of it.
+  struct Remains {
+    std::weak_ptr<ClientArea> area;
+    std::map<uint64_t, uint32_t> holds;
+    std::chrono::steady_clock::time_point since;
+  };
+  struct Answer {
+    std::string text;
+    std::vector<int> descriptors;
+    bool owns_descriptors = false;
+    bool is_last = false;
+  };
+
+  void accept_clients();
+  void serve(int socket);
+  Answer answer(Client& client, std::istringstream& words, Message& request);
+  Answer open(Client& client, std::istream& words);
+  Answer load(std::istream& lines, const std::string& uuid, const Message& request);
+  Answer open_context(Client& client, std::istream& words);
+  Answer end_context(Client& client, uint32_t unit) const;
+  Answer allocate(Client& client, std::istream& words);
+  Answer release(Client& client, uint64_t address);
+  Answer withdraw(Client& client, uint64_t number);
+  Answer export_buffer(Client& client, std::istream& words);
+  Answer import(Client& client, const Message& request);
+  Answer map_peer(Client& client, std::istream& words, Message& request);
+  Answer leave() const;
+  void start(uint64_t memory_bytes, const std::string& platform);
+  const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
+  void drop_client(int socket);
+  void end_commands_of(const Remains& remains);
+  void bury();
+  bool finished();
+
+  const pid_t starter_;
+  EventLoop loop_;
+  int listener_ = -1;
+  std::string platform_;
+  std::unique_ptr<CardAreas> areas_;  // from the first open on; kernels may use it to the end
+  std::optional<DeviceSpace> space_;
+  std::optional<BufferSharing> sharing_;
+  std::optional<LoadedProgram> program_;
+  std::map<int, std::unique_ptr<Client>> clients_;  // by socket
+  std::list<Remains> remains_;
+  bool had_client_ = false;
+};
+
+}  // namespace tandem::emulation

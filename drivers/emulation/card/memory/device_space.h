@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The address space of a card's kernels: device memory from 0 on, and after a wide gap windows onto
+// buffers of other cards (peers).
+//
+// Every piece is counted: it lives while a client, an export handle or another card's window holds
+// it; its memory goes back to the system when the last one is gone. A window keeps the other card's
+// lease (a descriptor) for as long. Threads: the card's main thread; kernels use the memory itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "emulation/card/memory/card_areas.h"
+#include "emulation/protocol/range_allocator.h"
+
+namespace tandem::emulation {
+
+class DeviceSpace {
+ public:
+  // Where the windows of a card with `memory_bytes` begin: overrunning its memory faults long
+  // before.
+  static uint64_t first_peer_address(uint64_t memory_bytes);
+  // Device memory with room for windows behind it. Throws std::system_error.
+  static SharedArea make_memory(uint64_t memory_bytes);
+
+  // `areas.device` is of make_memory().
+  explicit DeviceSpace(CardAreas& areas);
+
+  // Held once. Nothing when there is no such piece inside [low, high).
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
+  uint64_t largest_free(uint64_t low, uint64_t high) const;
+  // Makes a window onto another card's memory, held once; owns both descriptors from then on.
+  // Throws std::runtime_error.
+  uint64_t map_peer(int memory, uint64_t offset, uint64_t size_bytes, int lease);
+
+  // Size of the piece at `address` as it was asked for; 0 when there is none.
+  uint64_t size_of(uint64_t address) const;
+  // The file and the offset in it that the piece at `address` is a mapping of.
+  std::pair<int, uint64_t> backing(uint64_t address) const;
+  void hold(uint64_t address);
+  void release(uint64_t address);
+
+ private:
+  struct Piece {
+    uint64_t size_bytes = 0;
+    uint32_t holders = 1;
+    int memory = -1;      // of a window
+    uint64_t offset = 0;  // of a window, in `memory`
+    int lease = -1;       // of a window
+  };
+  bool is_window(uint64_t address) const { return address >= areas_.device.size_bytes(); }
+  void drop_window(uint64_t address, const Piece& piece);
+
+  CardAreas& areas_;
+  RangeAllocator memory_;
+  RangeAllocator windows_;
+  std::map<uint64_t, Piece> pieces_;  // by address
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies the ELF into a fresh anonymous file (the loader tells libraries apart by file) and opens
+// that.
+#include "emulation/card/program/kernel_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "emulation/card/program/cpu_features.h"
+
+namespace tandem::emulation {
+namespace {
+
+int copy_of(int elf) {
+  struct stat status {};
+  const int copy = memfd_create("tandem-kernel", MFD_CLOEXEC);
+  if (copy < 0 || fstat(elf, &status) != 0) throw std::runtime_error("cannot copy the kernels");
+  off_t offset = 0;
+  while (offset < status.st_size) {
+    const auto rest = static_cast<size_t>(status.st_size - offset);
+    if (sendfile(copy, elf, &offset, rest) <= 0) {
+      close(copy);
+      throw std::runtime_error("cannot copy the kernels");
+    }
+  }
+  return copy;
+}
+
+// Throws when this CPU would stumble over the library's instructions, before any of them runs.
+void check_cpu(int elf) {
+  struct stat status {};
+  if (fstat(elf, &status) != 0 || status.st_size <= 0) return;
+  const auto size_bytes = static_cast<size_t>(status.st_size);
+  void* const bytes = mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE, elf, 0);
+  if (bytes == MAP_FAILED) throw std::runtime_error("cannot read the kernels");
+  const std::string missing = missing_cpu_features({static_cast<const char*>(bytes), size_bytes});
+  munmap(bytes, size_bytes);
+  if (missing.empty()) return;
+  throw std::runtime_error("the bitstream was built for a CPU with " + missing +
+                           ", which this machine's lacks; build the kernels with v++ "
+                           "here, or for any machine with TANDEM_KERNEL_FLAGS=-march=x86-64");
+}
+
+}  // namespace
+
+KernelLibrary::KernelLibrary(int elf, const std::string& kernel) : descriptor_(copy_of(elf)) {
+  try {
+    check_cpu(descriptor_);
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
+  handle_ = dlopen(path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle_ == nullptr) {
+    const char* message = dlerror();
+    close(descriptor_);
+    throw std::runtime_error(std::string("cannot load the kernels: ") +
+                             (message ? message : "unknown error"));
+  }
+  using Getter = const tandem_glue::KernelEntry* (*)();
+  const auto getter = reinterpret_cast<Getter>(dlsym(handle_, ("tandem_kernel_" + kernel).c_str()));
+  entry_ = getter == nullptr ? nullptr : getter();
+  if (entry_ == nullptr || entry_->version != tandem_glue::kEntryVersion) {
+    unload();
+    throw std::runtime_error(entry_ == nullptr ? "the bitstream holds no kernel '" + kernel + "'"
+                                               : "kernel '" + kernel +
+                                                     "' was built for another version; rebuild it");
+  }
+}
+
+KernelLibrary::~KernelLibrary() { unload(); }
+
+CodeRange KernelLibrary::code() const {
+  struct Search {
+    const link_map* library = nullptr;
+    CodeRange found;
+  } search;
+  if (dlinfo(handle_, RTLD_DI_LINKMAP, &search.library) != 0) return {};
+  const auto visit = [](dl_phdr_info* info, size_t, void* argument) {
+    Search& search = *static_cast<Search*>(argument);
+    if (info->dlpi_addr != search.library->l_addr) return 0;
+    for (int index = 0; index < info->dlpi_phnum; ++index) {
+      const auto& segment = info->dlpi_phdr[index];
+      if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+      const uint64_t begin = info->dlpi_addr + segment.p_vaddr;
+      search.found = {begin, begin + segment.p_memsz};
+    }
+    return 1;
+  };
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+std::unique_ptr<KernelLibrary> KernelLibrary::load_again() const {
+  return std::make_unique<KernelLibrary>(descriptor_, entry_->name);
+}
+
+// By the process' number, so that a debugger can open it too.
+std::string KernelLibrary::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor_);
+}
+
+void KernelLibrary::unload() {
+  dlclose(handle_);
+  // A library the loader keeps (it may, for thread-local destructors) keeps its path too.
+  void* kept = dlopen(path().c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (kept == nullptr) close(descriptor_);
+}
+
+}  // namespace tandem::emulation

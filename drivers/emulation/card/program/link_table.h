@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stream links of a loaded bitstream: one stream object per link, made by the writer's library
+// and handed to both units.
+//
+// Errors: std::runtime_error when a link's ends do not fit or a stream argument has no link, naming
+// unit, kernel and argument. Threads: the card's main thread; made before the units' threads start
+// and dropped after they ended, while the libraries are loaded.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "emulation/card/program/kernel_library.h"
+#include "emulation/card/program/load_request.h"
+#include "fpga_hls/include/tandem_channel.h"
+
+namespace tandem::emulation {
+
+class LinkTable {
+ public:
+  LinkTable(const LoadRequest& request,
+            const std::vector<std::unique_ptr<KernelLibrary>>& libraries);
+  LinkTable(const LinkTable&) = delete;
+  LinkTable& operator=(const LinkTable&) = delete;
+
+  // [arguments of the unit's kernel]: its links, null for arguments that are no streams.
+  void* const* streams(size_t unit) const { return streams_[unit].data(); }
+  // Tells both ends who they are; `schedulers` [units].
+  void bind(const std::vector<void*>& schedulers);
+
+ private:
+  struct Link {
+    std::unique_ptr<void, void (*)(void*)> stream;
+    tandem_hls::Channel* channel;  // null: the stream waits by means of its own
+    LinkEnd ends[2];               // by tandem_hls::Side
+  };
+
+  std::vector<Link> links_;
+  std::vector<std::vector<void*>> streams_;  // [units][arguments]
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A line is a link when its first word says so; a kernel's name holds no blank.
+#include "emulation/card/program/load_request.h"
+
+#include <sstream>
+#include <stdexcept>
+
+#include "emulation/protocol/shared_state.h"
+
+namespace tandem::emulation {
+namespace {
+
+UnitRequest read_unit(const std::string& line) {
+  UnitRequest unit;
+  std::istringstream fields(line);
+  std::string mode;
+  std::getline(fields, unit.kernel, ':');
+  std::getline(fields, unit.name, ':');
+  std::getline(fields, mode);
+  if (unit.kernel.empty() || (!mode.empty() && mode != "free")) {
+    throw std::runtime_error("the load request has a unit it should not: " + line);
+  }
+  unit.free_running = mode == "free";
+  return unit;
+}
+
+LinkRequest read_link(const std::string& line) {
+  LinkRequest link;
+  std::istringstream fields(line);
+  std::string word;
+  fields >> word >> link.depth >> link.writer.unit >> link.writer.argument >> link.reader.unit >>
+      link.reader.argument >> link.name;
+  if (!fields) throw std::runtime_error("the load request has a damaged link: " + line);
+  return link;
+}
+
+}  // namespace
+
+LoadRequest read_load_request(std::istream& lines) {
+  LoadRequest request;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("link ")) {
+      request.links.push_back(read_link(line));
+    } else {
+      request.units.push_back(read_unit(line));
+    }
+  }
+  if (request.units.size() > kMaxUnits) throw std::runtime_error("too many compute units");
+  for (const LinkRequest& link : request.links) {
+    if (link.writer.unit >= request.units.size() || link.reader.unit >= request.units.size()) {
+      throw std::runtime_error("link " + link.name + " names a unit that is not loaded");
+    }
+  }
+  return request;
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that can fail is done before the units of the bitstream before end.
+#include "emulation/card/program/loaded_program.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+
+namespace tandem::emulation {
+namespace {
+
+// A unit tells of a command's end a moment before it is idle; on a loaded machine that may be long.
+constexpr std::chrono::milliseconds kIdleTimeout{5'000};
+
+// A unit that was replaced keeps 256 MiB of address space and what its kernel touched of them, a
+// library and a descriptor for as long as the process lives.
+constexpr size_t kMaxReplaced = 64;
+
+// The applications are to see a failed card, not one that hangs.
+[[noreturn]] void end_card(const std::string& reason) {
+  std::fprintf(stderr, "tandem-card: %s\n", reason.c_str());
+  _exit(1);
+}
+
+}  // namespace
+
+void LoadedProgram::load(const std::string& uuid, std::istream& lines, int elf,
+                         const std::function<void()>& meanwhile) {
+  wait_until_idle(meanwhile);
+  const LoadRequest request = read_load_request(lines);
+  std::vector<std::unique_ptr<KernelLibrary>> libraries;
+  for (const UnitRequest& unit : request.units) {
+    libraries.push_back(std::make_unique<KernelLibrary>(elf, unit.kernel));
+  }
+  auto links = std::make_unique<LinkTable>(request, libraries);
+  end_units();
+  links_ = std::move(links);
+  start_units(request, std::move(libraries));
+  uuid_ = uuid;
+  areas_.shared().generation.fetch_add(1);
+}
+
+void LoadedProgram::wait_until_idle(const std::function<void()>& meanwhile) const {
+  const auto busy = [](const auto& unit) { return unit->busy(); };
+  const auto deadline = std::chrono::steady_clock::now() + kIdleTimeout;
+  while (std::any_of(units_.begin(), units_.end(), busy)) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("a compute unit is still running");
+    }
+    meanwhile();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void LoadedProgram::end_commands_of(const ClientArea& client) {
+  for (size_t index = 0; index < units_.size(); ++index) {
+    units_[index]->ask_to_end(client);
+    if (units_[index]->ended()) replace(index);
+  }
+}
+
+void LoadedProgram::replace(size_t index) {
+  std::unique_ptr<UnitThread>& unit = units_[index];
+  if (++num_replaced_ > kMaxReplaced) {
+    end_card(std::to_string(kMaxReplaced) +
+             " kernels had to be ended, whose memory is not given back; open the card again");
+  }
+  try {
+    auto successor =
+        std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->plan_again());
+    unit->put_aside();
+    static_cast<void>(unit.release());  // lives on: what its thread held is nobody's to destroy
+    unit = std::move(successor);
+    unit->launch();
+  } catch (const std::exception& error) {
+    end_card(std::string("no unit can take the place of one that was ended: ") + error.what());
+  }
+}
+
+// All threads end before anything goes that another unit's thread may touch.
+void LoadedProgram::end_units() {
+  for (const auto& unit : units_) unit->stop();
+  for (const auto& unit : units_) unit->join();
+  links_.reset();
+  units_.clear();
+}
+
+// A unit's rings have one consumer, so the old threads have ended by now.
+void LoadedProgram::start_units(const LoadRequest& request,
+                                std::vector<std::unique_ptr<KernelLibrary>> libraries) {
+  try {
+    std::vector<void*> schedulers;
+    for (size_t index = 0; index < libraries.size(); ++index) {
+      const UnitRequest& unit = request.units[index];
+      units_.push_back(std::make_unique<UnitThread>(
+          areas_, static_cast<uint32_t>(index),
+          UnitPlan{unit.name, unit.free_running, std::move(libraries[index]),
+                   links_->streams(index), &group_}));
+      schedulers.push_back(&units_.back()->scheduler());
+    }
+    links_->bind(schedulers);
+    for (const auto& unit : units_) unit->launch();
+  } catch (const std::exception& error) {
+    end_card(error.what());  // neither bitstream is whole
+  }
+}
+
+}  // namespace tandem::emulation

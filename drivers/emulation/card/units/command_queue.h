@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands of one compute unit: taken from the clients' rings in turn, so that no client waits
+// for more than one command of each other.
+//
+// Cost: no system call while commands come quickly; else the thread spins for a moment and sleeps
+// on the unit's bell. Threads: next(), begin() and finish() belong to the unit's thread; busy() to
+// any.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "emulation/card/clients/client_table.h"
+#include "emulation/protocol/futex.h"
+
+namespace tandem::emulation {
+
+// A command that its unit runs. The packet's place is a copy: a client may write its ring any time.
+struct Command {
+  std::shared_ptr<ClientArea> client;
+  Ring* ring = nullptr;
+  RingEntry* entry = nullptr;
+  uint64_t packet_offset = 0;
+  uint64_t packet_bytes = 0;
+
+  // Whether the packet lies inside the client's packets.
+  bool has_packet() const {
+    return packet_offset % 4 == 0 && packet_offset < kPacketAreaBytes &&
+           packet_bytes <= kPacketAreaBytes - packet_offset;
+  }
+  uint32_t* packet() const { return client->packet_header(packet_offset); }
+
+  // True once it was aborted or its client died: nobody wants its end. The unit's bell rings then.
+  bool cancelled() const {
+    return entry->state.load(std::memory_order_acquire) != EntryState::kRunning;
+  }
+};
+
+class CommandQueue {
+ public:
+  CommandQueue(UnitChannel& channel, uint32_t unit, const ClientTable& clients)
+      : channel_(channel), unit_(unit), clients_(clients) {}
+
+  // Waits for the next command; nothing once `stopping` is set (and the bell was rung).
+  std::optional<Command> next(const std::atomic<bool>& stopping);
+  // Marks its packet as running; false when the command, which has a packet, is not to run any
+  // more.
+  bool begin(const Command& command);
+  // Ends the command: `state` goes into its packet unless it was cancelled.
+  void finish(const Command& command, uint32_t state);
+  // Ends all that is queued with an error; for a unit that takes no more commands.
+  void fail_all();
+  bool busy() const;
+
+ private:
+  std::optional<Command> take();
+  std::optional<Command> take_from(uint32_t slot);
+  std::optional<uint32_t> next_slot() const;
+  void leave(const Command& command);
+
+  UnitChannel& channel_;
+  const uint32_t unit_;
+  const ClientTable& clients_;
+  std::atomic<bool> running_{false};
+  uint32_t last_slot_ = 0;
+  AdaptiveSpin spin_;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Signal handlers: only atomic stores and _exit, both safe there.
+#include "emulation/card/units/fault_handler.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "emulation/card/units/unit_thread.h"
+#include "fpga_hls/runtime/scheduler.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint64_t kNullBytes = 64 << 10;
+
+const CardAreas* handled_areas = nullptr;
+
+void print(const char* text) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+}
+
+// A stack that ran over looks like any other bad access, but has its own remedy.
+void report_overflow(const void* address) {
+  const hls_runtime::Scheduler* const unit = hls_runtime::Scheduler::current();
+  if (unit == nullptr || !unit->overflowed(address)) return;
+  print("tandem-card: process '");
+  print(unit->running_process());
+  print(
+      "' ran over its stack of 256 MiB: its local arrays are too large, or a function calls itself "
+      "without end\n");
+}
+
+void on_fault(int signal, siginfo_t* info, void*) {
+  if (signal == SIGSEGV) report_overflow(info->si_addr);
+  SharedState& shared = handled_areas->shared();
+  Fault& fault = shared.fault;
+  int32_t none = 0;
+  if (fault.signal.compare_exchange_strong(none, signal)) {
+    fault.unit.store(UnitThread::current());
+    const auto address = reinterpret_cast<uint64_t>(info->si_addr);
+    const auto base = reinterpret_cast<uint64_t>(handled_areas->device.data());
+    fault.is_memory_access.store(signal == SIGSEGV || signal == SIGBUS ? 1 : 0);
+    // A non-canonical address raises a fault that does not tell it.
+    const bool unknown = info->si_code == SI_KERNEL;
+    fault.is_null.store(!unknown && address < kNullBytes ? 1 : 0);
+    fault.device_address.store(unknown ? ~uint64_t{0} : address - base);
+  }
+  _exit(128 + signal);
+}
+
+}  // namespace
+
+void install_fault_handler(const CardAreas& areas) {
+  handled_areas = &areas;
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace tandem::emulation

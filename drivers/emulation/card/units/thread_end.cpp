@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The thread leaves by the system call: pthread_exit() would unwind stacks that are half used.
+#include "emulation/card/units/thread_end.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tandem::emulation {
+namespace {
+
+thread_local ThreadEnd* watched = nullptr;
+
+int end_signal() { return SIGRTMIN + 6; }
+
+uint64_t interrupted_at(const ucontext_t& context) {
+#if defined(__x86_64__)
+  return static_cast<uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return context.uc_mcontext.pc;
+#else
+  return 0;  // in no code: the thread goes on
+#endif
+}
+
+void on_end(int, siginfo_t*, void* context) {
+  const int code = errno;
+  ThreadEnd* const end = watched;
+  if (end == nullptr) return;
+  const uint64_t at = interrupted_at(*static_cast<const ucontext_t*>(context));
+  const bool in_code = at >= end->code.begin && at < end->code.end;
+  if (in_code && end->is_unwanted(end->owner)) {
+    end->ended.store(true, std::memory_order_release);
+    syscall(SYS_exit, 0);
+  }
+  errno = code;
+}
+
+}  // namespace
+
+void install_thread_end() {
+  struct sigaction action {};
+  action.sa_sigaction = on_end;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  sigaction(end_signal(), &action, nullptr);
+}
+
+void watch_thread(ThreadEnd& end) { watched = &end; }
+
+void ask_to_end(pthread_t thread) { pthread_kill(thread, end_signal()); }
+
+}  // namespace tandem::emulation

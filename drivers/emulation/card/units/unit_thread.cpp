@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The unit's loop. The packet is copied before the kernel runs: the application may rewrite it once
+// it is done.
+#include "emulation/card/units/unit_thread.h"
+
+#include <ert.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include "emulation/protocol/futex.h"
+
+namespace tandem::emulation {
+
+using hls_runtime::End;
+
+namespace {
+
+// Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
+constexpr size_t kStackBytes = size_t{256} << 20;
+constexpr size_t kSignalStackBytes = 64 << 10;
+
+thread_local int current_unit = -1;
+
+uint32_t first_argument(const tandem_glue::KernelEntry& entry) {
+  return entry.num_arguments > 0 ? entry.arguments[0].offset : tandem_glue::kFirstArgumentOffset;
+}
+
+}  // namespace
+
+UnitThread::UnitThread(const CardAreas& areas, uint32_t unit, UnitPlan plan)
+    : areas_(areas),
+      unit_(unit),
+      channel_(areas.shared().units[unit]),
+      queue_(channel_, unit, areas.clients),
+      plan_(std::move(plan)),
+      registers_(channel_, plan_.library->entry().register_bytes,
+                 first_argument(plan_.library->entry())),
+      scheduler_({plan_.name, plan_.group, plan_.free_running, [this] { return is_cancelled(); }}) {
+  end_.code = plan_.library->code();
+  end_.owner = this;
+  end_.is_unwanted = [](const void* unit) {
+    return static_cast<const UnitThread*>(unit)->is_cancelled();
+  };
+}
+
+UnitThread::~UnitThread() {
+  stop();
+  join();
+}
+
+void UnitThread::launch() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int code = pthread_create(&thread_, &attributes, &UnitThread::start, this);
+  pthread_attr_destroy(&attributes);
+  if (code != 0) throw std::runtime_error("cannot start the thread of a compute unit");
+  launched_ = true;
+}
+
+void UnitThread::stop() {
+  stopping_.store(true);
+  scheduler_.stop();
+  futex_wake_all(channel_.submitted);
+}
+
+void UnitThread::join() {
+  if (launched_) pthread_join(thread_, nullptr);
+  launched_ = false;
+}
+
+bool UnitThread::is_linked() const {
+  void* const* const streams = plan_.streams;
+  return std::any_of(streams, streams + plan_.library->entry().num_arguments,
+                     [](const void* stream) { return stream != nullptr; });
+}
+
+void UnitThread::ask_to_end(const ClientArea& client) const {
+  if (called_for_.load() == &client && !is_linked()) emulation::ask_to_end(thread_);
+}
+
+void UnitThread::put_aside() {
+  report("ended: it computed for a process that is gone");
+  scheduler_.lose_thread();
+  queue_.finish(*command_, ERT_CMD_STATE_ERROR);
+  command_.reset();
+}
+
+UnitPlan UnitThread::plan_again() const {
+  return {plan_.name, plan_.free_running, plan_.library->load_again(), plan_.streams, plan_.group};
+}
+
+bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
+
+// Runs the unit with a signal stack of its own, so that a stack overflow is reported too.
+void* UnitThread::start(void* self) {
+  const auto signal_stack = std::make_unique<char[]>(kSignalStackBytes);
+  stack_t stack{};
+  stack.ss_sp = signal_stack.get();
+  stack.ss_size = kSignalStackBytes;
+  sigaltstack(&stack, nullptr);
+  UnitThread& unit = *static_cast<UnitThread*>(self);
+  watch_thread(unit.end_);
+  unit.run();
+  stack.ss_flags = SS_DISABLE;
+  sigaltstack(&stack, nullptr);
+  return nullptr;
+}
+
+int UnitThread::current() { return current_unit; }
+
+void UnitThread::run() {
+  current_unit = static_cast<int>(unit_);
+  scheduler_.adopt_thread();
+  if (plan_.free_running) {
+    run_freely();
+  } else {
+    while ((command_ = queue_.next(stopping_))) run_command();
+  }
+  // Commands of this bitstream are nothing to the next.
+  queue_.fail_all();
+  scheduler_.leave_thread();
+}
+
+void UnitThread::run_command() {
+  const Command& command = *command_;
+  const bool valid = load_registers(command);
+  End end = End::kDone;
+  // One that is not to run any more was aborted since the command was taken.
+  if (valid && queue_.begin(command)) {
+    called_for_.store(command.client.get());
+    calling_.store(true);
+    end = run_kernel(command);
+    calling_.store(false);
+    called_for_.store(nullptr);
+  }
+  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  const bool good = valid && end == End::kDone;
+  queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
+  command_.reset();  // its client may be waited for
+}
+
+// Calls the kernel until the unit is stopped. One with tasks is called once: they live on. After a
+// deadlock the unit rests, as in hardware.
+void UnitThread::run_freely() {
+  End end = End::kDone;
+  while (!stopping_.load() && end == End::kDone && !scheduler_.has_tasks()) end = call_kernel();
+  if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
+  if (!stopping_.load()) scheduler_.run_tasks();
+}
+
+// Asked while the unit waits, and in a signal handler.
+bool UnitThread::is_cancelled() const { return calling_.load() && command_->cancelled(); }
+
+void UnitThread::report(const std::string& message) const {
+  std::fprintf(stderr, "tandem-card: unit '%s' of kernel '%s': %s\n", plan_.name.c_str(),
+               plan_.library->entry().name, message.c_str());
+}
+
+// False when the packet is malformed.
+bool UnitThread::load_registers(const Command& command) {
+  return command.has_packet() && registers_.load(command.packet(), command.packet_bytes);
+}
+
+// Once, or until the repetitions are over, the command is aborted or the kernel cannot go on.
+End UnitThread::run_kernel(const Command& command) {
+  End end = End::kDone;
+  do {
+    registers_.begin();
+    end = call_kernel();
+    registers_.finish();
+  } while (end == End::kDone && registers_.again() && !command.cancelled() && !stopping_.load());
+  registers_.end();
+  return end;
+}
+
+End UnitThread::call_kernel() {
+  const auto begin = Clock::now();
+  struct Call {
+    const tandem_glue::KernelEntry& entry;
+    tandem_glue::Invocation invocation;
+  } call{
+      plan_.library->entry(),
+      {registers_.data(), reinterpret_cast<unsigned char*>(areas_.device.data()), plan_.streams}};
+  const End end = scheduler_.run(
+      [](void* argument) {
+        const Call& call = *static_cast<const Call*>(argument);
+        call.entry.call(call.invocation);
+      },
+      &call);
+  const auto busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+  channel_.statistics.launches.fetch_add(1, std::memory_order_relaxed);
+  channel_.statistics.busy_ns.fetch_add(static_cast<uint64_t>(busy.count()),
+                                        std::memory_order_relaxed);
+  return end;
+}
+
+}  // namespace tandem::emulation

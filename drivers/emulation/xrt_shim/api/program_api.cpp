@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// XRT's C API: loading bitstreams and opening contexts on compute units.
+#include <experimental/xrt-next.h>
+#include <xrt.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "bitstreams/xclbin/xclbin_file.h"
+#include "common/error.h"
+#include "emulation/runtime_guard/readable_xclbin.h"
+#include "emulation/xrt_shim/device_handle.h"
+#include "emulation/xrt_shim/opencl/opencl_events.h"
+#include "emulation/xrt_shim/opencl/software_banks.h"
+#include "emulation/xrt_shim/report.h"
+#include "emulation/xrt_shim/settings.h"
+#include "emulation/xrt_shim/xrt_internal.h"
+
+namespace {
+
+using tandem::emulation::DeviceHandle;
+using tandem::emulation::kWholeBitstream;
+using tandem::emulation::report_error;
+using tandem::xclbin::XclbinFile;
+
+constexpr unsigned int kUnitIndexMask = 0xffff;
+
+}  // namespace
+
+int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr || top == nullptr) return -EINVAL;
+  try {
+    const auto file = XclbinFile::parse(tandem::emulation::readable_xclbin(top), "loaded xclbin");
+    // Behind the end of a truncated file there is often memory full of zeros.
+    if (file.compute_units().empty()) {
+      throw tandem::Error("xclbin",
+                          "loaded xclbin: section IP_LAYOUT has no compute units; the "
+                          "file is truncated: build it again");
+    }
+    const std::string problem = handle->card()->load(file);
+    if (!problem.empty()) {
+      report_error(problem);
+      return -EBUSY;
+    }
+  } catch (const std::exception& error) {
+    report_error(error.what());
+    return -EINVAL;
+  }
+  if (const auto device = xrt_core::get_userpf_device(raw)) {
+    device->register_axlf(top);
+    if (tandem::emulation::opencl_in_use() && tandem::emulation::settings().software_emulation) {
+      tandem::emulation::join_banks(*device);
+    }
+  }
+  return 0;
+}
+
+int xclOpenContext(xclDeviceHandle raw, const xuid_t xclbin_id, unsigned int unit, bool shared) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr) return -ENODEV;
+  const auto program = handle->card()->program();
+  if (program == nullptr || std::memcmp(program->uuid.data(), xclbin_id, 16) != 0) {
+    report_error("the bitstream a kernel was asked of is not the one that is loaded on the card");
+    return -EBUSY;
+  }
+  if (unit != kWholeBitstream) unit &= kUnitIndexMask;
+  if (unit != kWholeBitstream && unit >= program->units.size()) return -EINVAL;
+  const std::string problem =
+      handle->card()->open_context(handle, unit, shared || unit == kWholeBitstream);
+  if (problem.empty()) return 0;
+  report_error(problem);
+  return -EBUSY;
+}
+
+int xclCloseContext(xclDeviceHandle raw, const xuid_t, unsigned int unit) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  if (handle == nullptr) return -ENODEV;
+  if (unit != kWholeBitstream) unit &= kUnitIndexMask;
+  return handle->card()->close_context(handle, unit) ? 0 : -EINVAL;
+}
+
+int xclIPName2Index(xclDeviceHandle raw, const char* name) {
+  DeviceHandle* handle = DeviceHandle::check(raw);
+  const auto program = handle == nullptr ? nullptr : handle->card()->program();
+  if (program == nullptr || name == nullptr) return -ENODEV;
+  for (size_t unit = 0; unit < program->units.size(); ++unit) {
+    if (program->units[unit].kernel + ":" + program->units[unit].name == name) {
+      return static_cast<int>(unit);
+    }
+  }
+  return -ENOENT;
+}

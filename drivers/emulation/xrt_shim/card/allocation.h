@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory of a buffer: made on its card, or imported from an export handle.
+//
+// The card counts who holds it, in all processes; giving up the last hold frees it. What is
+// imported from another card lies in a window of the importing card's address space, so its kernels
+// reach it. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "emulation/xrt_shim/card/card.h"
+
+namespace tandem::emulation {
+
+class Allocation {
+ public:
+  // nullptr when there is no room in memory group `group`; that is reported.
+  static std::shared_ptr<Allocation> make(std::shared_ptr<Card> card, uint64_t size_bytes,
+                                          uint32_t group);
+  // The buffer behind `handle`, which stays the caller's. nullptr when that is no export handle of
+  // an emulated card, or its card has ended; that is reported.
+  static std::shared_ptr<Allocation> import(std::shared_ptr<Card> card, int handle);
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  // Memory group that XRT is to take the buffer for: its own, or its exporter's where this card's
+  // bitstream has that too.
+  uint32_t group() const { return group_; }
+  // A new export handle (a descriptor), -1 when none can be made; that is reported.
+  int export_handle() const;
+  const Card& card() const { return *card_; }
+  uint64_t address() const { return address_; }  // as the card's kernels see it
+  uint64_t size_bytes() const { return size_bytes_; }
+  std::byte* data() const {
+    return window_.data() != nullptr ? window_.data() : card_->device_data() + address_;
+  }
+
+ private:
+  Allocation(std::shared_ptr<Card> card, uint64_t address, uint64_t size_bytes, uint32_t group,
+             SharedArea window)
+      : card_(std::move(card)),
+        address_(address),
+        size_bytes_(size_bytes),
+        group_(group),
+        window_(std::move(window)) {}
+  static std::shared_ptr<Allocation> import_foreign(std::shared_ptr<Card> card, int handle);
+  static std::shared_ptr<Allocation> map_foreign(std::shared_ptr<Card> card, const Message& leased,
+                                                 int lease);
+
+  std::shared_ptr<Card> card_;
+  uint64_t address_;
+  uint64_t size_bytes_;
+  uint32_t group_;
+  SharedArea window_;  // this process' mapping of another card's memory
+};
+
+}  // namespace tandem::emulation

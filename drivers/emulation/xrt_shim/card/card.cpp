@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starting, loading and failing of a card; command submission and waiting are in card_commands.cpp.
+#include "emulation/xrt_shim/card/card.h"
+
+#include <ert.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "emulation/protocol/packet_state.h"
+#include "emulation/xrt_shim/card/load_lines.h"
+#include "emulation/xrt_shim/report.h"
+#include "emulation/xrt_shim/settings.h"
+
+namespace tandem::emulation {
+namespace {
+
+// Generous: a loaded machine is slow.
+constexpr std::chrono::seconds kLoadTimeout{30};
+
+constexpr size_t kMaxScopeLength = 48;  // a socket's name has little room
+
+std::atomic<uint64_t> next_identity{1};
+
+// XRT numbers units by interrupt id, or by address when no unit has one; units without registers
+// come last.
+void sort_units(std::vector<xclbin::ComputeUnit>& units) {
+  const bool numbered =
+      std::any_of(units.begin(), units.end(),
+                  [](const xclbin::ComputeUnit& unit) { return unit.interrupt_id != 0; });
+  std::stable_sort(units.begin(), units.end(),
+                   [&](const xclbin::ComputeUnit& a, const xclbin::ComputeUnit& b) {
+                     const bool a_free = a.base == ~uint64_t{0};
+                     const bool b_free = b.base == ~uint64_t{0};
+                     if (a_free != b_free) return b_free;
+                     return numbered ? a.interrupt_id < b.interrupt_id : a.base < b.base;
+                   });
+}
+
+int elf_descriptor(std::span<const std::byte> elf) {
+  const int descriptor = memfd_create("tandem-bitstream", MFD_CLOEXEC);
+  size_t written = 0;
+  while (descriptor >= 0 && written < elf.size()) {
+    const ssize_t count = write(descriptor, elf.data() + written, elf.size() - written);
+    if (count <= 0) {
+      close(descriptor);
+      return -1;
+    }
+    written += static_cast<size_t>(count);
+  }
+  return descriptor;
+}
+
+std::string text_of(const std::array<uint8_t, 16>& uuid) {
+  std::string text;
+  for (uint8_t byte : uuid) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", byte);
+    text += digits;
+  }
+  return text;
+}
+
+std::string one_word(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); }, '_');
+  return name;
+}
+
+std::string shared_name(const std::string& scope, uint32_t index) {
+  const auto allowed = [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+  };
+  if (scope.size() > kMaxScopeLength || !std::all_of(scope.begin(), scope.end(), allowed)) {
+    throw std::runtime_error("TANDEM_CARD_SCOPE is '" + scope + "'; take at most " +
+                             std::to_string(kMaxScopeLength) +
+                             " letters, digits, '_', '-' and '.'");
+  }
+  return "tandem-card/" + std::to_string(getuid()) + "/" + scope + "/" + std::to_string(index);
+}
+
+}  // namespace
+
+std::shared_ptr<Card> Card::open(uint32_t index) {
+  // Never destroyed: handles may outlive static destruction.
+  static auto& mutex = *new std::mutex;
+  static auto& cards = *new std::map<uint32_t, std::weak_ptr<Card>>;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<Card> card = cards[index].lock();
+  // A child forked while the card was open gets one of its own.
+  if (card == nullptr || !card->owned_here()) {
+    card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
+    cards[index] = card;
+  }
+  return card;
+}
+
+Card::Card(uint32_t index, const xclbin::Platform& platform)
+    : index_(index),
+      platform_(platform),
+      is_own_(settings().scope.empty()),
+      packet_memory_(0, kPacketAreaBytes),
+      identity_(next_identity.fetch_add(1)) {
+  try {
+    process_ = std::make_unique<CardProcess>([this] { return connect(); }, [this] { on_death(); });
+    memory_.emplace(*process_, device_, shared(), is_own_);
+  } catch (const std::exception& error) {
+    throw std::runtime_error("card " + std::to_string(index) + " (emulated): " + error.what());
+  }
+}
+
+// Adopts the card's memory before anything can be heard of the card's end.
+CardConnection Card::connect() {
+  const Settings& settings = emulation::settings();
+  const std::string opening = "open " + std::to_string(kProtocolVersion) + " " +
+                              one_word(platform_.name) + " " +
+                              std::to_string(platform_.memory_end());
+  CardConnection connection = is_own_
+                                  ? start_private_card(settings.card_executable, opening)
+                                  : join_shared_card(settings.card_executable,
+                                                     shared_name(settings.scope, index_), opening);
+  try {
+    adopt(connection.opened);
+  } catch (...) {
+    end_card(connection);
+    throw;
+  }
+  return connection;
+}
+
+void Card::adopt(const Message& opened) {
+  const std::vector<int>& areas = opened.descriptors;
+  state_ = SharedArea::adopt(areas[kStateArea], sizeof(SharedState));
+  client_ = ClientArea::adopt(areas[kClientArea]);
+  device_ = SharedArea::adopt(areas[kDeviceArea], platform_.memory_end());
+  std::istringstream words(opened.text.substr(2));
+  words >> slot_;
+}
+
+Card::~Card() {
+  const std::string& file = settings().statistics_file;
+  if (process_ == nullptr || !process_->owned_here()) return;
+  const CardAnswer left = process_->leave();
+  // One line per card: by who leaves last, or by each who saw it fail.
+  if (!file.empty() && (!left.ok() || left.number(0) == 0)) append_statistics(file);
+}
+
+std::optional<uint64_t> Card::allocate(uint64_t size_bytes, uint32_t group) {
+  const Group wanted = find_group(group);
+  std::vector<std::pair<uint64_t, uint64_t>> places{{wanted.low, wanted.high}};
+  if (settings().software_emulation) places.emplace_back(0, platform_.memory_end());
+  DeviceMemory::Piece piece;
+  for (const auto& [low, high] : places) {
+    if (!owned_here() || failed()) break;
+    piece = memory_->allocate(size_bytes, low, high);
+    if (piece.found) return piece.address;
+    if (!piece.problem.empty()) break;
+  }
+  if (failed()) piece.problem = "the card's process has ended";
+  if (!owned_here()) piece.problem = "it was opened before this process was forked; open it again";
+  const bool whole = settings().software_emulation || wanted.tag.empty();
+  const std::string place = (whole ? "the memory" : "bank " + wanted.tag) + " of card " +
+                            std::to_string(index_) + " (emulated)";
+  report_error(piece.problem.empty()
+                   ? place + " has no room for a buffer of " + std::to_string(size_bytes) +
+                         " bytes: the largest free piece has " + std::to_string(piece.largest_free)
+                   : "no buffer in " + place + ": " + piece.problem);
+  return std::nullopt;
+}
+
+void Card::release(uint64_t address) {
+  if (owned_here() && !failed()) memory_->release(address);
+}
+
+CardAnswer Card::export_memory(uint64_t address, uint32_t group) {
+  if (owned_here()) return memory_->lend(address, group);
+  return {.problem = "the card was opened before this process was forked; open it again"};
+}
+
+uint64_t Card::free_bytes() {
+  return owned_here() && !failed() ? memory_->free_bytes() : shared().free_bytes.load();
+}
+
+uint32_t Card::connected_group(uint32_t group) const {
+  const auto current = program();
+  if (current == nullptr) return group;
+  const auto& groups = current->groups;
+  if (group < groups.size() && groups[group].used) return group;
+  const auto first = std::find_if(groups.begin(), groups.end(),
+                                  [](const xclbin::Memory& memory) { return memory.used; });
+  return first == groups.end() ? group : static_cast<uint32_t>(first - groups.begin());
+}
+
+Card::Group Card::find_group(uint32_t group) const {
+  const auto current = program();
+  if (current != nullptr && !current->groups.empty()) {
+    if (group >= current->groups.size()) return {};
+    const xclbin::Memory& memory = current->groups[group];
+    const uint64_t end = std::min(memory.base + memory.size_bytes, platform_.memory_end());
+    return {memory.tag, std::min(memory.base, end), end};
+  }
+  if (group >= platform_.banks.size()) return {};
+  const xclbin::Bank& bank = platform_.banks[group];
+  return {bank.tag, bank.base, bank.base + bank.size_bytes};
+}
+
+std::string Card::open_context(const void* handle, uint32_t unit, bool shared) {
+  const auto current = program();
+  if (current == nullptr) return "no bitstream is loaded";
+  if (!contexts_.open(handle, unit, shared)) {
+    return "compute unit " + current->units[unit].kernel + ":" + current->units[unit].name +
+           (shared ? " is held exclusively by another device handle"
+                   : " cannot be held exclusively: another device handle uses it");
+  }
+  const std::string request =
+      "context " + text_of(current->uuid) + " " + std::to_string(unit) + (shared ? " 1" : " 0");
+  // A card of its own has nobody else to ask.
+  const std::string problem = !is_own_                  ? call(request).problem
+                              : process_->post(request) ? ""
+                                                        : "the emulated card's process has ended";
+  if (!problem.empty()) contexts_.close(handle, unit);
+  return problem;
+}
+
+bool Card::close_context(const void* handle, uint32_t unit) {
+  if (!contexts_.close(handle, unit)) return false;
+  process_->post("end_context " + std::to_string(unit));
+  return true;
+}
+
+void Card::close_contexts(const void* handle) {
+  for (uint32_t unit : contexts_.forget(handle)) {
+    process_->post("end_context " + std::to_string(unit));
+  }
+}
+
+std::shared_ptr<const Program> Card::program() const {
+  std::lock_guard lock(program_mutex_);
+  return program_;
+}
+
+std::string Card::load(const xclbin::XclbinFile& file) {
+  std::lock_guard one_at_a_time(load_mutex_);
+  const auto present = program();
+  if (present != nullptr && present->uuid == file.uuid() && !failed() &&
+      present->generation == shared().generation.load()) {
+    return "";
+  }
+  auto program = std::make_shared<Program>();
+  program->uuid = file.uuid();
+  program->platform = file.platform_vbnv();
+  program->units = file.compute_units();
+  program->groups = file.groups();
+  sort_units(program->units);
+  const std::string request =
+      "load " + text_of(file.uuid()) + "\n" + load_lines(file, program->units);
+  const int elf = elf_descriptor(file.emulation_elf());
+  if (elf < 0) return "cannot hand the bitstream to the card";
+  const CardAnswer answer = process_->call(request, {elf}, kLoadTimeout);
+  close(elf);
+  if (answer.is_missing) process_->end();  // code of a kernel library may never return
+  if (answer.ok()) {
+    program->generation = static_cast<uint32_t>(answer.number(0));
+    generation_.store(program->generation);
+    std::lock_guard lock(program_mutex_);
+    program_ = program;
+  }
+  return answer.problem;
+}
+
+// What happened to the card's process, for people.
+std::string Card::describe_death() const {
+  const Fault& fault = shared().fault;
+  const int signal = fault.signal.load();
+  if (signal == 0) return "the card's process has ended";
+  const auto current = program();
+  const auto unit = static_cast<size_t>(fault.unit.load());
+  const bool known = current != nullptr && unit < current->units.size();
+  std::string text =
+      known ? "kernel " + current->units[unit].kernel + " on unit " + current->units[unit].name
+            : "the card's process";
+  text += std::string(" crashed: ") + strsignal(signal);
+  if (fault.is_memory_access.load() == 0) return text;
+  if (fault.is_null.load() != 0) return text + " (null pointer)";
+  const uint64_t address = fault.device_address.load();
+  char number[32];
+  std::snprintf(number, sizeof(number), "0x%llx", static_cast<unsigned long long>(address));
+  // Just past the end is a device address; anything else is no address of this card.
+  const bool near_end = address < 2 * device_.size_bytes();
+  return text +
+         (near_end ? std::string(" at device address ") + number : " outside the card's memory");
+}
+
+void Card::on_death() {
+  // First: an application may end as soon as its commands have failed.
+  report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
+               "; its commands fail until the device is closed and opened again");
+  failed_.store(true);
+  for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
+    std::lock_guard lock(ring_mutexes_[unit]);
+    fail_unit(unit);
+  }
+  client_.announce();
+}
+
+void Card::fail_unit(uint32_t unit) {
+  Ring& ring = client_.state().rings[unit];
+  const uint32_t submitted = ring.submitted.load();
+  for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
+    RingEntry& entry = ring.entries[next % kRingEntries];
+    const EntryState before = entry.state.exchange(EntryState::kCancelled);
+    const bool finished_before = before == EntryState::kDone || before == EntryState::kCancelled;
+    uint32_t* header = client_.packet_header(entry.packet_offset);
+    if (!finished_before || (*header & 0xF) < ERT_CMD_STATE_COMPLETED) {
+      set_packet_state(header, ERT_CMD_STATE_ERROR);
+    }
+  }
+  ring.finished.store(submitted);
+}
+
+}  // namespace tandem::emulation

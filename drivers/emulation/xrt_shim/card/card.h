@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One emulated card as the application sees it: memory, loaded bitstream, command rings, and the
+// process behind them, which other applications may share (TANDEM_CARD_SCOPE).
+//
+// A card lives while a device handle on it is open. When its process ends, every unfinished command
+// is set to ERT_CMD_STATE_ERROR, waiters wake, and later commands fail the same way at once; other
+// cards go on. A forked child that inherited an open card cannot use it, and does it no harm. Cost:
+// submit() and wait() make no system call while the other side is awake. Threads: any.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bitstreams/xclbin/platform.h"
+#include "bitstreams/xclbin/xclbin_file.h"
+#include "emulation/protocol/client_area.h"
+#include "emulation/protocol/range_allocator.h"
+#include "emulation/protocol/shared_area.h"
+#include "emulation/protocol/shared_state.h"
+#include "emulation/xrt_shim/card/device_memory.h"
+#include "emulation/xrt_shim/card/unit_contexts.h"
+#include "emulation/xrt_shim/process/card_process.h"
+
+namespace tandem::emulation {
+
+// The loaded bitstream: compute units in XRT's order (that of interrupt ids).
+struct Program {
+  std::array<uint8_t, 16> uuid{};
+  std::string platform;  // full name of the one it was built for
+  std::vector<xclbin::ComputeUnit> units;
+  std::vector<xclbin::Memory> groups;
+  uint32_t generation = 0;  // of the card's loads; another application may load after this one
+};
+
+class Card {
+ public:
+  // The card `index`, made when nobody has it open. Throws std::exception when it cannot be
+  // started.
+  static std::shared_ptr<Card> open(uint32_t index);
+
+  Card(uint32_t index, const xclbin::Platform& platform);
+  ~Card();
+
+  uint32_t index() const { return index_; }
+  const xclbin::Platform& platform() const { return platform_; }
+  bool failed() const { return failed_.load(); }
+  SharedState& shared() const { return *reinterpret_cast<SharedState*>(state_.data()); }
+  std::byte* device_data() const { return device_.data(); }
+  std::byte* packet_data() const { return client_.packets(); }
+  RangeAllocator& packet_memory() { return packet_memory_; }
+  bool owned_here() const { return process_->owned_here(); }
+
+  // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
+  // software emulation anywhere when that is full. Nothing when there is no room: that is reported.
+  std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
+  // `group` when arguments of the loaded bitstream are connected to it, else the first such group:
+  // XRT refuses buffers of others.
+  uint32_t connected_group(uint32_t group) const;
+  // Gives up a hold on device memory or on a window; waits for nothing.
+  void release(uint64_t address);
+  // An export handle of device memory, which others are to take for memory of `group`.
+  CardAnswer export_memory(uint64_t address, uint32_t group);
+  uint64_t free_bytes();
+  // Anything else that is asked of the card's process.
+  CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
+    return process_->call(request, descriptors);
+  }
+
+  // Loads a bitstream; keeps the present one when it is the same. Empty, or what went wrong.
+  std::string load(const xclbin::XclbinFile& file);
+  std::shared_ptr<const Program> program() const;
+  // Contexts on units (an index, or kWholeBitstream): between the handles of this process and, on a
+  // shared card, between processes. What went wrong, or nothing.
+  std::string open_context(const void* handle, uint32_t unit, bool shared);
+  // False when the handle has no such context.
+  bool close_context(const void* handle, uint32_t unit);
+  // Drops all contexts of a handle.
+  void close_contexts(const void* handle);
+
+  // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
+  // EBUSY when the ring is full, ENODEV in a forked child.
+  int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes);
+  // Runs unit `unit` with the arguments in its register map and the bits of the control register
+  // (start, auto-restart). An errno value: EBUSY while it runs.
+  int start_from_registers(uint32_t unit, uint32_t control);
+  // Sets an unfinished command's packet to ERT_CMD_STATE_ABORT; false when it is not queued or
+  // running.
+  bool abort(uint64_t packet_offset);
+  // Ends a command that needs no unit.
+  void complete(uint64_t packet_offset, uint32_t state);
+  // Waits until a command ended that the calling thread has not yet been told of. Negative timeout:
+  // for ever.
+  bool wait(std::chrono::milliseconds timeout);
+
+ private:
+  // Tag and address interval of a memory group; {"", 0, 0} when unknown.
+  struct Group {
+    std::string tag;
+    uint64_t low = 0, high = 0;
+  };
+  Group find_group(uint32_t group) const;
+  CardConnection connect();
+  void adopt(const Message& opened);
+  void append_statistics(const std::string& file) const;
+  void on_death();
+  std::string describe_death() const;
+  void fail_unit(uint32_t unit);
+
+  const uint32_t index_;
+  const xclbin::Platform& platform_;
+  const bool is_own_;  // no other application has it
+  SharedArea state_;
+  ClientArea client_;
+  SharedArea device_;
+  uint32_t slot_ = 0;  // of this client
+  RangeAllocator packet_memory_;
+  std::array<std::mutex, kMaxUnits> ring_mutexes_;
+  std::mutex register_mutex_;
+  std::map<uint32_t, uint64_t> register_packets_;  // by unit: packet of starts through registers
+  std::mutex load_mutex_;  // one load at a time: the second finds the first one's program
+  mutable std::mutex program_mutex_;
+  std::shared_ptr<const Program> program_;
+  std::atomic<uint32_t> generation_{0};  // of program_
+  UnitContexts contexts_;
+  std::atomic<bool> failed_{false};  // this client's own: set once it has told why
+  const uint64_t identity_;
+  std::unique_ptr<CardProcess> process_;  // its thread uses the members above
+  std::optional<DeviceMemory> memory_;
+};
+
+}  // namespace tandem::emulation

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands of a card: into a ring, out by completion, abort or failure; and the wait for any
+// completion.
+#include <ert.h>
+
+#include <cerrno>
+
+#include "emulation/protocol/futex.h"
+#include "emulation/protocol/packet_state.h"
+#include "emulation/xrt_shim/card/card.h"
+
+namespace tandem::emulation {
+namespace {
+
+constexpr uint32_t kRegisterPacketWords =
+    kAllocationGranule / 4 - 2;  // one page with header and mask
+
+// The completion count that the calling thread was last told of, per card. Each thread has its own,
+// so a completion that one thread consumes is never lost for another. Cards closed long ago are
+// forgotten.
+uint32_t& seen_completions(uint64_t card_identity) {
+  constexpr size_t kMostCards = 64;
+  thread_local std::vector<std::pair<uint64_t, uint32_t>> seen;
+  for (auto& [identity, count] : seen) {
+    if (identity == card_identity) return count;
+  }
+  // A card that is in use all the same is told of a completion once too often.
+  if (seen.size() == kMostCards) seen.erase(seen.begin());
+  return seen.emplace_back(card_identity, 0).second;
+}
+
+bool sleep_until_changed(ClientState& state, uint32_t seen, std::chrono::milliseconds timeout) {
+  const bool bounded = timeout >= std::chrono::milliseconds::zero();
+  const auto deadline = Clock::now() + timeout;
+  bool changed = false;
+  state.waiters.fetch_add(1);
+  for (;;) {
+    changed = state.completions.load() != seen;
+    const auto rest = bounded ? deadline - Clock::now() : std::chrono::nanoseconds(-1);
+    if (changed || (bounded && rest <= std::chrono::nanoseconds::zero())) break;
+    futex_wait(state.completions, seen, rest);
+  }
+  state.waiters.fetch_sub(1);
+  return changed;
+}
+
+}  // namespace
+
+int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
+                 uint32_t packet_bytes) {
+  uint32_t chosen = units.front();
+  for (uint32_t unit : units) {
+    if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
+  }
+  if (!owned_here()) return ENODEV;  // before the lock: it may be held in the parent for ever
+  std::unique_lock lock(ring_mutexes_[chosen]);
+  const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
+  if (failed() || replaced) {
+    lock.unlock();
+    complete(packet_offset, ERT_CMD_STATE_ERROR);
+    return 0;
+  }
+  Ring& ring = client_.state().rings[chosen];
+  const bool queued =
+      push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes);
+  return queued ? 0 : EBUSY;
+}
+
+int Card::start_from_registers(uint32_t unit, uint32_t control) {
+  std::lock_guard lock(register_mutex_);
+  const auto [known, is_new] = register_packets_.try_emplace(unit, 0);
+  if (is_new) {
+    const auto offset = packet_memory_.allocate(kAllocationGranule);
+    if (!offset) {
+      register_packets_.erase(known);
+      return ENOMEM;
+    }
+    known->second = *offset;
+  }
+  uint32_t* header = client_.packet_header(known->second);
+  const uint32_t state = *header & 0xF;
+  if (!is_new && state < ERT_CMD_STATE_COMPLETED) return EBUSY;
+  auto* command = reinterpret_cast<ert_start_kernel_cmd*>(header);
+  command->header = 0;
+  command->state = ERT_CMD_STATE_NEW;
+  command->opcode = ERT_START_CU;
+  command->type = ERT_CU;
+  command->count = 1 + kRegisterPacketWords;
+  UnitChannel& channel = shared().units[unit];
+  for (uint32_t word = 0; word < kRegisterPacketWords; ++word) {
+    command->data[word] = channel.registers[word].load();
+  }
+  command->data[0] = control;
+  const uint32_t before = channel.registers[0].exchange(control);
+  const int code = submit({unit}, known->second, kAllocationGranule);
+  if (code != 0) {  // not queued: nobody else will end the packet, and it must not look pending
+    uint32_t expected = control;
+    channel.registers[0].compare_exchange_strong(expected, before);
+    set_packet_state(header, ERT_CMD_STATE_ERROR);
+  }
+  return code;
+}
+
+bool Card::abort(uint64_t packet_offset) {
+  for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
+    Ring& ring = client_.state().rings[unit];
+    if (ring.submitted.load() == ring.finished.load()) continue;
+    std::lock_guard lock(ring_mutexes_[unit]);
+    const uint32_t submitted = ring.submitted.load();
+    for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
+      RingEntry& entry = ring.entries[next % kRingEntries];
+      if (entry.packet_offset != packet_offset) continue;
+      for (EntryState from : {EntryState::kQueued, EntryState::kRunning}) {
+        EntryState expected = from;
+        if (!entry.state.compare_exchange_strong(expected, EntryState::kCancelled)) continue;
+        complete(packet_offset, ERT_CMD_STATE_ABORT);
+        ring_bell(shared().units[unit]);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void Card::complete(uint64_t packet_offset, uint32_t state) {
+  set_packet_state(client_.packet_header(packet_offset), state);
+  client_.announce();
+}
+
+bool Card::wait(std::chrono::milliseconds timeout) {
+  ClientState& state = client_.state();
+  uint32_t& seen = seen_completions(identity_);
+  thread_local AdaptiveSpin spin;
+  bool changed = spin.wait(state.completions, seen);
+  if (!changed) changed = sleep_until_changed(state, seen, timeout);
+  if (changed) seen = state.completions.load();
+  return changed;
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a card did while it was open, as one JSON line: bytes copied each way; launches and busy
+// time of every unit.
+//
+// Time is that of the emulating host, not of the card that is emulated.
+#include <fstream>
+#include <sstream>
+
+#include "emulation/xrt_shim/card/card.h"
+#include "emulation/xrt_shim/report.h"
+
+namespace tandem::emulation {
+
+void Card::append_statistics(const std::string& file) const {
+  const SharedState& state = shared();
+  std::ostringstream line;
+  line << "{\"card\": " << index_ << ", \"platform\": \"" << platform_.name
+       << "\", \"bytes_to_device\": " << state.bytes_to_device.load()
+       << ", \"bytes_from_device\": " << state.bytes_from_device.load() << ", \"units\": [";
+  const auto current = program();
+  const size_t num_units = current == nullptr ? 0 : current->units.size();
+  for (size_t unit = 0; unit < num_units; ++unit) {
+    const UnitStatistics& statistics = state.units[unit].statistics;
+    line << (unit == 0 ? "" : ", ") << "{\"kernel\": \"" << current->units[unit].kernel
+         << "\", \"unit\": \"" << current->units[unit].name
+         << "\", \"launches\": " << statistics.launches.load()
+         << ", \"busy_ns\": " << statistics.busy_ns.load() << "}";
+  }
+  line << "]}\n";
+  std::ofstream out(file, std::ios::app);
+  out << line.str() << std::flush;
+  if (!out) report_warning("cannot write card statistics to " + file);
+}
+
+}  // namespace tandem::emulation

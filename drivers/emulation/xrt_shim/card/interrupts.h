@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Interrupts of compute units, as xrt::ip waits for them: a unit that becomes idle raises
+// one where its registers enable that (0x4, 0x8).
+//
+// Errors: std::system_error. A card that fails ends every wait with one. Threads: any.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "emulation/xrt_shim/card/card.h"
+
+namespace tandem::emulation {
+
+class Interrupts {
+ public:
+  static Interrupts& instance();
+
+  // Interrupts of the unit from now on; the notification is enabled.
+  int open(std::shared_ptr<Card> card, uint32_t unit);
+  void close(int id);
+  void enable(int id);
+  // What happens while it is disabled is forgotten.
+  void disable(int id);
+  // False after `timeout`; negative: waits for ever.
+  bool wait(int id, std::chrono::milliseconds timeout);
+
+ private:
+  struct Notification {
+    std::shared_ptr<Card> card;
+    uint32_t unit = 0;
+    uint32_t seen = 0;  // of the unit's, when the program was last told
+    bool enabled = true;
+  };
+
+  static uint32_t count(const Notification& notification);
+  bool take(int id, std::shared_ptr<Card>& card);
+  Notification& find(int id);
+
+  std::mutex mutex_;
+  std::map<int, Notification> notifications_;
+  int next_id_ = 1;
+};
+
+}  // namespace tandem::emulation

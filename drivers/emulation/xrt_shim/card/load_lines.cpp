@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A link is a memory of type MEM_STREAMING_CONNECTION with two rows in CONNECTIVITY, the writer's
+// first.
+#include "emulation/xrt_shim/card/load_lines.h"
+
+#include <xclbin.h>
+
+#include <string_view>
+
+namespace tandem::emulation {
+namespace {
+
+using xclbin::ComputeUnit;
+using xclbin::Connection;
+using xclbin::XclbinFile;
+
+// The value of `key` in the XML tag that begins at `tag`; empty when there is none.
+std::string attribute(std::string_view xml, size_t tag, const std::string& key) {
+  const size_t end = xml.find('>', tag);
+  const size_t at = xml.find(" " + key + "=\"", tag);
+  if (at == std::string_view::npos || at > end) return {};
+  const size_t begin = at + key.size() + 3;
+  return std::string(xml.substr(begin, xml.find('"', begin) - begin));
+}
+
+// The argument's name in EMBEDDED_METADATA, else its number.
+std::string argument_name(std::string_view xml, const std::string& kernel, int32_t argument) {
+  const std::string id = std::to_string(argument);
+  for (size_t at = xml.find("<kernel "); at != std::string_view::npos;
+       at = xml.find("<kernel ", at + 1)) {
+    if (attribute(xml, at, "name") != kernel) continue;
+    const size_t end = xml.find("</kernel>", at);
+    for (size_t arg = xml.find("<arg ", at); arg < end; arg = xml.find("<arg ", arg + 1)) {
+      if (attribute(xml, arg, "id") == id) return attribute(xml, arg, "name");
+    }
+  }
+  return id;
+}
+
+class LoadLines {
+ public:
+  LoadLines(const XclbinFile& file, const std::vector<ComputeUnit>& units)
+      : file_(file), units_(units) {
+    const auto bytes = file.section(EMBEDDED_METADATA);
+    xml_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  std::string run() const {
+    std::string lines;
+    for (const ComputeUnit& unit : units_) {
+      lines += unit.kernel + ":" + unit.name + (runs_freely(unit) ? ":free\n" : "\n");
+    }
+    for (size_t memory = 0; memory < file_.memories().size(); ++memory) {
+      if (is_link(static_cast<int32_t>(memory))) lines += link_line(static_cast<int32_t>(memory));
+    }
+    return lines;
+  }
+
+ private:
+  bool is_link(int32_t memory) const {
+    const auto index = static_cast<size_t>(memory);
+    return index < file_.memories().size() &&
+           file_.memories()[index].type == MEM_STREAMING_CONNECTION;
+  }
+  const ComputeUnit& unit_of(const Connection& row) const {
+    return file_.compute_units()[static_cast<size_t>(row.unit)];
+  }
+
+  bool runs_freely(const ComputeUnit& unit) const {
+    if (unit.control != xclbin::Control::kNone) return false;
+    for (const Connection& row : file_.connections()) {
+      const ComputeUnit& connected = unit_of(row);
+      const bool same = connected.kernel == unit.kernel && connected.name == unit.name;
+      if (same && !is_link(row.memory)) return false;
+    }
+    return true;
+  }
+
+  std::string end_text(const Connection& row) const {
+    const ComputeUnit& wanted = unit_of(row);
+    size_t index = 0;
+    while (index < units_.size() &&
+           (units_[index].kernel != wanted.kernel || units_[index].name != wanted.name)) {
+      ++index;
+    }
+    return std::to_string(index) + " " + std::to_string(row.argument);
+  }
+  std::string end_name(const Connection& row) const {
+    const ComputeUnit& unit = unit_of(row);
+    return unit.name + "." + argument_name(xml_, unit.kernel, row.argument);
+  }
+
+  std::string link_line(int32_t memory) const {
+    std::vector<const Connection*> ends;
+    for (const Connection& row : file_.connections()) {
+      if (row.memory == memory) ends.push_back(&row);
+    }
+    if (ends.size() != 2) return {};  // a stream to the outside has one end
+    const uint64_t depth = file_.memories()[static_cast<size_t>(memory)].link_depth;
+    return "link " + std::to_string(depth) + " " + end_text(*ends[0]) + " " + end_text(*ends[1]) +
+           " " + end_name(*ends[0]) + "->" + end_name(*ends[1]) + "\n";
+  }
+
+  const XclbinFile& file_;
+  const std::vector<ComputeUnit>& units_;
+  std::string_view xml_;
+};
+
+}  // namespace
+
+std::string load_lines(const XclbinFile& file, const std::vector<ComputeUnit>& units) {
+  return LoadLines(file, units).run();
+}
+
+}  // namespace tandem::emulation

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AggregationLaunch: the buffers and runs that carry an aggregation through the compute units of a
+// card.
+//
+// Every unit has an input and a result buffer of its own, which keep their place and grow by powers
+// of two (up to the memory they are in). start() sends one unit's used bytes in one transfer and
+// starts it; fetch() brings bytes of its result back in one transfer. Threads: one. Errors:
+// whatever XRT throws; the caller treats any as the loss of the card, but for those of reserve(),
+// after which the unit has no buffers and may be tried again.
+#pragma once
+
+#include <xrt/xrt_bo.h>
+#include <xrt/xrt_device.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "xrt/card/card_runs.h"
+#include "xrt/card/kernel_units.h"
+
+namespace tandem::device::xrt_card {
+
+class AggregationLaunch final : public CardRuns {
+ public:
+  AggregationLaunch(const xrt::device& device, std::vector<KernelUnit> units);
+
+  std::size_t num_units() const { return units_.size(); }
+
+  // Of the smallest memory that an input or result may be in.
+  std::uint64_t memory_bytes() const { return memory_bytes_; }
+
+  void reserve(std::size_t unit, std::size_t input_bytes, std::size_t result_bytes);
+
+  std::span<std::byte> input(std::size_t unit) { return buffers_[unit].input.host; }
+
+  void start(std::size_t unit, std::size_t input_bytes);
+
+  // The whole result, of which bytes [begin, end) are brought up to date.
+  const std::byte* fetch(std::size_t unit, std::size_t begin, std::size_t end);
+
+ private:
+  struct MappedBuffer {
+    xrt::bo buffer;
+    std::span<std::byte> host;
+  };
+  struct UnitBuffers {
+    MappedBuffer input, result;
+  };
+
+  void grow_both(std::size_t unit, std::size_t input_bytes, std::size_t result_bytes);
+  bool grow(MappedBuffer& buffer, std::size_t bytes, int memory_group);
+
+  xrt::device device_;
+  std::vector<KernelUnit> units_;
+  std::vector<UnitBuffers> buffers_;
+  std::uint64_t memory_bytes_ = 0;
+};
+
+}  // namespace tandem::device::xrt_card

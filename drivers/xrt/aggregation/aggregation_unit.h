@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// XrtAggregationUnit: sparse vectors added up by the compute units of a PCIe FPGA card.
+//
+// Units share an aggregation by ranges of positions (aggregation_plan.h). One aggregate() is one
+// transfer to, one run of and mostly one transfer from every unit that takes part; buffers are kept
+// and grow. modelled_seconds: the transfers at the card's link, one after the other, and the
+// slowest unit by the kernel's cycle model; what a real card would take, whatever the emulated one
+// took. Errors: anything XRT throws of a command or transfer, a command that ends in an error
+// state, a result that does not answer its descriptor, or no answer before the deadline loses the
+// unit for ever (DeviceError). Positions that do not ascend below the partition's end are an Error,
+// and change nothing; a buffer or host memory that cannot be had before the first command is a
+// DeviceError that loses nothing. Threads: one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/aggregation_unit.h"
+#include "device/device.h"
+#include "xrt/aggregation/aggregation_launch.h"
+#include "xrt/aggregation/aggregation_plan.h"
+#include "xrt/card/abandoned.h"
+
+namespace tandem::device::xrt_card {
+
+class XrtAggregationUnit final : public AggregationUnit {
+ public:
+  // Runs the kernel a few times to check its version and to measure latency.
+  XrtAggregationUnit(const xrt::device& device, std::vector<KernelUnit> units,
+                     const DeviceInfo& info);
+
+  std::string name() const override { return name_; }
+  AggregationCapacity capacity() const override { return capacity_; }
+  std::string refusal(const AggregationShape& shape) const override;
+  AggregationResult aggregate(const AggregationShape& shape,
+                              std::span<const AggregationSource> sources,
+                              Deadline deadline) override;
+
+ private:
+  // Per unit of the plan: what is said of its result.
+  struct Answer {
+    sparse_aggregation::ResultHeader header{};
+    const std::byte* result = nullptr;
+    std::size_t num_transfers = 0;
+    std::size_t num_bytes = 0;
+  };
+
+  AggregationResult aggregate_valid(const AggregationShape& shape,
+                                    std::span<const AggregationSource> sources, Deadline deadline);
+  std::vector<Answer> run(std::vector<AggregationUnitPlan>& units,
+                          std::span<const AggregationSource> sources, Deadline deadline);
+  Answer fetch(std::size_t index, const AggregationUnitPlan& unit);
+  AggregationResult assemble(const std::vector<AggregationUnitPlan>& units,
+                             const std::vector<Answer>& answers);
+  double modelled_seconds(const std::vector<AggregationUnitPlan>& units,
+                          const std::vector<Answer>& answers) const;
+  void reserve(const std::vector<AggregationUnitPlan>& units);
+  void measure();
+  [[noreturn]] void lose(const std::string& reason);
+
+  std::string name_;
+  CardTiming timing_;
+  SettledBuffers card_;  // also when the constructor throws
+  AggregationLaunch* launch_ = nullptr;
+  AggregationCapacity capacity_;
+  RawVector<std::uint32_t> positions_;
+  RawVector<std::byte> values_;
+  std::uint32_t next_tag_ = 1;
+  bool lost_ = false;
+  std::string lost_reason_;
+};
+
+}  // namespace tandem::device::xrt_card

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many pages a card's memory holds, and the pools of every compute unit.
+//
+// Pools are buffers on the card only: the host keeps no copy, and pages leave the card through the
+// kernel (export). Errors: Error when not a single page fits; whatever XRT throws when the card
+// refuses memory that its kernel image promises.
+#pragma once
+
+#include <vector>
+
+#include "device/device.h"
+#include "xrt/attention/kernel_image.h"
+#include "xrt/attention/kernel_layout.h"
+#include "xrt/attention/launch.h"
+
+namespace tandem::device::xrt_card {
+
+// Pages of the unit (not of the kernel) that fit: the memory behind every pool, less a sixteenth,
+// and the bounds of the options.
+std::uint32_t pages_that_fit(const KernelLayout& layout,
+                             const std::vector<ComputeUnitHandle>& handles,
+                             const std::vector<UnitShare>& shares,
+                             const AttentionUnitOptions& options);
+
+// shares[i] goes to handles[i].
+std::vector<PooledUnit> allocate_pools(const xrt::device& device, const KernelLayout& layout,
+                                       const std::vector<ComputeUnitHandle>& handles,
+                                       const std::vector<UnitShare>& shares,
+                                       std::uint32_t num_pages);
+
+}  // namespace tandem::device::xrt_card
