@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "cuda/gpu/gpu.h"
-#include "cuda/group/nccl_library.h"
+#include "cuda/group/nccl_calls.h"
 #include "device/reducer.h"
 
 namespace tandem::cuda {

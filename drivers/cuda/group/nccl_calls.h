@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NcclCalls: what the reducer asks of libnccl.so.2, without NCCL's header.
+// NcclCalls: what NcclReducer asks of NCCL, without NCCL's header, so that a test can stand in.
 //
-// The library is loaded when it is first asked for, so that programs start without it, and stays
-// loaded. Threads: any. Errors: results other than 0 are NCCL's, error_string() says what they
-// mean.
+// nccl_calls() forwards to the process's one NCCL (common/nccl_library.h), which it loads.
+// Threads: any. Errors: a result other than 0 is NCCL's; error_string() says what it means.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,8 +27,7 @@ struct NcclCalls {
   const char* (*error_string)(int result) = nullptr;
 };
 
-// Null where the library cannot be used, or this build lacks its header; nccl_reason() then says
-// why.
+// Null where NCCL cannot be used, or this build lacks its header; nccl_reason() then says why.
 const NcclCalls* nccl_calls();
 const std::string& nccl_reason();
 

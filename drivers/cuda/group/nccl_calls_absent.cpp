@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for NCCL in builds without its header: sums of several GPUs go through host memory.
-#include "cuda/group/nccl_library.h"
+#include "cuda/group/nccl_calls.h"
 
 namespace tandem::cuda {
 
