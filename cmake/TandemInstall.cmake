@@ -13,7 +13,7 @@ get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
      tandem_dataflow tandem_emulation_protocol)
 set(collectives_libraries ${libraries})
-list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|tensor|device|collectives.*)$")
+list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor|device|collectives.*)$")
 set(serving_libraries ${libraries})
 list(REMOVE_ITEM serving_libraries ${collectives_libraries})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)

@@ -14,8 +14,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "cuda/lt_matmul.h"
-#include "cuda/products.h"
+#include "cuda/products/lt_matmul.h"
+#include "cuda/products/products.h"
 #include "norm/row_preparation.h"
 #include "tensor/quantize.h"
 #include "timing.h"

@@ -11,7 +11,7 @@
 
 #include "common/error.h"
 #include "cuda/device.h"
-#include "cuda/kernel_choice.h"
+#include "cuda/trials/kernel_choice.h"
 
 namespace tandem::device {
 namespace {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "common/error.h"
-#include "cuda/aggregation_unit.h"
-#include "cuda/attention_unit.h"
-#include "cuda/compute_unit.h"
-#include "cuda/launch_overlap.h"
-#include "cuda/nccl_reducer.h"
-#include "cuda/peer_copy.h"
-#include "cuda/speed.h"
+#include "cuda/aggregation/aggregation_unit.h"
+#include "cuda/attention/attention_unit.h"
+#include "cuda/compute/compute_unit.h"
+#include "cuda/gpu/speed.h"
+#include "cuda/group/nccl_reducer.h"
+#include "cuda/group/peer_copy.h"
+#include "cuda/trials/launch_overlap.h"
 
 namespace tandem::cuda {
 

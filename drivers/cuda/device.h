@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "cuda/activity_trace.h"
-#include "cuda/gpu.h"
+#include "cuda/gpu/gpu.h"
+#include "cuda/trace/activity_trace.h"
 #include "device/device.h"
 
 namespace tandem::cuda {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What becomes of CUPTI's records, with a double of CUPTI that feeds them: also odd ones.
-#include "cuda/activity_trace.h"
+#include "cuda/trace/activity_trace.h"
 
 #include <gmock/gmock.h>
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "cpu/backend.h"
-#include "cuda/attention_unit.h"
+#include "cuda/attention/attention_unit.h"
 #include "cuda/backend.h"
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
 #include "drivers/device/attention_scenario.h"
 #include "gpu_kernels/simt/stream.h"
 

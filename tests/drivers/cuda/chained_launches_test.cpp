@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "common/launch.cuh"
-#include "cuda/copy.h"
-#include "cuda/gpu.h"
+#include "cuda/gpu/gpu.h"
+#include "cuda/queue/copy.h"
 #include "small_step.h"
 
 namespace tandem::cuda {

@@ -4,7 +4,7 @@
 // the same tokens with rings and without, with streams that are late too, and no end without an
 // answer when something dies.
 #include "common/error.h"
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
 #include "drivers/cuda/gpu_rig.h"
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"

@@ -4,7 +4,7 @@
 // attention are; and a golden model's.
 #include <nlohmann/json.hpp>
 
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
 #include "drivers/cuda/gpu_rig.h"
 #include "host/model/shared_models.h"
 

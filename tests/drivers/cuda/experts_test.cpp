@@ -14,7 +14,7 @@
 #include <random>
 
 #include "cuda/backend.h"
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
 #include "tensor/quantize.h"
 
 namespace tandem::cuda_test {

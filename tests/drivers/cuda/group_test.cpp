@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "common/error.h"
-#include "cuda/buffer.h"
-#include "cuda/copy.h"
-#include "cuda/ipc_memory.h"
-#include "cuda/nccl_reducer.h"
-#include "cuda/peer_copy.h"
+#include "cuda/gpu/buffer.h"
+#include "cuda/group/ipc_memory.h"
+#include "cuda/group/nccl_reducer.h"
+#include "cuda/group/peer_copy.h"
+#include "cuda/queue/copy.h"
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The choice between kernel paths on an interpreted GPU that says it is of compute capability 9.0.
-#include "cuda/kernel_choice.h"
+#include "cuda/trials/kernel_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/error.h"
-#include "cuda/attention_unit.h"
-#include "cuda/decode_trial.h"
+#include "cuda/attention/attention_unit.h"
 #include "cuda/device.h"
-#include "cuda/prefill_trial.h"
+#include "cuda/trials/decode_trial.h"
+#include "cuda/trials/prefill_trial.h"
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
 

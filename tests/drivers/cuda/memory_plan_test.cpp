@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What of a GPU's memory goes where.
-#include "cuda/memory_plan.h"
+#include "cuda/memory/memory_plan.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranges of the pool against a list of what is taken, and full memory.
-#include "cuda/memory_pool.h"
+#include "cuda/memory/memory_pool.h"
 
 #include <gmock/gmock.h>
 

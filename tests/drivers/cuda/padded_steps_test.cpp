@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 
-#include "cuda/buckets.h"
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
+#include "cuda/queue/buckets.h"
 #include "drivers/cuda/gpu_rig.h"
 #include "engine/executor.h"
 #include "engine/step_rows.h"

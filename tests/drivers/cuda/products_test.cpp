@@ -3,7 +3,7 @@
 // Products of any number of rows against double-precision loops over the weight and the rows as
 // they are rounded on the way: quantised weights to bf16 for many rows, rows to the form that
 // row_form() names.
-#include "cuda/products.h"
+#include "cuda/products/products.h"
 
 #include "common/error.h"
 #include "gpu_kernels/device_array.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The queue: order, staged arrays, positions, and graphs for steps that repeat.
-#include "cuda/queue.h"
+#include "cuda/queue/queue.h"
 
 #include <gmock/gmock.h>
 
 #include <numeric>
 
 #include "common/error.h"
-#include "cuda/gpu.h"
+#include "cuda/gpu/gpu.h"
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
 

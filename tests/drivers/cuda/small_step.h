@@ -15,7 +15,7 @@
 
 #include "common/error.h"
 #include "cuda/backend.h"
-#include "cuda/compute_unit.h"
+#include "cuda/compute/compute_unit.h"
 #include "device/device.h"
 #include "tensor/quantize.h"
 

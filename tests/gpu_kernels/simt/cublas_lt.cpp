@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "cuda/cublas_lt_library.h"
+#include "cuda/products/cublas_lt_library.h"
 #include "gpu_kernels/simt/stream.h"
 #include "tensor/dtype.h"
 

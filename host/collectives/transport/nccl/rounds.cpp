@@ -38,7 +38,7 @@ class Backoff {
 }  // namespace
 
 Rounds::Rounds(ncclComm_t comm, int world, int device_index, Deadline deadline)
-    : library_(*library()),
+    : library_(*nccl_library()),
       comm_(comm),
       device_index_(device_index),
       outgoing_(static_cast<std::size_t>(world)) {

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/nccl/library.h"
 #include "collectives/transport/nccl/staging.h"
 #include "collectives/transport/transport.h"
+#include "common/nccl_library.h"
 
 namespace tandem::collectives::nccl {
 
@@ -84,7 +84,7 @@ class Rounds {
   void check_progress(ncclComm_t comm, Deadline deadline);
   [[noreturn]] void fail(TransportError::Kind kind, const std::string& what, int peer = -1);
 
-  const Library& library_;
+  const NcclLibrary& library_;
   ncclComm_t comm_;
   int device_index_;
   cudaStream_t stream_ = nullptr;

@@ -113,7 +113,7 @@ class NcclTransport final : public Transport {
 }  // namespace
 
 std::string unavailable_reason() {
-  if (library() == nullptr) return library_reason();
+  if (nccl_library() == nullptr) return nccl_library_reason();
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {
@@ -127,10 +127,10 @@ bool available() { return unavailable_reason().empty(); }
 UniqueId make_unique_id() {
   if (!available()) throw Error("collectives", unavailable_reason());
   ncclUniqueId id;
-  const ncclResult_t result = library()->get_unique_id(&id);
+  const ncclResult_t result = nccl_library()->get_unique_id(&id);
   if (result != ncclSuccess) {
     throw Error("collectives",
-                std::string("NCCL makes no unique id: ") + library()->error_string(result));
+                std::string("NCCL makes no unique id: ") + nccl_library()->error_string(result));
   }
   UniqueId bytes;
   std::memcpy(bytes.data(), &id, sizeof(id));
@@ -149,10 +149,11 @@ std::unique_ptr<Transport> connect(const Options& options) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   ncclComm_t comm = nullptr;
-  const ncclResult_t result = library()->comm_init(&comm, options.world, id, options.rank, &config);
+  const ncclResult_t result =
+      nccl_library()->comm_init(&comm, options.world, id, options.rank, &config);
   if (comm == nullptr || (result != ncclSuccess && result != ncclInProgress)) {
     throw Error("collectives",
-                std::string("NCCL makes no communicator: ") + library()->error_string(result));
+                std::string("NCCL makes no communicator: ") + nccl_library()->error_string(result));
   }
   return std::make_unique<NcclTransport>(options, comm);
 }

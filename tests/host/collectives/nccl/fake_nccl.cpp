@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/nccl/library.h"
+#include "common/nccl_library.h"
 
 namespace {
 
@@ -201,21 +201,30 @@ const char* error_string(ncclResult_t) { return "an error of the fake"; }
 
 }  // namespace
 
-namespace tandem::collectives::nccl {
+namespace tandem {
 
-const Library* library() {
-  static const Library fake = {get_unique_id, comm_init,   finalize,     end,
-                               end,           async_error, group_start,  group_end,
-                               send,          receive,     error_string, comm_shrink};
+const NcclLibrary* nccl_library() {
+  static const NcclLibrary fake = {.get_unique_id = get_unique_id,
+                                   .comm_init = comm_init,
+                                   .comm_finalize = finalize,
+                                   .comm_destroy = end,
+                                   .comm_abort = end,
+                                   .async_error = async_error,
+                                   .group_start = group_start,
+                                   .group_end = group_end,
+                                   .send = send,
+                                   .receive = receive,
+                                   .error_string = error_string,
+                                   .comm_shrink = comm_shrink};
   return &fake;
 }
 
-const std::string& library_reason() {
+const std::string& nccl_library_reason() {
   static const std::string none;
   return none;
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem
 
 extern "C" {
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CudaPeerCopy: copies between GPUs of one process, in their queues (contract:
+// device/peer_copy.h).
+//
+// A copy is cudaMemcpyPeerAsync on the receiver's stream, between events of both queues: over
+// NVLink or PCIe where the GPUs reach each other (access is enabled when it is made), else by way
+// of the host, as the runtime does it. Nothing waits on the host. Each call ends both queues' open
+// sequences, so a step becomes several, each known again by itself (queue.h).
+// Threads: the units' submitting thread. Errors: DeviceError, and the GPU that it names is lost.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cuda/gpu/gpu.h"
+#include "device/compute_unit.h"
+#include "device/peer_copy.h"
+
+namespace tandem::cuda {
+
+// The GPUs of compute units; empty where one of them is no CUDA unit, or two are
+// of one GPU.
+std::vector<Gpu*> gpus_of(std::span<device::ComputeUnit* const> units);
+
+class CudaPeerCopy final : public device::PeerCopy {
+ public:
+  explicit CudaPeerCopy(std::vector<Gpu*> gpus);
+
+  void copy(int from_unit, const device::Slice& from, int to_unit, const device::Slice& to,
+            std::size_t size_bytes) override;
+  void order(int earlier, int later) override;
+
+ private:
+  Gpu& gpu(int unit) { return *gpus_[static_cast<std::size_t>(unit)]; }
+
+  std::vector<Gpu*> gpus_;
+  std::vector<std::unique_ptr<Event>> events_;  // [units], of the unit's GPU
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queue: everything that the compute and attention units of one GPU do, in order.
+//
+// Operations do not launch: they append launch records, small structs of a kernel's function and
+// arguments, to the open sequence. flush() launches the sequence on the one stream and ends it with
+// an event; its number is its position. What a step's operations enqueue between two flushes is
+// thus known as a whole, and a sequence whose records equal those of an earlier one, byte for byte,
+// is launched as one CUDA graph (step_graphs.h), whoever enqueued it and without knowing what a
+// step is. So that records of a decode step do repeat:
+//   - host arrays (ids, positions, page lists, plans) never are in them. stage() copies an array to
+//     pinned memory and returns its place in device memory, where one copy in front of the
+//     sequence brings all of them. Places follow from the sizes of the arrays before, each rounded
+//     up to a quarter of its power of two, so contents and small changes of size change nothing;
+//     an array that was staged in the same sequence from the same address, unchanged, has one place
+//   - scratch() is the same memory for every operation, which the stream's order allows
+//   - records are zeroed first, so that padding between members compares equal
+//   - what records name by a host address (weights, plans' shapes) has graphs forgotten when it
+//     goes
+// Kernels of a sequence are one chain (gpu_kernels/common/launch_chain.h), in graphs and without:
+// where overlap_launches() was said, each begins while the one in front of it ends, but for those
+// behind a copy or a library's call.
+// Batches of other sizes are other sequences: each gets its graph when it comes a second time.
+// Device memory of staged arrays is one range; the pinned side has kSlots, so the host fills the
+// next while the GPU works. Both, and the scratch, grow between sequences only: an operation says
+// what it needs by begin(), and where that is too much, the open sequence is flushed, the GPU
+// waited for, and memory taken anew (an Error says so where there is none; nothing is lost then).
+// Threads: one: units of one GPU share their submitting thread.
+// Errors: DeviceError once the GPU is lost (health.h). A launch that is refused is an Error of its
+// sequence, out of the call that flushes: what stood before it in the sequence is done, it and what
+// follows are not, the position ends (failed_position()), and the queue goes on. Whoever waits for
+// that position hears the Error too; where the call that flushed could not throw (finish()), so
+// does whoever next flushes, or waits for a position behind. Cost of the host
+// per operation: filling its record; per flush of a known sequence: a hash and a comparison of the
+// records (some 20 KB per 100 launches), one copy, one graph launch, one event; no allocation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "common/deadline.h"
+#include "cuda/memory/memory_pool.h"
+#include "cuda/queue/step_graphs.h"
+#include "cuda/runtime/handles.h"
+#include "cuda/runtime/health.h"
+#include "device/attention_unit.h"
+
+namespace tandem::cuda {
+
+template <typename Function>
+struct LaunchTraits;
+template <typename Job>
+struct LaunchTraits<cudaError_t (*)(const Job&, cudaStream_t)> {
+  using JobType = Job;
+};
+
+// What a queue and a compute unit take of the device's memory besides weights and activations, in
+// usual steps: staged arrays, scratch, the products' workspace.
+inline constexpr std::uint64_t kQueueWorkspaceBytes = std::uint64_t{160} << 20;
+
+struct QueueStats {
+  std::uint64_t flushes = 0, launches = 0;  // sequences that were not empty; their launches
+  std::uint64_t graph_launches = 0;         // sequences that were launched as a graph
+};
+
+class Queue {
+ public:
+  Queue(int device_index, Health& health, MemoryPool& device_memory, MemoryPool& pinned_memory);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // In front of an operation: what it stages at most, with one for each array, and what scratch()
+  // it uses.
+  void begin(std::size_t staged_bytes, std::size_t num_arrays, std::size_t scratch_bytes = 0);
+
+  // The place that `values` have when the launches behind this call run. Never null.
+  template <typename T>
+  T* stage(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return reinterpret_cast<T*>(stage_bytes(values.data(), values.size_bytes()));
+  }
+  // The same of `bytes` bytes that the caller writes at `host` before the next call.
+  struct StagedRoom {
+    std::byte* host;
+    std::byte* device;
+  };
+  StagedRoom stage_room(std::size_t bytes);
+
+  // Makes a range that operations keep at least so large, at another address; its contents are
+  // gone then, and what was enqueued is done. Only in front of an operation's begin().
+  void reserve(PoolRange& range, std::size_t bytes, Purpose purpose);
+
+  // Contents do not outlive the operation.
+  std::byte* scratch() const { return scratch_.data(); }
+
+  // A launch of kLaunch(job, stream): fill the returned job before the next call of the queue.
+  // `what` names it in an error.
+  template <auto kLaunch>
+  auto& add(const char* what) {
+    using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
+    static_assert(std::is_trivially_copyable_v<Job> && alignof(Job) <= kRecordAlignment);
+    return *::new (append(run_job<kLaunch>, what, sizeof(Job))) Job;
+  }
+
+  // The job of the last launch of the open sequence where that is one of kLaunch; else null. For
+  // who does its work together with its own: drop_last() takes it out, once.
+  template <auto kLaunch>
+  const auto* last() const {
+    using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
+    const RecordHead* head = last_record();
+    const bool is_it = head != nullptr && head->run == run_job<kLaunch>;
+    return is_it ? reinterpret_cast<const Job*>(head + 1) : nullptr;
+  }
+  void drop_last();
+
+  // The next flush launches one by one: something in the sequence changes from call to call.
+  void no_graph() { graphable_ = false; }
+
+  // Whether a kernel of a sequence may begin before the one in front of it has ended
+  // (launch_chain.h of gpu_kernels/common): for sequences that are flushed from now on.
+  void overlap_launches(bool overlap) { overlaps_ = overlap; }
+
+  // Before something goes that records name by its host address.
+  void forget_graphs() { graphs_.forget(); }
+
+  // Launches what is open and ends it; the position that was open. Without anything open, too, a
+  // position ends, and behind an Error.
+  std::uint64_t flush();
+  // The last one that ended with an Error; 0: none. What it or those before have left in device
+  // memory for others must be made anew.
+  std::uint64_t failed_position() const { return failed_; }
+  std::uint64_t open_position() const { return open_; }
+  bool is_empty() const { return num_records_ == 0; }
+
+  // Flushes first where `position` is open, which may throw Error. Polls, then sleeps. Error where
+  // something of the position was refused. Throws nothing else: kLost once the GPU is.
+  device::WaitResult wait(std::uint64_t position, Deadline deadline);
+  // Whether the GPU is through with a position that was flushed, refused or not.
+  bool has_passed(std::uint64_t position) {
+    return position < open_ &&
+           wait_in_flight(position, Deadline::after({})) != device::WaitResult::kTimeout;
+  }
+  // For destructors: to the end of all that was enqueued, whether it is refused or not.
+  device::WaitResult finish(Deadline deadline) noexcept;
+
+  // For work that is not in records, such as a library's: the stream, behind all that was enqueued.
+  const Stream& stream();
+  int device_index() const { return device_index_; }
+  Health& health() { return health_; }
+  MemoryPool& device_memory() { return device_memory_; }
+  MemoryPool& pinned_memory() { return pinned_memory_; }
+  const QueueStats& stats() const { return stats_; }
+  // From the flush of a sequence, or the end of the one before, to its end.
+  double busy_seconds() const { return busy_seconds_; }
+
+ private:
+  static constexpr std::size_t kRecordAlignment = 16;
+  static constexpr std::size_t kSlots = 4;
+  using Run = cudaError_t (*)(const void* job, cudaStream_t stream);
+
+  template <auto kLaunch>
+  static cudaError_t run_job(const void* job, cudaStream_t stream) {
+    using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
+    return kLaunch(*static_cast<const Job*>(job), stream);
+  }
+
+  struct alignas(kRecordAlignment) RecordHead {
+    Run run;
+    const char* what;
+    std::size_t bytes;  // of head and job
+    std::size_t zero;
+  };
+  struct Slot {
+    PoolRange host;
+    std::uint64_t last_position = 0;
+  };
+  struct Staged {
+    const void* from;
+    std::size_t bytes, offset;
+  };
+  struct InFlight {
+    std::uint64_t position;
+    std::size_t event;
+    Deadline::Clock::time_point flushed;
+  };
+
+  void* append(Run run, const char* what, std::size_t job_bytes);
+  const RecordHead* last_record() const;
+  std::byte* stage_bytes(const void* from, std::size_t bytes);
+  std::size_t place(std::size_t bytes);
+  void open_slot();
+  void grow_staging(std::size_t bytes);
+  void drain();
+  void launch();
+  cudaError_t launch_each(bool overlap, const char** failed) const;
+  void send();
+  void note_refusal(std::string reason);
+  void tell_refusal(std::uint64_t position);
+  void end_position();
+  void clear();
+  void mark();
+  void activate();
+  device::WaitResult wait_in_flight(std::uint64_t position, Deadline deadline);
+
+  const int device_index_;
+  Health& health_;
+  MemoryPool& device_memory_;
+  MemoryPool& pinned_memory_;
+  Stream stream_;
+
+  std::vector<RecordHead> records_;  // as bytes: heads and jobs
+  std::size_t record_bytes_ = 0, num_records_ = 0;
+  std::size_t last_bytes_ = 0;  // of the last record; 0: it is gone, or there is none
+  bool graphable_ = true;
+  bool overlaps_ = false;
+
+  PoolRange staging_, scratch_;
+  std::array<Slot, kSlots> slots_;
+  std::size_t slot_ = 0;  // that the open sequence fills
+  std::size_t staged_bytes_ = 0;
+  bool slot_is_open_ = false;
+  std::vector<Staged> staged_;
+
+  StepGraphs graphs_;
+  std::uint64_t open_ = 1, failed_ = 0;
+  struct Refusal {
+    std::uint64_t position;
+    std::string reason;
+    bool told;
+  };
+  std::deque<Refusal> refusals_;  // the last ones
+  std::deque<InFlight> in_flight_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::vector<std::size_t> free_events_;
+  Deadline::Clock::time_point last_done_{};
+  double busy_seconds_ = 0;
+  QueueStats stats_;
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepGraphs: sequences of launches that were seen before, as CUDA graphs.
+//
+// A sequence is the bytes of its launch records (queue.h): which functions, with which arguments
+// and addresses. The first time a sequence is seen only its hash is kept; the second time it is
+// captured, if it is long enough to be worth it, and from then on one launch does all of it. Equal
+// means equal bytes, not an equal hash. What cannot be captured is remembered as such and always
+// launched one by one; a driver that cannot capture launches that overlap is given them as a graph
+// of launches that do not. The least recently launched graphs go first when there are too many, or
+// too many launches in all. Threads: the queue's. Cost: one hash and one comparison of the records;
+// capturing and instantiating takes some 10 us per launch, once.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/function_ref.h"
+#include "cuda/runtime/health.h"
+
+namespace tandem::cuda {
+
+struct StepGraphLimits {
+  std::size_t min_launches = 8;        // of a sequence worth a graph
+  std::size_t max_graphs = 256;        // a model with cards at its layers has one per layer
+  std::size_t max_launches = 1 << 15;  // of all graphs
+};
+
+class StepGraphs {
+ public:
+  StepGraphs(Health& health, const StepGraphLimits& limits);
+  ~StepGraphs();
+  StepGraphs(const StepGraphs&) = delete;
+  StepGraphs& operator=(const StepGraphs&) = delete;
+
+  // The graph of a sequence of `launches` launches, to be launched at position `position` of the
+  // queue; or null: launch one by one. `launch` launches them on the stream, for capture; told
+  // whether they may overlap.
+  using Launch = FunctionRef<cudaError_t(bool overlap)>;
+  cudaGraphExec_t find(std::span<const std::byte> records, std::size_t launches,
+                       std::uint64_t position, cudaStream_t stream, Launch launch, bool overlap);
+
+  // Positions up to this one are done: graphs launched there may be destroyed.
+  void passed(std::uint64_t position) { passed_ = position; }
+
+  // Before something goes that records name by a host address (a weight, a unit): what comes to
+  // stand there would make equal records of unequal launches.
+  void forget();
+
+  std::size_t size() const { return graphs_.size(); }
+
+ private:
+  struct Graph {
+    std::uint64_t hash = 0;
+    std::vector<std::byte> records;
+    std::size_t launches = 0;
+    std::uint64_t last_position = 0;
+    cudaGraphExec_t exec = nullptr;  // null: it cannot be captured
+  };
+
+  Graph* known(std::uint64_t hash, std::span<const std::byte> records);
+  bool seen_before(std::uint64_t hash);
+  cudaGraphExec_t capture(cudaStream_t stream, Launch launch, bool overlap);
+  void make_room(std::size_t launches);
+  void retire(const Graph& graph);
+
+  Health& health_;
+  const StepGraphLimits limits_;
+  std::vector<Graph> graphs_;
+  // Forgotten while they may have been running.
+  struct Retired {
+    cudaGraphExec_t exec;
+    std::uint64_t last_position;
+  };
+  std::vector<Retired> retired_;
+  std::size_t launches_ = 0;         // of all graphs
+  std::vector<std::uint64_t> seen_;  // hashes of sequences seen once, the oldest overwritten
+  std::size_t next_seen_ = 0;
+  std::uint64_t passed_ = 0;
+};
+
+}  // namespace tandem::cuda

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ActivityTrace: when kernels, copies and memsets ran on the GPUs of this process, by CUPTI's
+// activity records.
+//
+// CUPTI fills buffers that it asks for and gives back on a thread of its own, once a second and at
+// the end; there they are read, and every record becomes a call of the sink: nothing is done where
+// work is enqueued. At most kMostBuffers are out; beyond, CUPTI drops records, which counts. Its
+// clock is mapped to the steady clock by pairs of both, one at the start and one per buffer: the
+// line through the first and the latest corrects what one drifts against the other. Kernels of a
+// graph are records like others. What overlaps on one stream (a kernel may start in the tail of the
+// one before) has a track beside it. Records of other kinds, without an end, or from before the
+// start are left out. One object per process at a time; callbacks hold it while they run. Threads:
+// any. Errors: Error saying why CUPTI does not record (no permission, another profiler); dropped
+// records become a warning at the end.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/trace/cupti_library.h"
+#include "device/activity.h"
+
+namespace tandem::cuda {
+
+// ns of one clock as points of the steady clock.
+class ClockMap {
+ public:
+  using Clock = std::chrono::steady_clock;
+  void add(std::uint64_t ns, Clock::time_point at);
+  Clock::time_point map(std::uint64_t ns) const;
+
+ private:
+  struct Pair {
+    std::uint64_t ns = 0;
+    Clock::time_point at;
+  };
+  Pair first_, latest_;
+  bool has_first_ = false;
+};
+
+// "void a::b::(anonymous namespace)::f<2>(int)" and what mangles to it: "f<2>".
+std::string readable_kernel_name(const char* name);
+
+class ActivityTrace {
+ public:
+  using Warn = std::function<void(const std::string&)>;  // may be empty
+
+  ActivityTrace(const Cupti& cupti, device::ActivitySink sink, Warn warn = {});
+  ~ActivityTrace();
+  ActivityTrace(const ActivityTrace&) = delete;
+  ActivityTrace& operator=(const ActivityTrace&) = delete;
+
+  static constexpr std::size_t kMostBuffers = 32, kBufferBytes = std::size_t{1} << 20;
+
+  // That CUPTI said it dropped, for want of buffers or otherwise.
+  std::size_t dropped() const;
+
+ private:
+  static constexpr std::size_t kMostLanes = 4;
+  using Clock = ClockMap::Clock;
+  struct Lanes {
+    std::array<Clock::time_point, kMostLanes> ended{};
+  };
+  struct Span {
+    std::uint32_t device, stream;
+    std::string name;
+    std::uint64_t begin, end;
+    std::int64_t bytes;
+  };
+
+  static void request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records);
+  static void take(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t bytes,
+                   std::size_t valid_bytes);
+  std::uint8_t* lend();
+  void read(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid_bytes);
+  void add(const CuptiRecord& record);
+  void tell();
+  void pair_clocks();
+
+  const Cupti& cupti_;
+  const device::ActivitySink sink_;
+  const Warn warn_;
+  std::mutex buffers_mutex_;  // who enqueues may ask for a buffer while another is read
+  mutable std::mutex mutex_;
+  ClockMap clocks_;
+  std::uint64_t start_ns_ = 0;
+  std::vector<std::unique_ptr<std::uint64_t[]>> buffers_;
+  std::vector<std::uint8_t*> free_;
+  std::vector<Span> spans_;  // of the buffer that is being read
+  std::map<std::string, std::string> names_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Lanes> lanes_;
+  std::size_t dropped_ = 0;
+};
+
+// One trace for all devices that share it. Must outlive what it gives.
+class SharedTrace {
+ public:
+  using Load = const Cupti* (*)(std::string& reason);
+  explicit SharedTrace(Load load) : load_(load) {}
+
+  // The one that works, or a new one, behind the end of the one before; null, after `warn` has
+  // heard why, where there can be none.
+  std::shared_ptr<ActivityTrace> get(const device::ActivitySink& sink,
+                                     const ActivityTrace::Warn& warn);
+
+ private:
+  void end(ActivityTrace* trace);
+
+  const Load load_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_there_ = false;  // until its destructor has returned
+  bool has_failed_ = false;
+  std::weak_ptr<ActivityTrace> trace_;
+};
+
+// get() of the process's.
+std::shared_ptr<ActivityTrace> shared_activity_trace(const device::ActivitySink& sink,
+                                                     const ActivityTrace::Warn& warn);
+
+}  // namespace tandem::cuda

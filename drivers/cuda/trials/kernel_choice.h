@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The choice between the kernel paths of a GPU (common/kernel_path.h).
+//
+// The policy is the device's: generic, hopper, or a trial. A trial runs both paths on a small
+// random case when a unit is made, and holds their results against each other, each part of them
+// to its own bound; where they agree it takes Hopper if that is 3 % faster at least. One line of
+// the device's notes says which, and why. Everything of a trial stands on the queue's stream, which
+// waits for no other. Cost of a trial: some 30 launches of the case on the idle GPU, which must be
+// in no capture. Threads: the submitting thread. Errors: Error for an unknown word, for memory, and
+// for kernels that do not come to an end, which lose the GPU.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/kernel_path.h"
+#include "cuda/gpu/gpu.h"
+
+namespace tandem::cuda {
+
+// "generic", "hopper" or "trial".
+KernelPolicy kernel_policy(std::string_view word);
+
+// Results of one kind: f32 values that stand behind those of the part before.
+struct TrialPart {
+  std::string name;
+  std::size_t count = 0;
+  double bound = 0;         // of differences
+  bool is_relative = true;  // to the part's largest value
+};
+
+struct PathTrial {
+  std::string what;         // "decode attention of 32/8 heads of 128 in f16"
+  bool has_hopper = false;  // whether there is a Hopper kernel for the shape and this GPU
+  std::vector<TrialPart> parts;
+  // What the two choices are called, where they are not kernels.
+  std::string generic_word = "generic kernels", hopper_word = "Hopper kernels";
+  // Makes the case; not called unless a trial is to be run.
+  std::function<void()> prepare;
+  // Enqueues the case once, with all its results to `results` in device memory.
+  std::function<cudaError_t(gpu_kernels::KernelPath, float* results, cudaStream_t)> launch;
+};
+
+// Device memory with these bytes, for a trial; they are there, and `from` is done with.
+PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from);
+
+// By the GPU's policy.
+gpu_kernels::KernelPath choose_path(Gpu& gpu, const PathTrial& trial);
+
+}  // namespace tandem::cuda

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds NCCL's functions by name, once per process.
+#include "common/nccl_library.h"
+
+#include "common/loaded_library.h"
+
+namespace tandem {
+namespace {
+
+struct Loaded {
+  NcclLibrary functions;
+  LoadedLibrary library{"NCCL", "libnccl.so.2"};
+
+  Loaded() {
+    library.find("ncclGetUniqueId", functions.get_unique_id);
+    library.find("ncclCommInitRankConfig", functions.comm_init);
+    library.find("ncclCommInitAll", functions.comm_init_all);
+    library.find("ncclCommFinalize", functions.comm_finalize);
+    library.find("ncclCommDestroy", functions.comm_destroy);
+    library.find("ncclCommAbort", functions.comm_abort);
+    library.find("ncclCommGetAsyncError", functions.async_error);
+    library.find("ncclGroupStart", functions.group_start);
+    library.find("ncclGroupEnd", functions.group_end);
+    library.find("ncclAllReduce", functions.all_reduce);
+    library.find("ncclSend", functions.send);
+    library.find("ncclRecv", functions.receive);
+    library.find("ncclGetErrorString", functions.error_string);
+    functions.comm_shrink = library.find_optional<NcclShrinkFunction>("ncclCommShrink");
+  }
+};
+
+const Loaded& loaded() {
+  static const Loaded once;
+  return once;
+}
+
+}  // namespace
+
+const NcclLibrary* nccl_library() {
+  return loaded().library.reason().empty() ? &loaded().functions : nullptr;
+}
+
+const std::string& nccl_library_reason() { return loaded().library.reason(); }
+
+}  // namespace tandem
