@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One target per folder: helpers that give every library, program and test the same options and include roots.
 
-# What is installed without a component of its own belongs to `serving` (TandemInstall.cmake).
+# Files that are installed without a component belong to `serving` (TandemInstall.cmake).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
 
 # tandem_add_library(name SOURCES ... [PUBLIC deps...] [PRIVATE deps...])
@@ -23,7 +23,7 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
-# Builds every program of the unit tests, and nothing else: what the sanitizer runs need.
+# Builds every program of the unit tests and nothing else, for the runs with sanitizers.
 add_custom_target(tandem_unit_tests)
 
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
@@ -40,7 +40,7 @@ function(tandem_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
-  # What a test costs is its compilation: assertions gain nothing from the release's -O3.
+  # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
     add_dependencies(tandem_unit_tests ${name})
