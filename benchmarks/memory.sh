@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `tandem serve` holds in memory for a model: benchmarks/memory.sh BUILD MODEL [serve options]
-# One JSON line: kilobytes resident after one answer, of which mapped from the model's file, and anonymous (KV pages
-# touched, activations, tokenizer, the program's own).
+# The memory that `tandem serve` holds for a model: benchmarks/memory.sh BUILD MODEL [serve options]
+# One JSON line: kilobytes resident after one answer. Of these, mapped from the model's file, and anonymous (touched KV
+# pages, activations, tokenizer, the program's own).
 set -euo pipefail
 build=$1 model=$2
 shift 2

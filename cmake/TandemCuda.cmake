@@ -3,7 +3,7 @@
 #
 # Programs need neither a driver nor libnccl to start: the runtime is linked statically and loads the driver when it is
 # first called, and host/common/nccl_library.h loads libnccl.so.2.
-# An nvcc that cannot compile (mostly: one that refuses a newer host compiler) is as none; the reason is a warning.
+# An nvcc that cannot compile (often because it refuses a newer host compiler) counts as missing; a warning says why.
 
 option(TANDEM_CUDA "Build the CUDA kernels, the cuda backend and the nccl transport where nvcc is found" ON)
 set(TANDEM_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures, as for CMAKE_CUDA_ARCHITECTURES")

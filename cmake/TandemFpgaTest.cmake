@@ -4,7 +4,7 @@
 # tandem_add_fpga_test(NAME t SOURCES files... [XCLBINS targets...] [CARDS n] [PLATFORM p] [MODE sw_emu|hw_emu|unset]
 #   [LIBRARIES targets...] [INCLUDES folders...] [ENVIRONMENT VAR=value...] [TIMEOUT s] [NO_MAIN])
 # Builds the program t with GoogleTest (its main too, unless NO_MAIN) and XRT, builds XCLBINS (targets of tandem_add_xclbin) before
-# it, and adds each of its cases to ctest. A case finds in its environment what setup.sh sets, the mode (default: that of
+# it, and adds each of its cases to ctest. The environment of a case holds what setup.sh sets, the mode (default: that of
 # the first xclbin), the number of cards (default 1), their platform (default: that of the first xclbin), and
 #   TANDEM_XCLBIN            the path of the first xclbin
 #   TANDEM_XCLBIN_<TARGET>   that of each, the target's name in capitals
@@ -81,7 +81,7 @@ function(tandem_add_fpga_test)
   if(ARG_XCLBINS)
     add_dependencies(${ARG_NAME} ${ARG_XCLBINS})
   endif()
-  # Cases are listed when ctest starts: nothing of the program runs during the build.
+  # ctest lists the cases when it starts, so that the build does not run the program.
   gtest_discover_tests(${ARG_NAME} TEST_LIST ${ARG_NAME}_CASES DISCOVERY_MODE PRE_TEST)
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${ARG_NAME}.environment.cmake)
   _tandem_write_test_environment(${ARG_NAME} ${script} TIMEOUT ${ARG_TIMEOUT}

@@ -10,7 +10,7 @@ find_package(GTest REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 
-# tandem_import_library(target header [library...]): what pkg-config or a package's own file would give.
+# tandem_import_library(target header [library...]): the target that pkg-config or a package's own file would define.
 function(tandem_import_library target header)
   string(MAKE_C_IDENTIFIER "${target}" name)
   add_library(${target} INTERFACE IMPORTED GLOBAL)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One target per folder: helpers that give every library, program and test the same options and include roots.
 
-# What is installed without a component of its own belongs to `serving` (TandemInstall.cmake).
+# Files that are installed without a component belong to `serving` (TandemInstall.cmake).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME serving)
 
 # tandem_skip_unity(source...): a source that Highway compiles once per instruction set stays a translation unit of its own.
@@ -56,7 +56,7 @@ function(tandem_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
-  # What a test costs is its compilation: assertions gain nothing from the release's -O3.
+  # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
     add_dependencies(tandem_unit_tests ${name})

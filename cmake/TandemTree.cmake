@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tree that answers as XILINX_XRT and, in its folder vitis, as XILINX_VITIS: <build>/xrt and
-# <prefix>/share/tandem/xrt. Programs and the shim are put there by their targets; here are links to the headers and
+# <prefix>/share/tandem/xrt. The targets of programs and shim put these there. This file adds links to the headers and
 # libraries of the system's packages, the HLS headers, setup.sh and the registration of OpenCL.
 #
 # Links into the tree are relative, links to packages absolute: the tree may be moved as a whole.
@@ -21,8 +21,8 @@ function(tandem_link_entries from to)
   endforeach()
 endfunction()
 
-# Headers: XRT's folder as it is, but CL with OpenCL's own headers too. Debian's XRT has an old cl_ext.h in its CL that
-# would hide OpenCL's; cl2.hpp is ours.
+# Headers: XRT's folder, and OpenCL's own headers in CL. The CL folder of Debian's XRT has an old cl_ext.h that would hide
+# OpenCL's; cl2.hpp is ours.
 function(tandem_link_headers)
   tandem_link_entries(${XRT_INCLUDE_DIR} ${TANDEM_XRT_TREE}/include EXCEPT CL)
   tandem_link_entries(${XRT_INCLUDE_DIR}/CL ${TANDEM_XRT_TREE}/include/CL EXCEPT cl_ext.h)
@@ -35,7 +35,7 @@ function(tandem_link_headers)
   file(COPY ${PROJECT_SOURCE_DIR}/drivers/emulation/opencl_headers/cl2.hpp DESTINATION ${TANDEM_XRT_TREE}/include/CL)
 endfunction()
 
-# What applications link besides the shim, under the names for the linker and for the loader.
+# The libraries that applications link besides the shim, under the names for the linker and for the loader.
 function(tandem_link_libraries)
   get_filename_component(folder ${XRT_COREUTIL_LIBRARY} DIRECTORY)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/lib/xrt)
@@ -56,7 +56,7 @@ function(tandem_link_libraries)
   endif()
 endfunction()
 
-# What v++ gives to kernels: it has no other place to look for them.
+# The headers that v++ gives to kernels; it looks nowhere else.
 function(tandem_link_kernel_headers)
   file(MAKE_DIRECTORY ${TANDEM_XRT_TREE}/vitis)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/fpga_hls/include ${TANDEM_XRT_TREE}/vitis/include SYMBOLIC)
@@ -70,8 +70,8 @@ function(tandem_make_tree)
   configure_file(${PROJECT_SOURCE_DIR}/drivers/emulation/setup.sh.in ${TANDEM_XRT_TREE}/setup.sh COPYONLY)
   file(CREATE_LINK ../setup.sh ${TANDEM_XRT_TREE}/vitis/settings64.sh SYMBOLIC)
   file(CREATE_LINK ../bin ${TANDEM_XRT_TREE}/vitis/bin SYMBOLIC)
-  # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too. Which platform is
-  # first is the layer's affair (drivers/emulation/opencl_layer).
+  # OCL_ICD_VENDORS replaces the system's folder, so the drivers registered there are named here too. The layer
+  # (drivers/emulation/opencl_layer) decides which platform is first.
   file(REMOVE_RECURSE ${TANDEM_XRT_TREE}/icd)
   file(WRITE ${TANDEM_XRT_TREE}/icd/xilinx.icd "libxilinxopencl.so.2\n")
   file(GLOB system_icds /etc/OpenCL/vendors/*.icd)

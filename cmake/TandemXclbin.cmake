@@ -4,8 +4,8 @@
 # tandem_add_xclbin(TARGET t KERNELS kernel=source[,source]... [CONFIG file...] [PLATFORM p] [MODE sw_emu|hw_emu]
 #   [FLAGS flags of v++ -c...] [LINK_FLAGS flags of v++ -l...] [INCLUDES folders...] [DEPENDS files...] [OUTPUT file]
 #   [EXCLUDE_FROM_ALL])
-# Target t builds OUTPUT (t.xclbin in the current build folder) with v++; a kernel is compiled anew when its source, a header it
-# includes or FLAGS change, and the xclbin is linked anew when a kernel or CONFIG does. A kernel named twice in KERNELS gets both
+# Target t builds OUTPUT (t.xclbin in the current build folder) with v++; a kernel is compiled again when its source, a header it
+# includes or FLAGS change; the xclbin is linked again when a kernel or CONFIG changes. A kernel named twice in KERNELS gets both
 # sources. PLATFORM: a preset (u50 u55c u200 u250 u280 vck5000) or the JSON of one of your own; default u55c. Relative paths
 # are of the calling folder. The target's property TANDEM_XCLBIN is the file's path.
 #
@@ -25,7 +25,7 @@ if(NOT DEFINED TANDEM_VPP_COMMAND)
   set(TANDEM_VPP_DEPENDS tandem-vpp)
 endif()
 
-# The command line up to v++'s own words. A build with sanitizers has a v++ that need not free what it leaves.
+# The command line before v++'s own arguments. In a build with sanitizers, v++ need not free its memory at exit.
 function(_tandem_vpp_command result)
   set(command ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 "TANDEM_CXX=${CMAKE_CXX_COMPILER}")
   if(TANDEM_HLS_INCLUDE_DIRS)

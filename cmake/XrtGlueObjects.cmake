@@ -2,8 +2,8 @@
 # Takes the four objects that connect a shim to libxrt_coreutil out of Debian's libxrt_swemu.a.
 
 # find_xrt_glue_objects(<objects> <reason>)
-# Sets <objects> to their paths, or to nothing and <reason> to what to install. The objects are used only when they are
-# byte for byte those the shim was written against: their interface is private to XRT.
+# Sets <objects> to their paths; or <objects> to nothing and <reason> to what to install. The objects are used only when
+# they are byte for byte those that the shim was written for, since their interface is private to XRT.
 function(find_xrt_glue_objects objects reason)
   set(${objects} "" PARENT_SCOPE)
   set(wanted "libxrt-dev 202210.2.13.466+dfsg-8 (Debian 12)")

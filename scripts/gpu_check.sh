@@ -45,8 +45,8 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-# The compute capability of the first GPU, "90"; nothing where there is none: without a driver nvidia-smi complains on
-# its standard output.
+# The compute capability of the first GPU, such as "90"; nothing without a GPU. (Without a driver nvidia-smi writes its
+# error to standard output.)
 capability() {
   local text
   command -v nvidia-smi >/dev/null || return 0
@@ -98,7 +98,7 @@ run() {  # run NAME COMMAND...
 
 $has_gpu && export TANDEM_TEST_REQUIRE=cuda
 for test in "$build"/bin/*_test; do run "$(basename "$test")" "$test"; done
-# Once more with Hopper's kernels and launches that overlap. Where steps do not become graphs, cases of cuda_engine_test,
+# A second run with Hopper's kernels and overlapping launches. If steps do not become graphs, cases of cuda_engine_test,
 # cuda_engine_rings_test, cuda_padded_steps_test and cuda_experts_test fail, here and above.
 for test in attention_unit_test compute_unit_test cuda_experts_test cuda_engine_test cuda_engine_experts_test \
   cuda_engine_rings_test cuda_padded_steps_test; do

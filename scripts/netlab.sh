@@ -4,12 +4,12 @@
 # Hosts as network namespaces on one switch, with links of a given bandwidth and delay; runs a command's ranks on them.
 #
 #   scripts/netlab.sh [options] -- command [argument...]
-#   scripts/netlab.sh clean      removes what killed runs under this TMPDIR have left: namespaces, their processes, their folder
+#   scripts/netlab.sh clean      removes what killed runs under this TMPDIR left: namespaces, their processes, their folder
 #
 #   --hosts N            hosts (8)
 #   --ranks-per-host N   ranks on each (1); ranks of one host talk through memory or loopback
 #   --rate RATE          of every link, each direction, as tc writes it (1gbit)
-#   --queue TIME         what a link's queue holds, as time at that rate (40ms)
+#   --queue TIME         length of a link's queue, as time at that rate (40ms)
 #   --delay TIME         one way, host to host; needs the kernel's netem
 #   --loss PERCENT       of packets, one way; needs netem
 #   --launcher mpi       mpirun over all hosts (default); OpenMPI
@@ -18,8 +18,8 @@
 #   --report FILE        JSON: bytes and drops of every link while the command ran
 #
 # Ends with the command's exit status. Each link is a veth pair shaped by tbf at both ends; TCP uses cubic. Hosts share
-# the file system and the processors. Needs root (or CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2. Several runs may go
-# on at once; nothing outside the run's own namespaces and folder is touched: the file "namespaces" in that folder lists them.
+# the file system and the processors. Needs root (or CAP_SYS_ADMIN and CAP_NET_ADMIN) and iproute2. Several runs may work
+# at once: a run touches nothing outside its own namespaces and folder. The file "namespaces" in that folder lists them.
 set -euo pipefail
 
 hosts=8 ranks_per_host=1 rate=1gbit queue=40ms delay='' loss='' launcher=mpi report=''
@@ -204,7 +204,7 @@ run_rank() {
   on_host "$(host_namespace "$host")" "${arguments[@]}"
 }
 
-# The first status that is not zero, after all have ended.
+# The first status that is not zero, once all have ended.
 run_gloo() {
   local rank processes=() status=0 own
   mkdir "$directory/store"
@@ -277,7 +277,7 @@ trap 'exit 143' TERM
 trap finish EXIT
 is_starting=false
 
-# What starts the ranks ends first: else it could start one after the last look into the namespaces.
+# The launcher of the ranks ends first. Otherwise it could start one after the last look into the namespaces.
 finish() {
   trap '' HUP INT TERM
   local starter=${!:-}
@@ -294,7 +294,7 @@ directory=$(mktemp -d "${TMPDIR:-/tmp}/$lab.XXXXXX")
 : >"$directory/namespaces"
 build_lab
 for ((host = 0; host < hosts; host++)); do link_counters "$host" >"$directory/before.$host"; done
-# In the background, so that a signal ends the run at once; a process group of its own, so that it ends whole.
+# In the background, so that a signal ends the run at once; in a process group of its own, so that all of it ends.
 is_starting=true
 set -m
 "run_$launcher" "$@" </dev/null &

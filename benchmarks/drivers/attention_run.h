@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode attention of one shape on a device, against the read bandwidth the device has meanwhile.
+// Decode attention of one shape on a device, against the read bandwidth that the device has at the
+// same time.
 //
 // The result is verified against the double-precision reference first. Every sample measures the
 // device's speed once and then attends once; the fraction is the median of the ratios. Two layers
-// take turns, so that no cache holds what is read next. Threads: one.
+// alternate, so that no cache holds what is read next. Threads: one.
 #pragma once
 
 #include <cmath>
@@ -45,7 +46,7 @@ class AttentionRun {
                             .num_attend = shape.context,
                             .page_begin = s * pages,
                             .num_pages = pages});
-      // Pages of the sequences interleave, as they do when all grow together.
+      // Pages of the sequences interleave, as when all sequences grow together.
       for (int i = 0; i < pages; ++i) pages_.push_back(i * shape.batch + s);
     }
     fill();
@@ -63,7 +64,7 @@ class AttentionRun {
     return rows * (shape_.head_dim * dtype_block_bytes(shape_.kv_dtype) + scales);
   }
 
-  // Of the last sequence; every one has the same K and V.
+  // Of the last sequence; all sequences have the same K and V.
   double error() {
     attend(1);
     const std::size_t width = static_cast<std::size_t>(shape_.q_heads) * shape_.head_dim;
@@ -110,7 +111,7 @@ class AttentionRun {
   std::vector<device::PageId> pages_;
 };
 
-// bound: of the NMSE. prefix: in front of the shape's name. False where the result is wrong.
+// bound: of the NMSE. prefix: of the figure's name. False when the result is wrong.
 inline bool measure_attention(device::Device& device, const AttentionShape& shape, double bound,
                               const std::string& prefix, const std::string& command) {
   AttentionRun run(device, shape);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an aggregation would take on a card with eight units, by the kernel's cycle model, beside
-// what merge() takes on one core here, and what the driver's own copying costs the host.
+// The time of an aggregation on a card with eight units, by the kernel's cycle model; beside it the
+// time of merge() on one core here, and the host's time for the driver's own copies.
 //
 // One owner's share of a tensor of num_units elements on n ranks: num_units / n positions, n parts,
 // independent supports. The kernel runs as a C++ function and its sum is compared with merge()'s;

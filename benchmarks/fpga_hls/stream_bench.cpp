@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transfers per second through hls::stream in emulated compute units: between two processes of one
-// kernel (the producer first, as in a pipeline; the consumer first, so that a depth of 64 or 2 is
-// felt), along a chain of three, with words of 64 bytes, and between two kernels on two threads.
+// kernel (the producer first, as in a pipeline; the consumer first, where a depth of 64 or 2
+// matters), along a chain of three, with words of 64 bytes, and between two kernels on two threads.
 //
-// Runs on the units' scheduler itself, without a card around it; the sum of what arrived is
-// checked. Figures: M transfers/s, 30 samples of a million values, in one kernel by the thread's
-// processor time, which other programs do not change; between kernels by the clock, four million.
+// Runs on the scheduler of the units, without a card; the sum of the received values is checked.
+// Figures: M transfers/s, 30 samples. In one kernel: a million values, by the thread's processor
+// time, which other programs do not change. Between kernels: four million, by the clock.
 #include <array>
 #include <cstdlib>
 #include <ctime>

@@ -3,11 +3,11 @@
 // Decode attention on a GPU beside the device's copy bandwidth: KV types, lengths, group sizes,
 // several queries, a shared prefix, and the append that comes before.
 //
-// Some heads of every result are checked first, against loops in double precision over the values
-// as stored. Bytes are those that must move: K, V and scales of every token once, q, O and LSE; of
-// the shared prefix once for all that share it. ratio: that over the time, over the same of a copy
-// of 1 GiB in the same run. Pools exceed the cache, so that no launch finds what the one before
-// read. One JSON line per figure.
+// Some heads of every result are checked first, against loops in double precision over the stored
+// values. Bytes are those that must move: K, V and scales of every token once, q, O and LSE; a
+// shared prefix counts once. ratio: bytes per time, over the rate of a copy of 1 GiB in the same
+// run. Pools exceed the cache, so that no launch finds in it what the launch before has read. One
+// JSON line per figure.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -134,7 +134,7 @@ struct Batch {
   std::unique_ptr<DeviceVector<std::uint32_t>> device_pages;
 };
 
-// One planned launch, with what it needs on the device.
+// One planned launch with its device memory.
 class Attention {
  public:
   Attention(const Batch& batch, std::span<const DecodeGroup> groups,
@@ -226,7 +226,7 @@ void measure(const Batch& batch, KernelPath path, double copy) {
          batch.kv_bytes(static_cast<double>(shape.batch) * shape.tokens) + batch.row_bytes(), copy);
 }
 
-// By each path that the GPU has.
+// By each kernel path that the GPU supports.
 void measure(const Case& shape, double copy) {
   const Batch batch(shape);
   measure(batch, KernelPath::kGeneric, copy);

@@ -4,11 +4,11 @@
 // rows over pages, against the rate of a bf16 matrix product of cuBLASLt in the same run.
 //
 // Some rows of every case are first compared with loops in double precision on the host. FLOPs are
-// those of the pairs of a row and a key that it sees, once, also where operands are split in two; a
-// causal figure holds the rounding of k and v into the workspace. ratio: of the matrix rate. Names
-// that end in _hopper are of the Hopper path, which is measured where the GPU runs it. To compare
-// with a library, benchmarks/gpu/torch_peer.py times PyTorch's attention on the same shapes. One
-// JSON line per figure.
+// those of the pairs of a row and a key that it sees; they count once, also where operands are
+// split in two. A causal figure includes the rounding of k and v into the workspace. ratio: of the
+// matrix rate. Names that end in _hopper belong to the Hopper path, which is measured where the GPU
+// runs it. benchmarks/gpu/torch_peer.py times PyTorch's attention on the same shapes. One JSON line
+// per figure.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -174,7 +174,7 @@ struct Rows {
     return {plan, kScale, 0.0f, q.data(), o.data(), lse.data()};
   }
 
-  // Some of the rows.
+  // Compares some of the rows.
   void check(KvType type, bool exact, const Checked& of) const {
     const std::vector<float> got = o.download();
     const double bound = has_scales(type) ? 1e-2 : exact ? 1e-8 : 1e-4;
@@ -217,7 +217,7 @@ DeviceVector<std::byte> make_plan(const PrefillBucket& bucket,
   return DeviceVector<std::byte>(plan);
 }
 
-// What of a shape is measured.
+// Which figures of a shape are measured.
 struct Kernel {
   KvType type = KvType::kBF16;
   bool exact = true;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks one kind of rule over the source tree: lint.py <format|includes|budgets|style> <root>.
+"""Checks one kind of rule over the source tree: lint.py <format|includes|budgets|style|pages> <root>.
 
 Prints one "path:line: message" per violation, warnings apart. Exit code: 0 clean (warnings are
 allowed), 1 violations, 77 skipped with the reason. Standard library only.
@@ -10,6 +10,7 @@ import sys
 import rules_budgets
 import rules_format
 import rules_includes
+import rules_pages
 import rules_style
 from source_tree import Skipped, SourceTree
 
@@ -18,6 +19,7 @@ CHECKS = {
     "includes": rules_includes.check,
     "budgets": rules_budgets.check,
     "style": rules_style.check,
+    "pages": rules_pages.check,
 }
 
 

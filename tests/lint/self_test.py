@@ -9,6 +9,7 @@ import unittest
 import rules_budgets
 import rules_format
 import rules_includes
+import rules_pages
 import rules_style
 from cpp_text import functions
 from source_tree import SourceTree
@@ -187,6 +188,33 @@ class StyleTest(unittest.TestCase):
     def test_programs_may_read_the_environment(self):
         self.assertEqual(self.messages("host/apps/a.cpp", HEAD + 'auto x = getenv("A");\n'), [])
         self.assertEqual(self.messages("host/a.cpp", HEAD + "// no getenv() here\n"), [])
+
+
+class PagesTest(unittest.TestCase):
+    TREE = {"a/b.h": HEAD, "a/page.md": "# A Page\n\n## What `x` does, and why\n"}
+
+    def broken(self, text, path="README.md"):
+        return [(f.line, f.message) for f in errors(rules_pages, {**self.TREE, path: text})]
+
+    def test_accepts_links_to_files_folders_headings_and_other_sites(self):
+        for link in ("a/b.h", "a", "a/", "a/page.md", "a/page.md#what-x-does-and-why", "https://x.org/y", "#here"):
+            self.assertEqual(self.broken(f"see [it]({link})\n"), [], link)
+        self.assertEqual(self.broken("[up](../README.md) [beside](b.h)\n", "a/other.md"),
+                         [(1, "link to '../README.md': there is no such file")])
+
+    def test_refuses_links_that_lead_nowhere(self):
+        self.assertEqual(self.broken("one\n[a](a/b.h) [c](a/c.h)\n"),
+                         [(2, "link to 'a/c.h': there is no such file")])
+        self.assertEqual(self.broken("[a](a/page.md#why)\n"),
+                         [(1, "link to 'a/page.md#why': a/page.md has no heading 'why'")])
+
+    def test_leaves_code_alone(self):
+        self.assertEqual(self.broken("`[a](b)`\n```\nx[0](1)\n```\n"), [])
+
+    def test_holds_the_first_page_to_its_length(self):
+        self.assertEqual(self.broken("a\n" * 130), [])
+        self.assertEqual(self.broken("a\n" * 131), [(1, "page has 131 lines, budget 130")])
+        self.assertEqual(self.broken("a\n" * 131, "a/long.md"), [])
 
 
 if __name__ == "__main__":

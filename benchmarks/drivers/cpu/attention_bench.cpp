@@ -4,7 +4,7 @@
 // (attention_run.h), prefill against their arithmetic peak.
 //
 // Decode: batches of sequences of 4096 tokens, 32 query and 8 KV heads, every KV type; one long
-// sequence, many short ones; other groups. Prefill: one chunk among itself. Exit code 1 where a
+// sequence; many short ones; other group sizes. Prefill: one causal chunk. Exit code 1 when a
 // result is wrong.
 #include "cpu/backend.h"
 #include "drivers/attention_run.h"

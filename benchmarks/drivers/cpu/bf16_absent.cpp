@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the baseline in builds without oneDNN (Debian: libdnnl-dev).
+// No baseline: this build has no oneDNN (Debian: libdnnl-dev).
 #include "bf16_baseline.h"
 
 namespace tandem::bench {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's product of bf16 weights that ours is compared with: oneDNN's matmul, its weights in
-// the order that it chooses, on all of its threads. Without oneDNN at build time bf16_absent.cpp
-// stands in and there is no baseline.
+// The baseline of products of bf16 weights: oneDNN's matmul on all of its threads, with the weights
+// in the order that it chooses. A build without oneDNN has no baseline (bf16_absent.cpp).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,7 @@ class Bf16Baseline {
   virtual void multiply() = 0;
 };
 
-// w [out, in] and x [rows, in] are bf16; x and y must live as long as the result. Null where there
-// is no library.
+// w [out, in] and x [rows, in] are bf16; x and y must outlive the result. Null without oneDNN.
 std::unique_ptr<Bf16Baseline> bf16_baseline(std::int64_t rows, std::int64_t out, std::int64_t in,
                                             const void* w, void* x, float* y);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products on the CPU, every weight type: few rows against the read bandwidth of the same
-// cores, many rows against the peak of the arithmetic that the type goes through (int8 for
-// quantised weights, bf16, f32) and against oneDNN: its matmul on bf16 weights in an order of its
-// own, for other types its sgemm on f32 weights of the same shape; all in one run, in turns.
+// Matrix products on the CPU, every weight type. Few rows: against the read bandwidth of the same
+// cores. Many rows: against the peak of the arithmetic that the type uses (int8 for quantised
+// weights, bf16, f32) and against oneDNN. For bf16 weights that is its matmul with its own order of
+// weights, for other types its sgemm on f32 weights of the same shape. All in one run, in turns.
 //
 // The weights are a stack of 2048 x 8192 matrices of more than 256 MiB. A sample of few rows reads
 // memory once with the probe and then multiplies the whole stack; one of many rows takes one matrix
 // of two. Fractions are medians of the ratios. "load" is the time to load the stack (packing).
-// oneDNN's rows are bf16 from the start, ours are rounded in the time that is measured.
+// oneDNN's rows are bf16 from the start; the time of ours includes the rounding.
 // Arguments: names of types; none: all.
 #include <algorithm>
 #include <cstring>
@@ -32,8 +32,7 @@ namespace {
 constexpr std::int64_t kOut = 8192, kIn = 2048;
 constexpr std::size_t kStackBytes = std::size_t{288} << 20;
 
-// One matrix of normally distributed values, again and again: what the values are does not change
-// the time.
+// One matrix of normally distributed values, repeated: the values do not change the time.
 std::vector<std::byte> random_weights(DType dtype, std::size_t size_bytes) {
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
@@ -80,7 +79,7 @@ class LinearRun {
     for (std::size_t matrix = 0; matrix < weights_.size(); ++matrix) multiply(matrix);
   }
 
-  // The same product by the library: of bf16, or on f32 weights.
+  // The same product by oneDNN: on bf16 weights, or on f32 weights.
   void multiply_baseline() {
     if (dtype_ == DType::kBF16) return multiply_bf16_baseline();
     if (baseline_.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's matrix product that prefill is compared with: oneDNN's sgemm on the same cores.
-// Without oneDNN at build time sgemm_absent.cpp stands in and there is no baseline.
+// The baseline of prefill: oneDNN's sgemm on the same cores. A build without oneDNN has no baseline
+// (sgemm_absent.cpp).
 #pragma once
 
 #include <cstdint>

@@ -4,10 +4,10 @@
 // <empty.xclbin>.
 //
 // launch_wait   start and wait of a kernel that writes one word, launches back to back
-// launch_idle   the same after the card has been idle for a millisecond (its threads are asleep)
+// launch_idle   the same after the card was idle for a millisecond (its threads are asleep)
 // launch_batch  microseconds per launch over batches of 1,000
-// launch_8_threads   the same by 8 threads at once, each with a run of its own: microseconds that
-//               one thread's launch takes, and how many the card served per second
+// launch_8_threads   the same from 8 threads at once, each with its own run: microseconds per
+//               launch of one thread, and launches per second of the card
 // copy_to_device, copy_from_device   64 MiB syncs
 // One JSON line per figure. Results are checked before anything is timed.
 #include <xrt/xrt_bo.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that does nothing but mark one word: what remains is the cost of launching it.
+// A kernel that only marks one word, so that its time is the cost of a launch.
 extern "C" void empty(unsigned int* mark, unsigned int value) {
 #pragma HLS interface m_axi port = mark offset = slave bundle = gmem0
 #pragma HLS interface s_axilite port = value

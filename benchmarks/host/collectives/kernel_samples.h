@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the kernel benchmarks share: supports with geometric gaps, a plain read as the yardstick,
-// and samples that take turns with it, so that both see the same machine. What runs on
-// one thread is timed by that thread's CPU clock: what other processes take does not count.
+// and samples that alternate with it, so that both see the same machine. Work on one thread is
+// timed by that thread's CPU clock, so the time of other processes does not count.
 #pragma once
 
 #include <time.h>
@@ -84,7 +84,7 @@ inline void measure_against_read(const std::string& name, std::span<const std::b
                 {"read_gb_per_s", quantile(bandwidths, 0.5)}});
 }
 
-// The same with the team of all cores by the wall's clock. The yardstick is the faster of one
+// The same with the team of all cores, by the wall clock. The yardstick is the faster of one
 // core's read and all cores' read side by side.
 inline void measure_with_all_cores(const std::string& name, std::span<const std::byte> input,
                                    double num_items, const std::function<void(ThreadPool&)>& work) {

@@ -3,10 +3,10 @@
 // Every scheme against the dense all-reduces of MPI and gloo on one network: run under mpirun, by
 // scripts/netlab.sh for links of a known rate.
 //
-// All contestants take turns, a sample each per round, after a barrier; a sample is the slowest
+// Contestants take turns: one sample each per round, after a barrier. A sample is the slowest
 // rank's time. Every result is verified against MPI's (exact: the values are multiples of 1/256).
-// Besides the time: the ranks' own work (time outside the transport, mean over ranks), processor
-// time (mean over ranks) and the busiest rank's bytes. Rank 0 prints one JSON line per contestant.
+// Further figures: own work (time outside the transport, mean over ranks), processor time (mean
+// over ranks) and the busiest rank's bytes. Rank 0 prints one JSON line per contestant.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -177,7 +177,7 @@ class Race {
       };
       contestant.prepare();
       contestant.run();
-      // Ok-Topk and 16-bit forms aside, schemes sum everything.
+      // All schemes sum everything, except Ok-Topk and 16-bit forms.
       if (const auto* sparse = std::get_if<SparseVector>(&result_)) {
         scatter(*sparse, dense_);
       } else {

@@ -3,7 +3,7 @@
 // Partition and encode: 11 M non-zeros among 214 M f32 elements to the owners' hash
 // bitmaps, from the dense tensor in one pass and from a sorted sparse vector (split, then encode);
 // against a plain read of the input in the same run. One core by its clock; the dense tensor also
-// by all cores and the wall's clock, against the faster of one core's read and all cores' read.
+// by all cores and the wall clock, against the faster of one core's read and all cores' read.
 // Also the way back (join).
 #include <cstdio>
 #include <cstdlib>

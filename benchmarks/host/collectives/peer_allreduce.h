@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dense all-reduces of other libraries that the schemes are compared with: sums of f32 in
-// place, made by all ranks of an MPI job.
+// Dense all-reduces of other libraries, as baselines of the schemes: sums of f32 in place, over all
+// ranks of an MPI job.
 //
 // mpi: MPI_Allreduce with the library's own choice of algorithm. gloo: its ring over TCP. Each
 // throws Error where its library fails. Threads: one.
@@ -30,7 +30,7 @@ std::unique_ptr<PeerAllreduce> gloo_allreduce(const std::string& interface);
 void wait_for_all();
 double largest_of_all(double own);
 double mean_of_all(double own);
-// A new empty folder that all ranks see, and its end once all have come that far.
+// A new empty folder that all ranks see; it is removed once all ranks have reached its end.
 std::string folder_of_all();
 void remove_folder_of_all(const std::string& folder);
 

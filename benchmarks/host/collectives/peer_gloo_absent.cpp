@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for gloo in builds without it: there is no such peer.
+// No gloo peer: this build has no gloo (Debian: libgloo-dev).
 #include "host/collectives/peer_allreduce.h"
 
 namespace tandem::bench {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MPI's all-reduce, cut where its counts end.
+// MPI's all-reduce, in pieces that its counts can hold.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -35,8 +35,7 @@ class MpiAllreduce final : public PeerAllreduce {
   }
 };
 
-// Sleeps between polls: ranks that have finished must not take the processor from those that have
-// not, as a blocking call of MPI would.
+// Sleeps between polls. A blocking call of MPI would take the processor from ranks that still work.
 void wait(MPI_Request request) {
   for (;;) {
     int done = 0;

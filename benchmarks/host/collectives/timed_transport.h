@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A transport that measures how long its rank spends in calls of another: what is left of a call's
-// time is the rank's own work.
+// A transport around another one that measures how long its rank spends in calls of it. The rest of
+// a collective call's time is the rank's own work.
 //
 // Borrows the inner transport. Threads: one. Everything else is the inner transport's.
 #pragma once

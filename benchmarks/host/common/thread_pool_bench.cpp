@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What starting and ending a parallel loop costs, in nanoseconds per run of a pool of two threads.
+// The cost of starting and ending a parallel loop, in nanoseconds per run of a pool of two threads.
 //
-//   empty          two parts that do nothing: the caller waits for nobody who has not come
-//   both           two parts that wait for each other: the other thread must have come
-//   both after ... the same when the other thread has gone to sleep before
-// Beside each, taken in turns with it, what the machine needs for a message there and back: through
-// a cache line on which both spin, or through a condition variable on which the other one sleeps.
+//   empty          two parts that do nothing: the caller does not wait for a late thread
+//   both           two parts that wait for each other: the other thread must take part
+//   both after ... the same when the other thread was asleep before
+// Beside each, in turns with it, the machine's round trip of a message: through a cache line on
+// which both threads spin, or through a condition variable on which the other thread sleeps.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -26,7 +26,7 @@ namespace {
 constexpr int kRuns = 2000;
 constexpr auto kNap = std::chrono::microseconds(500);  // ten times as long as workers spin
 
-// Spins, and gives the processor away where the other thread seems to be waiting for it.
+// Spins, and yields the processor when the other thread seems to wait for it.
 template <typename Done>
 void wait_until(const Done& done) {
   for (int spins = 0; !done(); ++spins) {
@@ -108,7 +108,8 @@ double ns_per_call(int calls, bool nap, const std::function<void()>& call) {
   return total / calls * 1e9;
 }
 
-// The other thread lives for this measurement only: it would spin on the pool's processor.
+// The other thread exists during this measurement only: later it would spin on the pool's
+// processor.
 double ns_there_and_back(int calls, bool nap) {
   Echo echo(nap);
   echo.call();

@@ -87,7 +87,7 @@ class Bench {
     Run result;
     result.tokens.resize(static_cast<std::size_t>(batch));
     std::vector<std::promise<void>> done(result.tokens.size());
-    std::vector<Mark> marks;  // of the steps in which all took part; the engine's thread writes
+    std::vector<Mark> marks;  // of the steps with all sequences; written by the engine's thread
     std::size_t num_begun = 0, num_ended = 0;
     for (std::size_t i = 0; i < result.tokens.size(); ++i) {
       const auto sink = [&, i](engine::RequestEvent event) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a ring costs on the host's side: from the post of a word to the sight of its answer, with
-// nothing to serve, the compute unit's part being played by a thread.
+// The host's cost of a ring, from the post of a word to its answer, with nothing to serve. A thread
+// plays the compute unit.
 //
-//   in a row       a post as soon as the answer is there
-//   after N us     the other side computes meanwhile: the thread spins, or naps where that is long
-//   first of a step   the step's opening included, after a pause in which the thread fell asleep
-// Beside each, in turns with it, one message there and back between two threads that only spin:
-// what the machine needs.
+//   in a row       the next post follows the answer at once
+//   after N us     the compute unit computes in between: the ring's thread spins, or naps if that
+//   is
+//                  long
+//   first of a step   includes the opening of the step, after a pause in which the thread fell
+//   asleep
+// Beside each, in turns with it, the round trip of a message between two threads that only spin.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -39,7 +41,7 @@ class Side {
  public:
   void open() { thread_.open(); }
   void close() { thread_.close(); }
-  // Microseconds there and back.
+  // Microseconds of a round trip.
   double round_trip() {
     const auto start = Clock::now();
     const std::uint64_t posted = ++count_ << 32 | 7;

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the pages say of the `tandem` command exists: subcommands, options, keys of the configuration file.
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("TANDEM_BINARY_DIR", ROOT / "build/release")) / "bin/tandem"
+PAGES = ("README.md", "host/apps/README.md")
+ANY = ""  # of which subcommand an option is: not said
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`([^`\n]+)`")
+COMMAND = re.compile(r"\btandem ([a-z][a-z-]*)(.*)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+KEY = re.compile(r"^([a-z][a-z0-9-]*) *=", re.MULTILINE)
+
+
+def claims(page):
+    """(subcommand or ANY, option or None) for everything that the page says exists."""
+    for language, block in FENCE.findall(page):
+        if language == "toml":
+            yield from (("serve", "--" + key) for key in KEY.findall(block))
+        else:
+            yield from claims_of_commands(block.replace("\\\n", " "))
+    for span in SPAN.findall(FENCE.sub("", page)):
+        yield from claims_of_commands(span)
+        if span.startswith("--"):
+            yield from ((ANY, option) for option in OPTION.findall(span))
+
+
+def claims_of_commands(text):
+    for line in text.splitlines():
+        command = COMMAND.search(re.sub(r"\s#\s.*", "", line))
+        if command:
+            yield command[1], None
+            yield from ((command[1], option) for option in OPTION.findall(command[2]))
+
+
+def help_of(*subcommand):
+    process = subprocess.run([PROGRAM, *subcommand, "--help"], capture_output=True, text=True, timeout=60)
+    return process.stdout if process.returncode == 0 else None
+
+
+class ClaimsTest(unittest.TestCase):
+    def test_finds_commands_options_and_keys(self):
+        page = ("`tandem bench --json` and `--port` of `scripts/demo.sh --once`\n```sh\nnet -- tandem serve \\\n  --host x  # --none\n"
+                "```\n```toml\n[kv]\nkv-dtype = 1\n```\n")
+        self.assertEqual(set(claims(page)), {("bench", None), ("bench", "--json"), (ANY, "--port"), ("serve", None),
+                                             ("serve", "--host"), ("serve", "--kv-dtype")})
+
+
+@unittest.skipUnless(PROGRAM.exists(), f"{PROGRAM} is not built")
+class PagesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        names = re.findall(r"^  ([a-z][a-z-]*) ", help_of(), re.MULTILINE)
+        cls.options = {name: set(OPTION.findall(text)) for name in names if (text := help_of(name)) is not None}
+        cls.options[ANY] = set().union(*cls.options.values())
+
+    def test_the_help_lists_subcommands_with_options(self):
+        self.assertIn("--port", self.options["serve"])
+
+    def test_what_the_pages_name_exists(self):
+        for page in PAGES:
+            found = list(claims((ROOT / page).read_text(encoding="utf-8")))
+            self.assertGreater(len(found), 10, page)
+            for subcommand, option in found:
+                with self.subTest(page=page, subcommand=subcommand, option=option):
+                    self.assertIn(subcommand, self.options)
+                    if option:
+                        self.assertIn(option, self.options[subcommand])
+
+
+if __name__ == "__main__":
+    unittest.main()
