@@ -45,8 +45,7 @@ class FedByRings : public Equivalence {
   }
 
   const test::QueuedUnitOptions with_rings_{.signals = true};
-  std::unique_ptr<device::Device> device_ =
-      device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  std::unique_ptr<device::Device> device_ = device::cpu_backend().open(0, {.num_threads = 1});
 };
 
 TEST_F(FedByRings, GivesTheSameTokensHoweverRequestsArePlacedAndCut) {
