@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 #include "cpu/host_memory.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {

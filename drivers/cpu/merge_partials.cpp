@@ -11,7 +11,7 @@
 
 #include "common/error.h"
 #include "cpu/compute_unit.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {
