@@ -24,7 +24,16 @@ std::span<const Backend* const> backends() {
   return all;
 }
 
+void check_options(const DeviceOptions& options) {
+  std::vector<BackendOption> declared;
+  for (const Backend* backend : backends()) {
+    declared.insert(declared.end(), backend->options().begin(), backend->options().end());
+  }
+  check_values(options.values, declared);
+}
+
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options) {
+  check_options(options);
   const std::size_t colon = id.find(':');
   const std::string_view kind = id.substr(0, colon);
   int index = 0;

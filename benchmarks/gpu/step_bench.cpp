@@ -55,7 +55,7 @@ class StepBench {
   StepBench(const model::Model& model, int max_pages, const std::string& kernels)
       : config_(model.config()), prefix_(kernels == "generic" ? "gpu_step/" : "gpu_step_hopper/") {
     device::DeviceOptions choice;
-    choice.cuda_kernels = kernels;
+    choice.values.set("cuda-kernels", kernels);
     device_ = device::cuda_backend().open(0, choice);
     compute_ = device_->make_compute_unit();
     engine::ExecutorOptions options;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/kernels/product_loop.h"
+#include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {
 namespace {

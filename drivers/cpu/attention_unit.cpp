@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "common/error.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/read_bandwidth.h"
 
 namespace tandem::device::cpu {

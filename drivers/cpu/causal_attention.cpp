@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "common/error.h"
-#include "cpu/kernels/kv_rows.h"
+#include "cpu/kernels/attention/kv_rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {

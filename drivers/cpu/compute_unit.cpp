@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 #include "cpu/host_memory.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {
@@ -41,7 +41,7 @@ void CpuComputeUnit::for_rows(std::size_t rows, std::size_t width, RowsBody body
   });
 }
 
-void CpuComputeUnit::enqueue(const EmbedOp& op) {
+void CpuComputeUnit::handle(const EmbedOp& op) {
   const Timed timed(*this);
   const CpuWeight& table = cpu_weight(op.table, 0, 0, "embed: table");
   if (!table.has_rows()) throw Error("cpu", "embed: the table was loaded for products");
@@ -63,7 +63,7 @@ void CpuComputeUnit::enqueue(const EmbedOp& op) {
   weight_bytes_ += op.ids.size() * table.row_bytes();
 }
 
-void CpuComputeUnit::enqueue(const RmsNormOp& op) {
+void CpuComputeUnit::handle(const RmsNormOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "rms norm: rows");
   const CpuWeight& weight = cpu_weight(op.weight, 1, 0, "rms norm: weight");
@@ -81,7 +81,7 @@ void CpuComputeUnit::enqueue(const RmsNormOp& op) {
   });
 }
 
-void CpuComputeUnit::enqueue(const LinearOp& op) {
+void CpuComputeUnit::handle(const LinearOp& op) {
   const Timed timed(*this);
   weight_bytes_ += linear_.run(op);
 }
@@ -114,7 +114,7 @@ void CpuComputeUnit::update_rope_table(const RopeOp& op) {
   table.magnitude = op.magnitude;
 }
 
-void CpuComputeUnit::enqueue(const RopeOp& op) {
+void CpuComputeUnit::handle(const RopeOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "rope: rows");
   const std::size_t pairs = op.inverse_frequencies.size();
@@ -150,7 +150,7 @@ void CpuComputeUnit::rotate(const RopeOp& op, const RopeTarget& target) {
   });
 }
 
-void CpuComputeUnit::enqueue(const SoftcapOp& op) {
+void CpuComputeUnit::handle(const SoftcapOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "softcap: rows");
   const auto width = checked_count(op.width, "softcap: width");
@@ -163,12 +163,12 @@ void CpuComputeUnit::enqueue(const SoftcapOp& op) {
   });
 }
 
-void CpuComputeUnit::enqueue(const CausalAttentionOp& op) {
+void CpuComputeUnit::handle(const CausalAttentionOp& op) {
   const Timed timed(*this);
   causal_.run(op);
 }
 
-void CpuComputeUnit::enqueue(const GatherRowsOp& op) {
+void CpuComputeUnit::handle(const GatherRowsOp& op) {
   const Timed timed(*this);
   const auto width = checked_count(op.width, "gather: width");
   std::int32_t last = -1;
@@ -185,12 +185,12 @@ void CpuComputeUnit::enqueue(const GatherRowsOp& op) {
   });
 }
 
-void CpuComputeUnit::enqueue(const ExpertsOp& op) {
+void CpuComputeUnit::handle(const ExpertsOp& op) {
   const Timed timed(*this);
   weight_bytes_ += experts_.run(op);
 }
 
-void CpuComputeUnit::enqueue(const GatedAddOp& op) {
+void CpuComputeUnit::handle(const GatedAddOp& op) {
   const Timed timed(*this);
   const auto rows = checked_count(op.rows, "gated add: rows");
   const auto width = checked_count(op.width, "gated add: width");
@@ -204,7 +204,7 @@ void CpuComputeUnit::enqueue(const GatedAddOp& op) {
   });
 }
 
-void CpuComputeUnit::enqueue(const CopyOp& op) {
+void CpuComputeUnit::handle(const CopyOp& op) {
   const Timed timed(*this);
   const auto bytes = [&](const Slice& slice, const char* what) {
     if (!slice || slice.offset_bytes > slice.buffer->size_bytes() ||

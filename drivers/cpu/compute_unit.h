@@ -22,6 +22,7 @@
 #include "cpu/linear.h"
 #include "cpu/team.h"
 #include "device/compute_unit.h"
+#include "device/op_dispatch.h"
 
 namespace tandem::device::cpu {
 
@@ -34,24 +35,27 @@ class CpuComputeUnit final : public ComputeUnit {
   bool device_memory_is_host() const override { return true; }
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  using ComputeUnit::enqueue;  // what it does not do
-  void enqueue(const EmbedOp& op) override;
-  void enqueue(const RmsNormOp& op) override;
-  void enqueue(const LinearOp& op) override;
-  void enqueue(const RopeOp& op) override;
-  void enqueue(const SoftcapOp& op) override;
-  void enqueue(const CausalAttentionOp& op) override;
-  void enqueue(const MergeOp& op) override;
-  void enqueue(const GatherRowsOp& op) override;
-  void enqueue(const ExpertsOp& op) override;
-  void enqueue(const GatedAddOp& op) override;
-  void enqueue(const CopyOp& op) override;
+  bool supports(OpKind kind) const override { return OpDispatch<CpuComputeUnit>::supports(kind); }
+  void enqueue(const Op& op) override { OpDispatch<CpuComputeUnit>::enqueue(*this, op); }
 
   Ticket record() override { return ++last_ticket_; }
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   ComputeStats stats() const override;
 
  private:
+  friend class OpDispatch<CpuComputeUnit>;
+  void handle(const EmbedOp& op);
+  void handle(const RmsNormOp& op);
+  void handle(const LinearOp& op);
+  void handle(const RopeOp& op);
+  void handle(const SoftcapOp& op);
+  void handle(const CausalAttentionOp& op);
+  void handle(const MergeOp& op);
+  void handle(const GatherRowsOp& op);
+  void handle(const ExpertsOp& op);
+  void handle(const GatedAddOp& op);
+  void handle(const CopyOp& op);
+
   // Counts one operation and its time.
   class Timed {
    public:

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "common/error.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "common/memory_binding.h"
-#include "cpu/kernels/kv_rows.h"
+#include "cpu/kernels/attention/kv_rows.h"
 
 namespace tandem::device::cpu {
 namespace {

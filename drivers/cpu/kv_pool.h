@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cpu/host_memory.h"
-#include "cpu/kernels/attention_block.h"
+#include "cpu/kernels/attention/attention_block.h"
 #include "device/attention_unit.h"
 
 namespace tandem::device::cpu {

@@ -11,7 +11,7 @@
 
 #include "common/error.h"
 #include "cpu/compute_unit.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 #include "cpu/slices.h"
 
 namespace tandem::device::cpu {
@@ -65,7 +65,7 @@ void merge_head(std::span<const Partial> partials, std::span<const std::size_t> 
 
 }  // namespace
 
-void CpuComputeUnit::enqueue(const MergeOp& op) {
+void CpuComputeUnit::handle(const MergeOp& op) {
   const Timed timed(*this);
   if (op.rows < 0 || op.heads <= 0 || op.head_dim <= 0) {
     throw Error("cpu", "merge: rows, heads or head_dim is not positive");

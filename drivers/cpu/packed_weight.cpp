@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "cpu/kernels/bf16_panel.h"
-#include "cpu/kernels/f8_panel.h"
-#include "cpu/kernels/quantized_panel.h"
-#include "cpu/kernels/quantized_products.h"
+#include "cpu/kernels/float_products/bf16_panel.h"
+#include "cpu/kernels/float_products/f8_panel.h"
+#include "cpu/kernels/quantized_products/quantized_panel.h"
+#include "cpu/kernels/quantized_products/quantized_products.h"
 
 namespace tandem::device::cpu {
 namespace {

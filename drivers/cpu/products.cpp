@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "cpu/kernels/bf16_products.h"
-#include "cpu/kernels/matmul.h"
-#include "cpu/kernels/matvec.h"
-#include "cpu/kernels/quantized_products.h"
+#include "cpu/kernels/float_products/bf16_products.h"
+#include "cpu/kernels/float_products/matmul.h"
+#include "cpu/kernels/float_products/matvec.h"
+#include "cpu/kernels/quantized_products/quantized_products.h"
 
 namespace tandem::device::cpu {
 namespace {

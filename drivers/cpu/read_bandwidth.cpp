@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/kernels/stream.h"
+#include "cpu/kernels/speed/stream.h"
 
 namespace tandem::device::cpu {
 namespace {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "cpu/kernels/attention_block.h"
+#include "cpu/kernels/attention/attention_block.h"
 
 namespace tandem::device::cpu {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/kernels/bf16_products.h"
-#include "cpu/kernels/matmul.h"
-#include "cpu/kernels/packed_format.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/float_products/bf16_products.h"
+#include "cpu/kernels/float_products/matmul.h"
+#include "cpu/kernels/quantized_products/packed_format.h"
+#include "cpu/kernels/rows/rows.h"
 
 namespace tandem::device::cpu {
 namespace {

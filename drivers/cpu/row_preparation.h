@@ -4,7 +4,7 @@
 //
 // A row may be picked from others, normalised or gated on the way (x itself is left alone), and is
 // then kept in every form that a product of the call needs: plain f32, int8 with scales
-// (kernels/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows (kernels/matmul.h).
+// (kernels/quantized_products/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows (kernels/float_products/matmul.h).
 // Memory stays for the next call. Threads: prepare() of different rows from any; rows of one panel
 // (kPanelRows) on one thread.
 #pragma once
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "cpu/kernels/quantized_rows.h"
+#include "cpu/kernels/quantized_products/quantized_rows.h"
 #include "device/compute_unit.h"
 
 namespace tandem::device::cpu {

@@ -3,6 +3,7 @@
 // Stands in for the CUDA backend in builds without it: enumerates nothing and says why.
 #include "common/error.h"
 #include "cuda/backend.h"
+#include "cuda/options.h"
 
 namespace tandem::device {
 namespace {
@@ -15,6 +16,7 @@ class AbsentCudaBackend final : public Backend {
     return "this build of Tandem has no CUDA backend; install the CUDA toolkit (nvcc), set "
            "TANDEM_CUDA_HOST_COMPILER if nvcc refuses the C++ compiler, and configure again";
   }
+  std::span<const BackendOption> options() const override { return cuda::kOptions; }
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
   std::unique_ptr<Device> open(int, const DeviceOptions&) const override {
     throw Error("cuda", unavailable_reason());

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "cuda/device.h"
+#include "cuda/options.h"
 #include "cuda/trials/kernel_choice.h"
 
 namespace tandem::device {
@@ -40,6 +41,7 @@ class CudaBackend final : public Backend {
   std::string_view kind() const override { return "cuda"; }
   bool available() const override { return unavailable_reason().empty(); }
   std::string unavailable_reason() const override { return reason_without_driver(); }
+  std::span<const BackendOption> options() const override { return cuda::kOptions; }
 
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override {
     std::vector<DeviceInfo> infos;
@@ -64,8 +66,8 @@ class CudaBackend final : public Backend {
       throw Error("cuda", "there is no device cuda:" + std::to_string(index) + "; " +
                               std::to_string(count) + " found");
     }
-    cuda::GpuKernels kernels{cuda::kernel_policy(options.cuda_kernels), options.note,
-                             options.cuda_fp8_rows};
+    cuda::GpuKernels kernels{cuda::kernel_policy(options.values.word(cuda::kKernelsOption)),
+                             options.note, options.values.is_on(cuda::kFp8RowsOption)};
     std::shared_ptr<cuda::ActivityTrace> activity;
     if (options.activity) activity = cuda::shared_activity_trace(options.activity, options.warn);
     return std::make_unique<cuda::CudaDevice>(index, std::move(kernels), std::move(activity));

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of a ComputeUnit (compute_unit.h), by their descriptors.
+// The operations of a ComputeUnit (compute_unit.h). An operation is a value: Op, at the end.
 //
-// A slice is a place in a buffer of the unit: f32, row-major, of the shape that stands beside it,
-// unless that says otherwise. Weights are the unit's. Ownership: all is borrowed, as compute_unit.h
-// says; host spans are copied by enqueue().
+// A slice is a place in a buffer of the unit. It is f32 and row-major, and has the shape in the
+// comment beside it, unless the comment says otherwise. Weights belong to the unit. Ownership: an
+// operation borrows everything that it names (compute_unit.h); copying one copies no list.
+// How to add an operation: README.md.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
+#include <variant>
 
 #include "device/buffer.h"
 #include "tensor/dtype.h"
@@ -161,11 +164,11 @@ struct CopyOp {
 // Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All
 // that is posted to it has been waited for before more is; posts and waits take part in the queue
 // like any other operation, and those of equal steps are equal. Only units that
-// signals() do this. What the two sides show each other, in a host buffer; zero before the first
-// post. The thread sees other words than before in `posted`, works, and stores them in `answered`
-// (both with acquire and release). Where it will not answer any more, it stores 1 in `abandoned`:
-// nothing waits then, and from the first wait that finds it on nothing is copied: its results, and
-// what is computed from them, are undefined, and who abandons must not use them.
+// support PostOp and AwaitOp do this. What the two sides show each other, in a host buffer; zero
+// before the first post. The thread sees other words than before in `posted`, works, and stores
+// them in `answered` (both with acquire and release). Where it will not answer any more, it stores
+// 1 in `abandoned`: nothing waits then, and from the first wait that finds it on nothing is copied:
+// its results, and what is computed from them, are undefined, and who abandons must not use them.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
   alignas(64) std::uint64_t answered;
@@ -196,7 +199,7 @@ struct AwaitOp {
 
 // The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
 // else the draw by `uniform` among those that top_k and then top_p leave, in the order of
-// model/sampler. Only units that say samples() do it; it spares them the way of all logits.
+// model/sampler. Only units that support it do this; it saves the copy of all logits to the host.
 struct SampleRow {
   float temperature = 0;
   int top_k = 0;       // 0: off
@@ -209,5 +212,28 @@ struct SampleOp {
   Slice logits;  // [rows, vocab]
   Slice out;     // [rows] int32, a host buffer
 };
+
+using Op = std::variant<EmbedOp, RmsNormOp, LinearOp, RopeOp, SoftcapOp, CausalAttentionOp, MergeOp,
+                        GatherRowsOp, ExpertsOp, GatedAddOp, CopyOp, PostOp, AwaitOp, SampleOp>;
+
+// The type of an operation as a value: the alternative of Op.
+enum class OpKind : std::size_t {};
+constexpr std::size_t kNumOpKinds = std::variant_size_v<Op>;
+
+inline OpKind kind_of(const Op& op) { return OpKind{op.index()}; }
+
+namespace detail {
+template <typename Operation, std::size_t index = 0>
+constexpr std::size_t index_of() {
+  if constexpr (std::is_same_v<Operation, std::variant_alternative_t<index, Op>>) {
+    return index;
+  } else {
+    return index_of<Operation, index + 1>();
+  }
+}
+}  // namespace detail
+
+template <typename Operation>
+inline constexpr OpKind op_kind = OpKind{detail::index_of<Operation>()};
 
 }  // namespace tandem::device

@@ -2,8 +2,8 @@
 //
 // ComputeUnit: where the dense part of a transformer layer runs.
 //
-// Operations are small descriptors (compute_ops.h) on the unit's own buffers, enqueued in order; a
-// prefill chunk and a decode batch are the same calls with more or fewer rows. Activations are f32,
+// Operations are values (Op, compute_ops.h) on the unit's own buffers, enqueued in order; a prefill
+// chunk and a decode batch are the same calls with more or fewer rows. Activations are f32,
 // row-major [rows, width]; weights keep the type of the model file. Ownership: buffers and weights
 // belong to the caller and must live until a wait() after their last use; host spans inside a
 // descriptor (ids, positions, row lists) are copied by enqueue(). Threads: one submitting thread
@@ -86,30 +86,19 @@ class ComputeUnit {
   virtual bool device_memory_is_host() const { return false; }
   virtual std::unique_ptr<Weight> load(const WeightSource& source) = 0;
 
-  virtual void enqueue(const EmbedOp& op) = 0;
-  virtual void enqueue(const RmsNormOp& op) = 0;
-  virtual void enqueue(const LinearOp& op) = 0;
-  virtual void enqueue(const RopeOp& op) = 0;
-  virtual void enqueue(const SoftcapOp& op) = 0;
-  virtual void enqueue(const CausalAttentionOp& op) = 0;
-  virtual void enqueue(const MergeOp& op) = 0;
-  virtual void enqueue(const GatherRowsOp& op) = 0;
-  virtual void enqueue(const ExpertsOp& op) = 0;
-  virtual void enqueue(const GatedAddOp& op) = 0;
-  virtual void enqueue(const CopyOp& op) = 0;
+  // Whether the unit has operations of this kind. Every unit has those of a model's layers; rings
+  // (PostOp, AwaitOp) and SampleOp are optional. A unit with rings hands rows to threads of the
+  // host. Such threads must not depend on the thread that enqueues: see
+  // AttentionUnit::may_have_own_thread().
+  virtual bool supports(OpKind kind) const = 0;
+
+  // Throws Error where supports() is false. Copies no list that the operation names, unless the
+  // work is done after enqueue() returns.
+  virtual void enqueue(const Op& op) = 0;
 
   // How many rows a step of `rows` decode rows is best filled up to: a unit that keeps a step's
   // launches by its sizes asks for few sizes. Rows that are added cost what activations do.
   virtual std::size_t padded_rows(std::size_t rows) const { return rows; }
-
-  virtual bool samples() const { return false; }
-  virtual void enqueue(const SampleOp& op);  // throws Error where samples() is false
-
-  // Whether its queue hands rows to threads of the host by rings (compute_ops.h). Such threads must
-  // depend on nothing that whoever enqueues does: see AttentionUnit::may_have_own_thread().
-  virtual bool signals() const { return false; }
-  virtual void enqueue(const PostOp& op);  // throw Error where signals() is false
-  virtual void enqueue(const AwaitOp& op);
 
   // Marks the point behind everything enqueued so far; wait() returns when the device has passed
   // it.
@@ -118,5 +107,11 @@ class ComputeUnit {
 
   virtual ComputeStats stats() const = 0;
 };
+
+// Whether the unit has all of these operations.
+template <typename... Operations>
+bool supports(const ComputeUnit& unit) {
+  return (unit.supports(op_kind<Operations>) && ...);
+}
 
 }  // namespace tandem::device

@@ -17,27 +17,22 @@
 
 #include "common/thread_plan.h"
 #include "device/activity.h"
+#include "device/backend_options.h"
 #include "device/device.h"
 
 namespace tandem::device {
 
 struct DeviceOptions {
-  int num_threads = 0;       // host threads of a CPU device; 0: the cores this process may use
-  std::string kernel_image;  // xclbin of attention for cards: path
-  // xclbin of aggregation for cards: path; empty: the one that comes with Tandem, beside the
-  // program (../share/tandem/bitstreams) or installed.
-  std::string aggregation_image = {};
+  int num_threads = 0;   // host threads of a CPU device; 0: the cores this process may use
   Pin pin = Pin::kAuto;  // whether host threads are bound to processors (thread_plan.h)
-  // Kernels of GPUs: generic, hopper, or trial: the faster of both, where their results agree.
-  std::string cuda_kernels = "generic";
-  // Whether GPUs that multiply FP8 may round rows in front of FP8 weights with a scale per output
-  // to FP8 as well, where they are many: less work, and other results.
-  bool cuda_fp8_rows = false;
-  // Is told what the devices ran and when, where they can tell; empty: nothing is recorded.
+  // Keys that backends declare (Backend::options()).
+  BackendValues values = {};
+  // Receives what the devices ran and when, from devices that record it; empty: nothing is
+  // recorded.
   ActivitySink activity = {};
-  // Receives a line where a device has chosen something that a log should have; may be empty.
+  // Receives a line for the log when a device chooses something; may be empty.
   std::function<void(const std::string&)> note = {};
-  // Receives a line where something that was asked for is not to be had; may be empty.
+  // Receives a line when a device cannot do what an option asks for; may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 
@@ -48,6 +43,9 @@ class Backend {
   virtual bool available() const = 0;
   virtual std::string unavailable_reason() const = 0;  // how to enable it; empty when available
 
+  // The keys of DeviceOptions::values that it reads, available or not.
+  virtual std::span<const BackendOption> options() const { return {}; }
+
   // The devices present now; empty when none. Never throws for absent hardware.
   virtual std::vector<DeviceInfo> enumerate(const DeviceOptions& options) const = 0;
   virtual std::unique_ptr<Device> open(int index, const DeviceOptions& options) const = 0;
@@ -55,8 +53,11 @@ class Backend {
 
 std::span<const Backend* const> backends();
 
+// Throws Error where DeviceOptions::values has a key that no backend declares, or a wrong value.
+void check_options(const DeviceOptions& options);
+
 // "cpu", "opencl:0", "xrt:1" -> the device; an id without a number means 0. Throws Error naming the
-// known ids.
+// known ids, and as check_options().
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
 // How devices of a group share a model's work: each has some layers (pipeline), or columns of every

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSplitUnit: buffers with copies, weights with places, and the choice of a unit.
+// LayerSplitUnit: buffers with copies, weights with places, and the unit of each operation.
 #include "parallel/layer_split_unit.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "device/op_summary.h"
 #include "parallel/layer_split_parts.h"
 
 namespace tandem::device::parallel {
@@ -149,7 +150,6 @@ UnitMask LayerSplitUnit::where(const Slice& slice) const {
 int LayerSplitUnit::choose(std::span<const Weight* const> weights, const Slice& x) {
   UnitMask units = group_.all();
   for (const Weight* weight : weights) {
-    if (weight == nullptr) continue;
     const auto* mine = dynamic_cast<const CompositeWeight*>(weight);
     if (mine == nullptr || &mine->owner != this) {
       throw Error("parallel", "a weight was loaded by another unit");
@@ -167,13 +167,58 @@ int LayerSplitUnit::choose(std::span<const Weight* const> weights, const Slice& 
 }
 
 const Weight* LayerSplitUnit::on(int unit, const Weight* weight) const {
-  if (weight == nullptr) return nullptr;
   return static_cast<const CompositeWeight*>(weight)->parts[static_cast<std::size_t>(unit)].get();
 }
 
-bool LayerSplitUnit::samples() const {
+bool LayerSplitUnit::supports(OpKind kind) const {
+  if (kind == op_kind<PostOp> || kind == op_kind<AwaitOp>) return false;
   return std::ranges::all_of(group_.units(),
-                             [](const ComputeUnit* unit) { return unit->samples(); });
+                             [kind](const ComputeUnit* unit) { return unit->supports(kind); });
+}
+
+namespace {
+
+// What decides where an operation runs.
+class PlacingOperands final : public OperandMap {
+ public:
+  Slice slice(const Slice& slice, std::size_t, Access) override {
+    if (!first) first = slice;
+    return slice;
+  }
+  const Weight* weight(const Weight* weight) override {
+    weights.push_back(weight);
+    return weight;
+  }
+
+  std::vector<const Weight*> weights;
+  Slice first;
+};
+
+}  // namespace
+
+class LayerSplitUnit::UnitOperands final : public OperandMap {
+ public:
+  UnitOperands(LayerSplitUnit& owner, int unit) : owner_(owner), unit_(unit) {}
+
+  Slice slice(const Slice& slice, std::size_t size_bytes, Access access) override {
+    if (!slice && size_bytes == 0) return slice;  // of no rows
+    return owner_.use(unit_, slice, size_bytes, access);
+  }
+  const Weight* weight(const Weight* weight) override { return owner_.on(unit_, weight); }
+
+ private:
+  LayerSplitUnit& owner_;
+  const int unit_;
+};
+
+void LayerSplitUnit::enqueue(const Op& op) {
+  if (!supports(kind_of(op))) refuse(op);
+  OpLists seen(OpLists::Keep::kBorrowed), lists(OpLists::Keep::kBorrowed);
+  PlacingOperands placing;
+  map_operands(op, seen, placing);
+  const int unit = choose(placing.weights, placing.first);
+  UnitOperands operands(*this, unit);
+  group_.enqueue(unit, map_operands(op, lists, operands));
 }
 
 }  // namespace tandem::device::parallel

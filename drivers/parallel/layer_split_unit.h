@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "device/op_operands.h"
 #include "parallel/layer_ranges.h"
 #include "parallel/unit_group.h"
 
@@ -33,19 +34,9 @@ class LayerSplitUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  void enqueue(const EmbedOp& op) override;
-  void enqueue(const RmsNormOp& op) override;
-  void enqueue(const LinearOp& op) override;
-  void enqueue(const RopeOp& op) override;
-  void enqueue(const SoftcapOp& op) override;
-  void enqueue(const CausalAttentionOp& op) override;
-  void enqueue(const MergeOp& op) override;
-  void enqueue(const GatherRowsOp& op) override;
-  void enqueue(const ExpertsOp& op) override;
-  void enqueue(const GatedAddOp& op) override;
-  void enqueue(const CopyOp& op) override;
-  bool samples() const override;
-  void enqueue(const SampleOp& op) override;
+  // What all its units support, without rings: their threads would answer one unit.
+  bool supports(OpKind kind) const override;
+  void enqueue(const Op& op) override;
 
   Ticket record() override { return group_.record(); }
   WaitResult wait(Ticket ticket, Deadline deadline) override;
@@ -61,7 +52,7 @@ class LayerSplitUnit final : public ComputeUnit {
  private:
   class CompositeWeight;
   class CompositeBuffer;
-  enum class Access { kRead, kWrite, kUpdate };
+  class UnitOperands;  // the operands of an operation on one unit
 
   Slice use(int unit, const Slice& slice, std::size_t size_bytes, Access access);
   CompositeBuffer& mine(const Slice& slice, std::size_t size_bytes) const;

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/error.h"
-#include "parallel/extents.h"
+#include "device/extents.h"
 #include "parallel/tensor_split_unit.h"
 
 namespace tandem::device::parallel {
 
-void TensorSplitUnit::enqueue(const RopeOp& op) {
+void TensorSplitUnit::handle(const RopeOp& op) {
   std::vector<bool> by_columns;
   for (const RopeTarget& target : op.targets) {
     const std::int64_t width = std::int64_t{target.heads} * op.head_dim;
@@ -45,7 +45,7 @@ void TensorSplitUnit::enqueue(const RopeOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const CausalAttentionOp& op) {
+void TensorSplitUnit::handle(const CausalAttentionOp& op) {
   CausalAttentionOp local = op;
   local.q_heads = static_cast<int>(share_of(op.q_heads, "query heads"));
   local.kv_heads = static_cast<int>(share_of(op.kv_heads, "key and value heads"));
@@ -73,7 +73,7 @@ void TensorSplitUnit::enqueue(const CausalAttentionOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const MergeOp& op) {
+void TensorSplitUnit::handle(const MergeOp& op) {
   MergeOp local = op;
   local.heads = static_cast<int>(share_of(op.heads, "heads"));
   const std::int64_t width = std::int64_t{op.heads} * op.head_dim;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "parallel/extents.h"
+#include "device/extents.h"
 #include "parallel/host_peer_copy.h"
 #include "parallel/tensor_split_unit.h"
 
@@ -64,7 +64,7 @@ Slice TensorSplitUnit::zeros(int unit, std::size_t size_bytes) {
   return {buffer.get(), 0};
 }
 
-void TensorSplitUnit::enqueue(const LinearOp& op) {
+void TensorSplitUnit::handle(const LinearOp& op) {
   if (op.targets.empty() || op.rows == 0) return;
   std::size_t by_inputs = 0;
   for (const LinearTarget& target : op.targets) {
@@ -170,7 +170,7 @@ void TensorSplitUnit::multiply_rows(const LinearOp& op) {
   for (const Reduced& sum : sums) end_sum(sum);
 }
 
-void TensorSplitUnit::enqueue(const ExpertsOp& op) {
+void TensorSplitUnit::handle(const ExpertsOp& op) {
   if (op.experts.empty()) throw Error("parallel", "experts: there are none");
   if (op.rows == 0) return;
   const TensorWeight& first = weight_of(op.experts.front().gate, "experts: a weight");

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/error.h"
-#include "parallel/extents.h"
+#include "device/extents.h"
 #include "parallel/host_reducer.h"
 
 namespace tandem::device::parallel {
@@ -114,7 +114,7 @@ std::int64_t TensorSplitUnit::share_of(std::int64_t heads, const char* what) con
                               " devices; use another number of them, or --split layers");
 }
 
-void TensorSplitUnit::enqueue(const EmbedOp& op) {
+void TensorSplitUnit::handle(const EmbedOp& op) {
   const TensorWeight& table = weight_of(op.table, "embed: the table");
   const std::size_t bytes = float_bytes(std::ssize(op.ids), table.in_features());
   mark_whole(op.out, bytes);
@@ -127,7 +127,7 @@ void TensorSplitUnit::enqueue(const EmbedOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const RmsNormOp& op) {
+void TensorSplitUnit::handle(const RmsNormOp& op) {
   const TensorWeight& weight = weight_of(op.weight, "rms norm: the weight");
   const std::size_t bytes = float_bytes(op.rows, weight.in_features());
   make_whole(op.x, bytes);
@@ -143,7 +143,7 @@ void TensorSplitUnit::enqueue(const RmsNormOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const GatherRowsOp& op) {
+void TensorSplitUnit::handle(const GatherRowsOp& op) {
   const std::size_t in_bytes = float_bytes(end_row(op.rows), op.width);
   const std::size_t out_bytes = float_bytes(std::ssize(op.rows), op.width);
   make_whole(op.x, in_bytes);
@@ -157,7 +157,7 @@ void TensorSplitUnit::enqueue(const GatherRowsOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const GatedAddOp& op) {
+void TensorSplitUnit::handle(const GatedAddOp& op) {
   const std::size_t bytes = float_bytes(op.rows, op.width), gate_bytes = float_bytes(op.rows, 1);
   make_whole(op.x, bytes);
   make_whole(op.gate, gate_bytes);
@@ -172,7 +172,7 @@ void TensorSplitUnit::enqueue(const GatedAddOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const SoftcapOp& op) {
+void TensorSplitUnit::handle(const SoftcapOp& op) {
   const std::size_t bytes = float_bytes(op.rows, op.width);
   const bool by_columns = in_shards(op.x, op.rows, op.width);
   if (by_columns) {
@@ -194,7 +194,7 @@ void TensorSplitUnit::enqueue(const SoftcapOp& op) {
   }
 }
 
-void TensorSplitUnit::enqueue(const CopyOp& op) {
+void TensorSplitUnit::handle(const CopyOp& op) {
   TensorBuffer &from = buffer_of(op.from), &to = buffer_of(op.to);
   const std::size_t begin = op.from.offset_bytes, end = begin + op.size_bytes;
   const std::size_t row_bytes = from.row_bytes_at(begin);

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "device/op_dispatch.h"
 #include "device/reducer.h"
 #include "parallel/tensor_buffer.h"
 #include "parallel/tensor_weight.h"
@@ -38,17 +39,8 @@ class TensorSplitUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  void enqueue(const EmbedOp& op) override;
-  void enqueue(const RmsNormOp& op) override;
-  void enqueue(const LinearOp& op) override;
-  void enqueue(const RopeOp& op) override;
-  void enqueue(const SoftcapOp& op) override;
-  void enqueue(const CausalAttentionOp& op) override;
-  void enqueue(const MergeOp& op) override;
-  void enqueue(const GatherRowsOp& op) override;
-  void enqueue(const ExpertsOp& op) override;
-  void enqueue(const GatedAddOp& op) override;
-  void enqueue(const CopyOp& op) override;
+  bool supports(OpKind kind) const override { return OpDispatch<TensorSplitUnit>::supports(kind); }
+  void enqueue(const Op& op) override { OpDispatch<TensorSplitUnit>::enqueue(*this, op); }
 
   Ticket record() override { return group_.record(); }
   WaitResult wait(Ticket ticket, Deadline deadline) override;
@@ -61,6 +53,19 @@ class TensorSplitUnit final : public ComputeUnit {
   Slice shard(int unit, const Slice& slice) const;
 
  private:
+  friend class OpDispatch<TensorSplitUnit>;
+  void handle(const EmbedOp& op);
+  void handle(const RmsNormOp& op);
+  void handle(const LinearOp& op);
+  void handle(const RopeOp& op);
+  void handle(const SoftcapOp& op);
+  void handle(const CausalAttentionOp& op);
+  void handle(const MergeOp& op);
+  void handle(const GatherRowsOp& op);
+  void handle(const ExpertsOp& op);
+  void handle(const GatedAddOp& op);
+  void handle(const CopyOp& op);
+
   class CompositeBuffer;  // a TensorBuffer that is in the book and the list
   struct Reduced;         // where a sum is formed
 

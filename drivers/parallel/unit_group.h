@@ -44,7 +44,6 @@ class UnitGroup {
   void on(int index, const Call& call) {
     guard(index, [&] { call(unit(index)); });
   }
-  template <typename Op>
   void enqueue(int index, const Op& op) {
     ++enqueued_;
     on(index, [&](ComputeUnit& unit) { unit.enqueue(op); });

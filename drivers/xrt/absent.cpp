@@ -3,6 +3,7 @@
 // Stands in for the XRT backend in builds without XRT: enumerates nothing and says why.
 #include "common/error.h"
 #include "xrt/backend.h"
+#include "xrt/options.h"
 
 namespace tandem::device {
 namespace {
@@ -14,6 +15,7 @@ class AbsentXrtBackend final : public Backend {
   std::string unavailable_reason() const override {
     return "built without the Xilinx Runtime; install libxrt-dev and build again";
   }
+  std::span<const BackendOption> options() const override { return xrt_card::kOptions; }
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override { return {}; }
   std::unique_ptr<Device> open(int, const DeviceOptions&) const override {
     throw Error("xrt", unavailable_reason());

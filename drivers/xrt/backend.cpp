@@ -14,6 +14,8 @@
 #include "xrt/attention/kernel_image.h"
 #include "xrt/card/abandoned.h"
 #include "xrt/card/card_table.h"
+#include "xrt/card/kernel_units.h"
+#include "xrt/options.h"
 
 namespace tandem::device {
 namespace {
@@ -39,8 +41,10 @@ class XrtDevice final : public Device {
   XrtDevice(int index, const DeviceOptions& options)
       : card_(static_cast<unsigned>(index)),
         info_(describe(card_, index)),
-        kernel_image_(options.kernel_image),
-        aggregation_image_(options.aggregation_image) {}
+        kernel_image_(options.values.find(xrt_card::kAttentionImageOption)
+                          .value_or(xrt_card::find_kernel_image("attention_decode"))),
+        aggregation_image_(
+            options.values.find(xrt_card::kAggregationImageOption).value_or(std::string())) {}
 
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<ComputeUnit> make_compute_unit() override {
@@ -81,6 +85,7 @@ class XrtBackend final : public Backend {
   std::string_view kind() const override { return "xrt"; }
   bool available() const override { return true; }
   std::string unavailable_reason() const override { return ""; }
+  std::span<const BackendOption> options() const override { return xrt_card::kOptions; }
 
   // XRT counts PCIe cards only; emulated ones answer to the indices from there on.
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "apps/backend_options.h"
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "common/topology.h"
@@ -76,6 +77,11 @@ void print_table(const std::vector<device::DeviceInfo>& all) {
   print_processors(this_machine());
 }
 
+void list_options(bool as_json) {
+  const Backends all = device::backends();
+  fmt::print("{}", as_json ? options_json(all).dump(2) + "\n" : options_text(all));
+}
+
 void run(bool as_json) {
   const device::DeviceOptions options;
   const std::vector<device::DeviceInfo> all = device::enumerate_devices(options);
@@ -101,7 +107,9 @@ void add_devices(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "List the devices that can compute and attend");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print JSON");
-  command->callback([as_json] { run(*as_json); });
+  auto options = std::make_shared<bool>(false);
+  command->add_flag("--options", *options, "list the options that belong to kinds of devices");
+  command->callback([as_json, options] { *options ? list_options(*as_json) : run(*as_json); });
 }
 
 }  // namespace tandem::apps

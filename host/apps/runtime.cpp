@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "apps/attention_choice.h"
+#include "apps/backend_options.h"
 #include "apps/compute_choice.h"
 #include "common/error.h"
 
@@ -22,7 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr int kPageTokens = 16;
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
-constexpr const char* kKernelImage = "bitstreams/attention_decode.xclbin";
 
 // The capability that decides what is taken of a device and what may be lost with it.
 bool works_in_host_memory(const device::DeviceInfo& info) {
@@ -100,12 +100,9 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   if (!options.trace_file.empty()) require_not_of_model(options.trace_file, model_path_);
   device_options_.num_threads = options.threads;
   device_options_.pin = pin_of(options.pin);
-  device_options_.cuda_kernels = options.cuda_kernels;
-  device_options_.cuda_fp8_rows = options.cuda_fp8_rows;
+  device_options_.values = options.backend;
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.warn = [](const std::string& line) { spdlog::warn("{}", line); };
-  device_options_.kernel_image =
-      options.kernel_image.empty() ? shared_file(kKernelImage) : options.kernel_image;
   if (!options.trace_file.empty()) device_options_.activity = activity_sink();
   require_devices();
   if (!options.trace_file.empty()) {
@@ -123,9 +120,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
 
 // What is wrong with the devices asked for is said before a large model is loaded.
 void Assembly::require_devices() {
-  if (!options_.kernel_image.empty() && !fs::is_regular_file(options_.kernel_image)) {
-    throw Error("xrt", "--xclbin '" + options_.kernel_image + "' is no file");
-  }
+  require_files(device::backends(), options_.backend);
   const std::vector<std::string> computing = compute_ids(options_.compute);
   if (computing.size() == 1) device(computing.front());
   if (computing.size() == 1 && options_.split != RuntimeOptions().split) {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
+#include "apps/backend_options.h"
 #include "tensor/quantize.h"
 
 namespace tandem::apps {
@@ -117,10 +118,6 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::IsMember({"sequences", "pages", "interleave"}))
       ->capture_default_str()
       ->group("Devices");
-  command
-      .add_option("--xclbin", o.kernel_image,
-                  "attention kernel for cards (default: the one built here)")
-      ->group("Devices");
   command.add_option("--threads", o.threads, "CPU threads (0: one per core)")
       ->check(CLI::Range(0, 1024))
       ->group("Devices");
@@ -130,19 +127,7 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str()
       ->group("Devices");
-  command
-      .add_option("--cuda-kernels", o.cuda_kernels,
-                  "attention kernels of GPUs: generic; hopper: those for compute capability 9.0, "
-                  "where there are any; trial: the faster of both, where their results agree")
-      ->check(CLI::IsMember({"generic", "hopper", "trial"}))
-      ->envname("TANDEM_CUDA_KERNELS")
-      ->capture_default_str()
-      ->group("Devices");
-  command
-      .add_flag("--cuda-fp8-rows", o.cuda_fp8_rows,
-                "GPUs may round rows in front of FP8 weights with a scale per matrix or output to "
-                "FP8 as well, where they are many: less work in prompts, other results")
-      ->group("Devices");
+  add_backend_options(command, device::backends(), o.backend);
   command
       .add_option("--device-timeout-ms", o.device_timeout_ms,
                   "a device silent for so long counts as lost")

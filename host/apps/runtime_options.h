@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/thread_plan.h"
+#include "device/backend_options.h"
 #include "engine/engine.h"
 
 namespace CLI {
@@ -28,10 +29,8 @@ struct RuntimeOptions {
   std::string quantize = "none";  // "none", or the type that matrices are quantised to on load
   std::string placement = "sequences";
   std::string pin = "auto";
-  std::string cuda_kernels = "generic";
-  bool cuda_fp8_rows = false;
-  std::string kernel_image;    // empty: the attention kernel built with Tandem
-  std::uint64_t kv_bytes = 0;  // per unit; 0: a quarter of host memory, all of a card's
+  device::BackendValues backend;  // what backends declare
+  std::uint64_t kv_bytes = 0;     // per unit; 0: a quarter of host memory, all of a card's
   int threads = 0;
   int context_length = 0;
   int max_running = 64;

@@ -80,8 +80,8 @@ bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
   added.has_link = !added.in_queue && capacity.link_bandwidth_bytes_per_s > 0;
   units_.reserve(units_.size() + 1);
   early_.reserve(early_.size() + 1);
-  if (options_.rings && queue_.unit().signals() && !queue_.is_host_memory() && !added.in_queue &&
-      unit.may_have_own_thread()) {
+  if (options_.rings && device::supports<device::PostOp, device::AwaitOp>(queue_.unit()) &&
+      !queue_.is_host_memory() && !added.in_queue && unit.may_have_own_thread()) {
     added.ring = std::make_unique<AttentionRing>(unit, static_cast<int>(units_.size()), queue_,
                                                  config_, options_, step_failed_);
   }

@@ -34,7 +34,7 @@ struct Executor::State {
                        const TokenSink& tokens);
 
   const LoadedWeights& weights() const { return dense_.weights(); }
-  bool samples() const { return queue_.unit().samples(); }
+  bool samples() const { return device::supports<device::SampleOp>(queue_.unit()); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
   bool holds_lent() const { return exchange_.holds_lent(); }
 
@@ -79,7 +79,7 @@ Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
              static_cast<std::size_t>(options.max_logit_rows)),
       exchange_(config_, queue_, options_,
                 seconds_of(dense_.key_value_bytes(), options.compute_bandwidth_bytes_per_s)) {
-  if (!compute.samples()) return;
+  if (!device::supports<device::SampleOp>(compute)) return;
   tokens_ =
       compute.allocate(static_cast<std::size_t>(options.max_logit_rows) * sizeof(std::int32_t),
                        device::MemoryKind::kHost);

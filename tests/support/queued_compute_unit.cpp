@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QueuedComputeUnit: every op becomes a closure over its own lists and the inner unit's buffers.
+// QueuedComputeUnit: every op waits in the queue with lists of its own and the inner unit's
+// buffers.
 #include "support/queued_compute_unit.h"
 
 #include <sys/mman.h>
@@ -13,8 +14,10 @@
 #include <utility>
 
 #include "common/error.h"
+#include "device/op_summary.h"
 #include "model/sampler/candidates.h"
 #include "model/sampler/row_math.h"
+#include "support/recorded_op.h"
 
 namespace tandem::test {
 
@@ -69,18 +72,14 @@ std::unique_ptr<device::Weight> QueuedComputeUnit::load(const device::WeightSour
   return inner_.load(source);
 }
 
-Slice QueuedComputeUnit::inner(const Slice& slice) const {
-  if (!slice) return {};
-  return {&static_cast<Memory*>(slice.buffer)->inner(), slice.offset_bytes};
-}
-
-std::vector<device::CopyOp> QueuedComputeUnit::inner(std::span<const device::CopyOp> copies) const {
-  std::vector<device::CopyOp> own;
-  for (const device::CopyOp& copy : copies) {
-    own.push_back({copy.size_bytes, inner(copy.from), inner(copy.to)});
+class QueuedComputeUnit::InnerOperands final : public device::OperandMap {
+ public:
+  Slice slice(const Slice& slice, std::size_t, device::Access) override {
+    if (!slice) return {};
+    return {&static_cast<Memory*>(slice.buffer)->inner(), slice.offset_bytes};
   }
-  return own;
-}
+  const device::Weight* weight(const device::Weight* weight) override { return weight; }
+};
 
 std::byte* QueuedComputeUnit::memory_at(const void* address, std::size_t size_bytes) const {
   const auto* at = static_cast<const std::byte*>(address);
@@ -97,148 +96,69 @@ void QueuedComputeUnit::push(std::function<void()> work) {
   queue_.push_back({last_ticket_ + 1, std::move(work)});
 }
 
-void QueuedComputeUnit::enqueue(const device::EmbedOp& op) {
-  push([this, op = op, ids = std::vector(op.ids.begin(), op.ids.end()),
-        out = inner(op.out)]() mutable {
-    op.ids = ids;
-    op.out = out;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::RmsNormOp& op) {
-  push([this, op = op, x = inner(op.x), out = inner(op.out)]() mutable {
-    op.x = x;
-    op.out = out;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::LinearOp& op) {
-  std::vector<device::LinearTarget> targets(op.targets.begin(), op.targets.end());
-  for (device::LinearTarget& target : targets) target.out = inner(target.out);
-  push([this, op = op, targets = std::move(targets), x = inner(op.x), up = inner(op.up)]() mutable {
-    op.targets = targets;
-    op.x = x;
-    op.up = up;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::RopeOp& op) {
-  std::vector<device::RopeTarget> targets(op.targets.begin(), op.targets.end());
-  for (device::RopeTarget& target : targets) target.x = inner(target.x);
-  push([this, op = op, targets = std::move(targets),
-        positions = std::vector(op.positions.begin(), op.positions.end()),
-        frequencies =
-            std::vector(op.inverse_frequencies.begin(), op.inverse_frequencies.end())]() mutable {
-    op.targets = targets;
-    op.positions = positions;
-    op.inverse_frequencies = frequencies;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::SoftcapOp& op) {
-  push([this, op = op, x = inner(op.x)]() mutable {
-    op.x = x;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::CausalAttentionOp& op) {
-  device::CausalAttentionOp own = op;
-  for (Slice* slice : {&own.q, &own.k, &own.v, &own.o, &own.lse}) *slice = inner(*slice);
-  push([this, own, chunks = std::vector(op.chunks.begin(), op.chunks.end())]() mutable {
-    own.chunks = chunks;
-    inner_.enqueue(own);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::MergeOp& op) {
-  std::vector<device::MergePartial> partials(op.partials.begin(), op.partials.end());
-  std::vector<std::vector<std::int32_t>> rows;
-  for (device::MergePartial& partial : partials) {
-    rows.emplace_back(partial.rows.begin(), partial.rows.end());
-    partial.o = inner(partial.o);
-    partial.lse = inner(partial.lse);
+bool QueuedComputeUnit::supports(device::OpKind kind) const {
+  if (kind == device::op_kind<device::SampleOp>) return options_.samples;
+  if (kind == device::op_kind<device::PostOp> || kind == device::op_kind<device::AwaitOp>) {
+    return options_.signals;
   }
-  push([this, op = op, partials = std::move(partials), rows = std::move(rows),
-        out = inner(op.out)]() mutable {
-    for (std::size_t i = 0; i < rows.size(); ++i) partials[i].rows = rows[i];
-    op.partials = partials;
-    op.out = out;
-    inner_.enqueue(op);
-  });
+  return inner_.supports(kind);
 }
 
-void QueuedComputeUnit::enqueue(const device::GatherRowsOp& op) {
-  push([this, op = op, rows = std::vector(op.rows.begin(), op.rows.end()), x = inner(op.x),
-        out = inner(op.out)]() mutable {
-    op.rows = rows;
-    op.x = x;
-    op.out = out;
-    inner_.enqueue(op);
-  });
+void QueuedComputeUnit::enqueue(const device::Op& op) {
+  if (!supports(device::kind_of(op))) device::refuse(op);
+  count(op);
+  InnerOperands inner;
+  push([this, own = std::make_shared<const RecordedOp>(op, inner)] { run(own->op()); });
 }
 
-void QueuedComputeUnit::enqueue(const device::ExpertsOp& op) {
-  device::ExpertsOp own = op;
-  for (Slice* slice : {&own.x, &own.router, &own.out}) *slice = inner(*slice);
-  push([this, own, experts = std::vector(op.experts.begin(), op.experts.end())]() mutable {
-    own.experts = experts;
-    inner_.enqueue(own);
-  });
+void QueuedComputeUnit::count(const device::Op& op) {
+  const auto bytes =
+      static_cast<std::uint64_t>(std::max<std::int64_t>(device::describe(op).bytes, 0));
+  if (std::holds_alternative<device::CopyOp>(op)) {
+    ++counts_.copies;
+    counts_.copied_bytes += bytes;
+  } else if (std::holds_alternative<device::PostOp>(op)) {
+    ++counts_.posts;
+    counts_.posted_bytes += bytes;
+  } else if (std::holds_alternative<device::AwaitOp>(op)) {
+    ++counts_.awaits;
+    counts_.awaited_bytes += bytes;
+  } else if (const auto* sample = std::get_if<device::SampleOp>(&op)) {
+    counts_.sampled_rows += sample->rows.size();
+  }
 }
 
-void QueuedComputeUnit::enqueue(const device::GatedAddOp& op) {
-  device::GatedAddOp own = op;
-  for (Slice* slice : {&own.x, &own.gate, &own.out}) *slice = inner(*slice);
-  push([this, own] { inner_.enqueue(own); });
+// The inner unit does not have the optional operations.
+void QueuedComputeUnit::run(const device::Op& op) {
+  if (const auto* sample = std::get_if<device::SampleOp>(&op)) return run(*sample);
+  if (const auto* post = std::get_if<device::PostOp>(&op)) return run(*post);
+  if (const auto* await = std::get_if<device::AwaitOp>(&op)) return run(*await);
+  inner_.enqueue(op);
 }
 
-void QueuedComputeUnit::enqueue(const device::CopyOp& op) {
-  ++counts_.copies;
-  counts_.copied_bytes += op.size_bytes;
-  push([this, op = op, from = inner(op.from), to = inner(op.to)]() mutable {
-    op.from = from;
-    op.to = to;
-    inner_.enqueue(op);
-  });
-}
-
-void QueuedComputeUnit::enqueue(const device::SampleOp& op) {
-  counts_.sampled_rows += op.rows.size();
-  push([this, op = op, rows = std::vector(op.rows.begin(), op.rows.end()),
-        logits = inner(op.logits), out = inner(op.out)] {
-    const auto vocab = static_cast<std::size_t>(op.vocab);
-    const std::span<float> all = device::host_floats(logits, rows.size() * vocab);
-    auto* tokens = reinterpret_cast<std::int32_t*>(out.buffer->host().data() + out.offset_bytes);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const device::SampleRow& row = rows[i];
-      std::vector<float> clean(vocab);
-      model::clean_logits(all.subspan(i * vocab, vocab), clean.data());
-      const float best = model::best_logit(clean);
-      if (best == -std::numeric_limits<float>::infinity()) {
-        tokens[i] = -1;
-      } else if (row.temperature == 0) {
-        tokens[i] = static_cast<std::int32_t>(model::first_equal(clean, best));
-      } else {
-        model::Candidates candidates(clean, row.temperature, row.top_k);
-        candidates.keep_top_p(row.top_p);
-        tokens[i] = candidates.at_share(row.uniform);
-      }
+void QueuedComputeUnit::run(const device::SampleOp& op) {
+  const auto vocab = static_cast<std::size_t>(op.vocab);
+  const std::span<float> all = device::host_floats(op.logits, op.rows.size() * vocab);
+  auto* tokens =
+      reinterpret_cast<std::int32_t*>(op.out.buffer->host().data() + op.out.offset_bytes);
+  for (std::size_t i = 0; i < op.rows.size(); ++i) {
+    const device::SampleRow& row = op.rows[i];
+    std::vector<float> clean(vocab);
+    model::clean_logits(all.subspan(i * vocab, vocab), clean.data());
+    const float best = model::best_logit(clean);
+    if (best == -std::numeric_limits<float>::infinity()) {
+      tokens[i] = -1;
+    } else if (row.temperature == 0) {
+      tokens[i] = static_cast<std::int32_t>(model::first_equal(clean, best));
+    } else {
+      model::Candidates candidates(clean, row.temperature, row.top_k);
+      candidates.keep_top_p(row.top_p);
+      tokens[i] = candidates.at_share(row.uniform);
     }
-  });
+  }
 }
 
 namespace {
-
-std::size_t size_of(std::span<const device::CopyOp> copies) {
-  std::size_t bytes = 0;
-  for (const device::CopyOp& copy : copies) bytes += copy.size_bytes;
-  return bytes;
-}
 
 // What a slice of the inner unit holds.
 template <typename T>
@@ -248,35 +168,25 @@ T& at(const Slice& slice) {
 
 }  // namespace
 
-void QueuedComputeUnit::enqueue(const device::PostOp& op) {
-  ++counts_.posts;
-  counts_.posted_bytes += size_of(op.copies);
-  push([this, copies = inner(op.copies), words = inner(op.ring.words), count = inner(op.ring.count),
-        tag = op.tag] {
-    for (const device::CopyOp& copy : copies) {
-      if (at<device::RingCount>(count).abandoned == 0) inner_.enqueue(copy);
-    }
-    const std::uint64_t number = ++at<device::RingCount>(count).posted;
-    std::atomic_ref(at<device::RingWords>(words).posted).store(number << 32 | tag);
-  });
+void QueuedComputeUnit::run(const device::PostOp& op) {
+  auto& count = at<device::RingCount>(op.ring.count);
+  for (const device::CopyOp& copy : op.copies) {
+    if (count.abandoned == 0) inner_.enqueue(copy);
+  }
+  const std::uint64_t number = ++count.posted;
+  std::atomic_ref(at<device::RingWords>(op.ring.words).posted).store(number << 32 | op.tag);
 }
 
-void QueuedComputeUnit::enqueue(const device::AwaitOp& op) {
-  ++counts_.awaits;
-  counts_.awaited_bytes += size_of(op.copies);
-  push([this, copies = inner(op.copies), words = inner(op.ring.words),
-        count = inner(op.ring.count)] {
-    device::RingWords& ring = at<device::RingWords>(words);
-    const std::uint32_t posted = at<device::RingCount>(count).posted;
-    std::uint32_t& abandoned = at<device::RingCount>(count).abandoned;
-    while (abandoned == 0 && std::atomic_ref(ring.answered).load() >> 32 != posted) {
-      if (std::atomic_ref(ring.abandoned).load() != 0) abandoned = 1;
-      std::this_thread::sleep_for(std::chrono::microseconds(5));
-    }
-    for (const device::CopyOp& copy : copies) {
-      if (abandoned == 0) inner_.enqueue(copy);
-    }
-  });
+void QueuedComputeUnit::run(const device::AwaitOp& op) {
+  auto& ring = at<device::RingWords>(op.ring.words);
+  auto& count = at<device::RingCount>(op.ring.count);
+  while (count.abandoned == 0 && std::atomic_ref(ring.answered).load() >> 32 != count.posted) {
+    if (std::atomic_ref(ring.abandoned).load() != 0) count.abandoned = 1;
+    std::this_thread::sleep_for(std::chrono::microseconds(5));
+  }
+  for (const device::CopyOp& copy : op.copies) {
+    if (count.abandoned == 0) inner_.enqueue(copy);
+  }
 }
 
 device::Ticket QueuedComputeUnit::record() { return ++last_ticket_; }

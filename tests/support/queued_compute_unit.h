@@ -52,25 +52,11 @@ class QueuedComputeUnit final : public device::ComputeUnit {
                                            device::MemoryKind kind) override;
   std::unique_ptr<device::Weight> load(const device::WeightSource& source) override;
 
-  void enqueue(const device::EmbedOp& op) override;
-  void enqueue(const device::RmsNormOp& op) override;
-  void enqueue(const device::LinearOp& op) override;
-  void enqueue(const device::RopeOp& op) override;
-  void enqueue(const device::SoftcapOp& op) override;
-  void enqueue(const device::CausalAttentionOp& op) override;
-  void enqueue(const device::MergeOp& op) override;
-  void enqueue(const device::GatherRowsOp& op) override;
-  void enqueue(const device::ExpertsOp& op) override;
-  void enqueue(const device::GatedAddOp& op) override;
-  void enqueue(const device::CopyOp& op) override;
   std::size_t padded_rows(std::size_t rows) const override {
     return (rows + options_.pad_to - 1) / options_.pad_to * options_.pad_to;
   }
-  bool samples() const override { return options_.samples; }
-  void enqueue(const device::SampleOp& op) override;
-  bool signals() const override { return options_.signals; }
-  void enqueue(const device::PostOp& op) override;
-  void enqueue(const device::AwaitOp& op) override;
+  bool supports(device::OpKind kind) const override;
+  void enqueue(const device::Op& op) override;
 
   device::Ticket record() override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
@@ -93,8 +79,13 @@ class QueuedComputeUnit final : public device::ComputeUnit {
     std::function<void()> run;
   };
 
-  device::Slice inner(const device::Slice& slice) const;
-  std::vector<device::CopyOp> inner(std::span<const device::CopyOp> copies) const;
+  class InnerOperands;
+
+  void count(const device::Op& op);
+  void run(const device::Op& op);
+  void run(const device::SampleOp& op);
+  void run(const device::PostOp& op);
+  void run(const device::AwaitOp& op);
   void lose();
 
   device::ComputeUnit& inner_;

@@ -19,7 +19,7 @@
 
 #include "collectives/sparse/sparse_vector.h"
 #include "common/thread_pool.h"
-#include "cpu/kernels/stream.h"
+#include "cpu/kernels/speed/stream.h"
 #include "drivers/cpu/samples.h"
 
 namespace tandem::bench {

@@ -88,7 +88,7 @@ const gpu_kernels::PrefillBucket& CudaComputeUnit::causal_bucket(const CausalAtt
   return bucket;
 }
 
-void CudaComputeUnit::enqueue(const CausalAttentionOp& op) {
+void CudaComputeUnit::handle(const CausalAttentionOp& op) {
   const std::size_t rows = check(op);
   const std::size_t q_size = rows * op.q_heads * op.head_dim;
   const std::size_t kv_size = rows * op.kv_heads * op.head_dim;
@@ -123,7 +123,7 @@ void CudaComputeUnit::enqueue(const CausalAttentionOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const MergeOp& op) {
+void CudaComputeUnit::handle(const MergeOp& op) {
   if (op.rows < 0 || op.heads <= 0 || op.head_dim <= 0) {
     throw Error("cuda", "merge: rows, heads or head_dim is not positive");
   }

@@ -24,6 +24,7 @@
 #include "cuda/products/linear.h"
 #include "cuda/queue/buckets.h"
 #include "device/compute_unit.h"
+#include "device/op_dispatch.h"
 #include "rope/rope.h"
 
 namespace tandem::cuda {
@@ -37,25 +38,14 @@ class CudaComputeUnit final : public device::ComputeUnit {
                                            device::MemoryKind kind) override;
   std::unique_ptr<device::Weight> load(const device::WeightSource& source) override;
 
-  void enqueue(const device::EmbedOp& op) override;
-  void enqueue(const device::RmsNormOp& op) override;
-  void enqueue(const device::LinearOp& op) override;
-  void enqueue(const device::RopeOp& op) override;
-  void enqueue(const device::SoftcapOp& op) override;
-  void enqueue(const device::CausalAttentionOp& op) override;
-  void enqueue(const device::MergeOp& op) override;
-  void enqueue(const device::GatherRowsOp& op) override;
-  void enqueue(const device::ExpertsOp& op) override;
-  void enqueue(const device::GatedAddOp& op) override;
-  void enqueue(const device::CopyOp& op) override;
+  bool supports(device::OpKind kind) const override {
+    return device::OpDispatch<CudaComputeUnit>::supports(kind);
+  }
+  void enqueue(const device::Op& op) override {
+    device::OpDispatch<CudaComputeUnit>::enqueue(*this, op);
+  }
 
   std::size_t padded_rows(std::size_t rows) const override { return row_bucket(rows); }
-  bool samples() const override { return true; }
-  void enqueue(const device::SampleOp& op) override;
-
-  bool signals() const override { return true; }
-  void enqueue(const device::PostOp& op) override;
-  void enqueue(const device::AwaitOp& op) override;
 
   device::Ticket record() override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
@@ -65,6 +55,22 @@ class CudaComputeUnit final : public device::ComputeUnit {
   const Gpu& gpu() const { return gpu_; }
 
  private:
+  friend class device::OpDispatch<CudaComputeUnit>;
+  void handle(const device::EmbedOp& op);
+  void handle(const device::RmsNormOp& op);
+  void handle(const device::LinearOp& op);
+  void handle(const device::RopeOp& op);
+  void handle(const device::SoftcapOp& op);
+  void handle(const device::CausalAttentionOp& op);
+  void handle(const device::MergeOp& op);
+  void handle(const device::GatherRowsOp& op);
+  void handle(const device::ExpertsOp& op);
+  void handle(const device::GatedAddOp& op);
+  void handle(const device::CopyOp& op);
+  void handle(const device::SampleOp& op);
+  void handle(const device::PostOp& op);
+  void handle(const device::AwaitOp& op);
+
   // cos and sin of positions and frequencies: [rows, 2, pairs] in device memory.
   struct Angles {
     const std::int32_t* source = nullptr;  // where the positions were

@@ -31,7 +31,7 @@ constexpr int kMostRopeHeadDim = 1024;  // that the kernels of rope/ take
 
 }  // namespace
 
-void CudaComputeUnit::enqueue(const EmbedOp& op) {
+void CudaComputeUnit::handle(const EmbedOp& op) {
   const CudaWeight& table = cuda_weight(gpu_, op.table, 0, 0, "embed: table");
   const auto width = static_cast<std::size_t>(table.in_features());
   float* out = floats(op.out, op.ids.size() * width, "embed: out");
@@ -57,7 +57,7 @@ void CudaComputeUnit::enqueue(const EmbedOp& op) {
   weight_bytes_ += op.ids.size() * table.row_bytes();
 }
 
-void CudaComputeUnit::enqueue(const RmsNormOp& op) {
+void CudaComputeUnit::handle(const RmsNormOp& op) {
   const std::size_t rows = count_of(op.rows, "rms norm: rows");
   const CudaWeight& weight = cuda_weight(gpu_, op.weight, 1, 0, "rms norm: weight");
   const auto width = static_cast<std::size_t>(weight.in_features());
@@ -133,7 +133,7 @@ void CudaComputeUnit::collect_rope_targets(const RopeOp& op) {
   }
 }
 
-void CudaComputeUnit::enqueue(const RopeOp& op) {
+void CudaComputeUnit::handle(const RopeOp& op) {
   const std::size_t rows = count_of(op.rows, "rope: rows");
   const std::size_t pairs = op.inverse_frequencies.size();
   if (op.head_dim > kMostRopeHeadDim) {
@@ -170,7 +170,7 @@ void CudaComputeUnit::enqueue(const RopeOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const SoftcapOp& op) {
+void CudaComputeUnit::handle(const SoftcapOp& op) {
   const std::size_t rows = count_of(op.rows, "softcap: rows");
   const std::size_t width = count_of(op.width, "softcap: width");
   if (!(op.cap > 0.0f) || !std::isfinite(op.cap)) {
@@ -186,7 +186,7 @@ void CudaComputeUnit::enqueue(const SoftcapOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const GatherRowsOp& op) {
+void CudaComputeUnit::handle(const GatherRowsOp& op) {
   const std::size_t width = count_of(op.width, "gather: width");
   std::int32_t last = -1;
   for (const std::int32_t row : op.rows) {
@@ -210,7 +210,7 @@ void CudaComputeUnit::enqueue(const GatherRowsOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const GatedAddOp& op) {
+void CudaComputeUnit::handle(const GatedAddOp& op) {
   const std::size_t rows = count_of(op.rows, "gated add: rows");
   const std::size_t width = count_of(op.width, "gated add: width");
   const float* x = floats(op.x, rows * width, "gated add: x");
@@ -227,7 +227,7 @@ void CudaComputeUnit::enqueue(const GatedAddOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const CopyOp& op) {
+void CudaComputeUnit::handle(const CopyOp& op) {
   const std::byte* from = bytes_of(gpu_, op.from, op.size_bytes, "copy: from");
   std::byte* to = bytes_of(gpu_, op.to, op.size_bytes, "copy: to");
   if (op.size_bytes == 0) return;
@@ -239,7 +239,7 @@ void CudaComputeUnit::enqueue(const CopyOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const SampleOp& op) {
+void CudaComputeUnit::handle(const SampleOp& op) {
   sampling_.run(op);
   ops_ += 1;
 }

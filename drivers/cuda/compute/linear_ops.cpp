@@ -10,7 +10,7 @@ using device::ExpertsOp;
 using device::LinearOp;
 using device::LinearTarget;
 
-void CudaComputeUnit::enqueue(const LinearOp& op) {
+void CudaComputeUnit::handle(const LinearOp& op) {
   const std::size_t rows = count_of(op.rows, "linear: rows");
   if (op.norm != nullptr && op.up) throw Error("cuda", "linear: both a norm and a gate");
   outputs_.clear();
@@ -49,7 +49,7 @@ void CudaComputeUnit::enqueue(const LinearOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const ExpertsOp& op) {
+void CudaComputeUnit::handle(const ExpertsOp& op) {
   weight_bytes_ += experts_.run(op);
   ops_ += 1;
 }

@@ -67,7 +67,7 @@ void check(const Gpu& gpu, std::span<const CopyOp> copies, const char* what) {
 
 }  // namespace
 
-void CudaComputeUnit::enqueue(const PostOp& op) {
+void CudaComputeUnit::handle(const PostOp& op) {
   const RingPlace ring = place_of(gpu_, op.ring, "post: the words", "post: the count");
   check(gpu_, op.copies, "post: rows");
   queue_.begin(0, 0);
@@ -79,7 +79,7 @@ void CudaComputeUnit::enqueue(const PostOp& op) {
   ops_ += 1;
 }
 
-void CudaComputeUnit::enqueue(const AwaitOp& op) {
+void CudaComputeUnit::handle(const AwaitOp& op) {
   const RingPlace ring = place_of(gpu_, op.ring, "await: the words", "await: the count");
   check(gpu_, op.copies, "await: rows");
   queue_.begin(0, 0);

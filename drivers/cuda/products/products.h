@@ -90,7 +90,7 @@ struct ProductOptions {
   // of some 40 MiB.
   std::size_t slice_bytes = std::size_t{24} << 20;
   // Whether rows for e4m3 weights that have a scale per output may be rounded to e4m3, with a scale
-  // per row: a ComputeUnit's may where its device was opened so (DeviceOptions::cuda_fp8_rows).
+  // per row: a ComputeUnit's may where its device was opened with the option cuda-fp8-rows.
   bool e4m3_rows = false;
 };
 

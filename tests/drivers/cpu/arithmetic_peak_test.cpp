@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cpu/backend.h"
-#include "cpu/kernels/product_loop.h"
+#include "cpu/kernels/speed/product_loop.h"
 #include "cpu/vector_targets.h"
 
 namespace tandem::device::cpu {

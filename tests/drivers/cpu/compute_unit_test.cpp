@@ -30,7 +30,7 @@ class CpuCompute : public ComputeFixture {
     const LinearTarget target{w.weight.get(), nullptr, room(rows * out)};
     unit_->enqueue(LinearOp{rows, put(x), {&target, 1}});
     auto taken = x;
-    for (float& value : taken) {  // as kernels/bf16_products.h states
+    for (float& value : taken) {  // as kernels/float_products/bf16_products.h states
       if (dtype == DType::kBF16) value = bf16_to_f32(f32_to_bf16(value));
     }
     const auto want = reference::linear(taken, w.values, in);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vectorised conversions against the scalar ones of host/tensor, for every instruction set.
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 
 #include <cmath>
 #include <limits>
 
-#include "cpu/kernels/kv_rows.h"
+#include "cpu/kernels/attention/kv_rows.h"
 #include "target_fixture.h"
 #include "tensor/dtype.h"
 

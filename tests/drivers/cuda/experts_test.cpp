@@ -38,7 +38,7 @@ class CudaExpertsTest : public testing::Test {
     }
     device::DeviceOptions options;
     if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS")) {
-      options.cuda_kernels = kernels;
+      options.values.set("cuda-kernels", kernels);
     }
     device_ = device::cuda_backend().open(0, options);
     unit_ = device_->make_compute_unit();

@@ -38,7 +38,7 @@ TEST_P(F8ModelOnGpu, ChoosesAsTheCpuDoesWhereNothingIsRounded) {
   const DirectoryModel model(made.f8, made.config), twin(made.f32, made.f32_config);
   WeightOptions widened;
   widened.quantize = DType::kF32;
-  const auto cpu = device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  const auto cpu = device::cpu_backend().open(0, {.num_threads = 2});
   EXPECT_EQ(choices(logits_on(*device_, model, widened, 40)),
             choices(logits_on(*cpu, twin, {}, 40)));
 }
@@ -47,7 +47,7 @@ TEST_P(F8ModelOnGpu, MayRoundRowsToF8WhereItIsAskedTo) {
   const test::F8HubModel made = f8_model(GetParam());
   const DirectoryModel model(made.f8, made.config);
   device::DeviceOptions options;
-  options.cuda_fp8_rows = true;
+  options.values.set("cuda-fp8-rows", "true");
   const auto rounding = device::cuda_backend().open(0, options);
   const auto plain = logits_on(*device_, model, {}, 40), got = logits_on(*rounding, model, {}, 40);
   EXPECT_NEAR(perplexity_of(got) / perplexity_of(plain), 1.0, 0.05);

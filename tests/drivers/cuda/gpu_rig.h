@@ -41,7 +41,7 @@ class GpuRig {
   static device::DeviceOptions options() {
     device::DeviceOptions options;
     if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS")) {
-      options.cuda_kernels = kernels;
+      options.values.set("cuda-kernels", kernels);
     }
     return options;
   }

@@ -15,8 +15,9 @@ namespace tandem::device_test {
 
 device::DeviceOptions options_from_environment() {
   device::DeviceOptions options;
-  if (const char* image = std::getenv("TANDEM_TEST_XCLBIN")) options.kernel_image = image;
-  if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS")) options.cuda_kernels = kernels;
+  if (const char* image = std::getenv("TANDEM_TEST_XCLBIN")) options.values.set("xclbin", image);
+  if (const char* kernels = std::getenv("TANDEM_TEST_CUDA_KERNELS"))
+    options.values.set("cuda-kernels", kernels);
   return options;
 }
 

@@ -15,7 +15,7 @@ namespace tandem::device::parallel {
 inline std::vector<std::unique_ptr<Device>> cpu_devices(int count) {
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < count; ++i) {
-    devices.push_back(cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}}));
+    devices.push_back(cpu_backend().open(0, {.num_threads = 1}));
   }
   return devices;
 }

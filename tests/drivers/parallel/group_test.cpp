@@ -14,8 +14,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 std::unique_ptr<Device> open(const std::vector<std::string>& ids, int num_layers = 4) {
-  return open_group(ids, {GroupSplit::kLayers, num_layers, {}},
-                    {.num_threads = 2, .kernel_image = {}});
+  return open_group(ids, {GroupSplit::kLayers, num_layers, {}}, {.num_threads = 2});
 }
 
 TEST(Group, OfCpusIsOneDevice) {

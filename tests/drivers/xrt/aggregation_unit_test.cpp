@@ -298,7 +298,7 @@ TEST_F(XrtAggregationUnitTest, SeveralThreadsShareACard) {
 
 TEST_F(XrtAggregationUnitTest, TakesTurnsWithAttentionOnACard) {
   for (int turn = 0; turn < 2; ++turn) {
-    auto device = device::xrt_backend().open(0, {.kernel_image = kernel_image()});
+    auto device = device::xrt_backend().open(0, {.values = {{"xclbin", kernel_image()}}});
     const device::AttentionGeometry geometry = {
         .num_layers = 1, .q_heads = 2, .kv_heads = 2, .head_dim = 32, .page_tokens = 16};
     device->make_attention_unit({.geometry = geometry, .max_pages = 4});
@@ -311,7 +311,7 @@ TEST_F(XrtAggregationUnitTest, TakesTurnsWithAttentionOnACard) {
 TEST(XrtAggregationImage, IsNamedWhenItCannotBeUsed) {
   const auto message = [](const std::string& image) {
     device::DeviceOptions options;
-    options.aggregation_image = image;
+    options.values.set("aggregation-xclbin", image);
     try {
       device::xrt_backend().open(0, options)->make_aggregation_unit();
     } catch (const Error& error) {

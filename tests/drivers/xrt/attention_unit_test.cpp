@@ -30,7 +30,7 @@ class XrtAttentionUnitTest : public ::testing::Test {
  protected:
   std::unique_ptr<AttentionUnit> make_unit(int card, const AttentionGeometry& geometry,
                                            std::uint32_t max_pages = 64) {
-    auto device = device::xrt_backend().open(card, {.kernel_image = kernel_image()});
+    auto device = device::xrt_backend().open(card, {.values = {{"xclbin", kernel_image()}}});
     auto unit = device->make_attention_unit(
         {.geometry = geometry, .max_pages = max_pages, .max_batch_rows = 64});
     devices_.push_back(std::move(device));

@@ -15,7 +15,7 @@ std::vector<std::string> device_ids() { return {"xrt:0", "xrt:1"}; }
 
 OpenedDevice open_attention_device(const std::string& id) {
   device::DeviceOptions options;
-  options.kernel_image = kernel_image();
+  options.values.set("xclbin", kernel_image());
   const int index = id.back() - '0';
   OpenedDevice opened;
   opened.required = true;

@@ -25,7 +25,7 @@ const device::AttentionGeometry kGeometry = {
 std::string message_of(const std::string& image) {
   try {
     device::xrt_backend()
-        .open(0, {.kernel_image = image})
+        .open(0, {.values = {{"xclbin", image}}})
         ->make_attention_unit({.geometry = kGeometry, .max_pages = 4});
   } catch (const Error& error) {
     return error.what();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "cpu/kernels/kv_rows.h"
+#include "cpu/kernels/attention/kv_rows.h"
 #include "gpu_kernels/kv_cache/random_pool.h"
 #include "kv_cache/append.h"
 #include "kv_cache/page_image.h"

@@ -27,8 +27,7 @@ class ComputeLoss : public Equivalence {
             }};
   }
 
-  std::unique_ptr<device::Device> device_ =
-      device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  std::unique_ptr<device::Device> device_ = device::cpu_backend().open(0, {.num_threads = 1});
 };
 
 TEST_F(ComputeLoss, LosesNoToken) {

@@ -78,12 +78,12 @@ void Listener::wait_tokens(std::size_t count) {
 }
 
 EngineRig::EngineRig() : model_(random_model()) {
-  device_ = device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  device_ = device::cpu_backend().open(0, {.num_threads = 1});
   compute_ = device_->make_compute_unit();
 }
 
 EngineRig::EngineRig(const std::string& model_path) : model_(model::load_model(model_path)) {
-  device_ = device::cpu_backend().open(0, {.num_threads = 1, .kernel_image = {}});
+  device_ = device::cpu_backend().open(0, {.num_threads = 1});
   compute_ = device_->make_compute_unit();
 }
 

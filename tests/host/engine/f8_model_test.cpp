@@ -13,8 +13,7 @@ using test::F8Layout;
 
 class F8Model : public testing::TestWithParam<F8Layout> {
  protected:
-  std::unique_ptr<device::Device> device_ =
-      device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  std::unique_ptr<device::Device> device_ = device::cpu_backend().open(0, {.num_threads = 2});
 };
 
 TEST_P(F8Model, HasThePerplexityOfTheReferenceOnTheSameWeights) {
@@ -53,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, F8Model,
                                          F8Layout::kBlock));
 
 TEST(F8OnLoad, GivesMatricesAScalePerOutput) {
-  const auto device = device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  const auto device = device::cpu_backend().open(0, {.num_threads = 2});
   const test::F8HubModel made = f8_model(F8Layout::kRow);
   const DirectoryModel twin(made.f32, made.f32_config);
   WeightOptions quantised;
@@ -68,7 +67,7 @@ TEST(F8OnLoad, GivesMatricesAScalePerOutput) {
 }
 
 TEST(F8OnLoad, RefusesMatricesThatHoldANaN) {
-  const auto device = device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  const auto device = device::cpu_backend().open(0, {.num_threads = 2});
   std::vector<std::byte> codes(32 * 16, std::byte{0x38});
   codes[3 * 16 + 5] = std::byte{0xff};
   const TensorView tensor{"blk.0.ffn_up.weight", DType::kF8E4M3, 32, 16, codes.data(), {}};

@@ -93,7 +93,7 @@ constexpr int kPageTokens = 16, kPages = 16;
 class Rig {
  public:
   Rig(const model::Model& model, std::optional<DType> weights, int num_units)
-      : device_(families_device().backend.open(0, {.num_threads = 2, .kernel_image = {}})),
+      : device_(families_device().backend.open(0, {.num_threads = 2})),
         compute_(device_->make_compute_unit()),
         kv_(kPageTokens, num_units > 1 ? Placement::kInterleave : Placement::kSequences, false),
         executor_(model, *compute_, executor_options(weights)) {

@@ -43,8 +43,7 @@ class WeightLoading : public testing::Test {
     return rows * dtype_row_bytes(dtype, columns);
   }
 
-  std::unique_ptr<device::Device> device_ =
-      device::cpu_backend().open(0, {.num_threads = 2, .kernel_image = {}});
+  std::unique_ptr<device::Device> device_ = device::cpu_backend().open(0, {.num_threads = 2});
   std::unique_ptr<device::ComputeUnit> compute_ = device_->make_compute_unit();
 };
 

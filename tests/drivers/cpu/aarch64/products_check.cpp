@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "cpu/kernels/bf16_products.h"
-#include "cpu/kernels/f8_panel.h"
-#include "cpu/kernels/packed_format.h"
-#include "cpu/kernels/quantized_panel.h"
-#include "cpu/kernels/quantized_products.h"
-#include "cpu/kernels/quantized_rows.h"
+#include "cpu/kernels/float_products/bf16_products.h"
+#include "cpu/kernels/float_products/f8_panel.h"
+#include "cpu/kernels/quantized_products/packed_format.h"
+#include "cpu/kernels/quantized_products/quantized_panel.h"
+#include "cpu/kernels/quantized_products/quantized_products.h"
+#include "cpu/kernels/quantized_products/quantized_rows.h"
 #include "support/reference/compare.h"
 #include "support/reference/quantized_rows.h"
 #include "support/reference/transformer.h"

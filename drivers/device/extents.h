@@ -2,7 +2,7 @@
 //
 // How many bytes the operands of an operation have, checked against overflow and negative counts.
 //
-// Threads: values. Errors: Error("parallel", ...) naming the number.
+// Threads: values. Errors: Error("device", ...) naming the number.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 #include <string>
 
 #include "common/error.h"
-#include "device/compute_unit.h"
+#include "device/compute_ops.h"
 
-namespace tandem::device::parallel {
+namespace tandem::device {
 
 // Bytes of [rows, width] floats.
 inline std::size_t float_bytes(std::int64_t rows, std::int64_t width) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (rows < 0 || width < 0 || (width > 0 && rows > kMost / width)) {
-    throw Error("parallel", "an operand of " + std::to_string(rows) + " rows of " +
-                                std::to_string(width) + " values cannot be");
+    throw Error("device", "an operand of " + std::to_string(rows) + " rows of " +
+                              std::to_string(width) + " values is not possible");
   }
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width) * sizeof(float);
 }
@@ -29,7 +29,7 @@ inline std::size_t float_bytes(std::int64_t rows, std::int64_t width) {
 inline std::int64_t end_row(std::span<const std::int32_t> rows) {
   std::int64_t end = 0;
   for (const std::int32_t row : rows) {
-    if (row < 0) throw Error("parallel", "row " + std::to_string(row) + " is negative");
+    if (row < 0) throw Error("device", "row " + std::to_string(row) + " is negative");
     end = std::max<std::int64_t>(end, std::int64_t{row} + 1);
   }
   return end;
@@ -43,4 +43,4 @@ inline std::int64_t end_row(std::span<const CausalChunk> chunks) {
   return end;
 }
 
-}  // namespace tandem::device::parallel
+}  // namespace tandem::device

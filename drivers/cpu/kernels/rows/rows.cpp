@@ -4,14 +4,14 @@
 //
 // Every loop runs over whole vectors and finishes with the same formula on single values, which may
 // round otherwise: a call is one row, except where rows.h says otherwise.
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/rows/rows.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/rows.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/rows/rows.cpp"
 #include "hwy/foreach_target.h"
 //
 #include "cpu/kernels/vector-inl.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // quantize_row() for AVX-512, AVX2, NEON and scalar, chosen at run time.
-#include "cpu/kernels/quantized_rows.h"
+#include "cpu/kernels/quantized_products/quantized_rows.h"
 
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/quantized_rows.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/quantized_products/quantized_rows.cpp"
 #include "hwy/foreach_target.h"
 //
 #include "cpu/kernels/vector-inl.h"

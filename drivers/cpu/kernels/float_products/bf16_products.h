@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 or e4m3 weights in panels (kernels/bf16_panel.h, kernels/f8_panel.h) with rows
+// Products of bf16 or e4m3 weights in panels (kernels/float_products/bf16_panel.h, kernels/float_products/f8_panel.h) with rows
 // of activations rounded to bf16.
 //
 // y = x W^T in f32, for any number of rows. Every output of every row is a lane of its own, summed
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpu/kernels/bf16_panel.h"
+#include "cpu/kernels/float_products/bf16_panel.h"
 
 namespace tandem::device::cpu {
 

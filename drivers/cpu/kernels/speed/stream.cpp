@@ -2,10 +2,10 @@
 //
 // read_stream() for AVX-512, AVX2, NEON and scalar, chosen at run time: four independent
 // accumulators, over one run of memory or over its four quarters.
-#include "cpu/kernels/stream.h"
+#include "cpu/kernels/speed/stream.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/stream.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/speed/stream.cpp"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"

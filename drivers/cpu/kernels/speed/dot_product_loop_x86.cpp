@@ -6,7 +6,7 @@
 // Written as instructions: Debian's Highway has no operation for them, and compilers move the sums
 // to and fro around intrinsics. Every function is compiled for what it uses and chosen by what the
 // processor says it has. Every multiplication adds 9, of bfloat16 2^-14.
-#include "cpu/kernels/product_loop.h"
+#include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {
 namespace {

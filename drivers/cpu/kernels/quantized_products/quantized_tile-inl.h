@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register tile of kernels/quantized_products.h: kR rows x kC panels through a range of blocks,
+// The register tile of kernels/quantized_products/quantized_products.h: kR rows x kC panels through a range of blocks,
 // once per instruction set and packed format.
 //
 // Per block the codes of a quad are brought to bytes and multiplied with every row, then the int32
@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "cpu/kernels/dot-inl.h"
-#include "cpu/kernels/packed_format.h"
-#include "cpu/kernels/quantized_rows.h"
+#include "cpu/kernels/quantized_products/dot-inl.h"
+#include "cpu/kernels/quantized_products/packed_format.h"
+#include "cpu/kernels/quantized_products/quantized_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

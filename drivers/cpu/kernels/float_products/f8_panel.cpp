@@ -2,7 +2,7 @@
 //
 // pack_f8_panel(): blocks of pairs through a buffer that stays in the first cache, as those of
 // bf16.
-#include "cpu/kernels/f8_panel.h"
+#include "cpu/kernels/float_products/f8_panel.h"
 
 #include <cstring>
 

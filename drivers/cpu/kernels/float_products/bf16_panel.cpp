@@ -2,7 +2,7 @@
 //
 // pack_bf16_panel(): blocks of pairs through a buffer that stays in the first cache, since rows
 // that lie a power of two apart would drive each other's lines out of it.
-#include "cpu/kernels/bf16_panel.h"
+#include "cpu/kernels/float_products/bf16_panel.h"
 
 #include <cstring>
 

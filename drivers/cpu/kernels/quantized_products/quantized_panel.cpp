@@ -2,11 +2,11 @@
 //
 // pack_quantized_panel(): the blocks of every type, 32 inputs at a time, as the words of a panel's
 // lines.
-#include "cpu/kernels/quantized_panel.h"
+#include "cpu/kernels/quantized_products/quantized_panel.h"
 
 #include <cstring>
 
-#include "cpu/kernels/packed_format.h"
+#include "cpu/kernels/quantized_products/packed_format.h"
 
 namespace tandem::device::cpu {
 namespace {

@@ -2,19 +2,19 @@
 //
 // narrow_kv() and widen_kv(): bfloat16 and float8 by integer arithmetic on the bits of f32, for
 // AVX-512, AVX2, NEON and scalar, chosen at run time; f16 and i8 as rows.h does them.
-#include "cpu/kernels/kv_rows.h"
+#include "cpu/kernels/attention/kv_rows.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "cpu/kernels/bf16_products.h"
-#include "cpu/kernels/rows.h"
+#include "cpu/kernels/float_products/bf16_products.h"
+#include "cpu/kernels/rows/rows.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/kv_rows.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/attention/kv_rows.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/kv_types-inl.h"
+#include "cpu/kernels/attention/kv_types-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

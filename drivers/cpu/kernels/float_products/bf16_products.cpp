@@ -11,7 +11,7 @@
 // instructions (and two copies) for two vectors. Elsewhere f16 by two shifts, and f32 by the
 // instruction for that, 8 for a vector. Where there is more than one tile a chunk is widened once,
 // for all of them.
-#include "cpu/kernels/bf16_products.h"
+#include "cpu/kernels/float_products/bf16_products.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,10 +20,10 @@
 
 #define HWY_WANT_AVX3_DL  // before every header of Highway
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/bf16_products.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/float_products/bf16_products.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/f8_panel.h"
+#include "cpu/kernels/float_products/f8_panel.h"
 #include "cpu/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -8,16 +8,16 @@
 // of the next one; the f32 sums wait in the workspace between chunks, which changes no bit. One row
 // reads 8-bit panels from end to end, which the processor's own prefetching follows best; it loses
 // time with the denser codes, whose reading is interrupted by more computing.
-#include "cpu/kernels/quantized_products.h"
+#include "cpu/kernels/quantized_products/quantized_products.h"
 
 #include <algorithm>
 
 #define HWY_WANT_AVX3_DL  // before every header of Highway
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/quantized_products.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/quantized_products/quantized_products.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/quantized_tile-inl.h"
+#include "cpu/kernels/quantized_products/quantized_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

@@ -5,16 +5,16 @@
 // A step takes kOutputs weight rows and 1 to 4 activation rows through the input in blocks of 32
 // values: weights are converted once per step, and the next weight rows are fetched meanwhile. An
 // input that is no multiple of 32 ends in a block copied and padded with zeros.
-#include "cpu/kernels/matvec.h"
+#include "cpu/kernels/float_products/matvec.h"
 
 #include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/matvec.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/float_products/matvec.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/weights-inl.h"
+#include "cpu/kernels/float_products/weights-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

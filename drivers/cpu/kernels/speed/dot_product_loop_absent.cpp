@@ -2,7 +2,7 @@
 //
 // The dot product loops on processors whose instructions for them Tandem does not use: there are
 // none.
-#include "cpu/kernels/product_loop.h"
+#include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {
 

@@ -6,16 +6,16 @@
 // Per chunk a packed panel (32 KiB) and a group of converted weights (12 KiB) stay in the first
 // cache; the task's result, kept by output so that rows are the vector lanes, stays in the second
 // and is transposed once at the end.
-#include "cpu/kernels/matmul.h"
+#include "cpu/kernels/float_products/matmul.h"
 
 #include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/matmul.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/float_products/matmul.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/weights-inl.h"
+#include "cpu/kernels/float_products/weights-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

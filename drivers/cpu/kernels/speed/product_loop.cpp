@@ -4,10 +4,10 @@
 //
 // Every sum is also an operand of its own product and they start apart: no product is the same in
 // every iteration, or the same as another's, and saved by the compiler.
-#include "cpu/kernels/product_loop.h"
+#include "cpu/kernels/speed/product_loop.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/product_loop.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/speed/product_loop.cpp"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"

@@ -9,7 +9,7 @@
 // of all tiles pass by. Trip counts are known at compile time for all but odd tiles, and one line
 // of the tile to come is asked for with each line that is used, so that the arithmetic hides behind
 // the memory.
-#include "cpu/kernels/attention_block.h"
+#include "cpu/kernels/attention/attention_block.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,10 +17,10 @@
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/kernels/attention_block.cpp"
+#define HWY_TARGET_INCLUDE "cpu/kernels/attention/attention_block.cpp"
 #include "hwy/foreach_target.h"
 //
-#include "cpu/kernels/kv_types-inl.h"
+#include "cpu/kernels/attention/kv_types-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::device::cpu {

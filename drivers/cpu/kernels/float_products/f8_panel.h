@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "cpu/kernels/bf16_panel.h"
+#include "cpu/kernels/float_products/bf16_panel.h"
 #include "tensor/weight_scales.h"
 
 namespace tandem::device::cpu {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an operation is, in the few values that a timeline or an error needs.
+//
+// Pure functions; threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "device/compute_ops.h"
+
+namespace tandem::device {
+
+struct OpSummary {
+  std::string_view name;    // "embed", "causal attention"; static
+  std::int64_t rows = -1;   // that it computes; -1: it does not count in rows
+  std::int64_t bytes = -1;  // of its copies; -1: it is no copy
+};
+
+OpSummary describe(const Op& op);
+
+// Throws the Error of a unit that does not have this operation.
+[[noreturn]] void refuse(const Op& op);
+
+}  // namespace tandem::device
