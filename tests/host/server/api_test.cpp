@@ -91,7 +91,7 @@ TEST(Api, HandsTheOptionsToTheService) {
     EXPECT_EQ(requests[i].sampling.top_k, 4);
     EXPECT_EQ(requests[i].sampling.logit_bias.at(0).first, 5);
     EXPECT_EQ(requests[i].stop, (std::vector<std::string>{"~"}));
-    EXPECT_EQ(requests[i].stop_tokens, (std::vector<model::TokenId>{3}));
+    EXPECT_EQ(requests[i].stop_tokens, (std::vector<server::TokenId>{3}));
     EXPECT_TRUE(requests[i].ignore_eos && requests[i].continues_text);
     EXPECT_FALSE(requests[i].prompt_logprobs);
     EXPECT_EQ(requests[i].top_logprobs, 3);

@@ -89,11 +89,11 @@ TEST(RequestParser, ReadsEveryFieldOfACompletion) {
   EXPECT_EQ(options.sampling.repetition_penalty, 1.5f);
   EXPECT_EQ(options.sampling.presence_penalty, -1.0f);
   EXPECT_EQ(options.sampling.frequency_penalty, 2.0f);
-  const std::vector<std::pair<model::TokenId, float>> bias = {{0, 2.5f}, {65, -100.0f}};
+  const std::vector<std::pair<server::TokenId, float>> bias = {{0, 2.5f}, {65, -100.0f}};
   EXPECT_EQ(options.sampling.logit_bias, bias);
   EXPECT_EQ(options.sampling.seed, 0xFFFFFFFFFFFFFFFFu);
   EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(options.stop_tokens, (std::vector<model::TokenId>{9}));
+  EXPECT_EQ(options.stop_tokens, (std::vector<server::TokenId>{9}));
   EXPECT_TRUE(options.logprobs && options.top_logprobs == 0);
   EXPECT_TRUE(request.echo && options.stream && options.include_usage && options.ignore_eos);
 }
@@ -122,10 +122,10 @@ TEST(RequestParser, TakesAPromptInAllFourForms) {
   EXPECT_EQ(texts[1].text, "b");
   const auto ids = parsed({{"prompt", {1, 257}}}).prompts;
   ASSERT_EQ(ids.size(), 1u);
-  EXPECT_EQ(ids[0].tokens, (std::vector<model::TokenId>{1, 257}));
+  EXPECT_EQ(ids[0].tokens, (std::vector<server::TokenId>{1, 257}));
   const auto lists = parsed({{"prompt", {{1}, {2, 3}}}}).prompts;
   ASSERT_EQ(lists.size(), 2u);
-  EXPECT_EQ(lists[1].tokens, (std::vector<model::TokenId>{2, 3}));
+  EXPECT_EQ(lists[1].tokens, (std::vector<server::TokenId>{2, 3}));
 }
 
 TEST(RequestParser, RefusesPromptsOfOtherFormsNamingTheElement) {
