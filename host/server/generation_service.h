@@ -50,12 +50,12 @@ struct GenerationRequest {
   std::vector<TokenId> prompt;  // at least one token
   Sampling sampling;
   int max_tokens = 16;
-  std::vector<std::string> stop;      // texts; the answer does not contain them
-  std::vector<TokenId> stop_tokens;   // besides the model's end-of-generation tokens
-  bool ignore_eos = false;            // end-of-generation tokens are ordinary
-  std::optional<int> top_logprobs;    // alternatives per token; none: events carry no tokens
-  bool prompt_logprobs = false;       // also for every prompt token but the first
-  bool continues_text = true;         // false: the output starts a text of its own (chat)
+  std::vector<std::string> stop;     // texts; the answer does not contain them
+  std::vector<TokenId> stop_tokens;  // besides the model's end-of-generation tokens
+  bool ignore_eos = false;           // end-of-generation tokens are ordinary
+  std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
+  bool prompt_logprobs = false;      // also for every prompt token but the first
+  bool continues_text = true;        // false: the output starts a text of its own (chat)
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

@@ -21,7 +21,7 @@ RequestContext context_of(const GenerationService& service, const RequestLimits&
 }
 
 GenerationRequest generation_request(const GenerationOptions& options,
-                               std::vector<TokenId> prompt) {
+                                     std::vector<TokenId> prompt) {
   GenerationRequest request;
   request.prompt = std::move(prompt);
   request.sampling = options.sampling;
@@ -124,12 +124,12 @@ void handle_completion(http::Exchange& exchange, GenerationService& service,
 
 void handle_chat(http::Exchange& exchange, GenerationService& service,
                  const RequestLimits& limits) {
-  ChatRequest request =
-      parse_chat_request(exchange.request().body, context_of(service, limits));
+  ChatRequest request = parse_chat_request(exchange.request().body, context_of(service, limits));
   const GenerationOptions& options = request.options;
   PlannedChoice choice;
   try {
-    choice.request = generation_request(options, service.tokenize_chat(std::move(request.messages)));
+    choice.request =
+        generation_request(options, service.tokenize_chat(std::move(request.messages)));
   } catch (const PromptTooLong& error) {
     refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
                   "messages");

@@ -101,7 +101,7 @@ std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& lim
 }
 
 std::vector<std::pair<TokenId, float>> read_logit_bias(FieldReader& fields,
-                                                              const RequestContext& context) {
+                                                       const RequestContext& context) {
   std::vector<std::pair<TokenId, float>> result;
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return result;
@@ -156,7 +156,7 @@ void read_stream(FieldReader& fields, GenerationOptions& options) {
 }  // namespace
 
 std::vector<TokenId> read_token_ids(const json& array, const std::string& path,
-                                           const RequestContext& context) {
+                                    const RequestContext& context) {
   if (!array.is_array()) fail_field(path, "must be an array of token ids");
   std::vector<TokenId> result;
   result.reserve(array.size());

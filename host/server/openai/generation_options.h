@@ -15,6 +15,6 @@ GenerationOptions read_generation_options(FieldReader& fields, const RequestCont
 
 // A JSON array of ids within the vocabulary.
 std::vector<TokenId> read_token_ids(const nlohmann::json& array, const std::string& path,
-                                           const RequestContext& context);
+                                    const RequestContext& context);
 
 }  // namespace tandem::server::openai

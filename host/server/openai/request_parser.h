@@ -46,7 +46,7 @@ struct GenerationOptions {
 };
 
 struct PromptInput {
-  std::string text;                    // when given as text
+  std::string text;             // when given as text
   std::vector<TokenId> tokens;  // when given as token ids (then not empty)
 };
 

@@ -69,7 +69,8 @@ std::string FakeService::token_bytes(server::TokenId id) const {
   return std::string(1, static_cast<char>(id));
 }
 
-server::SubmitResult FakeService::submit(server::GenerationRequest request, server::EventSink sink) {
+server::SubmitResult FakeService::submit(server::GenerationRequest request,
+                                         server::EventSink sink) {
   if (!behaviour_.unhappy_prompt.empty() && request.prompt == tokenize(behaviour_.unhappy_prompt)) {
     throw Error("engine", "this request could never be served");
   }
@@ -184,7 +185,9 @@ bool FakeService::step(Active& active, server::GenerationEvent& event) {
     event.finish = server::FinishReason::kCancelled;
     return true;
   }
-  if (behaviour_.fail_after >= 0 && active.produced >= behaviour_.fail_after) {
+  const auto only = static_cast<server::GenerationId>(behaviour_.only_failing);
+  if (behaviour_.fail_after >= 0 && active.produced >= behaviour_.fail_after &&
+      (only == 0 || only == active.id)) {
     event.finish = server::FinishReason::kError;
     event.error = "the card is on fire";
     return true;

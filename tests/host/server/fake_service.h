@@ -32,6 +32,7 @@ struct FakeBehaviour {
   int max_waiting = 1000;           // unfinished requests; beyond: kQueueFull
   int hold_after = -1;              // tokens after which generation waits for release()
   int fail_after = -1;              // tokens after which a request ends with kError
+  int only_failing = 0;             // the number of the one request that fails, from 1; 0: all
   bool stopping = false;            // kStopping
   std::size_t padding_bytes = 0;    // of text beside every token: for slow clients
   bool knows_token_length = false;  // refuses prompts by their bytes, see longest_token_bytes()
@@ -59,9 +60,9 @@ class FakeService final : public server::GenerationService {
   std::string metrics_text() const override;
   std::string status_json() const override { return R"({"devices":[]})"; }
 
-  void release();                           // ends hold_after for good
+  void release();                                     // ends hold_after for good
   std::vector<server::GenerationRequest> requests();  // all that were accepted, in order
-  std::size_t num_cancelled();              // unfinished requests that were cancelled
+  std::size_t num_cancelled();                        // unfinished requests that were cancelled
   std::size_t num_running();
   int num_tokenized() const { return num_tokenized_; }
   bool wait_until_idle();  // false after a generous while
