@@ -8,8 +8,8 @@
 #include <charconv>
 
 #include "common/error.h"
+#include "common/processors.h"
 #include "common/thread_plan.h"
-#include "common/topology.h"
 #include "cpu/backend.h"
 #include "cuda/backend.h"
 #include "opencl/backend.h"

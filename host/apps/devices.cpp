@@ -11,7 +11,7 @@
 #include "apps/backend_options.h"
 #include "apps/command.h"
 #include "apps/runtime.h"
-#include "common/topology.h"
+#include "common/processors.h"
 
 namespace tandem::apps {
 namespace {
@@ -33,7 +33,7 @@ nlohmann::json device_json(const device::DeviceInfo& info) {
           {"link_latency_us", info.link_latency_us}};
 }
 
-nlohmann::json processors_json(const Topology& machine) {
+nlohmann::json processors_json(const ProcessorLayout& machine) {
   nlohmann::json result = {{"processors", machine.processors.size()},
                            {"cores", machine.num_cores},
                            {"nodes", machine.num_nodes},
@@ -44,7 +44,7 @@ nlohmann::json processors_json(const Topology& machine) {
 }
 
 // What this process may use, not what the machine has.
-void print_processors(const Topology& machine) {
+void print_processors(const ProcessorLayout& machine) {
   std::uint64_t cache = 0;
   for (const std::uint64_t bytes : machine.cache_bytes) cache += bytes;
   fmt::print(

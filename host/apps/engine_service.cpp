@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adapts model and engine to what the HTTP front asks for.
+// The server's contract over model and engine.
 #include "apps/engine_service.h"
 
 #include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "apps/ran_where.h"
+#include "apps/service_messages.h"
 #include "common/error.h"
 #include "model/chat/chat_prompt.h"
 
@@ -50,13 +52,13 @@ int EngineService::vocab_size() const { return runtime_.model().config().vocab_s
 
 int EngineService::max_request_tokens() const { return runtime_.engine().max_request_tokens(); }
 
-std::vector<model::TokenId> EngineService::tokenize(std::string_view text) const {
+std::vector<server::TokenId> EngineService::tokenize(std::string_view text) const {
   return runtime_.model().tokenizer().encode(text, {.add_special = true, .parse_special = false});
 }
 
-std::vector<model::TokenId> EngineService::tokenize_chat(
-    std::span<const model::ChatMessage> messages) const {
-  const model::ChatPrompt prompt = rendered(runtime_.model(), messages);
+std::vector<server::TokenId> EngineService::tokenize_chat(
+    std::vector<server::ChatMessage> messages) const {
+  const model::ChatPrompt prompt = rendered(runtime_.model(), model_messages(std::move(messages)));
   const std::size_t at_least =
       (prompt.text_bytes() + longest_token_bytes_ - 1) / longest_token_bytes_;
   if (at_least > static_cast<std::size_t>(max_request_tokens())) {
@@ -65,15 +67,21 @@ std::vector<model::TokenId> EngineService::tokenize_chat(
   return model::encode_chat(runtime_.model().tokenizer(), prompt);
 }
 
-std::string EngineService::token_bytes(model::TokenId id) const {
+std::string EngineService::token_bytes(server::TokenId id) const {
   return std::string(runtime_.model().tokenizer().token_bytes(id));
 }
 
-engine::SubmitResult EngineService::submit(engine::Request request, engine::EventSink sink) {
-  return runtime_.engine().submit(std::move(request), std::move(sink));
+server::SubmitResult EngineService::submit(server::GenerationRequest request,
+                                           server::EventSink sink) {
+  const bool with_tokens = request.top_logprobs.has_value();
+  auto engine_sink = [sink = std::move(sink), with_tokens](engine::RequestEvent event) {
+    sink(server_event(std::move(event), with_tokens));
+  };
+  return server_result(
+      runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink)));
 }
 
-void EngineService::cancel(engine::RequestId id) { runtime_.engine().cancel(id); }
+void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(id); }
 
 bool EngineService::healthy() const {
   const engine::EngineStatus status = runtime_.engine().status();

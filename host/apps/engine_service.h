@@ -3,7 +3,10 @@
 // EngineService: the server's GenerationService over a Runtime. Threads: as the interface says.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "apps/runtime.h"
 #include "server/generation_service.h"
@@ -19,12 +22,12 @@ class EngineService final : public server::GenerationService {
   int vocab_size() const override;
   int max_request_tokens() const override;
   std::size_t longest_token_bytes() const override { return longest_token_bytes_; }
-  std::vector<model::TokenId> tokenize(std::string_view text) const override;
-  std::vector<model::TokenId> tokenize_chat(
-      std::span<const model::ChatMessage> messages) const override;
-  std::string token_bytes(model::TokenId id) const override;
-  engine::SubmitResult submit(engine::Request request, engine::EventSink sink) override;
-  void cancel(engine::RequestId id) override;
+  std::vector<server::TokenId> tokenize(std::string_view text) const override;
+  std::vector<server::TokenId> tokenize_chat(
+      std::vector<server::ChatMessage> messages) const override;
+  std::string token_bytes(server::TokenId id) const override;
+  server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
+  void cancel(server::GenerationId id) override;
   bool healthy() const override;
   std::string metrics_text() const override;
   std::string status_json() const override;

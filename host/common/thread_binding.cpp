@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "common/topology.h"
+#include "common/processors.h"
 
 namespace tandem {
 

@@ -17,7 +17,7 @@ namespace {
 
 // Processors as they are given out: first threads of cores before second ones, and among those a
 // processor of every node in turn, from every cache of the node in turn.
-std::vector<Processor> by_preference(const Topology& machine) {
+std::vector<Processor> by_preference(const ProcessorLayout& machine) {
   struct Candidate {
     int thread, rank_in_node, rank_in_cache;
     Processor processor;
@@ -46,7 +46,7 @@ std::vector<Processor> by_preference(const Topology& machine) {
 
 enum class Binding { kNone, kNode, kProcessor };
 
-Binding binding_of(const Topology& machine, int num_threads, Pin pin) {
+Binding binding_of(const ProcessorLayout& machine, int num_threads, Pin pin) {
   const int processors = static_cast<int>(machine.processors.size());
   if (pin == Pin::kOff || !machine.is_this_machine) return Binding::kNone;
   if (pin == Pin::kOn) {
@@ -60,7 +60,7 @@ Binding binding_of(const Topology& machine, int num_threads, Pin pin) {
   return machine.num_nodes > 1 ? Binding::kNode : Binding::kNone;
 }
 
-std::vector<int> processors_of_node(const Topology& machine, int node) {
+std::vector<int> processors_of_node(const ProcessorLayout& machine, int node) {
   std::vector<int> ids;
   for (const Processor& processor : machine.processors) {
     if (processor.node == node) ids.push_back(processor.id);
@@ -70,7 +70,7 @@ std::vector<int> processors_of_node(const Topology& machine, int node) {
 
 }  // namespace
 
-ThreadPlan plan_threads(const Topology& machine, int num_threads, Pin pin) {
+ThreadPlan plan_threads(const ProcessorLayout& machine, int num_threads, Pin pin) {
   const int processors = static_cast<int>(machine.processors.size());
   if (num_threads <= 0) {
     const double granted = std::min<double>(machine.num_cores, std::ceil(machine.quota));

@@ -16,7 +16,7 @@
 
 #include <vector>
 
-#include "common/topology.h"
+#include "common/processors.h"
 
 namespace tandem {
 
@@ -38,6 +38,6 @@ struct ThreadPlan {
 };
 
 // num_threads: 0 means one per physical core, within the quota.
-ThreadPlan plan_threads(const Topology& machine, int num_threads, Pin pin);
+ThreadPlan plan_threads(const ProcessorLayout& machine, int num_threads, Pin pin);
 
 }  // namespace tandem

@@ -1,31 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationService: all that the HTTP front knows of what answers its requests.
+// GenerationService: the server's contract with what generates text. Requests go in, events come
+// out; both are plain structs of the server, so it knows no engine, model or device type.
 //
-// Tests implement it with a fake; the daemon implements it over engine and model (host/apps).
-// Threads: every call from any thread; submit's sink is called on the service's own thread and must
-// not block.
+// The daemon implements it over its engine (apps/engine_service.h); tests implement it with a fake.
+// Threads: every call comes from any thread. An event sink is called on the service's own thread,
+// in order for each request, and must not block.
+// Errors: each call states its own; metrics_text() and status_json() do not throw.
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include "engine/request.h"
-#include "model/chat/chat_template.h"
 
 namespace tandem::server {
 
+using TokenId = std::int32_t;
+
 struct ModelCard {
-  std::string id;            // as /v1/models lists it
+  std::string id;            // the name in /v1/models
   std::int64_t created = 0;  // Unix seconds
   int context_length = 0;
 };
 
-// A prompt that cannot fit into a request, found out before all of it was tokenised.
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant", "tool"
+  std::string content;
+};
+
+// How the next token is drawn. The defaults change nothing: a draw from the model's distribution.
+struct Sampling {
+  float temperature = 1.0f;  // 0: greedy
+  int top_k = 0;             // 0: off
+  float top_p = 1.0f;        // 1: off
+  float min_p = 0.0f;        // 0: off
+  float repetition_penalty = 1.0f;
+  float presence_penalty = 0.0f;
+  float frequency_penalty = 0.0f;
+  std::vector<std::pair<TokenId, float>> logit_bias;  // -100..100; -100 bans the token
+  std::optional<std::uint64_t> seed;                  // none: a random one
+};
+
+struct GenerationRequest {
+  std::vector<TokenId> prompt;  // at least one token
+  Sampling sampling;
+  int max_tokens = 16;
+  std::vector<std::string> stop;     // texts; the answer does not contain them
+  std::vector<TokenId> stop_tokens;  // besides the model's end-of-generation tokens
+  bool ignore_eos = false;           // end-of-generation tokens are ordinary
+  std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
+  bool prompt_logprobs = false;      // also for every prompt token but the first
+  bool continues_text = true;        // false: the output starts a text of its own (chat)
+};
+
+enum class FinishReason { kStop, kLength, kCancelled, kError };
+
+struct TokenLogprob {
+  TokenId id = 0;
+  float logprob = 0;
+};
+
+struct OutputToken {
+  TokenId id = 0;
+  float logprob = 0;
+  std::vector<TokenLogprob> top;  // the most likely, best first
+};
+
+struct GenerationEvent {
+  std::string text;                    // new text, whole UTF-8 sequences
+  std::vector<OutputToken> tokens;     // new tokens, where the request has top_logprobs
+  std::vector<float> prompt_logprobs;  // once, with the first event
+  std::optional<FinishReason> finish;  // with the last event
+  std::string error;                   // with kError
+  int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
+using EventSink = std::function<void(GenerationEvent)>;
+
+using GenerationId = std::uint64_t;
+
+enum class SubmitStatus { kAccepted, kQueueFull, kStopping };
+
+struct SubmitResult {
+  SubmitStatus status = SubmitStatus::kAccepted;
+  GenerationId id = 0;
+};
+
+// The prompt cannot fit into a request. The service knows it before it has tokenised all of it.
 struct PromptTooLong : std::runtime_error {
   explicit PromptTooLong(std::size_t at_least)
       : std::runtime_error("the prompt is too long"), at_least_tokens(at_least) {}
@@ -39,25 +105,26 @@ class GenerationService {
   virtual ModelCard model() const = 0;
   virtual int vocab_size() const = 0;
 
-  // The longest prompt + output one request may have, in tokens.
+  // The longest prompt + output of one request, in tokens.
   virtual int max_request_tokens() const = 0;
 
-  // No token of a plain text stands for more bytes, which tells a text that can never fit from its
-  // length; 0: not known.
+  // The most bytes of text that one token stands for: with it the length of a text tells that it
+  // cannot fit. 0: unknown.
   virtual std::size_t longest_token_bytes() const { return 0; }
 
-  virtual std::vector<model::TokenId> tokenize(std::string_view text) const = 0;
+  virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
 
   // Throws Error("chat", ...) when the model has no template or the template refuses the
-  // conversation; may throw PromptTooLong, since only the rendered text tells its length.
-  virtual std::vector<model::TokenId> tokenize_chat(
-      std::span<const model::ChatMessage> messages) const = 0;
+  // conversation; PromptTooLong when the rendered text cannot fit.
+  virtual std::vector<TokenId> tokenize_chat(std::vector<ChatMessage> messages) const = 0;
 
-  virtual std::string token_bytes(model::TokenId id) const = 0;
+  virtual std::string token_bytes(TokenId id) const = 0;
 
-  // Throws Error when the request could never be served (see Engine::submit).
-  virtual engine::SubmitResult submit(engine::Request request, engine::EventSink sink) = 0;
-  virtual void cancel(engine::RequestId id) = 0;
+  // Throws Error when the request can never be served: a field is out of range, or it is too long.
+  virtual SubmitResult submit(GenerationRequest request, EventSink sink) = 0;
+
+  // The sink hears kCancelled. Unknown and finished ids are ignored.
+  virtual void cancel(GenerationId id) = 0;
 
   virtual bool healthy() const = 0;
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes point one way: apps -> server -> engine -> {model, planner, collectives} -> tensor -> common,
-and host -> drivers -> {gpu_kernels, fpga_hls}.
+"""Includes point one way: apps -> {server, engine}, engine -> {model, planner, collectives} -> tensor -> common,
+server -> {trace, common}, and host -> drivers -> {gpu_kernels, fpga_hls}.
 
 A quoted include is looked up beside the file, then in the include roots; what it finds decides. Host
 code sees of the drivers only the contracts (drivers/device); a driver sees host/common, host/tensor,
@@ -29,10 +29,10 @@ HOST_MAY_USE = {
     "collectives": BELOW_MODEL,
     "engine": BELOW_ENGINE,
     "training": BELOW_ENGINE,
-    "server": BELOW_ENGINE | {"engine"},
+    "server": LEAVES | {"trace"},
     "apps": BELOW_ENGINE | {"engine", "server", "training"},
 }
-WITHOUT_DRIVERS = {"common", "tensor"}
+WITHOUT_DRIVERS = {"common", "tensor", "server"}
 CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
 # How a card runs the processes of a kernel.
 KERNEL_RUNTIME = re.compile(r"^fpga_hls/runtime/|^fpga_hls/include/tandem_channel\.h$")

@@ -4,8 +4,8 @@
 #include "model/chat/chat_template.h"
 
 #include "common/error.h"
-#include "model/chat/jinja_evaluator.h"
-#include "model/chat/jinja_parser.h"
+#include "model/chat/jinja/evaluator.h"
+#include "model/chat/jinja/parser.h"
 
 namespace tandem::model {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "model/loader/safetensors/hub_texts.h"
+#include "model/loader/hub/texts.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace tandem::model {

@@ -12,6 +12,7 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <utility>
 
 namespace tandem::server::http {
 namespace asio = boost::asio;
@@ -56,8 +57,15 @@ void Connection::drain() {
 
 void Connection::abort() { on_strand(&Connection::close); }
 
+void Connection::begin_handling() {
+  phase_ = Phase::kHandling;
+  self_ = shared_from_this();
+  read_timer_.cancel();
+}
+
 void Connection::begin_request() {
   phase_ = Phase::kIdle;
+  const auto self = std::exchange(self_, nullptr);
   reader_.restart();
   request_ = {};
   pending_.reset();
@@ -117,16 +125,14 @@ bool Connection::on_head() {
 }
 
 void Connection::refuse(Response response, bool may_keep_alive) {
-  phase_ = Phase::kHandling;
-  read_timer_.cancel();
+  begin_handling();
   keep_alive_ = may_keep_alive && reader_.keep_alive();
   request_ = reader_.take();
   respond(std::move(response));
 }
 
 void Connection::on_complete() {
-  phase_ = Phase::kHandling;
-  read_timer_.cancel();
+  begin_handling();
   keep_alive_ = reader_.keep_alive();
   request_ = reader_.take();
   try {
@@ -187,6 +193,7 @@ void Connection::on_read_timeout() {
 void Connection::linger() {
   // Closing with unread input would reset the connection and may destroy the answer on its way.
   phase_ = Phase::kLingering;
+  const auto self = std::exchange(self_, nullptr);
   input_.clear();
   ErrorCode ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
@@ -198,6 +205,7 @@ void Connection::linger() {
 void Connection::close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
+  const auto self = std::exchange(self_, nullptr);
   ErrorCode ignored;
   socket_.close(ignored);
   read_timer_.cancel();

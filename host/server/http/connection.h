@@ -8,7 +8,7 @@
 // therefore not shut down its sending side. Unsent bytes of a stream are bounded; a client that
 // takes none for stall_timeout, or lets the bound be reached, is dropped. Threads: start, drain,
 // abort and poster from any thread; all else runs on the strand of the socket. Ownership: pending
-// socket operations keep the connection alive; it goes when the last completes.
+// socket operations keep the connection alive, and it keeps itself while it handles a request.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -63,6 +63,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   enum class Phase { kIdle, kReading, kHandling, kLingering, kClosed };
   using ErrorCode = boost::system::error_code;
 
+  void begin_handling();
   void begin_request();
   void process_input();
   bool on_head();  // false when the request has been refused
@@ -103,6 +104,8 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string input_;        // received, not yet consumed
   bool read_in_flight_ = false;
 
+  // Itself, while it handles a request: no operation is pending when a client is no longer read.
+  std::shared_ptr<Connection> self_;
   Request request_;
   std::shared_ptr<PendingAnswer> pending_;
   Framing framing_ = Framing::kLength;

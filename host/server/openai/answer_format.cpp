@@ -20,9 +20,9 @@ std::string random_id(const char* prefix) {
   return id;
 }
 
-ordered_json finish_name(const std::optional<engine::FinishReason>& finish) {
+ordered_json finish_name(const std::optional<FinishReason>& finish) {
   if (!finish) return nullptr;
-  return *finish == engine::FinishReason::kLength ? "length" : "stop";
+  return *finish == FinishReason::kLength ? "length" : "stop";
 }
 
 ordered_json usage_object(const Usage& usage) {

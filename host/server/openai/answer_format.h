@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/request.h"
+#include "server/generation_service.h"
 
 namespace tandem::server::openai {
 
@@ -22,7 +22,7 @@ struct AnswerPiece {
   int index = 0;  // of the choice
   std::string text;
   nlohmann::ordered_json logprobs = nullptr;
-  std::optional<engine::FinishReason> finish;
+  std::optional<FinishReason> finish;
 };
 
 struct Usage {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From parsed requests to engine requests. Choice i of a prompt draws with seed + i.
+// From parsed requests to generation requests. Choice i of a prompt draws with seed + i.
 #include "server/openai/endpoints.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ RequestContext context_of(const GenerationService& service, const RequestLimits&
   return {service.model().id, service.vocab_size(), limits};
 }
 
-engine::Request engine_request(const GenerationOptions& options,
-                               std::vector<model::TokenId> prompt) {
-  engine::Request request;
+GenerationRequest generation_request(const GenerationOptions& options,
+                                     std::vector<TokenId> prompt) {
+  GenerationRequest request;
   request.prompt = std::move(prompt);
   request.sampling = options.sampling;
   request.stop = options.stop;
@@ -52,7 +52,7 @@ int output_room(std::size_t prompt_tokens, int max_request_tokens, const char* p
 }
 
 // Tokenising costs far more than looking at a length, so what cannot fit is refused before.
-std::vector<model::TokenId> tokens_of(const std::string& text, const GenerationService& service) {
+std::vector<TokenId> tokens_of(const std::string& text, const GenerationService& service) {
   const std::size_t longest = service.longest_token_bytes();
   const std::size_t at_least = longest == 0 ? 0 : (text.size() + longest - 1) / longest;
   const int max_tokens = service.max_request_tokens();
@@ -81,9 +81,9 @@ void add_choices(GenerationPlan& plan, const GenerationOptions& options,
   }
 }
 
-std::string text_of(const std::vector<model::TokenId>& tokens, const GenerationService& service) {
+std::string text_of(const std::vector<TokenId>& tokens, const GenerationService& service) {
   std::string text;
-  for (const model::TokenId token : tokens) text += service.token_bytes(token);
+  for (const TokenId token : tokens) text += service.token_bytes(token);
   return text;
 }
 
@@ -106,7 +106,7 @@ void handle_completion(http::Exchange& exchange, GenerationService& service,
   for (PromptInput& prompt : request.prompts) {
     const bool is_text = prompt.tokens.empty();
     PlannedChoice choice;
-    choice.request = engine_request(
+    choice.request = generation_request(
         options, is_text ? tokens_of(prompt.text, service) : std::move(prompt.tokens));
     const auto& tokens = choice.request.prompt;
     const int room = output_room(tokens.size(), service.max_request_tokens(), "prompt");
@@ -124,12 +124,12 @@ void handle_completion(http::Exchange& exchange, GenerationService& service,
 
 void handle_chat(http::Exchange& exchange, GenerationService& service,
                  const RequestLimits& limits) {
-  const ChatRequest request =
-      parse_chat_request(exchange.request().body, context_of(service, limits));
+  ChatRequest request = parse_chat_request(exchange.request().body, context_of(service, limits));
   const GenerationOptions& options = request.options;
   PlannedChoice choice;
   try {
-    choice.request = engine_request(options, service.tokenize_chat(request.messages));
+    choice.request =
+        generation_request(options, service.tokenize_chat(std::move(request.messages)));
   } catch (const PromptTooLong& error) {
     refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
                   "messages");

@@ -49,12 +49,12 @@ GenerationCall::GenerationCall(http::Exchange& exchange, GenerationService& serv
 void GenerationCall::submit_all() {
   const http::Poster post = exchange_.poster();
   for (std::size_t i = 0; i < choices_.size(); ++i) {
-    auto sink = [post, weak = weak_from_this(), i](engine::RequestEvent event) {
+    auto sink = [post, weak = weak_from_this(), i](GenerationEvent event) {
       post([weak, i, event = std::move(event)]() mutable {
         if (const auto call = weak.lock()) call->on_event(i, std::move(event));
       });
     };
-    engine::SubmitResult result;
+    SubmitResult result;
     try {
       result = service_.submit(plan_.choices[i].request, std::move(sink));
     } catch (const Error& error) {
@@ -64,9 +64,9 @@ void GenerationCall::submit_all() {
       abandon();
       throw;
     }
-    if (result.status != engine::SubmitStatus::kAccepted) {
+    if (result.status != SubmitStatus::kAccepted) {
       abandon();
-      if (result.status == engine::SubmitStatus::kStopping) {
+      if (result.status == SubmitStatus::kStopping) {
         throw ApiError(503, "the server is stopping");
       }
       throw ApiError(429, "the queue is full; try again later", "", "queue_full");
@@ -76,14 +76,14 @@ void GenerationCall::submit_all() {
   }
 }
 
-void GenerationCall::on_event(std::size_t index, engine::RequestEvent event) {
+void GenerationCall::on_event(std::size_t index, GenerationEvent event) {
   Choice& choice = choices_[index];
   if (over_ || choice.finished) return;
   choice.finished = event.finish.has_value();
-  if (event.finish == engine::FinishReason::kError) {
+  if (event.finish == FinishReason::kError) {
     return fail(ApiError(500, "generation failed: " + event.error));
   }
-  if (event.finish == engine::FinishReason::kCancelled) {
+  if (event.finish == FinishReason::kCancelled) {
     return fail(ApiError(503, "the server cancelled this request because it is stopping"));
   }
   take_piece(index, event);
@@ -92,7 +92,7 @@ void GenerationCall::on_event(std::size_t index, engine::RequestEvent event) {
   if (--num_unfinished_ == 0) finish();
 }
 
-void GenerationCall::take_piece(std::size_t index, engine::RequestEvent& event) {
+void GenerationCall::take_piece(std::size_t index, GenerationEvent& event) {
   Choice& choice = choices_[index];
   const PlannedChoice& planned = plan_.choices[index];
   AnswerPiece piece;
@@ -101,7 +101,7 @@ void GenerationCall::take_piece(std::size_t index, engine::RequestEvent& event) 
   if (planned.scores_only) {
     event.text.clear();
     event.tokens.clear();
-    if (piece.finish) piece.finish = engine::FinishReason::kLength;
+    if (piece.finish) piece.finish = FinishReason::kLength;
   }
   if (!choice.echoed) {
     choice.echoed = true;
@@ -134,7 +134,7 @@ nlohmann::ordered_json GenerationCall::logprobs_of(Choice& choice) const {
   return chat_logprobs(std::exchange(choice.tokens, {}), service_);
 }
 
-void GenerationCall::count_usage(std::size_t index, const engine::RequestEvent& event) {
+void GenerationCall::count_usage(std::size_t index, const GenerationEvent& event) {
   if (!plan_.choices[index].scores_only) usage_.completion_tokens += event.completion_tokens;
   if (index % static_cast<std::size_t>(plan_.choices_per_prompt) == 0) {
     usage_.cached_tokens += event.cached_tokens;

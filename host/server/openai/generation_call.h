@@ -22,7 +22,7 @@
 namespace tandem::server::openai {
 
 struct PlannedChoice {
-  engine::Request request;
+  GenerationRequest request;
   std::string echo;            // text put before the output
   bool echo_logprobs = false;  // and the log-probabilities of the prompt
   bool scores_only = false;    // no output wanted; the one token the engine must make is dropped
@@ -49,20 +49,20 @@ class GenerationCall final : public http::PendingAnswer,
 
  private:
   struct Choice {
-    engine::RequestId id = 0;
+    GenerationId id = 0;
     bool submitted = false;
     bool finished = false;
     bool echoed = false;
     AnswerPiece whole;  // what a plain answer has gathered
-    std::vector<engine::TokenOutput> tokens;
+    std::vector<OutputToken> tokens;
     std::unique_ptr<CompletionLogprobs> completion_logprobs;
   };
 
   void submit_all();
-  void on_event(std::size_t index, engine::RequestEvent event);
-  void take_piece(std::size_t index, engine::RequestEvent& event);
+  void on_event(std::size_t index, GenerationEvent event);
+  void take_piece(std::size_t index, GenerationEvent& event);
   nlohmann::ordered_json logprobs_of(Choice& choice) const;
-  void count_usage(std::size_t index, const engine::RequestEvent& event);
+  void count_usage(std::size_t index, const GenerationEvent& event);
   void finish();
   void fail(const ApiError& error);
   void cancel_unfinished();

@@ -100,13 +100,13 @@ std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& lim
   return result;
 }
 
-std::vector<std::pair<model::TokenId, float>> read_logit_bias(FieldReader& fields,
-                                                              const RequestContext& context) {
-  std::vector<std::pair<model::TokenId, float>> result;
+std::vector<std::pair<TokenId, float>> read_logit_bias(FieldReader& fields,
+                                                       const RequestContext& context) {
+  std::vector<std::pair<TokenId, float>> result;
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return result;
   for (const auto& [key, value] : object_value(*bias, "logit_bias").items()) {
-    model::TokenId id = model::kNoToken;
+    TokenId id = -1;
     const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
     const bool canonical = parsed.ec == std::errc() && std::to_string(id) == key;
     if (!canonical || id < 0 || id >= context.vocab_size) {
@@ -120,8 +120,8 @@ std::vector<std::pair<model::TokenId, float>> read_logit_bias(FieldReader& field
   return result;
 }
 
-model::SamplingParams read_sampling(FieldReader& fields, const RequestContext& context) {
-  model::SamplingParams sampling;
+Sampling read_sampling(FieldReader& fields, const RequestContext& context) {
+  Sampling sampling;
   const auto read = [&](const char* name, float& to, NumberRange range) {
     if (const auto value = fields.number(name, range)) to = static_cast<float>(*value);
   };
@@ -155,10 +155,10 @@ void read_stream(FieldReader& fields, GenerationOptions& options) {
 
 }  // namespace
 
-std::vector<model::TokenId> read_token_ids(const json& array, const std::string& path,
-                                           const RequestContext& context) {
+std::vector<TokenId> read_token_ids(const json& array, const std::string& path,
+                                    const RequestContext& context) {
   if (!array.is_array()) fail_field(path, "must be an array of token ids");
-  std::vector<model::TokenId> result;
+  std::vector<TokenId> result;
   result.reserve(array.size());
   for (const json& value : array) {
     const bool valid = value.is_number_integer() && value >= 0 && value < context.vocab_size;
@@ -166,7 +166,7 @@ std::vector<model::TokenId> read_token_ids(const json& array, const std::string&
       fail_field(path + "[" + std::to_string(result.size()) + "]",
                  "must be a token id between 0 and " + std::to_string(context.vocab_size - 1));
     }
-    result.push_back(value.get<model::TokenId>());
+    result.push_back(value.get<TokenId>());
   }
   return result;
 }

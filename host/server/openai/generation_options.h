@@ -14,7 +14,7 @@ namespace tandem::server::openai {
 GenerationOptions read_generation_options(FieldReader& fields, const RequestContext& context);
 
 // A JSON array of ids within the vocabulary.
-std::vector<model::TokenId> read_token_ids(const nlohmann::json& array, const std::string& path,
-                                           const RequestContext& context);
+std::vector<TokenId> read_token_ids(const nlohmann::json& array, const std::string& path,
+                                    const RequestContext& context);
 
 }  // namespace tandem::server::openai

@@ -57,13 +57,13 @@ std::size_t covered_bytes(std::string_view text, std::string_view token) {
 
 }  // namespace
 
-ordered_json chat_logprobs(const std::vector<engine::TokenOutput>& tokens,
+ordered_json chat_logprobs(const std::vector<OutputToken>& tokens,
                            const GenerationService& service) {
   ordered_json content = ordered_json::array();
-  for (const engine::TokenOutput& token : tokens) {
+  for (const OutputToken& token : tokens) {
     ordered_json entry = chat_entry(service.token_bytes(token.id), token.logprob);
     ordered_json top = ordered_json::array();
-    for (const model::TokenLogprob& alternative : token.top) {
+    for (const TokenLogprob& alternative : token.top) {
       top.push_back(chat_entry(service.token_bytes(alternative.id), alternative.logprob));
     }
     entry["top_logprobs"] = std::move(top);
@@ -75,7 +75,7 @@ ordered_json chat_logprobs(const std::vector<engine::TokenOutput>& tokens,
 CompletionLogprobs::CompletionLogprobs(const GenerationService& service, int num_top)
     : service_(&service), num_top_(num_top) {}
 
-void CompletionLogprobs::add_prompt(const std::vector<model::TokenId>& tokens,
+void CompletionLogprobs::add_prompt(const std::vector<TokenId>& tokens,
                                     const std::vector<float>& logprobs, std::string_view text) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string bytes = service_->token_bytes(tokens[i]);
@@ -91,12 +91,12 @@ void CompletionLogprobs::add_prompt(const std::vector<model::TokenId>& tokens,
   }
 }
 
-void CompletionLogprobs::add(const std::vector<engine::TokenOutput>& tokens) {
-  for (const engine::TokenOutput& token : tokens) {
+void CompletionLogprobs::add(const std::vector<OutputToken>& tokens) {
+  for (const OutputToken& token : tokens) {
     const std::string bytes = service_->token_bytes(token.id);
     rows_.push_back({completion_token(bytes), true, token.logprob, token.top, offset_});
     // OpenAI always lists the token that was drawn, beside the most likely.
-    const auto same = [&](const model::TokenLogprob& top) { return top.id == token.id; };
+    const auto same = [&](const TokenLogprob& top) { return top.id == token.id; };
     if (num_top_ > 0 && std::none_of(token.top.begin(), token.top.end(), same)) {
       rows_.back().top.push_back({token.id, token.logprob});
     }
@@ -111,7 +111,7 @@ ordered_json CompletionLogprobs::take() {
     tokens.push_back(row.token);
     logprobs.push_back(row.has_logprob ? ordered_json(finite(row.logprob)) : nullptr);
     ordered_json top = nullptr;
-    for (const model::TokenLogprob& alternative : row.top) {
+    for (const TokenLogprob& alternative : row.top) {
       const std::string name = completion_token(service_->token_bytes(alternative.id));
       top[name] = finite(alternative.logprob);
     }

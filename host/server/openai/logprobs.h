@@ -14,13 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/request.h"
 #include "server/generation_service.h"
 
 namespace tandem::server::openai {
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}], "refusal": null}
-nlohmann::ordered_json chat_logprobs(const std::vector<engine::TokenOutput>& tokens,
+nlohmann::ordered_json chat_logprobs(const std::vector<OutputToken>& tokens,
                                      const GenerationService& service);
 
 // Accumulates {"tokens", "token_logprobs", "top_logprobs", "text_offset"} of one choice.
@@ -31,9 +30,9 @@ class CompletionLogprobs {
   // The echoed prompt: the first token has no log-probability, none has alternatives. `logprobs`
   // [tokens - 1]. `text` is what is echoed: a token such as BOS that is not part of it takes no
   // room.
-  void add_prompt(const std::vector<model::TokenId>& tokens, const std::vector<float>& logprobs,
+  void add_prompt(const std::vector<TokenId>& tokens, const std::vector<float>& logprobs,
                   std::string_view text);
-  void add(const std::vector<engine::TokenOutput>& tokens);
+  void add(const std::vector<OutputToken>& tokens);
 
   // What has been added since the last call.
   nlohmann::ordered_json take();
@@ -43,7 +42,7 @@ class CompletionLogprobs {
     std::string token;
     bool has_logprob = false;
     float logprob = 0;
-    std::vector<model::TokenLogprob> top;
+    std::vector<TokenLogprob> top;
     std::size_t offset = 0;
   };
   const GenerationService* service_;

@@ -91,9 +91,9 @@ std::string read_content(const json& content, const std::string& path) {
   return result;
 }
 
-model::ChatMessage read_message(const json& value, const std::string& path) {
+ChatMessage read_message(const json& value, const std::string& path) {
   FieldReader fields(object_value(value, path), path + ".");
-  model::ChatMessage message;
+  ChatMessage message;
   message.role = string_value(fields.require("role"), fields.path("role"));
   if (message.role == "developer") message.role = "system";
   if (message.role != "system" && message.role != "user" && message.role != "assistant" &&

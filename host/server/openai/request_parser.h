@@ -15,8 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/chat/chat_template.h"
-#include "model/sampler/sampler.h"
+#include "server/generation_service.h"
 
 namespace tandem::server::openai {
 
@@ -34,11 +33,11 @@ struct RequestContext {
 };
 
 struct GenerationOptions {
-  model::SamplingParams sampling;
+  Sampling sampling;
   std::optional<int> max_tokens;
   int num_choices = 1;  // "n"
   std::vector<std::string> stop;
-  std::vector<model::TokenId> stop_tokens;
+  std::vector<TokenId> stop_tokens;
   bool ignore_eos = false;
   bool stream = false;
   bool include_usage = false;
@@ -47,8 +46,8 @@ struct GenerationOptions {
 };
 
 struct PromptInput {
-  std::string text;                    // when given as text
-  std::vector<model::TokenId> tokens;  // when given as token ids (then not empty)
+  std::string text;             // when given as text
+  std::vector<TokenId> tokens;  // when given as token ids (then not empty)
 };
 
 struct CompletionRequest {
@@ -59,7 +58,7 @@ struct CompletionRequest {
 
 struct ChatRequest {
   GenerationOptions options;
-  std::vector<model::ChatMessage> messages;  // at least one
+  std::vector<ChatMessage> messages;  // at least one
 };
 
 // Throw ApiError: 400, or 404 (model_not_found) for another model's name.

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/topology.h"
+#include "common/processors.h"
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
 #include "support/memory_policy.h"
@@ -133,7 +133,7 @@ TEST(Nodes, AttendAsOneNodeDoes) {
 class Stripes : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!topology_is_known()) GTEST_SKIP() << "this build has no hwloc";
+    if (!processors_are_known()) GTEST_SKIP() << "this build has no hwloc";
     const std::string refusal = test::refusal_of_binding();
     if (!refusal.empty()) GTEST_SKIP() << "the system refuses " << refusal;
   }

@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "common/topology.h"
+#include "common/processors.h"
 #include "support/memory_policy.h"
 
 namespace tandem {
@@ -22,14 +22,14 @@ TEST(MemoryBinding, LeavesMemoryUsableWhateverItsEnds) {
   ASSERT_NE(mapped, MAP_FAILED);
   auto* data = static_cast<std::byte*>(mapped);
   const bool bound = bind_memory({data + 100, kBytes - 300}, affinity_mask());
-  if (!topology_is_known()) EXPECT_FALSE(bound);
+  if (!processors_are_known()) EXPECT_FALSE(bound);
   std::memset(data, 1, kBytes);
   EXPECT_EQ(data[kBytes - 1], std::byte{1});
   munmap(mapped, kBytes);
 }
 
 TEST(MemoryBinding, BindsWholeSystemPagesAndNoOthers) {
-  if (!topology_is_known()) GTEST_SKIP() << "this build has no hwloc";
+  if (!processors_are_known()) GTEST_SKIP() << "this build has no hwloc";
   const std::string refusal = test::refusal_of_binding();
   if (!refusal.empty()) GTEST_SKIP() << "the system refuses " << refusal;
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -48,12 +48,12 @@ TEST(MemoryBinding, BindsWholeSystemPagesAndNoOthers) {
 
 TEST(MemoryBinding, HasNothingToDoForLessThanAPageOrForNoNode) {
   std::byte few[64];
-  if (topology_is_known()) EXPECT_TRUE(bind_memory(few, affinity_mask()));
+  if (processors_are_known()) EXPECT_TRUE(bind_memory(few, affinity_mask()));
   EXPECT_TRUE(bind_memory({}, {}));
 }
 
 TEST(MemoryBinding, SaysWhenTheSystemRefuses) {
-  if (!topology_is_known()) GTEST_SKIP() << "this build has no hwloc";
+  if (!processors_are_known()) GTEST_SKIP() << "this build has no hwloc";
   void* mapped = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mapped, MAP_FAILED);
   EXPECT_FALSE(bind_memory({static_cast<std::byte*>(mapped), 1 << 20}, {1000000}));

@@ -8,17 +8,17 @@
 namespace tandem::server {
 namespace {
 
-using nlohmann::json;
 using test::chat_body;
 using test::completion_body;
 using test::HttpClient;
+using test::Json;
 using test::Reply;
 using test::RunningServer;
 
-json error_of(const Reply& reply) {
-  const json error = reply.json().at("error");
+Json error_of(const Reply& reply) {
+  const Json error = reply.json().at("error");
   EXPECT_EQ(error.size(), 4u) << "message, type, param, code";
-  EXPECT_FALSE(error.at("message").get<std::string>().empty());
+  EXPECT_FALSE(error.at("message").text().empty());
   EXPECT_TRUE(error.contains("type") && error.contains("param") && error.contains("code"));
   return error;
 }
@@ -26,7 +26,7 @@ json error_of(const Reply& reply) {
 TEST(Api, ListsItsModel) {
   RunningServer running({.model_id = "org/name"});
   HttpClient client(running.port());
-  const json list = client.get("/v1/models").json();
+  const Json list = client.get("/v1/models").json();
   EXPECT_EQ(list["object"], "list");
   ASSERT_EQ(list["data"].size(), 1u);
   EXPECT_EQ(list["data"][0]["id"], "org/name");
@@ -42,25 +42,25 @@ TEST(Api, ListsItsModel) {
 TEST(Api, CompletesAPrompt) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body = client.post("/v1/completions", completion_body({{"max_tokens", 100}})).json();
-  EXPECT_EQ(body["id"].get<std::string>().rfind("cmpl-", 0), 0u);
+  const Json body = client.post("/v1/completions", completion_body({{"max_tokens", 100}})).json();
+  EXPECT_EQ(body["id"].text().rfind("cmpl-", 0), 0u);
   EXPECT_EQ(body["object"], "text_completion");
   EXPECT_EQ(body["model"], "fake");
-  EXPECT_GT(body["created"], 1700000000);
-  EXPECT_EQ(body["choices"], json::parse(R"([{"index": 0, "text": "Once upon a time.",
+  EXPECT_GT(body["created"].integer(), 1700000000);
+  EXPECT_EQ(body["choices"], Json::parse(R"([{"index": 0, "text": "Once upon a time.",
                                               "logprobs": null, "finish_reason": "stop"}])"));
-  EXPECT_EQ(body["usage"], json::parse(R"({"prompt_tokens": 3, "completion_tokens": 17,
+  EXPECT_EQ(body["usage"], Json::parse(R"({"prompt_tokens": 3, "completion_tokens": 17,
       "total_tokens": 20, "prompt_tokens_details": {"cached_tokens": 1}})"));
 }
 
 TEST(Api, CompletesAChat) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body =
+  const Json body =
       client.post("/v1/chat/completions", chat_body({{"max_completion_tokens", 4}})).json();
-  EXPECT_EQ(body["id"].get<std::string>().rfind("chatcmpl-", 0), 0u);
+  EXPECT_EQ(body["id"].text().rfind("chatcmpl-", 0), 0u);
   EXPECT_EQ(body["object"], "chat.completion");
-  EXPECT_EQ(body["choices"], json::parse(R"([{"index": 0, "finish_reason": "length",
+  EXPECT_EQ(body["choices"], Json::parse(R"([{"index": 0, "finish_reason": "length",
       "message": {"role": "assistant", "content": "Once", "refusal": null}, "logprobs": null}])"));
   const auto requests = running.service.requests();
   ASSERT_EQ(requests.size(), 1u);
@@ -91,7 +91,7 @@ TEST(Api, HandsTheOptionsToTheService) {
     EXPECT_EQ(requests[i].sampling.top_k, 4);
     EXPECT_EQ(requests[i].sampling.logit_bias.at(0).first, 5);
     EXPECT_EQ(requests[i].stop, (std::vector<std::string>{"~"}));
-    EXPECT_EQ(requests[i].stop_tokens, (std::vector<model::TokenId>{3}));
+    EXPECT_EQ(requests[i].stop_tokens, (std::vector<server::TokenId>{3}));
     EXPECT_TRUE(requests[i].ignore_eos && requests[i].continues_text);
     EXPECT_FALSE(requests[i].prompt_logprobs);
     EXPECT_EQ(requests[i].top_logprobs, 3);
@@ -115,7 +115,7 @@ TEST(Api, OutputLimitsDefaultAsInTheApiAndNeverPassTheContext) {
 TEST(Api, ManyPromptsTimesNChoicesAreOneAnswer) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body = client
+  const Json body = client
                         .post("/v1/completions", completion_body({{"prompt", {"a", "bc"}},
                                                                   {"n", 2},
                                                                   {"temperature", 1},
@@ -139,7 +139,7 @@ TEST(Api, ManyPromptsTimesNChoicesAreOneAnswer) {
 TEST(Api, StopTextsEndTheOutput) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body = client.post("/v1/completions", completion_body({{"stop", {" "}}})).json();
+  const Json body = client.post("/v1/completions", completion_body({{"stop", {" "}}})).json();
   EXPECT_EQ(body["choices"][0]["text"], "Once");
   EXPECT_EQ(body["choices"][0]["finish_reason"], "stop");
 }
@@ -147,17 +147,17 @@ TEST(Api, StopTextsEndTheOutput) {
 TEST(Api, ReportsLogprobsOfBothKinds) {
   RunningServer running;
   HttpClient client(running.port());
-  const json completion =
+  const Json completion =
       client.post("/v1/completions", completion_body({{"logprobs", 2}, {"max_tokens", 2}})).json();
-  EXPECT_EQ(completion["choices"][0]["logprobs"], json::parse(R"({"tokens": ["O", "n"],
+  EXPECT_EQ(completion["choices"][0]["logprobs"], Json::parse(R"({"tokens": ["O", "n"],
       "token_logprobs": [-0.5, -0.5], "text_offset": [0, 1],
       "top_logprobs": [{"O": -0.5, "P": -1.5}, {"n": -0.5, "o": -1.5}]})"));
-  const json chat =
+  const Json chat =
       client
           .post("/v1/chat/completions",
                 chat_body({{"logprobs", true}, {"top_logprobs", 2}, {"max_tokens", 1}}))
           .json();
-  EXPECT_EQ(chat["choices"][0]["logprobs"], json::parse(R"({"refusal": null, "content": [
+  EXPECT_EQ(chat["choices"][0]["logprobs"], Json::parse(R"({"refusal": null, "content": [
       {"token": "O", "logprob": -0.5, "bytes": [79], "top_logprobs": [
           {"token": "O", "logprob": -0.5, "bytes": [79]},
           {"token": "P", "logprob": -1.5, "bytes": [80]}]}]})"));
@@ -166,13 +166,13 @@ TEST(Api, ReportsLogprobsOfBothKinds) {
 TEST(Api, EchoWithoutOutputScoresThePrompt) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body = client
+  const Json body = client
                         .post("/v1/completions",
                               completion_body({{"echo", true}, {"logprobs", 0}, {"max_tokens", 0}}))
                         .json();
   EXPECT_EQ(body["choices"][0]["text"], "hi");
   EXPECT_EQ(body["choices"][0]["finish_reason"], "length");
-  EXPECT_EQ(body["choices"][0]["logprobs"], json::parse(R"({"tokens": ["<s>", "h", "i"],
+  EXPECT_EQ(body["choices"][0]["logprobs"], Json::parse(R"({"tokens": ["<s>", "h", "i"],
       "token_logprobs": [null, -0.25, -0.25], "top_logprobs": null, "text_offset": [0, 0, 1]})"));
   EXPECT_EQ(body["usage"]["completion_tokens"], 0);
   EXPECT_TRUE(running.service.requests().at(0).prompt_logprobs);
@@ -181,7 +181,7 @@ TEST(Api, EchoWithoutOutputScoresThePrompt) {
 TEST(Api, EchoesAPromptOfTokens) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body =
+  const Json body =
       client
           .post("/v1/completions",
                 completion_body({{"prompt", {72, 105}}, {"echo", true}, {"max_tokens", 1}}))
@@ -196,13 +196,13 @@ TEST(Api, APromptThatCannotFitIsRefusedBeforeItIsTokenised) {
   const std::string text(99, 'x');
   const Reply completion = client.post("/v1/completions", completion_body({{"prompt", text}}));
   EXPECT_EQ(completion.status, 400);
-  const json error = error_of(completion);
+  const Json error = error_of(completion);
   EXPECT_EQ(error["code"], "context_length_exceeded");
   EXPECT_EQ(error["param"], "prompt");
   const std::string message = error["message"];
   EXPECT_NE(message.find("holds 40 tokens"), std::string::npos) << message;
   EXPECT_NE(message.find("at least 99 tokens"), std::string::npos) << message;
-  const json messages = {{{"role", "user"}, {"content", text}}};
+  const Json messages = {{{"role", "user"}, {"content", text}}};
   const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
   EXPECT_EQ(chat.status, 400);
   EXPECT_EQ(error_of(chat)["param"], "messages");
@@ -218,13 +218,13 @@ TEST(Api, APromptBeyondTheContextIsRefusedWithBothLengths) {
   const Reply completion =
       client.post("/v1/completions", completion_body({{"prompt", std::string(99, 'x')}}));
   EXPECT_EQ(completion.status, 400);
-  const json error = error_of(completion);
+  const Json error = error_of(completion);
   EXPECT_EQ(error["code"], "context_length_exceeded");
   EXPECT_EQ(error["param"], "prompt");
   const std::string message = error["message"];
   EXPECT_NE(message.find("40"), std::string::npos);
   EXPECT_NE(message.find("100"), std::string::npos);
-  const json messages = {{{"role", "user"}, {"content", std::string(99, 'x')}}};
+  const Json messages = {{{"role", "user"}, {"content", std::string(99, 'x')}}};
   const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
   EXPECT_EQ(error_of(chat)["param"], "messages");
   EXPECT_TRUE(running.service.requests().empty());
@@ -235,9 +235,8 @@ TEST(Api, RefusalsOfTheServiceBecomeErrors) {
   HttpClient client(running.port());
   const Reply refused = client.post("/v1/completions", completion_body({{"prompt", "impossible"}}));
   EXPECT_EQ(refused.status, 400);
-  EXPECT_NE(error_of(refused)["message"].get<std::string>().find("never be served"),
-            std::string::npos);
-  const json messages = {{{"role", "assistant"}, {"content", "x"}}};
+  EXPECT_NE(error_of(refused)["message"].text().find("never be served"), std::string::npos);
+  const Json messages = {{{"role", "assistant"}, {"content", "x"}}};
   const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
   EXPECT_EQ(chat.status, 400);
   EXPECT_EQ(error_of(chat)["param"], "messages");
@@ -268,8 +267,32 @@ TEST(Api, AFailureOfTheServiceIs500AndCancelsTheOtherChoices) {
   HttpClient client(running.port());
   const Reply reply = client.post("/v1/chat/completions", chat_body({{"n", 2}}));
   EXPECT_EQ(reply.status, 500);
-  EXPECT_NE(error_of(reply)["message"].get<std::string>().find("on fire"), std::string::npos);
+  EXPECT_NE(error_of(reply)["message"].text().find("on fire"), std::string::npos);
   EXPECT_EQ(client.get("/health").status, 200);
+}
+
+TEST(Api, AFailureOfOneChoiceCancelsTheOther) {
+  for (const bool stream : {false, true}) {
+    RunningServer one({.hold_after = 4, .fail_after = 3, .only_failing = 1});
+    HttpClient asking(one.port());
+    const Reply reply =
+        asking.post("/v1/completions", completion_body({{"n", 2}, {"stream", stream}}));
+    EXPECT_EQ(reply.status, stream ? 200 : 500);
+    EXPECT_NE(reply.body.find("on fire"), std::string::npos) << reply.body;
+    EXPECT_TRUE(one.service.wait_until_idle());
+    EXPECT_EQ(one.service.num_cancelled(), 1u);
+  }
+}
+
+TEST(Api, CachedTokensAreCountedOncePerPrompt) {
+  RunningServer running;  // it finds half of every prompt in its cache
+  HttpClient client(running.port());
+  const auto cached = [&](const Json& extra) {
+    const Json usage = client.post("/v1/completions", completion_body(extra)).json()["usage"];
+    return usage["prompt_tokens_details"]["cached_tokens"].integer();
+  };
+  EXPECT_EQ(cached({{"prompt", "1234567"}, {"n", 2}}), 4);
+  EXPECT_EQ(cached({{"prompt", {"1234567", "123"}}, {"n", 3}}), 4 + 2);
 }
 
 TEST(Api, BadRequestsAreAnsweredAndTheConnectionLives) {
@@ -281,7 +304,7 @@ TEST(Api, BadRequestsAreAnsweredAndTheConnectionLives) {
     error_of(reply);
   }
   const Reply unknown =
-      client.post("/v1/chat/completions", chat_body({{"tools", {json::object()}}}));
+      client.post("/v1/chat/completions", chat_body({{"tools", {Json::object()}}}));
   EXPECT_EQ(error_of(unknown)["param"], "tools");
   const Reply model = client.post("/v1/completions", completion_body({{"model", "gpt-4"}}));
   EXPECT_EQ(model.status, 404);

@@ -39,20 +39,20 @@ FakeService::~FakeService() {
   thread_.join();
 }
 
-std::vector<model::TokenId> FakeService::tokenize(std::string_view text) const {
+std::vector<server::TokenId> FakeService::tokenize(std::string_view text) const {
   ++num_tokenized_;
-  std::vector<model::TokenId> ids = {kBos};
+  std::vector<server::TokenId> ids = {kBos};
   for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
   return ids;
 }
 
-std::vector<model::TokenId> FakeService::tokenize_chat(
-    std::span<const model::ChatMessage> messages) const {
+std::vector<server::TokenId> FakeService::tokenize_chat(
+    std::vector<server::ChatMessage> messages) const {
   if (messages.front().role == "assistant") {
     throw Error("chat", "the conversation must not begin with the assistant");
   }
   std::string text;
-  for (const model::ChatMessage& message : messages) {
+  for (const server::ChatMessage& message : messages) {
     text += message.role + ": " + message.content + "\n";
   }
   text += "assistant: ";
@@ -63,22 +63,23 @@ std::vector<model::TokenId> FakeService::tokenize_chat(
   return tokenize(text);
 }
 
-std::string FakeService::token_bytes(model::TokenId id) const {
+std::string FakeService::token_bytes(server::TokenId id) const {
   if (id == kBos) return "<s>";
   if (id == kEnd) return "</s>";
   return std::string(1, static_cast<char>(id));
 }
 
-engine::SubmitResult FakeService::submit(engine::Request request, engine::EventSink sink) {
+server::SubmitResult FakeService::submit(server::GenerationRequest request,
+                                         server::EventSink sink) {
   if (!behaviour_.unhappy_prompt.empty() && request.prompt == tokenize(behaviour_.unhappy_prompt)) {
     throw Error("engine", "this request could never be served");
   }
   std::lock_guard lock(mutex_);
-  if (behaviour_.stopping) return {engine::SubmitStatus::kStopping, 0};
+  if (behaviour_.stopping) return {server::SubmitStatus::kStopping, 0};
   if (active_.size() >= static_cast<std::size_t>(behaviour_.max_waiting)) {
-    return {engine::SubmitStatus::kQueueFull, 0};
+    return {server::SubmitStatus::kQueueFull, 0};
   }
-  const engine::RequestId id = next_id_++;
+  const server::GenerationId id = next_id_++;
   accepted_.push_back(request);
   Active& active = active_[id];
   active.id = id;
@@ -86,10 +87,10 @@ engine::SubmitResult FakeService::submit(engine::Request request, engine::EventS
   active.request = std::move(request);
   active.sink = std::move(sink);
   changed_.notify_all();
-  return {engine::SubmitStatus::kAccepted, id};
+  return {server::SubmitStatus::kAccepted, id};
 }
 
-void FakeService::cancel(engine::RequestId id) {
+void FakeService::cancel(server::GenerationId id) {
   std::lock_guard lock(mutex_);
   if (!active_.contains(id)) return;
   cancelled_.insert(id);
@@ -109,7 +110,7 @@ void FakeService::release() {
   changed_.notify_all();
 }
 
-std::vector<engine::Request> FakeService::requests() {
+std::vector<server::GenerationRequest> FakeService::requests() {
   std::lock_guard lock(mutex_);
   return accepted_;
 }
@@ -136,7 +137,7 @@ bool FakeService::held(const Active& active) const {
 
 void FakeService::serve() {
   std::unique_lock lock(mutex_);
-  engine::RequestId last = 0;
+  server::GenerationId last = 0;
   while (!ending_) {
     auto at = active_.upper_bound(last);
     while (at != active_.end() && held(at->second)) ++at;
@@ -149,10 +150,9 @@ void FakeService::serve() {
     }
     Active& active = at->second;
     last = active.id;
-    engine::RequestEvent event;
-    event.id = active.id;
+    server::GenerationEvent event;
     const bool done = step(active, event);
-    const engine::EventSink sink = active.sink;
+    const server::EventSink sink = active.sink;
     if (done) active_.erase(at);
     lock.unlock();
     sink(std::move(event));
@@ -175,18 +175,20 @@ int FakeService::next_token(Active& active) {
 }
 
 // Fills the event with the next token; true when it is the last.
-bool FakeService::step(Active& active, engine::RequestEvent& event) {
-  const engine::Request& request = active.request;
+bool FakeService::step(Active& active, server::GenerationEvent& event) {
+  const server::GenerationRequest& request = active.request;
   event.prompt_tokens = static_cast<int>(request.prompt.size());
   event.cached_tokens = event.prompt_tokens / 2;
   event.completion_tokens = active.produced;
   if (cancelled_.erase(active.id) > 0) {
     ++num_cancelled_;
-    event.finish = engine::FinishReason::kCancelled;
+    event.finish = server::FinishReason::kCancelled;
     return true;
   }
-  if (behaviour_.fail_after >= 0 && active.produced >= behaviour_.fail_after) {
-    event.finish = engine::FinishReason::kError;
+  const auto only = static_cast<server::GenerationId>(behaviour_.only_failing);
+  if (behaviour_.fail_after >= 0 && active.produced >= behaviour_.fail_after &&
+      (only == 0 || only == active.id)) {
+    event.finish = server::FinishReason::kError;
     event.error = "the card is on fire";
     return true;
   }
@@ -197,15 +199,15 @@ bool FakeService::step(Active& active, engine::RequestEvent& event) {
   const auto& stops = request.stop_tokens;
   if (token == kEnd || std::find(stops.begin(), stops.end(), token) != stops.end()) {
     event.text = std::exchange(active.held, {});
-    event.finish = engine::FinishReason::kStop;
+    event.finish = server::FinishReason::kStop;
     return true;
   }
   return add_token(active, token, event);
 }
 
-bool FakeService::add_token(Active& active, int token, engine::RequestEvent& event) {
-  const engine::Request& request = active.request;
-  engine::TokenOutput output{token, -0.5f, {}};
+bool FakeService::add_token(Active& active, int token, server::GenerationEvent& event) {
+  const server::GenerationRequest& request = active.request;
+  server::OutputToken output{token, -0.5f, {}};
   for (int i = 0; i < request.top_logprobs.value_or(0); ++i)
     output.top.push_back({(token + i) % kVocab, -0.5f - static_cast<float>(i)});
   event.tokens.push_back(std::move(output));
@@ -217,13 +219,12 @@ bool FakeService::add_token(Active& active, int token, engine::RequestEvent& eve
     const std::size_t found = event.text.find(stop);
     if (found == std::string::npos) continue;
     event.text.resize(found);
-    event.finish = engine::FinishReason::kStop;
-    event.stop_text = stop;
+    event.finish = server::FinishReason::kStop;
     return true;
   }
   event.text.append(behaviour_.padding_bytes, '.');
   if (active.produced < request.max_tokens) return false;
-  event.finish = engine::FinishReason::kLength;
+  event.finish = server::FinishReason::kLength;
   return true;
 }
 

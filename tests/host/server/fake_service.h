@@ -32,6 +32,7 @@ struct FakeBehaviour {
   int max_waiting = 1000;           // unfinished requests; beyond: kQueueFull
   int hold_after = -1;              // tokens after which generation waits for release()
   int fail_after = -1;              // tokens after which a request ends with kError
+  int only_failing = 0;             // the number of the one request that fails, from 1; 0: all
   bool stopping = false;            // kStopping
   std::size_t padding_bytes = 0;    // of text beside every token: for slow clients
   bool knows_token_length = false;  // refuses prompts by their bytes, see longest_token_bytes()
@@ -49,28 +50,28 @@ class FakeService final : public server::GenerationService {
   int vocab_size() const override { return kVocab; }
   int max_request_tokens() const override { return behaviour_.max_request_tokens; }
   std::size_t longest_token_bytes() const override { return behaviour_.knows_token_length ? 1 : 0; }
-  std::vector<model::TokenId> tokenize(std::string_view text) const override;
-  std::vector<model::TokenId> tokenize_chat(
-      std::span<const model::ChatMessage> messages) const override;
-  std::string token_bytes(model::TokenId id) const override;
-  engine::SubmitResult submit(engine::Request request, engine::EventSink sink) override;
-  void cancel(engine::RequestId id) override;
+  std::vector<server::TokenId> tokenize(std::string_view text) const override;
+  std::vector<server::TokenId> tokenize_chat(
+      std::vector<server::ChatMessage> messages) const override;
+  std::string token_bytes(server::TokenId id) const override;
+  server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
+  void cancel(server::GenerationId id) override;
   bool healthy() const override { return !behaviour_.stopping; }
   std::string metrics_text() const override;
   std::string status_json() const override { return R"({"devices":[]})"; }
 
-  void release();                           // ends hold_after for good
-  std::vector<engine::Request> requests();  // all that were accepted, in order
-  std::size_t num_cancelled();              // unfinished requests that were cancelled
+  void release();                                     // ends hold_after for good
+  std::vector<server::GenerationRequest> requests();  // all that were accepted, in order
+  std::size_t num_cancelled();                        // unfinished requests that were cancelled
   std::size_t num_running();
   int num_tokenized() const { return num_tokenized_; }
   bool wait_until_idle();  // false after a generous while
 
  private:
   struct Active {
-    engine::RequestId id;
-    engine::Request request;
-    engine::EventSink sink;
+    server::GenerationId id;
+    server::GenerationRequest request;
+    server::EventSink sink;
     int produced = 0;
     int unsent = 0;    // tokens of a text that is not yet whole UTF-8
     std::string held;  // its bytes
@@ -80,19 +81,19 @@ class FakeService final : public server::GenerationService {
   };
 
   void serve();
-  bool step(Active& active, engine::RequestEvent& event);
+  bool step(Active& active, server::GenerationEvent& event);
   int next_token(Active& active);
-  bool add_token(Active& active, int token, engine::RequestEvent& event);
+  bool add_token(Active& active, int token, server::GenerationEvent& event);
   bool held(const Active& active) const;
 
   FakeBehaviour behaviour_;
   mutable std::atomic<int> num_tokenized_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<engine::RequestId, Active> active_;
-  std::vector<engine::Request> accepted_;
-  std::set<engine::RequestId> cancelled_;
-  engine::RequestId next_id_ = 1;
+  std::map<server::GenerationId, Active> active_;
+  std::vector<server::GenerationRequest> accepted_;
+  std::set<server::GenerationId> cancelled_;
+  server::GenerationId next_id_ = 1;
   std::size_t num_cancelled_ = 0;
   bool released_ = false, ending_ = false;
   std::thread thread_;

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -48,6 +49,22 @@ void HttpClient::send(const std::string& bytes) {
     if (size <= 0) throw ClosedByServer("the server closed while we sent");
     sent += static_cast<std::size_t>(size);
   }
+}
+
+std::size_t HttpClient::flood(const std::string& piece, std::size_t most) {
+  constexpr int kBlockedMs = 500;
+  std::size_t sent = 0;
+  while (sent < most) {
+    pollfd writable{socket_, POLLOUT, 0};
+    if (::poll(&writable, 1, kBlockedMs) == 0) break;
+    const std::size_t at = sent % piece.size();
+    const ssize_t size =
+        ::send(socket_, piece.data() + at, piece.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    if (size <= 0) throw ClosedByServer("the server closed while we sent");
+    sent += static_cast<std::size_t>(size);
+  }
+  return sent;
 }
 
 void HttpClient::finish_sending() { ::shutdown(socket_, SHUT_WR); }
@@ -157,12 +174,12 @@ std::vector<std::string> sse_payloads(const std::string& body) {
   return payloads;
 }
 
-std::vector<nlohmann::json> sse_objects(const std::string& body) {
+std::vector<Json> sse_objects(const std::string& body) {
   std::vector<std::string> payloads = sse_payloads(body);
   if (payloads.empty() || payloads.back() != "[DONE]") throw std::runtime_error("no [DONE]");
   payloads.pop_back();
-  std::vector<nlohmann::json> objects;
-  for (const std::string& payload : payloads) objects.push_back(nlohmann::json::parse(payload));
+  std::vector<Json> objects;
+  for (const std::string& payload : payloads) objects.push_back(Json::parse(payload));
   return objects;
 }
 

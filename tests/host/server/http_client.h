@@ -6,10 +6,11 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "host/server/json.h"
 
 namespace tandem::test {
 
@@ -22,7 +23,7 @@ struct Reply {
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;                            // chunks joined
 
-  nlohmann::json json() const { return nlohmann::json::parse(body); }
+  Json json() const { return Json::parse(body); }
 };
 
 class HttpClient {
@@ -34,6 +35,9 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   void send(const std::string& bytes);
+  // Sends `piece` again and again until the server takes no byte for a while or has `most` bytes;
+  // returns how many it took.
+  std::size_t flood(const std::string& piece, std::size_t most);
   void finish_sending();
   void close();
 
@@ -45,9 +49,7 @@ class HttpClient {
   Reply get(const std::string& path, const std::string& extra_headers = {});
   Reply post(const std::string& path, const std::string& body,
              const std::string& extra_headers = {});
-  Reply post(const std::string& path, const nlohmann::json& body) {
-    return post(path, body.dump());
-  }
+  Reply post(const std::string& path, const Json& body) { return post(path, body.dump()); }
 
  private:
   std::string read_line();
@@ -66,6 +68,6 @@ std::string post_request(const std::string& path, const std::string& body,
 std::vector<std::string> sse_payloads(const std::string& body);
 
 // The JSON objects of a stream; it must end with [DONE].
-std::vector<nlohmann::json> sse_objects(const std::string& body);
+std::vector<Json> sse_objects(const std::string& body);
 
 }  // namespace tandem::test

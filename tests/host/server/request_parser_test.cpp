@@ -5,34 +5,33 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "host/server/json.h"
 #include "server/openai/api_error.h"
 
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using test::Json;
 
 const RequestContext kContext{"fake", 258, {}};
 
-json completion(const json& extra = json::object()) {
-  json body = {{"model", "fake"}, {"prompt", "hi"}};
+Json completion(const Json& extra = Json::object()) {
+  Json body = {{"model", "fake"}, {"prompt", "hi"}};
   body.update(extra);
   return body;
 }
 
-json chat(const json& extra = json::object()) {
-  json body = {{"model", "fake"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}};
+Json chat(const Json& extra = Json::object()) {
+  Json body = {{"model", "fake"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}};
   body.update(extra);
   return body;
 }
 
-CompletionRequest parsed(const json& extra) {
+CompletionRequest parsed(const Json& extra) {
   return parse_completion_request(completion(extra).dump(), kContext);
 }
 
-ChatRequest parsed_chat(const json& extra) {
+ChatRequest parsed_chat(const Json& extra) {
   return parse_chat_request(chat(extra).dump(), kContext);
 }
 
@@ -48,16 +47,16 @@ std::string refused_field(Parse parse) {
   return "accepted";
 }
 
-std::string refused_completion(const json& extra) {
+std::string refused_completion(const Json& extra) {
   return refused_field([&] { parsed(extra); });
 }
 
-std::string refused_chat(const json& extra) {
+std::string refused_chat(const Json& extra) {
   return refused_field([&] { parsed_chat(extra); });
 }
 
-std::string refused_message(const json& message) {
-  return refused_chat({{"messages", json::array({message})}});
+std::string refused_message(const Json& message) {
+  return refused_chat({{"messages", Json::array({message})}});
 }
 
 TEST(RequestParser, ReadsEveryFieldOfACompletion) {
@@ -89,17 +88,17 @@ TEST(RequestParser, ReadsEveryFieldOfACompletion) {
   EXPECT_EQ(options.sampling.repetition_penalty, 1.5f);
   EXPECT_EQ(options.sampling.presence_penalty, -1.0f);
   EXPECT_EQ(options.sampling.frequency_penalty, 2.0f);
-  const std::vector<std::pair<model::TokenId, float>> bias = {{0, 2.5f}, {65, -100.0f}};
+  const std::vector<std::pair<server::TokenId, float>> bias = {{0, 2.5f}, {65, -100.0f}};
   EXPECT_EQ(options.sampling.logit_bias, bias);
   EXPECT_EQ(options.sampling.seed, 0xFFFFFFFFFFFFFFFFu);
   EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(options.stop_tokens, (std::vector<model::TokenId>{9}));
+  EXPECT_EQ(options.stop_tokens, (std::vector<server::TokenId>{9}));
   EXPECT_TRUE(options.logprobs && options.top_logprobs == 0);
   EXPECT_TRUE(request.echo && options.stream && options.include_usage && options.ignore_eos);
 }
 
 TEST(RequestParser, DefaultsAreThoseOfTheApi) {
-  const GenerationOptions options = parsed(json::object()).options;
+  const GenerationOptions options = parsed(Json::object()).options;
   EXPECT_EQ(options.sampling.temperature, 1.0f);
   EXPECT_EQ(options.sampling.top_p, 1.0f);
   EXPECT_EQ(options.num_choices, 1);
@@ -122,30 +121,30 @@ TEST(RequestParser, TakesAPromptInAllFourForms) {
   EXPECT_EQ(texts[1].text, "b");
   const auto ids = parsed({{"prompt", {1, 257}}}).prompts;
   ASSERT_EQ(ids.size(), 1u);
-  EXPECT_EQ(ids[0].tokens, (std::vector<model::TokenId>{1, 257}));
+  EXPECT_EQ(ids[0].tokens, (std::vector<server::TokenId>{1, 257}));
   const auto lists = parsed({{"prompt", {{1}, {2, 3}}}}).prompts;
   ASSERT_EQ(lists.size(), 2u);
-  EXPECT_EQ(lists[1].tokens, (std::vector<model::TokenId>{2, 3}));
+  EXPECT_EQ(lists[1].tokens, (std::vector<server::TokenId>{2, 3}));
 }
 
 TEST(RequestParser, RefusesPromptsOfOtherFormsNamingTheElement) {
   EXPECT_EQ(refused_completion({{"prompt", nullptr}}), "prompt");
   EXPECT_EQ(refused_completion({{"prompt", 5}}), "prompt");
-  EXPECT_EQ(refused_completion({{"prompt", json::object()}}), "prompt");
-  EXPECT_EQ(refused_completion({{"prompt", json::array()}}), "prompt");
+  EXPECT_EQ(refused_completion({{"prompt", Json::object()}}), "prompt");
+  EXPECT_EQ(refused_completion({{"prompt", Json::array()}}), "prompt");
   EXPECT_EQ(refused_completion({{"prompt", {"a", 1}}}), "prompt[1]");
   EXPECT_EQ(refused_completion({{"prompt", {1, "a"}}}), "prompt[1]");
   EXPECT_EQ(refused_completion({{"prompt", {1, 258}}}), "prompt[1]");
   EXPECT_EQ(refused_completion({{"prompt", {-1}}}), "prompt[0]");
   EXPECT_EQ(refused_completion({{"prompt", {1.0}}}), "prompt[0]");
   EXPECT_EQ(refused_completion({{"prompt", {18446744073709551615u}}}), "prompt[0]");
-  EXPECT_EQ(refused_completion({{"prompt", {json::array({1}), json::array()}}}), "prompt[1]");
-  EXPECT_EQ(refused_completion({{"prompt", {json::array({json::array({1})})}}}), "prompt[0][0]");
+  EXPECT_EQ(refused_completion({{"prompt", {Json::array({1}), Json::array()}}}), "prompt[1]");
+  EXPECT_EQ(refused_completion({{"prompt", {Json::array({Json::array({1})})}}}), "prompt[0][0]");
 }
 
 TEST(RequestParser, RefusesNumbersOutOfRangeNamingTheField) {
-  const std::vector<std::pair<std::string, std::vector<json>>> cases = {
-      {"temperature", {-0.1, 2.1, "1", true, json::array()}},
+  const std::vector<std::pair<std::string, std::vector<Json>>> cases = {
+      {"temperature", {-0.1, 2.1, "1", true, Json::array()}},
       {"top_p", {-0.1, 1.1}},
       {"min_p", {-0.1, 1.1}},
       {"top_k", {-2, 1.5, 1e10}},
@@ -162,7 +161,7 @@ TEST(RequestParser, RefusesNumbersOutOfRangeNamingTheField) {
       {"ignore_eos", {1}},
   };
   for (const auto& [field, values] : cases) {
-    for (const json& value : values) {
+    for (const Json& value : values) {
       EXPECT_EQ(refused_completion({{field, value}}), field) << value;
     }
   }
@@ -203,17 +202,18 @@ TEST(RequestParser, RefusesBiasesForNoToken) {
 }
 
 TEST(RequestParser, RefusesFieldsThatWouldChangeTheOutput) {
-  const json fields = {{"tools", {json::object()}},
-                       {"functions", {json::object()}},
-                       {"tool_choice", "required"},
-                       {"response_format", {{"type", "json_object"}}},
-                       {"suffix", "end"},
-                       {"audio", json::object()},
-                       {"modalities", {"text", "audio"}},
-                       {"min_tokens", 4},
-                       {"guided_json", json::object()},
-                       {"temprature", 0.1}};
-  for (const auto& [field, value] : fields.items()) {
+  const std::vector<std::pair<std::string, Json>> fields = {
+      {"tools", Json::array({Json::object()})},
+      {"functions", Json::array({Json::object()})},
+      {"tool_choice", "required"},
+      {"response_format", {{"type", "json_object"}}},
+      {"suffix", "end"},
+      {"audio", Json::object()},
+      {"modalities", {"text", "audio"}},
+      {"min_tokens", 4},
+      {"guided_json", Json::object()},
+      {"temprature", 0.1}};
+  for (const auto& [field, value] : fields) {
     EXPECT_EQ(refused_completion({{field, value}}), field);
     EXPECT_EQ(refused_chat({{field, value}}), field);
   }
@@ -225,7 +225,7 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
                           {"store", true},
                           {"service_tier", "auto"},
                           {"parallel_tool_calls", true},
-                          {"tools", json::array()},
+                          {"tools", Json::array()},
                           {"tool_choice", "none"},
                           {"response_format", {{"type", "text"}}},
                           {"modalities", {"text"}},
@@ -235,7 +235,7 @@ TEST(RequestParser, AcceptsFieldsThatChangeNothing) {
 }
 
 TEST(RequestParser, UsageOptionsNeedAStream) {
-  const json options = {{"include_usage", true}};
+  const Json options = {{"include_usage", true}};
   EXPECT_EQ(refused_completion({{"stream_options", options}}), "stream_options");
   EXPECT_EQ(refused_completion({{"stream", true}, {"stream_options", {{"include_usage", 1}}}}),
             "stream_options.include_usage");
@@ -267,7 +267,7 @@ TEST(RequestParser, AnotherModelIsNotFound) {
 }
 
 TEST(RequestParser, ReadsAConversation) {
-  const json messages = json::parse(R"([
+  const Json messages = Json::parse(R"([
     {"role": "developer", "content": "be brief"},
     {"role": "user", "name": "eve", "content": [{"type": "text", "text": "a"},
                                                 {"type": "text", "text": "b"}]},
@@ -283,7 +283,7 @@ TEST(RequestParser, ReadsAConversation) {
 
 TEST(RequestParser, RefusesMessagesNamingThePart) {
   EXPECT_EQ(refused_chat({{"messages", nullptr}}), "messages");
-  EXPECT_EQ(refused_chat({{"messages", json::array()}}), "messages");
+  EXPECT_EQ(refused_chat({{"messages", Json::array()}}), "messages");
   EXPECT_EQ(refused_chat({{"messages", "hi"}}), "messages");
   EXPECT_EQ(refused_chat({{"messages", {"hi"}}}), "messages[0]");
   EXPECT_EQ(refused_message({{"content", "a"}}), "messages[0].role");
@@ -291,12 +291,12 @@ TEST(RequestParser, RefusesMessagesNamingThePart) {
   EXPECT_EQ(refused_message({{"role", "user"}}), "messages[0].content");
   EXPECT_EQ(refused_message({{"role", "user"}, {"content", 5}}), "messages[0].content");
   EXPECT_EQ(refused_message({{"role", "user"}, {"content", {"a"}}}), "messages[0].content[0]");
-  const json image = {{"type", "image_url"}, {"image_url", {{"url", "x"}}}};
-  EXPECT_EQ(refused_message({{"role", "user"}, {"content", json::array({image})}}),
+  const Json image = {{"type", "image_url"}, {"image_url", {{"url", "x"}}}};
+  EXPECT_EQ(refused_message({{"role", "user"}, {"content", Json::array({image})}}),
             "messages[0].content[0].type");
   EXPECT_EQ(refused_message({{"role", "user"}, {"content", "a"}, {"weight", 1}}),
             "messages[0].weight");
-  const json calls = json::array({json::object()});
+  const Json calls = Json::array({Json::object()});
   EXPECT_EQ(refused_message({{"role", "assistant"}, {"content", "a"}, {"tool_calls", calls}}),
             "messages[0].tool_calls");
 }

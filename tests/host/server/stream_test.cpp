@@ -10,11 +10,11 @@
 namespace tandem::server {
 namespace {
 
-using nlohmann::json;
 using test::chat_body;
 using test::completion_body;
 using test::eventually;
 using test::HttpClient;
+using test::Json;
 using test::post_request;
 using test::Reply;
 using test::RunningServer;
@@ -28,16 +28,16 @@ TEST(Stream, ChatBeginsWithTheRoleAndEndsWithDone) {
   EXPECT_EQ(reply.headers.at("transfer-encoding"), "chunked");
   const auto chunks = test::sse_objects(reply.body);
   ASSERT_EQ(chunks.size(), 4u);
-  const json deltas = {{{"role", "assistant"}, {"content", ""}},
+  const Json deltas = {{{"role", "assistant"}, {"content", ""}},
                        {{"content", "O"}},
                        {{"content", "n"}},
-                       json::object()};
+                       Json::object()};
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     EXPECT_EQ(chunks[i]["object"], "chat.completion.chunk");
     EXPECT_EQ(chunks[i]["id"], chunks[0]["id"]);
     EXPECT_EQ(chunks[i]["created"], chunks[0]["created"]);
     EXPECT_EQ(chunks[i]["choices"][0]["delta"], deltas[i]);
-    EXPECT_EQ(chunks[i]["choices"][0]["finish_reason"], i == 3 ? json("length") : json(nullptr));
+    EXPECT_EQ(chunks[i]["choices"][0]["finish_reason"], i == 3 ? Json("length") : Json(nullptr));
     EXPECT_FALSE(chunks[i].contains("usage"));
   }
 }
@@ -49,7 +49,7 @@ TEST(Stream, CompletionChunksJoinToTheWholeText) {
       client.post("/v1/completions", completion_body({{"stream", true}, {"max_tokens", 50}}));
   std::string text;
   const auto chunks = test::sse_objects(reply.body);
-  for (const json& chunk : chunks) {
+  for (const Json& chunk : chunks) {
     EXPECT_EQ(chunk["object"], "text_completion");
     text += chunk["choices"][0]["text"];
   }
@@ -66,27 +66,27 @@ TEST(Stream, UsageComesLastWhenAskedFor) {
           {{"stream", true}, {"max_tokens", 3}, {"stream_options", {{"include_usage", true}}}}));
   const auto chunks = test::sse_objects(reply.body);
   for (std::size_t i = 0; i + 1 < chunks.size(); ++i)
-    EXPECT_EQ(chunks[i].at("usage"), json(nullptr));
-  EXPECT_EQ(chunks.back()["choices"], json::array());
+    EXPECT_EQ(chunks[i].at("usage"), Json(nullptr));
+  EXPECT_EQ(chunks.back()["choices"], Json::array());
   EXPECT_EQ(chunks.back()["usage"]["completion_tokens"], 3);
 }
 
 TEST(Stream, ManyChoicesShareOneStream) {
   RunningServer running;
   HttpClient client(running.port());
-  const json body =
+  const Json body =
       chat_body({{"stream", true}, {"n", 3}, {"temperature", 1}, {"seed", 5}, {"max_tokens", 10}});
   std::map<int, std::string> streamed;
   int finished = 0;
-  for (const json& chunk : test::sse_objects(client.post("/v1/chat/completions", body).body)) {
-    const json& choice = chunk["choices"][0];
-    streamed[choice["index"]] += choice["delta"].value("content", "");
+  for (const Json& chunk : test::sse_objects(client.post("/v1/chat/completions", body).body)) {
+    const Json& choice = chunk["choices"][0];
+    streamed[static_cast<int>(choice["index"].integer())] += choice["delta"]["content"].text_or("");
     finished += !choice["finish_reason"].is_null();
   }
   EXPECT_EQ(finished, 3);
-  json plain = body;
-  plain["stream"] = false;
-  const json whole = client.post("/v1/chat/completions", plain).json();
+  Json plain = body;
+  plain.set("stream", false);
+  const Json whole = client.post("/v1/chat/completions", plain).json();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(streamed[i], whole["choices"][static_cast<std::size_t>(i)]["message"]["content"]);
   }
@@ -96,31 +96,33 @@ TEST(Stream, ManyChoicesShareOneStream) {
 TEST(Stream, TokensThatSplitACharacterCarryLogprobsWithoutText) {
   RunningServer running({.reply = "\xc3\xa9!"});
   HttpClient client(running.port());
-  const json body = {{"stream", true}, {"max_tokens", 9}};
-  json completion = completion_body(body), chat = chat_body(body);
-  completion["logprobs"] = 1;
-  chat["logprobs"] = true;
+  const Json body = {{"stream", true}, {"max_tokens", 9}};
+  Json completion = completion_body(body), chat = chat_body(body);
+  completion.set("logprobs", 1);
+  chat.set("logprobs", true);
   std::string text;
-  json offsets = json::array(), tokens = json::array();
-  for (const json& chunk : test::sse_objects(client.post("/v1/completions", completion).body)) {
-    const json& choice = chunk["choices"][0];
+  Json offsets = Json::array(), tokens = Json::array();
+  for (const Json& chunk : test::sse_objects(client.post("/v1/completions", completion).body)) {
+    const Json& choice = chunk["choices"][0];
     text += choice["text"];
-    for (const auto& offset : choice["logprobs"]["text_offset"]) offsets.push_back(offset);
-    for (const auto& token : choice["logprobs"]["tokens"]) tokens.push_back(token);
+    for (const Json& offset : choice["logprobs"]["text_offset"].elements())
+      offsets.push_back(offset);
+    for (const Json& token : choice["logprobs"]["tokens"].elements()) tokens.push_back(token);
   }
   EXPECT_EQ(text, "\xc3\xa9!");
-  EXPECT_EQ(tokens, json({"bytes:\\xc3", "bytes:\\xa9", "!"}));
-  EXPECT_EQ(offsets, json({0, 1, 1}));
-  json bytes = json::array();
+  EXPECT_EQ(tokens, Json({"bytes:\\xc3", "bytes:\\xa9", "!"}));
+  EXPECT_EQ(offsets, Json({0, 1, 1}));
+  Json bytes = Json::array();
   text.clear();
-  for (const json& chunk : test::sse_objects(client.post("/v1/chat/completions", chat).body)) {
-    const json& choice = chunk["choices"][0];
-    text += choice["delta"].value("content", "");
+  for (const Json& chunk : test::sse_objects(client.post("/v1/chat/completions", chat).body)) {
+    const Json& choice = chunk["choices"][0];
+    text += choice["delta"]["content"].text_or("");
     if (choice["logprobs"].is_null()) continue;
-    for (const auto& entry : choice["logprobs"]["content"]) bytes.push_back(entry["bytes"][0]);
+    for (const Json& entry : choice["logprobs"]["content"].elements())
+      bytes.push_back(entry["bytes"][0]);
   }
   EXPECT_EQ(text, "\xc3\xa9!");
-  EXPECT_EQ(bytes, json({0xC3, 0xA9, '!'}));
+  EXPECT_EQ(bytes, Json({0xC3, 0xA9, '!'}));
 }
 
 TEST(Stream, EchoOpensEveryChoice) {
@@ -132,8 +134,8 @@ TEST(Stream, EchoOpensEveryChoice) {
   const auto chunks = test::sse_objects(reply.body);
   EXPECT_EQ(chunks[0]["choices"][0]["text"], "hiO");
   EXPECT_EQ(chunks[0]["choices"][0]["logprobs"]["token_logprobs"],
-            json({nullptr, -0.25, -0.25, -0.5}));
-  EXPECT_EQ(chunks[1]["choices"][0]["logprobs"]["text_offset"], json({3}));
+            Json({nullptr, -0.25, -0.25, -0.5}));
+  EXPECT_EQ(chunks[1]["choices"][0]["logprobs"]["text_offset"], Json::array({3}));
 }
 
 TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
@@ -143,8 +145,7 @@ TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
   EXPECT_EQ(reply.status, 200);
   const auto chunks = test::sse_objects(reply.body);
   EXPECT_EQ(chunks.back()["error"]["type"], "server_error");
-  EXPECT_NE(chunks.back()["error"]["message"].get<std::string>().find("on fire"),
-            std::string::npos);
+  EXPECT_NE(chunks.back()["error"]["message"].text().find("on fire"), std::string::npos);
   EXPECT_EQ(client.get("/health").status, 200) << "the connection lives on";
 }
 
@@ -205,7 +206,7 @@ TEST(Stream, OneLargePieceIsNoSlowClient) {
   RunningServer running({.max_request_tokens = 1 << 20}, options);
   HttpClient client(running.port());
   const std::string prompt(900'000, 'x');
-  const json body =
+  const Json body =
       completion_body({{"prompt", prompt}, {"stream", true}, {"echo", true}, {"max_tokens", 1}});
   const auto chunks = test::sse_objects(client.post("/v1/completions", body).body);
   EXPECT_EQ(chunks.at(0)["choices"][0]["text"], prompt + "O");

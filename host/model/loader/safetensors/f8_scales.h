@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "model/loader/safetensors/hub_quantization.h"
+#include "model/loader/hub/quantization.h"
 #include "model/loader/safetensors/safetensors_file.h"
 #include "tensor/weight_scales.h"
 

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "model/loader/checkpoint.h"
+#include "model/loader/hub/config.h"
 #include "model/loader/safetensors/f8_scales.h"
-#include "model/loader/safetensors/hub_config.h"
 #include "model/loader/safetensors/safetensors_file.h"
 #include "model/loader/safetensors/tensor_names.h"
 #include "model/loader/safetensors/weight_map.h"

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "model/families/family.h"
-#include "model/loader/safetensors/hub_texts.h"
+#include "model/loader/hub/texts.h"
 #include "support/safetensors_writer.h"
 #include "support/tree.h"
 

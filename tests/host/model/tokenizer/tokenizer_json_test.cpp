@@ -91,6 +91,19 @@ TEST(TokenizerJson, EncodesBytesThatAreNotUtf8) {
   }
 }
 
+TEST(TokenizerJson, OnlyNeighbouringUnknownCharactersAreOneToken) {
+  json without_bytes = recorded("llama2");
+  without_bytes["model"]["byte_fallback"] = false;
+  const auto tokenizer = make(without_bytes);
+  const TokenId a = without_bytes["model"]["vocab"]["a"], space = 327, unknown = 0;
+  const auto ids = [&](const char* text) {
+    return tokenizer->encode(text, {.add_special = false});
+  };
+  EXPECT_THAT(ids("\u4e2d\u6587"), ElementsAre(space, unknown));
+  EXPECT_THAT(ids("\u4e2da\u4e2d"), ElementsAre(space, unknown, a, unknown));
+  EXPECT_THAT(ids("\u4e2d\u6587a\u4e2d\u6587"), ElementsAre(space, unknown, a, unknown));
+}
+
 TEST(TokenizerJson, TakesRolesFromTheFilesBesideIt) {
   HubTexts texts;
   texts.tokenizer_config = R"({"bos_token":"<s>","eos_token":{"content":"</s>"},

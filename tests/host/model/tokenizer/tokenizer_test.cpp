@@ -138,6 +138,18 @@ TEST(SpmTokenizer, TakesControlTokensFromTextOnlyWhenAsked) {
   EXPECT_EQ(tokenizer->token_bytes(99), "");
 }
 
+TEST(SpmTokenizer, TheFirstOfTwoSpecialTokensOfOneTextIsTheOneMeant) {
+  const EncodeOptions with_control{.add_special = false, .parse_special = true};
+  const auto control_first =
+      make(spm({{kBar}, {"<x>", 0, kControl}, {"<x>", 0, kUser}, {"<"}, {"x"}, {">"}}));
+  EXPECT_THAT(control_first->encode("<x>", with_control), ElementsAre(4));
+  EXPECT_THAT(raw(*control_first, "<x>"), ElementsAre(3, 6, 7, 8))
+      << "the text is a control token's";
+  const auto user_first = make(spm({{kBar}, {"<x>", 0, kUser}, {"<x>", 0, kControl}}));
+  EXPECT_THAT(user_first->encode("<x>", with_control), ElementsAre(4));
+  EXPECT_THAT(raw(*user_first, "<x>"), ElementsAre(4));
+}
+
 // The definition, quadratic: merge the best pair, leftmost on a tie, until none is left.
 std::vector<std::string> naive_merges(std::vector<std::string> parts,
                                       const std::vector<Piece>& pieces) {

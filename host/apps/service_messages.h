@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's requests and events as the engine's, and back.
+//
+// Everything that can move moves: a token without log-probabilities costs no allocation and no copy
+// of text. Pure functions; threads: any.
+#pragma once
+
+#include <vector>
+
+#include "engine/request.h"
+#include "model/chat/chat_template.h"
+#include "server/generation_service.h"
+
+namespace tandem::apps {
+
+engine::Request engine_request(server::GenerationRequest request);
+
+// `with_tokens`: the request has top_logprobs; without it the server does not look at the tokens.
+server::GenerationEvent server_event(engine::RequestEvent event, bool with_tokens);
+
+server::SubmitResult server_result(const engine::SubmitResult& result);
+
+std::vector<model::ChatMessage> model_messages(std::vector<server::ChatMessage> messages);
+
+}  // namespace tandem::apps

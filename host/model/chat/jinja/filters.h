@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Filters, tests and methods of the template language, with Jinja's and Python's meaning.
+//
+// Every call is charged to the Budget by the size of what it walks, before it walks: `length` or
+// `is defined` of a long conversation costs next to nothing. An unknown
+// name or a wrong argument is a Failure that names it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/chat/jinja/value.h"
+
+namespace tandem::model::jinja {
+
+// What a rendering may still do. Failure when it is used up.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t steps) : left_(steps) {}
+  void spend(std::uint64_t steps) {
+    if (steps > left_) throw Failure("rendering takes too many steps");
+    left_ -= steps;
+  }
+
+ private:
+  std::uint64_t left_;
+};
+
+struct Arguments {
+  List positional;
+  Entries named;
+
+  // The argument at `index`, or of that name; null when it was not given.
+  const Value* find(std::size_t index, const char* name) const;
+  // As find(); Failure when it was not given.
+  const Value& require(std::size_t index, const char* name) const;
+};
+
+bool is_known_filter(const std::string& name);
+bool is_known_test(const std::string& name);
+
+Value apply_filter(const std::string& name, const Value& input, const Arguments& arguments,
+                   Budget& budget);
+bool apply_test(const std::string& name, const Value& input, const Arguments& arguments,
+                Budget& budget);
+
+// The method `name` of a string, list or map; nothing when there is no such method.
+std::optional<Value> call_method(const Value& object, const std::string& name,
+                                 const Arguments& arguments, Budget& budget);
+
+// object[key] or object.key: undefined when there is none; Failure when `object` is undefined.
+Value item_of(const Value& object, const Value& key);
+
+// object[start:stop:step] of a string or list; none or undefined where a bound is left out.
+Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
+
+// What iterating yields: a list's items, a string's characters, a map's keys, nothing of undefined.
+List items_of(const Value& value, Budget& budget);
+
+bool contains(const Value& container, const Value& item, Budget& budget);
+
+}  // namespace tandem::model::jinja

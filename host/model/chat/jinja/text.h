@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text as templates see it: Python's string operations on code points, repr(), JSON.
+//
+// Letter case follows the simple mappings of the C.UTF-8 locale. Wrong UTF-8 counts byte by byte.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/chat/jinja/value.h"
+
+namespace tandem::model::jinja {
+
+std::size_t num_characters(std::string_view text);
+std::vector<std::string_view> characters(std::string_view text);  // code point by code point
+
+std::string upper(std::string_view text);
+std::string lower(std::string_view text);
+std::string title(std::string_view text);             // a word is a run of letters
+std::string capitalize_words(std::string_view text);  // a word ends at white space or -({[<
+std::string capitalize(std::string_view text);
+
+enum class Side { kLeft, kRight, kBoth };
+// Removes the characters of `set` from the ends, white space when it is empty.
+std::string strip(std::string_view text, std::string_view set, Side side);
+
+// `count` < 0: every occurrence. Failure when the result would be too large.
+std::string replace(std::string_view text, std::string_view from, std::string_view to,
+                    std::int64_t count);
+List split(std::string_view text, std::int64_t max_splits);  // at runs of white space
+List split(std::string_view text, std::string_view separator, std::int64_t max_splits);
+List split_lines(std::string_view text);
+
+std::string unescape_literal(std::string_view text);  // the inside of a quoted literal
+
+std::string format_real(double value);                // as Python's repr
+std::string to_text(const Value& value);              // as Python's str
+std::string to_repr(const Value& value);              // as Python's repr
+std::string to_json(const Value& value, int indent);  // json.dumps without ASCII escapes; < 0: none
+
+}  // namespace tandem::model::jinja

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cursor over a template's tokens.
+#include "model/chat/jinja/token_cursor.h"
+
+#include "common/error.h"
+
+namespace tandem::model::jinja {
+
+bool TokenCursor::skip_operator(std::string_view text) {
+  if (!at_operator(text)) return false;
+  next();
+  return true;
+}
+
+bool TokenCursor::skip_name(std::string_view text) {
+  if (!at_name(text)) return false;
+  next();
+  return true;
+}
+
+void TokenCursor::expect_operator(std::string_view text) {
+  if (!skip_operator(text)) fail("expected '" + std::string(text) + "'");
+}
+
+void TokenCursor::expect_name(std::string_view text) {
+  if (!skip_name(text)) fail("expected '" + std::string(text) + "'");
+}
+
+std::string TokenCursor::expect_identifier() {
+  if (!at(TokenType::kName)) fail("expected a name");
+  return next().text;
+}
+
+void TokenCursor::expect(TokenType type, const char* what) {
+  if (!at(type)) fail(std::string("expected ") + what);
+  next();
+}
+
+void TokenCursor::fail(const std::string& what) const {
+  const std::string found =
+      peek().text.empty() ? "" : ", found '" + peek().text.substr(0, 40) + "'";
+  throw Error("chat", "template line " + std::to_string(line()) + ": " + what + found);
+}
+
+}  // namespace tandem::model::jinja

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values of the template language.
+#include "model/chat/jinja/value.h"
+
+#include <algorithm>
+
+namespace tandem::model::jinja {
+namespace {
+
+const Value& child(const Value& item) { return item; }
+const Value& child(const std::pair<std::string, Value>& entry) { return entry.second; }
+
+template <typename T>
+std::pair<int, std::uint64_t> measure(const T& container) {
+  int depth = 0;
+  std::uint64_t weight = 1;
+  for (const auto& item : container) {
+    depth = std::max(depth, child(item).depth());
+    weight += child(item).weight();
+  }
+  if (depth + 1 > Value::kMaxDepth) throw Failure("values are nested too deep");
+  if (weight > Value::kMaxWeight) throw Failure("a value grows too large");
+  return {depth + 1, weight};
+}
+
+[[noreturn]] void wrong_type(const Value& value, const char* wanted) {
+  if (value.is_undefined()) throw Failure(value.undefined_message());
+  throw Failure(std::string("expected ") + wanted + ", got " + value.type_name());
+}
+
+}  // namespace
+
+Value Value::undefined(std::string name) {
+  Value value;
+  value.data_ = Undefined{std::move(name)};
+  return value;
+}
+
+Value Value::none() {
+  Value value;
+  value.data_ = None{};
+  return value;
+}
+
+Value Value::boolean(bool boolean) {
+  Value value;
+  value.data_ = boolean;
+  return value;
+}
+
+Value Value::integer(std::int64_t integer) {
+  Value value;
+  value.data_ = integer;
+  return value;
+}
+
+Value Value::real(double real) {
+  Value value;
+  value.data_ = real;
+  return value;
+}
+
+Value Value::string(std::string text) {
+  if (text.size() > kMaxText) throw Failure("a text grows too large");
+  Value value;
+  value.data_ = std::make_shared<const std::string>(std::move(text));
+  return value;
+}
+
+Value Value::list(List items) {
+  const auto [depth, weight] = measure(items);
+  Value value;
+  value.data_ = std::make_shared<const Node<List>>(Node<List>{std::move(items), depth, weight});
+  return value;
+}
+
+Value Value::map(Entries entries) {
+  const auto [depth, weight] = measure(entries);
+  Value value;
+  value.data_ =
+      std::make_shared<const Node<Entries>>(Node<Entries>{std::move(entries), depth, weight});
+  return value;
+}
+
+Value Value::of(Namespace* space) {
+  Value value;
+  value.data_ = space;
+  return value;
+}
+
+Value Value::of(Function function) {
+  Value value;
+  value.data_ = function;
+  return value;
+}
+
+const std::string& Value::text() const {
+  if (!is_string()) wrong_type(*this, "a string");
+  return *std::get<Text>(data_);
+}
+
+const List& Value::items() const {
+  if (!is_list()) wrong_type(*this, "a list");
+  return std::get<Shared<List>>(data_)->content;
+}
+
+const Entries& Value::entries() const {
+  if (is_namespace()) return space()->entries;
+  if (!is_map()) wrong_type(*this, "a mapping");
+  return std::get<Shared<Entries>>(data_)->content;
+}
+
+std::int64_t Value::integer() const {
+  if (is_bool()) return std::get<bool>(data_) ? 1 : 0;
+  if (!is_integer()) wrong_type(*this, "an integer");
+  return std::get<std::int64_t>(data_);
+}
+
+double Value::number() const {
+  if (is_real()) return std::get<double>(data_);
+  if (!is_number()) wrong_type(*this, "a number");
+  return static_cast<double>(integer());
+}
+
+const Value* Value::find(const std::string& key) const {
+  if (!is_map() && !is_namespace()) return nullptr;
+  for (const auto& [name, value] : entries()) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+bool Value::truthy() const {
+  if (is_undefined() || is_none()) return false;
+  if (is_number()) return number() != 0;
+  if (is_string()) return !text().empty();
+  if (is_list()) return !items().empty();
+  if (is_map()) return !entries().empty();
+  return true;
+}
+
+const char* Value::type_name() const {
+  constexpr const char* kNames[] = {"undefined", "none", "bool",    "integer",   "number",
+                                    "string",    "list", "mapping", "namespace", "function"};
+  return kNames[data_.index()];
+}
+
+std::string Value::undefined_message() const {
+  const auto* undefined = std::get_if<Undefined>(&data_);
+  if (undefined == nullptr || undefined->name.empty()) return "the value is undefined";
+  std::string message = "'";
+  message.append(undefined->name, 0, 80);
+  return message += "' is undefined";
+}
+
+int Value::depth() const {
+  if (is_list()) return std::get<Shared<List>>(data_)->depth;
+  if (is_map()) return std::get<Shared<Entries>>(data_)->depth;
+  return 0;
+}
+
+std::uint64_t Value::weight() const {
+  if (is_list()) return std::get<Shared<List>>(data_)->weight;
+  if (is_map()) return std::get<Shared<Entries>>(data_)->weight;
+  if (is_string()) return 1 + text().size() / 16;
+  return 1;
+}
+
+bool Value::equals(const Value& other) const {
+  if (is_number() && other.is_number()) {
+    if (is_real() || other.is_real()) return number() == other.number();
+    return integer() == other.integer();
+  }
+  if (data_.index() != other.data_.index()) return false;
+  if (is_string()) return text() == other.text();
+  if (is_namespace()) return space() == other.space();
+  if (is_function()) return function() == other.function();
+  if (is_list()) {
+    return std::equal(items().begin(), items().end(), other.items().begin(), other.items().end(),
+                      [](const Value& a, const Value& b) { return a.equals(b); });
+  }
+  if (is_map()) {
+    return entries().size() == other.entries().size() &&
+           std::all_of(entries().begin(), entries().end(), [&](const auto& entry) {
+             const Value* found = other.find(entry.first);
+             return found != nullptr && entry.second.equals(*found);
+           });
+  }
+  return true;  // both undefined, or both none
+}
+
+bool Value::less_than(const Value& other) const {
+  if (is_number() && other.is_number()) {
+    if (is_real() || other.is_real()) return number() < other.number();
+    return integer() < other.integer();
+  }
+  // UTF-8 sorts by bytes as its code points do.
+  if (is_string() && other.is_string()) return text() < other.text();
+  if (is_list() && other.is_list()) {
+    return std::lexicographical_compare(
+        items().begin(), items().end(), other.items().begin(), other.items().end(),
+        [](const Value& a, const Value& b) { return a.less_than(b); });
+  }
+  for (const Value* side : {this, &other}) {
+    if (side->is_undefined()) throw Failure(side->undefined_message());
+  }
+  throw Failure(std::string("cannot order ") + type_name() + " and " + other.type_name());
+}
+
+}  // namespace tandem::model::jinja

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rotary embedding's fields of config.json, and what reading any field needs.
+//
+// rope_parameters (newer files) or rope_scaling and rope_theta. linear and YaRN become GGUF's keys;
+// llama3 and longrope become divisors of the frequencies, as GGUF has them. Threads: one.
+// Errors: Error("safetensors", ...) naming the field; unknown kinds are refused by name.
+// Source: Transformers' modeling_rope_utils (definitions of the kinds).
+#pragma once
+
+#include "model/loader/hub/config.h"
+
+namespace tandem::model {
+
+// config.json's fields on their way into `config`.
+struct HubFields {
+  HubConfig* config = nullptr;
+  std::string prefix;   // "text_config." where the language model's fields stand there
+  nlohmann::json text;  // those fields, with the class's defaults
+
+  // Null where it is absent or null.
+  const nlohmann::json& get(std::string_view field) const;
+  Error error(std::string_view field, const std::string& what) const;  // to throw
+  bool flag(std::string_view field) const;                             // absent: false
+  double number(std::string_view field, double fallback) const;
+  // A number of an object that stands at `path` ("rope_scaling.").
+  double number_in(const nlohmann::json& object, std::string_view field, const std::string& path,
+                   double fallback) const;
+  // `key` without the architecture. Null leaves the key absent, known to come from `field`.
+  void set(const std::string& key, nlohmann::json value, const std::string& field) const;
+};
+
+// `has_local`: layers with a window rotate by frequencies of their own (Gemma 3).
+void read_rope_fields(const HubFields& fields, bool has_local);
+
+}  // namespace tandem::model

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The states of a connection: what comes late, too early, in excess, or not at all while a request
+// is refused, held or answered.
+#include <gtest/gtest.h>
+
+#include "host/server/server_fixture.h"
+
+namespace tandem::server {
+namespace {
+
+using test::completion_body;
+using test::eventually;
+using test::get_request;
+using test::HttpClient;
+using test::Json;
+using test::post_request;
+using test::Reply;
+using test::RunningServer;
+
+// The head of a POST whose body of `size` bytes does not come with it.
+std::string head_only(std::size_t size) {
+  const std::string request = post_request("/v1/completions", std::string(size, 'x'));
+  return request.substr(0, request.size() - size);
+}
+
+// A body that a server which forgot the refused request reads as the next one.
+const std::string kSmuggled = get_request("/health");
+
+TEST(Connection, ARefusedRequestWhoseBodyComesLateIsAnsweredOnceAndClosed) {
+  ServerOptions options;
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  client.send(head_only(kSmuggled.size()));
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.status, 401);
+  ASSERT_EQ(reply.headers.at("connection"), "close");
+  client.send(kSmuggled);
+  EXPECT_TRUE(client.closed_by_server());
+}
+
+TEST(Connection, ARefusedRequestWhoseBodyIsHereKeepsItsConnection) {
+  ServerOptions options;
+  options.routes.api_keys = {"secret"};
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  for (int i = 0; i < 3; ++i) {
+    const Reply reply = client.post("/v1/completions", kSmuggled);
+    EXPECT_EQ(reply.status, 401);
+    EXPECT_EQ(reply.headers.at("connection"), "keep-alive");
+  }
+  EXPECT_EQ(client.get("/health").status, 200);
+}
+
+TEST(Connection, AnOverloadedServerAnswersOnceAndClosesWhereverTheBodyIs) {
+  ServerOptions options;
+  options.limits.max_connections = 1;
+  RunningServer running({}, options);
+  HttpClient first(running.port());
+  ASSERT_EQ(first.get("/health").status, 200);
+  for (const bool body_is_late : {true, false}) {
+    HttpClient client(running.port());
+    client.send(body_is_late ? head_only(kSmuggled.size())
+                             : post_request("/v1/completions", kSmuggled));
+    const Reply reply = client.read_reply();
+    EXPECT_EQ(reply.status, 503);
+    ASSERT_EQ(reply.headers.at("connection"), "close");
+    if (body_is_late) client.send(kSmuggled);
+    EXPECT_TRUE(client.closed_by_server());
+  }
+}
+
+TEST(Connection, AFloodBehindAHeldRequestIsNotReadAndLosesNothing) {
+  constexpr std::size_t kMost = 64 * 1024 * 1024;  // far beyond what sockets hold
+  RunningServer running({.hold_after = 2});
+  HttpClient client(running.port());
+  client.send(post_request("/v1/completions", completion_body().dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  EXPECT_LT(client.flood(get_request("/health"), kMost), kMost);
+  EXPECT_EQ(running.service.num_running(), 1u);
+  running.service.release();
+  EXPECT_EQ(client.read_reply().json()["choices"][0]["text"], "Once upon a time");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(client.read_reply().body, R"({"status":"ok"})");
+}
+
+TEST(Connection, TheEndOfTheServerCancelsARequestWithAFloodBehindIt) {
+  RunningServer running({.hold_after = 2});
+  HttpClient client(running.port());
+  client.send(post_request("/v1/completions", completion_body().dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  client.flood(get_request("/health"), 64 * 1024);
+  running.server->stop();
+  EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(running.service.num_cancelled(), 1u);
+}
+
+TEST(Connection, ACompleteAnswerGoesOutToAClientThatHasFinishedSending) {
+  RunningServer running({.max_request_tokens = 1 << 20});
+  HttpClient client(running.port(), 4096);
+  const std::string prompt(900'000, 'x');
+  const Json body =
+      completion_body({{"prompt", prompt}, {"echo", true}, {"n", 4}, {"max_tokens", 1}});
+  client.send(post_request("/v1/completions", body.dump()));
+  const std::string counted = R"(route="/v1/completions")";
+  ASSERT_TRUE(
+      eventually([&] { return running.metrics.text().find(counted) != std::string::npos; }));
+  client.finish_sending();
+  const Reply reply = client.read_reply();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.json()["choices"].size(), 4u);
+  EXPECT_TRUE(client.closed_by_server());
+}
+
+}  // namespace
+}  // namespace tandem::server

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/server/server_fixture.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace tandem::test {
+
+RunningServer::RunningServer(FakeBehaviour behaviour, server::ServerOptions options)
+    : service(std::move(behaviour)) {
+  options.port = 0;
+  server = std::make_unique<server::HttpServer>(std::move(options), service, &metrics);
+  server->start();
+}
+
+RunningServer::~RunningServer() = default;
+
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+Json completion_body(const Json& extra) {
+  Json body = {{"model", "fake"}, {"prompt", "hi"}, {"temperature", 0}};
+  body.update(extra);
+  return body;
+}
+
+Json chat_body(const Json& extra) {
+  Json body = {
+      {"model", "fake"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"temperature", 0}};
+  body.update(extra);
+  return body;
+}
+
+}  // namespace tandem::test
