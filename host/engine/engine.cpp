@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
-#include "engine/engine_loop.h"
-#include "engine/sequence.h"
+#include "engine/loop/engine_loop.h"
+#include "engine/loop/sequence.h"
 
 namespace tandem::engine {
 namespace {

@@ -22,10 +22,10 @@
 #include "common/deadline.h"
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
-#include "engine/executor_options.h"
+#include "engine/steps/executor_options.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
-#include "engine/weight_loader.h"
+#include "engine/weights/weight_loader.h"
 #include "model/model.h"
 #include "trace/metrics.h"
 

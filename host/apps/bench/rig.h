@@ -20,7 +20,7 @@
 #include "apps/bench/roofline.h"
 #include "apps/bench/rows.h"
 #include "apps/runtime.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "engine/kv_cache/kv_cache.h"
 
 namespace tandem::apps::bench {

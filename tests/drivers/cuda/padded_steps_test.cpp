@@ -10,8 +10,8 @@
 #include "cuda/buckets.h"
 #include "cuda/compute_unit.h"
 #include "drivers/cuda/gpu_rig.h"
-#include "engine/executor.h"
-#include "engine/step_rows.h"
+#include "engine/executor/executor.h"
+#include "engine/steps/step_rows.h"
 #include "gpu_kernels/simt/faults.h"
 
 namespace tandem::engine {
