@@ -148,10 +148,6 @@ void RowSpan::cover(int first, int count) {
   end = std::max(end, first + count);
 }
 
-int home_unit(const RowGroup& group, int page_tokens) {
-  return group.blocks[(group.past + group.num_rows - 1) / page_tokens].unit;
-}
-
 void AttentionLayout::build(std::span<const RowGroup> groups, int page_tokens,
                             const std::vector<bool>& early, int window) {
   for (UnitShare& share : shares) spare_.push_back(std::move(share));

@@ -24,19 +24,9 @@
 
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
-#include "engine/kv_cache/kv_cache.h"
+#include "engine/steps/row_group.h"
 
 namespace tandem::engine {
-
-struct RowGroup {
-  std::span<const BlockPlace> blocks;  // at least enough for past + num_rows tokens
-  int past = 0;
-  int num_rows = 0;
-  int row_begin = 0;  // in the sub-batch
-};
-
-// The unit that appends the group's last row.
-int home_unit(const RowGroup& group, int page_tokens);
 
 // Rows [begin, end) of a sub-batch; empty where begin == end.
 struct RowSpan {

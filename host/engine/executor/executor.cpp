@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "common/error.h"
 #include "engine/attention/attention_exchange.h"
@@ -27,12 +28,15 @@ double seconds_of(std::size_t bytes, double bytes_per_s) {
 }  // namespace
 
 struct Executor::State {
-  State(const model::Model& model, device::ComputeUnit& compute, const ExecutorOptions& options);
+  // `owned`: null, or the compute unit itself.
+  State(const model::Model& model, std::unique_ptr<device::ComputeUnit> owned,
+        device::ComputeUnit& compute, const ExecutorOptions& options);
 
   void add_unit(device::AttentionUnit& unit, const std::string& id);
-  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& logits,
+  std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                        const TokenSink& tokens);
 
+  device::ComputeUnit& compute() const { return queue_.unit(); }
   const LoadedWeights& weights() const { return dense_.weights(); }
   bool samples() const { return queue_.unit().samples(); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
@@ -42,14 +46,15 @@ struct Executor::State {
   bool run_layers();
   bool stage(int layer, std::size_t index);
   RowRange range_of(std::size_t index) const;
-  bool deliver(std::span<const ExecutorItem> items, const LogitsSink& logits,
+  bool deliver(std::span<const RunnerItem> items, const LogitsSink& logits,
                const TokenSink& tokens);
   bool deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink);
-  bool deliver_tokens(std::span<const ExecutorItem> items, std::span<const LogitRow> block,
+  bool deliver_tokens(std::span<const RunnerItem> items, std::span<const LogitRow> block,
                       const TokenSink& sink);
   std::size_t padded(std::size_t num_logits) const;
   Slice compute_logits(std::span<const LogitRow> block);
 
+  const std::unique_ptr<device::ComputeUnit> owned_;  // first: all that follows uses it
   const model::ModelConfig& config_;
   const ExecutorOptions options_;
   const std::size_t vocab_;
@@ -67,9 +72,10 @@ struct Executor::State {
   std::vector<device::SampleRow> sample_rows_;
 };
 
-Executor::State::State(const model::Model& model, device::ComputeUnit& compute,
-                       const ExecutorOptions& options)
-    : config_(model.config()),
+Executor::State::State(const model::Model& model, std::unique_ptr<device::ComputeUnit> owned,
+                       device::ComputeUnit& compute, const ExecutorOptions& options)
+    : owned_(std::move(owned)),
+      config_(model.config()),
       options_(options),
       vocab_(static_cast<std::size_t>(config_.vocab_size)),
       pads_(config_.experts.count == 0),
@@ -90,7 +96,7 @@ void Executor::State::add_unit(device::AttentionUnit& unit, const std::string& i
   trace_.add_unit(id, has_own_thread);
 }
 
-std::vector<int> Executor::State::run(std::span<const ExecutorItem> items, const LogitsSink& logits,
+std::vector<int> Executor::State::run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                       const TokenSink& tokens) {
   if (exchange_.has_lost()) return exchange_.take_lost();  // found while an error was handled
   trace_.at(-1, -1);
@@ -148,7 +154,7 @@ bool Executor::State::stage(int layer, std::size_t index) {
 }
 
 // False when a unit in the compute unit's queue turns out to be lost: nobody has heard anything.
-bool Executor::State::deliver(std::span<const ExecutorItem> items, const LogitsSink& logits,
+bool Executor::State::deliver(std::span<const RunnerItem> items, const LogitsSink& logits,
                               const TokenSink& tokens) {
   sampled_.clear();
   shown_.clear();
@@ -200,7 +206,7 @@ bool Executor::State::deliver_logits(std::span<const LogitRow> block, const Logi
   return true;
 }
 
-bool Executor::State::deliver_tokens(std::span<const ExecutorItem> items,
+bool Executor::State::deliver_tokens(std::span<const RunnerItem> items,
                                      std::span<const LogitRow> block, const TokenSink& sink) {
   const Slice logits = compute_logits(block);
   sample_rows_.clear();
@@ -217,7 +223,12 @@ bool Executor::State::deliver_tokens(std::span<const ExecutorItem> items,
 
 Executor::Executor(const model::Model& model, device::ComputeUnit& compute,
                    const ExecutorOptions& options)
-    : state_(std::make_unique<State>(model, compute, options)) {}
+    : state_(std::make_unique<State>(model, nullptr, compute, options)) {}
+Executor::Executor(const model::Model& model, std::unique_ptr<device::ComputeUnit> compute,
+                   const ExecutorOptions& options) {
+  device::ComputeUnit& unit = *compute;
+  state_ = std::make_unique<State>(model, std::move(compute), unit, options);
+}
 Executor::~Executor() = default;
 
 const LoadedWeights& Executor::weights() const { return state_->weights(); }
@@ -226,15 +237,39 @@ void Executor::add_unit(device::AttentionUnit& unit, const std::string& id) {
   state_->add_unit(unit, id);
 }
 
+bool Executor::shares_queue_with(const device::AttentionUnit& unit) const {
+  return unit.works_in_queue_of(state_->compute());
+}
+
 bool Executor::samples() const { return state_->samples(); }
 
 std::vector<int> Executor::take_lost() { return state_->take_lost(); }
 
 bool Executor::holds_lent() const { return state_->holds_lent(); }
 
-std::vector<int> Executor::run(std::span<const ExecutorItem> items, const LogitsSink& logits,
+device::ComputeStats Executor::stats() const { return state_->compute().stats(); }
+
+std::vector<int> Executor::run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                const TokenSink& tokens) {
   return state_->run(items, logits, tokens);
+}
+
+ExecutorSource::ExecutorSource(const model::Model& model, device::ComputeUnit& compute,
+                               ExecutorOptions options)
+    : model_(model), compute_(compute), options_(std::move(options)) {}
+
+ExecutorSource::ExecutorSource(const model::Model& model,
+                               std::unique_ptr<device::ComputeUnit> compute,
+                               ExecutorOptions options)
+    : model_(model), owned_(std::move(compute)), compute_(*owned_), options_(std::move(options)) {}
+
+std::unique_ptr<StepRunner> ExecutorSource::make(const StepShape& shape) {
+  options_.max_rows = shape.max_rows;
+  options_.max_logit_rows = std::min(shape.max_rows, kMaxLogitRows);
+  options_.page_tokens = shape.page_tokens;
+  options_.kv_dtype = shape.kv_dtype;
+  if (owned_) return std::make_unique<Executor>(model_, std::move(owned_), options_);
+  return std::make_unique<Executor>(model_, compute_, options_);
 }
 
 }  // namespace tandem::engine

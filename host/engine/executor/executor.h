@@ -3,22 +3,15 @@
 // Executor: runs the rows of a step through the model, dense layers on the compute unit and
 // attention on the attention units.
 //
-// It decides nothing: which rows, whose pages and which sub-batch are given. With two sub-batches,
-// one's attention is in flight while the compute unit works on the other's dense layers. Results
-// appear only through the sinks, after every layer of every row is done; when a unit is lost on the
-// way, run() says which and nothing has reached a sink. A DeviceError of the compute unit may come
-// after some sinks were called, where there are more rows of logits than max_logit_rows. Appends of
-// an interrupted step may have happened in part; running the same rows again overwrites them. A
-// unit that timed out may still read or write what it was lent: those buffers are set aside for the
-// executor's life. Threads: the engine's. Ownership: borrows all; units must be destroyed before
-// the executor. Errors: DeviceError from the compute unit passes through: the executor must then be
-// discarded, or kept unused where holds_lent().
+// With two sub-batches, one's attention is in flight while the compute unit works on the other's
+// dense layers. After a DeviceError some sinks may have been called only where a step has more rows
+// of logits than max_logit_rows. The buffers that a unit borrowed before it timed out are set aside
+// for the executor's life, because the unit may still use them. Ownership: borrows the model;
+// borrows the compute unit or owns it. What else holds is said in step_runner.h.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,56 +19,51 @@
 #include "device/attention_unit.h"
 #include "device/compute_unit.h"
 #include "engine/steps/executor_options.h"
-#include "engine/kv_cache/kv_cache.h"
-#include "engine/weights/layer_weights.h"
+#include "engine/steps/step_runner.h"
 #include "model/model.h"
 
 namespace tandem::engine {
 
-enum class LogitRows { kNone, kLast, kAll };
-
-struct ExecutorItem {
-  std::span<const TokenId> tokens;     // [num_rows]
-  std::span<const BlockPlace> blocks;  // for past + num_rows tokens
-  int past = 0;                        // tokens whose KV is in the pages
-  LogitRows logits = LogitRows::kNone;
-  int sub_batch = 0;
-  // With kLast, where the executor samples(): the token comes instead of its logits.
-  std::optional<device::SampleRow> sample = {};
-};
-
-class Executor {
+class Executor final : public StepRunner {
  public:
   Executor(const model::Model& model, device::ComputeUnit& compute, const ExecutorOptions& options);
-  ~Executor();
+  Executor(const model::Model& model, std::unique_ptr<device::ComputeUnit> compute,
+           const ExecutorOptions& options);
+  ~Executor() override;
 
-  const LoadedWeights& weights() const;
-
-  // Unit numbers follow the calls: 0, 1, ... as in KvCache; a call that throws counts for none.
-  // `id`: on the timeline.
-  void add_unit(device::AttentionUnit& unit, const std::string& id = {});
-
-  // Whether ExecutorItem::sample may be set.
-  bool samples() const;
-
-  // `row`: of the item. `logits` [vocab] is valid during the call.
-  using LogitsSink = std::function<void(std::size_t item, int row, std::span<const float> logits)>;
-
-  using TokenSink = std::function<void(std::size_t item, TokenId token)>;
-
-  // Returns the units that were lost; empty when the step is complete.
-  std::vector<int> run(std::span<const ExecutorItem> items, const LogitsSink& logits,
-                       const TokenSink& tokens = {});
-
-  // After a DeviceError: the units that were lost besides.
-  std::vector<int> take_lost();
-
-  // Whether a unit that timed out may still use the executor's buffers.
-  bool holds_lent() const;
+  const LoadedWeights& weights() const override;
+  void add_unit(device::AttentionUnit& unit, const std::string& id = {}) override;
+  bool shares_queue_with(const device::AttentionUnit& unit) const override;
+  bool samples() const override;
+  std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
+                       const TokenSink& tokens) override;
+  std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits) {
+    return run(items, logits, {});
+  }
+  std::vector<int> take_lost() override;
+  bool holds_lent() const override;
+  device::ComputeStats stats() const override;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// Makes one executor. `options` but for what a StepShape says.
+class ExecutorSource final : public StepRunnerSource {
+ public:
+  ExecutorSource(const model::Model& model, device::ComputeUnit& compute, ExecutorOptions options);
+  ExecutorSource(const model::Model& model, std::unique_ptr<device::ComputeUnit> compute,
+                 ExecutorOptions options);
+
+  std::string id() const override { return options_.compute_id; }
+  std::unique_ptr<StepRunner> make(const StepShape& shape) override;
+
+ private:
+  const model::Model& model_;
+  std::unique_ptr<device::ComputeUnit> owned_;  // until make()
+  device::ComputeUnit& compute_;
+  ExecutorOptions options_;
 };
 
 }  // namespace tandem::engine

@@ -21,7 +21,7 @@ MoveResult KvMover::move(const KvMove& plan, device::AttentionUnit& from, device
                          std::span<PageTable* const> tables, bool whole_sequences) {
   MoveResult result;
   const PageTable& table = *tables[plan.sequence];
-  const Deadline slice = Deadline::after(kSlice);
+  const Deadline slice = Deadline::after(kSlice, clock_);
   for (std::size_t block = table.blocks.size(); block > 0; --block) {
     if (result.num_pages == plan.num_pages || (result.num_pages > 0 && slice.expired())) break;
     const BlockPlace place = table.blocks[block - 1];
@@ -41,7 +41,7 @@ MoveResult KvMover::move(const KvMove& plan, device::AttentionUnit& from, device
 bool KvMover::copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
                    device::AttentionUnit& to_unit, MoveResult& result) try {
   if (!image_) image_ = std::make_unique<std::vector<std::byte>>(image_bytes_);
-  const auto deadline = [&] { return Deadline::after(device_timeout_); };
+  const auto deadline = [&] { return Deadline::after(device_timeout_, clock_); };
   int unit = from.unit;
   WaitResult done =
       guarded_wait([&] { return from_unit.export_page(from.page, *image_, deadline()); });

@@ -9,9 +9,9 @@
 // A page that cannot be moved for another reason stays where it is, and nothing moves from that
 // unit to that other one any more. A page that several sequences share stays
 // with whole sequences, since others live with it, and moves for all of them where pages are dealt.
-// Threads: the engine's. Ownership: borrows the cache; an image that a unit which timed out may
-// still use is set aside for the mover's life, so that units must be destroyed first. Cost: a page
-// out and in, blocking. Errors: none.
+// Threads: the engine's. Ownership: borrows the cache and the clock; an image that a unit which
+// timed out may still use is set aside for the mover's life, so that units must be destroyed first.
+// Cost: a page out and in, blocking. Errors: none.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "common/clock.h"
 #include "device/attention_unit.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/kv_cache/move_policy.h"
@@ -34,10 +35,11 @@ struct MoveResult {
 class KvMover {
  public:
   KvMover(KvCache& kv, const device::AttentionGeometry& geometry,
-          std::chrono::milliseconds device_timeout)
+          std::chrono::milliseconds device_timeout, const Clock& clock = real_clock())
       : kv_(kv),
         image_bytes_(device::page_image_bytes(geometry)),
-        device_timeout_(device_timeout) {}
+        device_timeout_(device_timeout),
+        clock_(clock) {}
 
   // `tables`: of all sequences that have pages, in the plan's order.
   MoveResult move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
@@ -52,6 +54,7 @@ class KvMover {
   KvCache& kv_;
   const std::size_t image_bytes_;
   const std::chrono::milliseconds device_timeout_;
+  const Clock& clock_;
   std::vector<UnitPair> stopped_;
   std::unique_ptr<std::vector<std::byte>> image_;
   std::vector<std::unique_ptr<std::vector<std::byte>>> set_aside_;

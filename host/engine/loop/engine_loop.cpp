@@ -35,39 +35,26 @@ EngineOptions checked(EngineOptions options, const model::ModelConfig& config) {
 
 }  // namespace
 
-EngineLoop::EngineLoop(const model::Model& model, device::ComputeUnit& compute,
+EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
                        std::vector<NamedUnit> units, const EngineOptions& options,
-                       Fallbacks fallbacks)
-    : model_(model),
-      config_(model.config()),
-      compute_(&compute),
+                       LoopFallbacks fallbacks)
+    : config_(model.config()),
       options_(checked(options, config_)),
       fallbacks_(std::move(fallbacks)),
       geometry_(first_of(units).unit->geometry()),
       kv_(geometry_.page_tokens, options_.placement, options_.prefix_cache),
-      mover_(kv_, geometry_, options_.device_timeout),
-      executor_(make_executor(compute)),
-      loaded_weights_(executor_->weights()) {
+      mover_(kv_, geometry_, options_.device_timeout, *options_.clock),
+      runner_(compute.make(step_shape())),
+      loaded_weights_(runner_->weights()) {
+  options_.compute_id = compute.id();
   if (options_.timeline != nullptr) track_ = options_.timeline->track("engine", "steps");
   for (const NamedUnit& unit : units) check_unit(unit);
   for (NamedUnit& unit : units) add_unit(std::move(unit));
   update_limit();
 }
 
-std::unique_ptr<Executor> EngineLoop::make_executor(device::ComputeUnit& compute) {
-  ExecutorOptions options;
-  options.max_rows = options_.max_step_tokens;
-  options.max_logit_rows = std::min(options_.max_step_tokens, kMaxLogitRows);
-  options.page_tokens = geometry_.page_tokens;
-  options.kv_dtype = geometry_.kv_dtype;
-  options.device_timeout = options_.device_timeout;
-  options.weights = options_.weights;
-  options.early_query = options_.early_query;
-  options.rings = options_.rings;
-  options.compute_bandwidth_bytes_per_s = options_.compute_bandwidth_bytes_per_s;
-  options.timeline = options_.timeline;
-  options.compute_id = options_.compute_id;
-  return std::make_unique<Executor>(model_, compute, options);
+StepShape EngineLoop::step_shape() const {
+  return {options_.max_step_tokens, geometry_.page_tokens, geometry_.kv_dtype};
 }
 
 void EngineLoop::check_unit(const NamedUnit& unit) const {
@@ -90,7 +77,7 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
 void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
   units_.reserve(units_.size() + 1);
-  executor_->add_unit(*unit.unit, unit.id);  // what allocates most comes first
+  runner_->add_unit(*unit.unit, unit.id);  // what allocates most comes first
   kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
   units_.push_back(std::move(unit));
 }
@@ -187,7 +174,8 @@ StepPlan EngineLoop::make_plan() {
   options.max_step_tokens = options_.max_step_tokens;
   options.num_sub_batches = options_.num_sub_batches;
   options.page_tokens = geometry_.page_tokens;
-  return plan_step(waiting_views_, running_views_, static_cast<int>(kv_.num_available()), options);
+  return plan_step(waiting_views_, running_views_, static_cast<int>(kv_.num_available()), options,
+                   *options_.step_cost);
 }
 
 void EngineLoop::view_running(std::vector<RunningView>& views) {
@@ -264,7 +252,7 @@ void EngineLoop::apply(const StepPlan& plan) {
 }
 
 void EngineLoop::list_items(const StepPlan& plan) {
-  executor_items_.clear();
+  runner_items_.clear();
   for (const StepItem& item : plan.items) {
     Sequence& sequence = running(item.id);
     const auto begin = static_cast<std::size_t>(item.begin);
@@ -273,13 +261,13 @@ void EngineLoop::list_items(const StepPlan& plan) {
     LogitRows logits = LogitRows::kNone;
     if (sequence.needs_logits(last)) logits = LogitRows::kLast;
     if (sequence.needs_logits(item.begin) && item.num_rows > 1) logits = LogitRows::kAll;
-    ExecutorItem& added = executor_items_.emplace_back();
+    RunnerItem& added = runner_items_.emplace_back();
     added.tokens = sequence.tokens().subspan(begin, num_rows);
     added.blocks = sequence.table.blocks;
     added.past = item.begin;
     added.logits = logits;
     added.sub_batch = item.sub_batch;
-    if (logits == LogitRows::kLast && executor_->samples()) {
+    if (logits == LogitRows::kLast && runner_->samples()) {
       added.sample = sequence.device_draw(last);
     }
   }
@@ -297,7 +285,7 @@ bool EngineLoop::execute(const StepPlan& plan) {
     take(item,
          [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
   };
-  const std::vector<int> lost = executor_->run(executor_items_, on_logits, on_token);
+  const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
   ++totals_.steps;
   if (!lost.empty()) handle_lost(lost);
   return lost.empty();
@@ -351,7 +339,7 @@ EngineStatus EngineLoop::status() const {
   status.waiting = static_cast<int>(waiting_.size());
   status.broken = !broken_.empty();
   status.compute_id = options_.compute_id;
-  status.compute = compute_->stats();
+  status.compute = runner_->stats();
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const UnitPages pages = kv_.unit_pages(static_cast<int>(i));
     UnitStatus unit;

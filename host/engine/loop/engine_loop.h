@@ -22,13 +22,14 @@
 #include <utility>
 #include <vector>
 
-#include "device/compute_unit.h"
-#include "engine/engine.h"
-#include "engine/executor/executor.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/kv_cache/kv_mover.h"
-#include "engine/scheduler/scheduler.h"
+#include "engine/loop/engine_options.h"
+#include "engine/loop/engine_status.h"
+#include "engine/loop/named_unit.h"
 #include "engine/loop/sequence.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/steps/step_runner.h"
 #include "model/model.h"
 
 namespace tandem::engine {
@@ -38,11 +39,17 @@ struct Delivery {
   RequestEvent event;
 };
 
+// What is made when something was lost, each at most once; each may be empty, as in Fallbacks.
+struct LoopFallbacks {
+  std::function<NamedUnit()> attention;
+  std::function<std::unique_ptr<StepRunnerSource>()> compute;
+};
+
 class EngineLoop {
  public:
-  // As Engine's constructor.
-  EngineLoop(const model::Model& model, device::ComputeUnit& compute, std::vector<NamedUnit> units,
-             const EngineOptions& options, Fallbacks fallbacks);
+  // Errors: Error when the options and the units do not fit the model, and those of compute.make().
+  EngineLoop(const model::Model& model, StepRunnerSource& compute, std::vector<NamedUnit> units,
+             const EngineOptions& options, LoopFallbacks fallbacks);
 
   void add(std::unique_ptr<Sequence> sequence);
   void cancel(RequestId id);
@@ -76,7 +83,7 @@ class EngineLoop {
   void advance(const StepPlan& plan);
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
-  std::unique_ptr<Executor> make_executor(device::ComputeUnit& compute);
+  StepShape step_shape() const;
   void handle_lost(const std::vector<int>& units);
   bool replace_compute(const std::string& message);
   void keep_promises();
@@ -88,18 +95,15 @@ class EngineLoop {
   void deliver(Sequence& sequence);
   void remove_finished();
 
-  const model::Model& model_;
   const model::ModelConfig& config_;
-  device::ComputeUnit* compute_;  // the one that works: the caller's, or the fallback
-  std::unique_ptr<device::ComputeUnit> fallback_compute_;
   EngineOptions options_;
-  Fallbacks fallbacks_;
+  LoopFallbacks fallbacks_;
   device::AttentionGeometry geometry_;
   KvCache kv_;
   KvMover mover_;
-  std::unique_ptr<Executor> executor_, retired_;  // retired: a stuck unit may use its buffers
+  std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
   const LoadedWeights loaded_weights_;
-  std::vector<NamedUnit> units_;  // after the executors: units are destroyed first
+  std::vector<NamedUnit> units_;  // after the runners: units are destroyed first
 
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
@@ -112,7 +116,7 @@ class EngineLoop {
 
   std::vector<WaitingView> waiting_views_;
   std::vector<RunningView> running_views_;
-  std::vector<ExecutorItem> executor_items_;
+  std::vector<RunnerItem> runner_items_;
   std::uint64_t preemptions_seen_ = 0;  // by move_pages()
 };
 

@@ -15,23 +15,19 @@ bool EngineLoop::replace_compute(const std::string& message) {
   const auto make = std::exchange(fallbacks_.compute, {});
   if (!make) return false;
   remove_finished();  // some may have heard of their token before the failure
-  std::vector<int> lost = executor_->take_lost();
+  std::vector<int> lost = runner_->take_lost();
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
     if (!kv_.unit_pages(unit).alive || std::ranges::find(lost, unit) != lost.end()) continue;
-    if (units_[i].unit->works_in_queue_of(*compute_)) lost.push_back(unit);
+    if (runner_->shares_queue_with(*units_[i].unit)) lost.push_back(unit);
   }
   try {
-    NamedCompute next = make();
-    if (!next.unit) throw Error("engine", "no compute unit to fall back to");
-    totals_.lost_compute_id = std::exchange(options_.compute_id, next.id);
-    options_.compute_bandwidth_bytes_per_s = next.bandwidth_bytes_per_s;
-    std::unique_ptr<Executor> executor = make_executor(*next.unit);
-    for (const NamedUnit& unit : units_) executor->add_unit(*unit.unit, unit.id);
-    if (executor_->holds_lent()) retired_ = std::move(executor_);
-    executor_ = std::move(executor);
-    fallback_compute_ = std::move(next.unit);
-    compute_ = fallback_compute_.get();
+    const std::unique_ptr<StepRunnerSource> next = make();
+    totals_.lost_compute_id = std::exchange(options_.compute_id, next->id());
+    std::unique_ptr<StepRunner> runner = next->make(step_shape());
+    for (const NamedUnit& unit : units_) runner->add_unit(*unit.unit, unit.id);
+    if (runner_->holds_lent()) retired_ = std::move(runner_);
+    runner_ = std::move(runner);
   } catch (const std::exception& error) {
     break_down(message + ", and its fallback failed: " + error.what());
     return true;
@@ -46,7 +42,7 @@ bool EngineLoop::check_units() {
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
     device::AttentionUnit& asked = *units_[i].unit;
-    if (!kv_.unit_pages(unit).alive || asked.works_in_queue_of(*compute_)) continue;
+    if (!kv_.unit_pages(unit).alive || runner_->shares_queue_with(asked)) continue;
     try {
       if (!asked.lives()) lost.push_back(unit);
     } catch (const DeviceError&) {

@@ -4,6 +4,7 @@
 #include "engine/loop/sequence.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "common/error.h"
@@ -13,9 +14,7 @@ namespace {
 
 constexpr int kMaxTopLogprobs = 20;
 
-double seconds(Sequence::Clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
+double seconds(Clock::Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 void check_request(const Request& request, int vocab_size, int max_tokens_in_all) {
   if (request.prompt.empty()) throw Error("engine", "prompt: at least one token is needed");
@@ -48,7 +47,7 @@ Request checked(Request request, int vocab_size, int max_tokens_in_all) {
 }  // namespace
 
 Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::Model& model,
-                   int max_tokens_in_all)
+                   int max_tokens_in_all, const Clock& clock)
     : id_(id),
       request_(checked(std::move(request), model.config().vocab_size, max_tokens_in_all)),
       sink_(std::move(sink)),
@@ -60,7 +59,8 @@ Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::M
       tokens_(request_.prompt),
       num_prompt_tokens_(static_cast<int>(tokens_.size())),
       limit_(max_tokens_in_all),
-      submitted_at_(Clock::now()) {
+      clock_(clock),
+      submitted_at_(clock_.now()) {
   sampler_.accept_prompt(request_.prompt);
   if (request_.prompt_logprobs) prompt_logprobs_.resize(tokens_.size() - 1);
   event_.id = id_;
@@ -121,7 +121,7 @@ void Sequence::accept(const model::SampledToken& sampled) {
 }
 
 void Sequence::note_time() {
-  const auto now = Clock::now();
+  const auto now = clock_.now();
   if (num_generated() == 0) {
     first_token_at_ = now;
     first_token_pending_ = true;
@@ -147,7 +147,7 @@ void Sequence::flush_text() {
 bool Sequence::on_scheduled(int num_cached_tokens) {
   if (scheduled_) return false;
   scheduled_ = true;
-  scheduled_at_ = Clock::now();
+  scheduled_at_ = clock_.now();
   times_.queued = seconds(scheduled_at_ - submitted_at_);
   event_.cached_tokens = num_cached_tokens;
   return true;

@@ -10,13 +10,13 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "device/compute_unit.h"
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/request.h"
@@ -29,11 +29,9 @@ namespace tandem::engine {
 
 class Sequence {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  // `max_tokens_in_all`: prompt + output end there.
+  // `max_tokens_in_all`: prompt + output end there. The clock: of RequestTimes.
   Sequence(RequestId id, Request request, EventSink sink, const model::Model& model,
-           int max_tokens_in_all);
+           int max_tokens_in_all, const Clock& clock);
 
   RequestId id() const { return id_; }
   const EventSink& sink() const { return sink_; }
@@ -104,7 +102,8 @@ class Sequence {
   bool scheduled_ = false;
   bool first_token_pending_ = false;
   std::optional<double> token_gap_;
-  Clock::time_point submitted_at_, scheduled_at_, first_token_at_, last_token_at_;
+  const Clock& clock_;
+  Clock::TimePoint submitted_at_, scheduled_at_, first_token_at_, last_token_at_;
   RequestTimes times_;
 };
 

@@ -5,7 +5,7 @@
 #include "engine/scheduler/scheduler.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 #include <ostream>
 
 namespace tandem::engine {
@@ -64,8 +64,8 @@ void admit(std::span<const WaitingView> waiting, int available, const SchedulerO
   }
 }
 
-// Decode rows first, then chunks in order of admission. Returns the rows dealt.
-int deal_rows(std::vector<Member>& members, int max_step_tokens) {
+// Decode rows first, then chunks in order of admission.
+void deal_rows(std::vector<Member>& members, int max_step_tokens) {
   int left = max_step_tokens;
   const auto deal = [&](bool decode) {
     for (Member& member : members) {
@@ -77,19 +77,29 @@ int deal_rows(std::vector<Member>& members, int max_step_tokens) {
   };
   deal(true);
   deal(false);
-  return max_step_tokens - left;
 }
 
-// Cuts the items, as listed, where the rows on both sides differ least.
-void split(std::vector<StepItem>& items, int num_rows, StepPlan& plan, int num_sub_batches) {
+// Cuts the items, as listed, where the times of both sides differ least.
+void split(std::vector<StepItem>& items, const planner::StepCost& cost, StepPlan& plan,
+           int num_sub_batches) {
   plan.num_sub_batches = items.empty() ? 0 : 1;
   if (num_sub_batches < 2 || items.size() < 2) return;
-  std::size_t cut = 1;
-  int before = 0, best = num_rows;
+  const auto work_of = [](const StepItem& item) {
+    return planner::work_of_rows(item.begin, item.num_rows);
+  };
+  std::vector<planner::StepWork> behind(items.size());  // [i]: of items i and later
+  behind.back() = work_of(items.back());
+  for (std::size_t i = items.size() - 1; i > 0; --i) {
+    behind[i - 1] = behind[i];
+    behind[i - 1] += work_of(items[i - 1]);
+  }
+  planner::StepWork before;
+  std::size_t cut = 0;
+  double best = 0;
   for (std::size_t i = 1; i < items.size(); ++i) {
-    before += items[i - 1].num_rows;
-    const int difference = std::abs(num_rows - 2 * before);
-    if (difference < best) best = difference, cut = i;
+    before += work_of(items[i - 1]);
+    const double difference = std::abs(cost.seconds(before) - cost.seconds(behind[i]));
+    if (cut == 0 || difference < best) best = difference, cut = i;
   }
   for (std::size_t i = cut; i < items.size(); ++i) items[i].sub_batch = 1;
   plan.num_sub_batches = 2;
@@ -98,11 +108,12 @@ void split(std::vector<StepItem>& items, int num_rows, StepPlan& plan, int num_s
 }  // namespace
 
 StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                   int available_pages, const SchedulerOptions& options) {
+                   int available_pages, const SchedulerOptions& options,
+                   const planner::StepCost& cost) {
   StepPlan plan;
   std::vector<Member> members = keep_running(running, available_pages, options, plan);
   if (plan.preempted.empty()) admit(waiting, available_pages, options, members, plan);
-  const int num_rows = deal_rows(members, options.max_step_tokens);
+  deal_rows(members, options.max_step_tokens);
   for (const bool decode : {true, false}) {
     for (const Member& member : members) {
       if (member.num_rows == 0 || (member.num_tokens - member.num_computed == 1) != decode) {
@@ -112,7 +123,7 @@ StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const Running
                             member.num_computed + member.num_rows == member.num_tokens, 0});
     }
   }
-  split(plan.items, num_rows, plan, options.num_sub_batches);
+  split(plan.items, cost, plan, options.num_sub_batches);
   return plan;
 }
 

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "engine/scheduler/step_plan.h"
+#include "planner/cost/step_cost.h"
 
 namespace tandem::engine {
 
@@ -42,7 +43,9 @@ struct SchedulerOptions {
   int page_tokens = 16;
 };
 
+// `cost`: the time of a step; two sub-batches are cut where their times differ least.
 StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                   int available_pages, const SchedulerOptions& options);
+                   int available_pages, const SchedulerOptions& options,
+                   const planner::StepCost& cost);
 
 }  // namespace tandem::engine

@@ -9,10 +9,10 @@
 
 namespace tandem::engine {
 
-bool StepRows::plan_padding(std::span<const ExecutorItem> items, const device::ComputeUnit& unit,
+bool StepRows::plan_padding(std::span<const RunnerItem> items, const device::ComputeUnit& unit,
                             std::size_t max_rows) {
   padded_.fill(0);
-  for (const ExecutorItem& item : items) {
+  for (const RunnerItem& item : items) {
     if (item.tokens.size() != 1) return false;
     ++padded_.at(static_cast<std::size_t>(item.sub_batch));
   }
@@ -29,7 +29,7 @@ void StepRows::pad(std::size_t sub_batch) {
   }
 }
 
-void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens,
+void StepRows::assign(std::span<const RunnerItem> items, int page_tokens,
                       const device::ComputeUnit* pads, std::size_t max_rows) {
   ids_.clear();
   positions_.clear();
@@ -41,7 +41,7 @@ void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens,
   order_.resize(items.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
   std::ranges::stable_sort(order_, {}, [&](std::size_t i) {
-    const ExecutorItem& item = items[i];
+    const RunnerItem& item = items[i];
     const RowGroup group{item.blocks, item.past, static_cast<int>(item.tokens.size()), 0};
     return std::pair(item.sub_batch, home_unit(group, page_tokens));
   });
@@ -57,7 +57,7 @@ void StepRows::assign(std::span<const ExecutorItem> items, int page_tokens,
   if (is_padded_) pad(current);
 }
 
-void StepRows::add(std::size_t index, const ExecutorItem& item) {
+void StepRows::add(std::size_t index, const RunnerItem& item) {
   SubBatchRows& sub_batch = sub_batches_.at(static_cast<std::size_t>(item.sub_batch));
   if (sub_batch.num_rows == 0) sub_batch.row_begin = ids_.size();
   const auto num_rows = static_cast<int>(item.tokens.size());

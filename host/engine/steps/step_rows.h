@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/attention/attention_layout.h"
-#include "engine/executor/executor.h"
+#include "engine/steps/row_group.h"
+#include "engine/steps/step_runner.h"
 
 namespace tandem::engine {
 
@@ -34,7 +34,7 @@ struct LogitRow {
 class StepRows {
  public:
   // `pads`: whose padded_rows() to go by, up to max_rows in all; null: none are added.
-  void assign(std::span<const ExecutorItem> items, int page_tokens,
+  void assign(std::span<const RunnerItem> items, int page_tokens,
               const device::ComputeUnit* pads = nullptr, std::size_t max_rows = 0);
 
   std::span<const std::int32_t> ids() const { return ids_; }              // [rows]
@@ -46,10 +46,10 @@ class StepRows {
 
  private:
   // Of decode rows alone that have the room, how many rows each sub-batch is to have.
-  bool plan_padding(std::span<const ExecutorItem> items, const device::ComputeUnit& unit,
+  bool plan_padding(std::span<const RunnerItem> items, const device::ComputeUnit& unit,
                     std::size_t max_rows);
   void pad(std::size_t sub_batch);
-  void add(std::size_t index, const ExecutorItem& item);
+  void add(std::size_t index, const RunnerItem& item);
 
   std::vector<std::size_t> order_;
   std::vector<std::int32_t> ids_, positions_;

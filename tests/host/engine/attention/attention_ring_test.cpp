@@ -269,7 +269,7 @@ TEST_F(FedByRings, WaitsOncePerStepAndMovesOnlyTheRowsThatUnitsNeed) {
   for (const bool last : {false, true}) {
     const auto item = [&](const std::vector<model::TokenId>& tokens,
                           std::span<const BlockPlace> blocks) {
-      ExecutorItem item;
+      RunnerItem item;
       item.blocks = blocks;
       item.past = last ? static_cast<int>(tokens.size()) - 1 : 0;
       item.tokens = last ? std::span(tokens).last(1) : std::span(tokens).first(tokens.size() - 1);
@@ -277,7 +277,7 @@ TEST_F(FedByRings, WaitsOncePerStepAndMovesOnlyTheRowsThatUnitsNeed) {
       return item;
     };
     before = compute.counts();
-    const ExecutorItem items[] = {item(one, left), item(other, right)};
+    const RunnerItem items[] = {item(one, left), item(other, right)};
     EXPECT_TRUE(executor.run(items, [](std::size_t, int, std::span<const float>) {}).empty());
   }
   const test::QueuedCounts after = compute.counts();

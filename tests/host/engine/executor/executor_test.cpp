@@ -34,7 +34,7 @@ std::vector<std::vector<float>> logits_of(EngineRig& rig, const std::vector<mode
   std::vector<std::vector<float>> logits;
   for (std::size_t begin = 0; begin < tokens.size(); begin += chunk) {
     const auto rows = std::span(tokens).subspan(begin, std::min(chunk, tokens.size() - begin));
-    const ExecutorItem item{rows, table.blocks, static_cast<int>(begin), LogitRows::kAll, 0};
+    const RunnerItem item{rows, table.blocks, static_cast<int>(begin), LogitRows::kAll, 0};
     const auto lost = executor.run({&item, 1}, [&](std::size_t, int row, auto values) {
       EXPECT_EQ(begin + static_cast<std::size_t>(row), logits.size()) << "in order";
       logits.emplace_back(values.begin(), values.end());
@@ -118,7 +118,7 @@ TEST(Executor, NamesTheUnitThatWasLostAndShowsNoLogits) {
   executor.add_unit(*mortal.unit);
   const auto tokens = rig.prompt(20, 1);
   const BlockPlace blocks[] = {{0, 0}, {1, 0}};
-  const ExecutorItem item{tokens, blocks, 0, LogitRows::kLast, 0};
+  const RunnerItem item{tokens, blocks, 0, LogitRows::kLast, 0};
   int calls = 0;
   const auto sink = [&](std::size_t, int, std::span<const float>) { ++calls; };
   EXPECT_THAT(executor.run({&item, 1}, sink), testing::IsEmpty());
@@ -126,7 +126,7 @@ TEST(Executor, NamesTheUnitThatWasLostAndShowsNoLogits) {
   EXPECT_THAT(executor.run({&item, 1}, sink), testing::ElementsAre(1));
   EXPECT_EQ(calls, 1);
   const BlockPlace rest[] = {{0, 0}, {0, 1}};
-  const ExecutorItem again{tokens, rest, 0, LogitRows::kLast, 0};
+  const RunnerItem again{tokens, rest, 0, LogitRows::kLast, 0};
   EXPECT_THAT(executor.run({&again, 1}, sink), testing::IsEmpty());
   EXPECT_EQ(calls, 2);
 }
@@ -138,8 +138,8 @@ TEST(Executor, LetsArgumentErrorsPassAndStaysUsable) {
   executor.add_unit(*naive.unit);
   const auto tokens = rig.prompt(20, 1);
   const BlockPlace outside[] = {{0, 0}, {0, 2}}, inside[] = {{0, 0}, {0, 1}};
-  const ExecutorItem bad{tokens, outside, 0, LogitRows::kLast, 0};
-  const ExecutorItem good{tokens, inside, 0, LogitRows::kLast, 0};
+  const RunnerItem bad{tokens, outside, 0, LogitRows::kLast, 0};
+  const RunnerItem good{tokens, inside, 0, LogitRows::kLast, 0};
   const auto sink = [](std::size_t, int, std::span<const float>) {};
   EXPECT_ANY_THROW(executor.run({&bad, 1}, sink));
   EXPECT_THAT(executor.run({&good, 1}, sink), testing::IsEmpty());

@@ -88,7 +88,7 @@ inline std::vector<LogitRow> logits_on(device::Device& device, const model::Mode
   while (logits.size() < ids.size()) {
     const std::size_t begin = logits.size();
     const auto rows = std::span(ids).subspan(begin, std::min(chunk, ids.size() - begin));
-    const ExecutorItem item{rows, table.blocks, static_cast<int>(begin), LogitRows::kAll, 0};
+    const RunnerItem item{rows, table.blocks, static_cast<int>(begin), LogitRows::kAll, 0};
     const auto lost = executor.run({&item, 1}, [&](std::size_t, int, auto values) {
       logits.emplace_back(values.begin(), values.end());
     });

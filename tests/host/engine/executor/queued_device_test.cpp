@@ -113,7 +113,7 @@ class QueuedStep : public QueuedDevice {
     const BlockPlace left[] = {{0, 0}, {0, 1}}, right[] = {{1, 0}, {1, 1}};
     const auto item = [](const std::vector<model::TokenId>& tokens,
                          std::span<const BlockPlace> blocks, bool last) {
-      ExecutorItem item;
+      RunnerItem item;
       item.blocks = blocks;
       item.past = last ? static_cast<int>(tokens.size()) - 1 : 0;
       item.tokens = last ? std::span(tokens).last(1) : std::span(tokens).first(tokens.size() - 1);
@@ -123,7 +123,7 @@ class QueuedStep : public QueuedDevice {
     const auto sink = [](std::size_t, int, std::span<const float>) {};
     for (const bool last : {false, true}) {
       before_ = compute.counts();
-      const ExecutorItem items[] = {item(one, left, last), item(other, right, last)};
+      const RunnerItem items[] = {item(one, left, last), item(other, right, last)};
       EXPECT_TRUE(executor.run(items, sink).empty());
     }
     after_ = compute.counts();

@@ -124,7 +124,7 @@ class Rig {
     for (PageTable& table : tables) EXPECT_TRUE(kv_.extend(table, tokens.size()));
     std::array<Rows, 2> logits;
     for (std::size_t step = 0; logits[1].size() < tokens.size(); ++step) {
-      std::vector<ExecutorItem> items;
+      std::vector<RunnerItem> items;
       std::vector<std::size_t> owners;
       for (std::size_t i = 0; i < 2; ++i) {
         const std::size_t begin = logits[i].size();

@@ -16,6 +16,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+// Where a row costs one.
+StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
+                   int available_pages, const SchedulerOptions& options) {
+  return engine::plan_step(waiting, running, available_pages, options, planner::cost_of_rows());
+}
+
 constexpr SchedulerOptions kOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
 
 TEST(Scheduler, PlansNothingForAnEmptyQueue) {

@@ -23,8 +23,8 @@ class AddedRows : public Equivalence {
   static constexpr model::TokenId kTokens[] = {10, 11, 12, 13, 14};
 
   // A decode row with `past` tokens, or a chunk of several.
-  ExecutorItem item(std::size_t token, int past, int sub_batch, std::size_t count = 1) const {
-    ExecutorItem item;
+  RunnerItem item(std::size_t token, int past, int sub_batch, std::size_t count = 1) const {
+    RunnerItem item;
     item.tokens = std::span(kTokens).subspan(token, count);
     item.blocks = block_;
     item.past = past;
@@ -44,8 +44,8 @@ class AddedRows : public Equivalence {
 };
 
 TEST_F(AddedRows, RepeatTheLastRowBehindEachSubBatchAndAreInNoGroup) {
-  const ExecutorItem items[] = {item(0, 3, 0), item(1, 4, 1), item(2, 5, 0), item(3, 6, 1),
-                                item(4, 7, 0)};
+  const RunnerItem items[] = {item(0, 3, 0), item(1, 4, 1), item(2, 5, 0), item(3, 6, 1),
+                              item(4, 7, 0)};
   rows_.assign(items, kPageTokens, &by_fours_, 8);
   EXPECT_TRUE(rows_.is_padded());
   EXPECT_THAT(rows_.ids(), ElementsAre(10, 12, 14, 14, 11, 13, 13, 13));
@@ -64,7 +64,7 @@ TEST_F(AddedRows, RepeatTheLastRowBehindEachSubBatchAndAreInNoGroup) {
 TEST_F(AddedRows, AreNoneInASubBatchThatIsEmpty) {
   for (const int only : {0, 1}) {
     SCOPED_TRACE(only);
-    const ExecutorItem items[] = {item(0, 3, only), item(1, 4, only)};
+    const RunnerItem items[] = {item(0, 3, only), item(1, 4, only)};
     rows_.assign(items, kPageTokens, &by_fours_, 8);
     EXPECT_TRUE(rows_.is_padded());
     EXPECT_THAT(rows_.ids(), ElementsAre(10, 11, 11, 11));
@@ -79,13 +79,13 @@ TEST_F(AddedRows, AreNoneInASubBatchThatIsEmpty) {
 }
 
 TEST_F(AddedRows, AreNoneWithoutTheRoomForAllOrBesideAChunk) {
-  const ExecutorItem two[] = {item(0, 3, 0), item(1, 4, 1)};
+  const RunnerItem two[] = {item(0, 3, 0), item(1, 4, 1)};
   rows_.assign(two, kPageTokens, &by_fours_, 8);
   EXPECT_EQ(rows_.ids().size(), 8u);
   rows_.assign(two, kPageTokens, &by_fours_, 7);
   EXPECT_FALSE(rows_.is_padded());
   EXPECT_THAT(rows_.ids(), ElementsAre(10, 11));
-  const ExecutorItem chunk[] = {item(0, 3, 0), item(1, 0, 0, 3)};
+  const RunnerItem chunk[] = {item(0, 3, 0), item(1, 0, 0, 3)};
   rows_.assign(chunk, kPageTokens, &by_fours_, 8);
   EXPECT_FALSE(rows_.is_padded());
   EXPECT_EQ(rows_.ids().size(), 4u);
@@ -126,7 +126,7 @@ TEST_F(AddedRows, OfLogitsKeepToTheRoomThatThereIs) {
     Executor executor(rig_.model(), compute, {.max_rows = 8, .max_logit_rows = room});
     executor.add_unit(*unit.unit);
     const BlockPlace blocks[] = {{0, 0}, {0, 1}, {0, 2}};
-    std::vector<ExecutorItem> items;
+    std::vector<RunnerItem> items;
     for (std::size_t i = 0; i < 3; ++i) {
       items.push_back(item(i, 0, 0));
       items.back().blocks = std::span(blocks).subspan(i, 1);
