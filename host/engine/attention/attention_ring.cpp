@@ -17,20 +17,12 @@ using device::RingWords;
 using device::Slice;
 using device::WaitResult;
 
-AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, ComputeQueue& queue,
-                             const model::ModelConfig& config, const ExecutorOptions& options,
+AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
                              std::atomic<bool>& failed)
-    : unit_(unit),
-      index_(index),
-      queue_(queue),
-      config_(config),
-      options_(options),
-      failed_(failed),
-      q_width_(static_cast<std::size_t>(config.q_heads) * config.head_dim),
-      kv_width_(static_cast<std::size_t>(config.kv_heads) * config.head_dim),
-      q_heads_(static_cast<std::size_t>(config.q_heads)) {
-  words_ = queue.unit().allocate(kLanes * sizeof(RingWords), MemoryKind::kHost);
-  counts_ = queue.unit().allocate(kLanes * sizeof(RingCount), MemoryKind::kDevice);
+    : unit_(unit), index_(index), context_(context), failed_(failed) {
+  device::ComputeUnit& compute = context.queue.unit();
+  words_ = compute.allocate(kLanes * sizeof(RingWords), MemoryKind::kHost);
+  counts_ = compute.allocate(kLanes * sizeof(RingCount), MemoryKind::kDevice);
   const std::span<std::byte> words = words_->host();
   std::memset(words.data(), 0, words.size());
   thread_ = std::make_unique<RingThread>(
@@ -38,13 +30,13 @@ AttentionRing::AttentionRing(device::AttentionUnit& unit, int index, ComputeQueu
       [this](std::size_t lane, std::uint32_t tag) { return answer(lane, tag); });
 }
 
-void AttentionRing::open(const RingStep& step) {
+void AttentionRing::open(const LaneStep& step) {
   step_ = step;
   if (!has_work()) return;
   if (!counts_are_set_) {
     // The copy comes before the first post: until then all words are zero.
     thread_->clear();
-    queue_.enqueue(
+    context_.queue.enqueue(
         device::CopyOp{kLanes * sizeof(RingCount), {words_.get(), 0}, {counts_.get(), 0}});
     counts_are_set_ = true;
   }
@@ -67,10 +59,6 @@ RingFailure AttentionRing::close() {
   return std::exchange(failure_, {});
 }
 
-const AttentionLayout& AttentionRing::layout_of(int layer, std::size_t sub_batch) const {
-  return step_.lent->layouts[sub_batch][(*step_.window_of_layer)[static_cast<std::size_t>(layer)]];
-}
-
 bool AttentionRing::is_mine(const UnitShare& share, bool queries) const {
   return share.unit == index_ && (share.part == SharePart::kQueries) == queries;
 }
@@ -90,12 +78,12 @@ AttentionRing::Slot AttentionRing::slot_of(const AttentionLayout& layout,
   const auto rows = static_cast<std::size_t>(slot.rows.end - slot.rows.begin);
   const std::size_t row = step_.first_row[sub_batch] + static_cast<std::size_t>(slot.rows.begin);
   slot.q = row * step_.lent->slot_width();
-  slot.k = slot.q + rows * q_width_;
-  slot.v = slot.k + rows * kv_width_;
-  slot.o[0] = slot.v + rows * kv_width_;
-  slot.lse[0] = slot.o[0] + rows * q_width_;
-  slot.o[1] = slot.lse[0] + rows * q_heads_;
-  slot.lse[1] = slot.o[1] + rows * q_width_;
+  slot.k = slot.q + rows * context_.q_width;
+  slot.v = slot.k + rows * context_.kv_width;
+  slot.o[0] = slot.v + rows * context_.kv_width;
+  slot.lse[0] = slot.o[0] + rows * context_.q_width;
+  slot.o[1] = slot.lse[0] + rows * context_.q_heads;
+  slot.lse[1] = slot.o[1] + rows * context_.q_width;
   return slot;
 }
 
@@ -107,10 +95,10 @@ device::Ring AttentionRing::ring_of(std::size_t lane) const {
   return {{words_.get(), lane * sizeof(RingWords)}, {counts_.get(), lane * sizeof(RingCount)}};
 }
 
-void AttentionRing::post(int layer, std::size_t sub_batch, bool queries) {
-  const AttentionLayout& layout = layout_of(layer, sub_batch);
+void AttentionRing::post(const StepPlace& place, bool queries) {
+  const AttentionLayout& layout = step_.layout(place);
   if (!has_work(layout, queries)) return;
-  const Slot slot = slot_of(layout, sub_batch);
+  const Slot slot = slot_of(layout, place.sub_batch);
   RowSpan q_rows, new_rows;
   for (const UnitShare& share : layout.shares) {
     if (!is_mine(share, queries)) continue;
@@ -125,36 +113,38 @@ void AttentionRing::post(int layer, std::size_t sub_batch, bool queries) {
     const auto first = static_cast<std::size_t>(rows.begin);
     const auto skipped = static_cast<std::size_t>(rows.begin - slot.rows.begin);
     copies_.push_back({static_cast<std::size_t>(rows.end - rows.begin) * width * sizeof(float),
-                       row(buffer, step_.first_row[sub_batch] + first, width),
+                       row(buffer, step_.first_row[place.sub_batch] + first, width),
                        slot_at(to + skipped * width)});
   };
-  copy(q_rows, from.q, q_width_, slot.q);
-  copy(new_rows, from.k, kv_width_, slot.k);
-  copy(new_rows, from.v, kv_width_, slot.v);
-  queue_.enqueue(device::PostOp{copies_, ring_of(lane_of(sub_batch, queries)),
-                                static_cast<std::uint32_t>(layer)});
+  copy(q_rows, from.q, context_.q_width, slot.q);
+  copy(new_rows, from.k, context_.kv_width, slot.k);
+  copy(new_rows, from.v, context_.kv_width, slot.v);
+  context_.queue.enqueue(device::PostOp{copies_, ring_of(lane_of(place.sub_batch, queries)),
+                                        static_cast<std::uint32_t>(place.layer)});
 }
 
-void AttentionRing::await(int layer, std::size_t sub_batch) {
-  const AttentionLayout& layout = layout_of(layer, sub_batch);
-  const Slot slot = slot_of(layout, sub_batch);
+void AttentionRing::await(const StepPlace& place) {
+  const AttentionLayout& layout = step_.layout(place);
+  const Slot slot = slot_of(layout, place.sub_batch);
   for (const bool queries : {true, false}) {
     if (!has_work(layout, queries)) continue;
     copies_.clear();
     for (const UnitShare& share : layout.shares) {
       if (!is_mine(share, queries) || share.rows.empty()) continue;
       const PartialBuffers& to = step_.lent->partial_of(share);
-      const auto first = step_.first_row[sub_batch] + static_cast<std::size_t>(share.q_rows.begin);
+      const auto first =
+          step_.first_row[place.sub_batch] + static_cast<std::size_t>(share.q_rows.begin);
       const auto skipped = static_cast<std::size_t>(share.q_rows.begin - slot.rows.begin);
       const auto rows = static_cast<std::size_t>(share.q_rows.end - share.q_rows.begin);
       const std::size_t part = share.ragged ? 1 : 0;
-      copies_.push_back({rows * q_width_ * sizeof(float),
-                         slot_at(slot.o[part] + skipped * q_width_), row(to.o, first, q_width_)});
-      copies_.push_back({rows * q_heads_ * sizeof(float),
-                         slot_at(slot.lse[part] + skipped * q_heads_),
-                         row(to.lse, first, q_heads_)});
+      copies_.push_back({rows * context_.q_width * sizeof(float),
+                         slot_at(slot.o[part] + skipped * context_.q_width),
+                         row(to.o, first, context_.q_width)});
+      copies_.push_back({rows * context_.q_heads * sizeof(float),
+                         slot_at(slot.lse[part] + skipped * context_.q_heads),
+                         row(to.lse, first, context_.q_heads)});
     }
-    queue_.enqueue(device::AwaitOp{ring_of(lane_of(sub_batch, queries)), copies_});
+    context_.queue.enqueue(device::AwaitOp{ring_of(lane_of(place.sub_batch, queries)), copies_});
   }
 }
 
@@ -181,14 +171,12 @@ bool AttentionRing::answer(std::size_t lane, std::uint32_t tag) noexcept {
 }
 
 void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
-  const auto layer = static_cast<int>(tag);
-  const std::size_t sub_batch = lane / 2;
-  const AttentionLayout& layout = layout_of(layer, sub_batch);
-  const Slot slot = slot_of(layout, sub_batch);
+  const StepPlace place{static_cast<int>(tag), lane / 2};
+  const AttentionLayout& layout = step_.layout(place);
+  const Slot slot = slot_of(layout, place.sub_batch);
   runs_.reserve(layout.shares.size());  // nothing fails between a submission and its place here
   for (const UnitShare& share : layout.shares) {
-    if (is_mine(share, lane == lane_of(sub_batch, true)) &&
-        !submit(share, slot, layer, sub_batch)) {
+    if (is_mine(share, lane == lane_of(place.sub_batch, true)) && !submit(share, slot, place)) {
       break;
     }
   }
@@ -196,29 +184,24 @@ void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
   for (Run& run : runs_) finish(run);
 }
 
-bool AttentionRing::submit(const UnitShare& share, const Slot& slot, int layer,
-                           std::size_t sub_batch) {
+bool AttentionRing::submit(const UnitShare& share, const Slot& slot, const StepPlace& place) {
   const auto rows = static_cast<std::size_t>(share.rows_read.end - share.rows_read.begin);
   const auto skipped = static_cast<std::size_t>(share.rows_read.begin - slot.rows.begin);
   const auto floats = [&](std::size_t at, std::size_t width) {
     return device::host_floats(slot_at(at + skipped * width), rows * width);
   };
   const std::size_t part = share.ragged ? 1 : 0;
-  device::AttentionBatch batch;
-  batch.layer = layer;
-  batch.scale = config_.attention_scale;
-  batch.softcap = config_.attention_softcap;
-  batch.q = floats(slot.q, q_width_);
-  batch.k = floats(slot.k, kv_width_);
-  batch.v = floats(slot.v, kv_width_);
-  batch.sequences = share.sequences;
-  batch.pages = share.pages;
+  device::AttentionBatch batch = context_.batch_of(share, place.layer);
+  batch.q = floats(slot.q, context_.q_width);
+  batch.k = floats(slot.k, context_.kv_width);
+  batch.v = floats(slot.v, context_.kv_width);
   Run run;
-  run.details = {layer, static_cast<int>(sub_batch), static_cast<std::int64_t>(rows), -1};
-  if (queue_.trace().on()) run.submitted = StepTrace::Clock::now();
+  run.details = {place.layer, static_cast<int>(place.sub_batch), static_cast<std::int64_t>(rows),
+                 -1};
+  if (context_.queue.trace().on()) run.submitted = StepTrace::Clock::now();
   try {
-    run.ticket =
-        unit_.submit(batch, {floats(slot.o[part], q_width_), floats(slot.lse[part], q_heads_)});
+    run.ticket = unit_.submit(
+        batch, {floats(slot.o[part], context_.q_width), floats(slot.lse[part], context_.q_heads)});
   } catch (const DeviceError&) {
     failure_.lost = true;
   } catch (...) {
@@ -236,9 +219,8 @@ void AttentionRing::finish(Run& run) {
   if (failure_.stuck) return;
   WaitResult result = WaitResult::kDone;
   try {
-    const trace::Span span = queue_.trace().wait_in_thread_of(index_, run.details);
-    result = guarded_wait(
-        [&] { return unit_.wait(run.ticket, Deadline::after(options_.device_timeout)); });
+    const trace::Span span = context_.queue.trace().wait_in_thread_of(index_, run.details);
+    result = guarded_wait([&] { return unit_.wait(run.ticket, context_.timeout()); });
   } catch (const Error&) {  // it is through as well
     failure_.refused = std::current_exception();
     fail();
@@ -252,8 +234,8 @@ void AttentionRing::finish(Run& run) {
     failure_.lost = true;
     fail();
   }
-  if (queue_.trace().on()) {
-    queue_.trace().run(index_, run.submitted, StepTrace::Clock::now(), run.details);
+  if (context_.queue.trace().on()) {
+    context_.queue.trace().run(index_, run.submitted, StepTrace::Clock::now(), run.details);
   }
 }
 

@@ -23,22 +23,10 @@
 #include <vector>
 
 #include "device/attention_unit.h"
-#include "engine/attention/attention_layout.h"
-#include "engine/steps/compute_queue.h"
-#include "engine/steps/executor_options.h"
-#include "engine/attention/lent_buffers.h"
+#include "engine/attention/attention_lane.h"
 #include "engine/attention/ring_thread.h"
-#include "engine/steps/step_rows.h"
-#include "model/model.h"
 
 namespace tandem::engine {
-
-// What the shares of a step are, for one sub-batch: the layout of a layer, and where it begins.
-struct RingStep {
-  const LentBuffers* lent = nullptr;
-  const std::vector<std::size_t>* window_of_layer = nullptr;  // into the layouts
-  std::array<std::size_t, kMaxSubBatches> first_row{};        // of the step's rows
-};
 
 struct RingFailure {
   bool lost = false, stuck = false;
@@ -48,20 +36,19 @@ struct RingFailure {
 class AttentionRing {
  public:
   // `failed`: of all rings of a step. The unit's number: in layouts and on the timeline.
-  AttentionRing(device::AttentionUnit& unit, int index, ComputeQueue& queue,
-                const model::ModelConfig& config, const ExecutorOptions& options,
+  AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
                 std::atomic<bool>& failed);
 
   // From here to close() the step and what it names are not changed, and the unit is the thread's.
-  void open(const RingStep& step);
+  void open(const LaneStep& step);
   // What failed since open(). The compute unit must have come to its end, or be lost.
   RingFailure close();
   // Ends waits of the compute unit for good.
   void abandon() { thread_->abandon(); }
 
   // Enqueue. Only what the unit has shares for.
-  void post(int layer, std::size_t sub_batch, bool queries);
-  void await(int layer, std::size_t sub_batch);
+  void post(const StepPlace& place, bool queries);
+  void await(const StepPlace& place);
 
  private:
   static constexpr std::size_t kLanes = 2 * kMaxSubBatches;
@@ -80,7 +67,6 @@ class AttentionRing {
   static std::size_t lane_of(std::size_t sub_batch, bool queries) {
     return 2 * sub_batch + (queries ? 1 : 0);
   }
-  const AttentionLayout& layout_of(int layer, std::size_t sub_batch) const;
   bool is_mine(const UnitShare& share, bool queries) const;
   bool has_work(const AttentionLayout& layout, bool queries) const;
   bool has_work() const;  // in any layer of the step
@@ -90,20 +76,17 @@ class AttentionRing {
 
   bool answer(std::size_t lane, std::uint32_t tag) noexcept;
   void serve(std::size_t lane, std::uint32_t tag);
-  bool submit(const UnitShare& share, const Slot& slot, int layer, std::size_t sub_batch);
+  bool submit(const UnitShare& share, const Slot& slot, const StepPlace& place);
   void finish(Run& run);
   void fail();
 
   device::AttentionUnit& unit_;
   const int index_;
-  ComputeQueue& queue_;
-  const model::ModelConfig& config_;
-  const ExecutorOptions& options_;
+  const LaneContext& context_;
   std::atomic<bool>& failed_;
-  const std::size_t q_width_, kv_width_, q_heads_;
   std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
   bool counts_are_set_ = false;  // on the device; what failed may have left them out
-  RingStep step_;
+  LaneStep step_;
   RingFailure failure_;    // the thread's
   std::vector<Run> runs_;  // the thread's
   std::vector<device::CopyOp> copies_;

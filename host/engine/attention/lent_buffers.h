@@ -41,6 +41,11 @@ struct RowBuffers {
   std::unique_ptr<device::Buffer> q, k, v;
 };
 
+// Where the projections of some rows go: [rows, q_heads | kv_heads | kv_heads, head_dim].
+struct Projections {
+  device::Slice q, k, v;
+};
+
 // What a unit uses in host memory where the compute unit's rows are not there.
 enum class HostRows { kNone, kTwins, kSlot };
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "device/compute_unit.h"
+#include "engine/attention/lent_buffers.h"
 #include "engine/steps/compute_queue.h"
 #include "engine/weights/layer_weights.h"
 #include "model/model.h"
@@ -23,11 +24,6 @@ namespace tandem::engine {
 // Rows [begin, begin + count) of the step.
 struct RowRange {
   std::size_t begin = 0, count = 0;
-};
-
-// Where a range's projections go: [count, q_heads | kv_heads | kv_heads, head_dim].
-struct Projections {
-  device::Slice q, k, v;
 };
 
 class DenseLayers {

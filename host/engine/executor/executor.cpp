@@ -104,13 +104,13 @@ std::vector<int> Executor::State::run(std::span<const RunnerItem> items, const L
     rows_.assign(items, options_.page_tokens, pads_ ? &queue_.unit() : nullptr,
                  static_cast<std::size_t>(options_.max_rows));
     TANDEM_CHECK_OP(rows_.ids().size(), <=, static_cast<std::size_t>(options_.max_rows));
-    exchange_.prepare(rows_);
+    exchange_.begin(rows_);
     if (!run_layers() || !deliver(items, logits, tokens)) {
-      exchange_.land();
+      exchange_.abort();
       queue_.sync();
     }
   } catch (...) {
-    exchange_.land();
+    exchange_.abort();
     throw;
   }
   return exchange_.take_lost();
@@ -137,20 +137,21 @@ RowRange Executor::State::range_of(std::size_t index) const {
 bool Executor::State::stage(int layer, std::size_t index) {
   if (layer > 0) {
     if (!exchange_.collect(index)) return false;
-    dense_.finish(layer - 1, range_of(index), exchange_.merge(layer - 1, index));
+    dense_.finish(layer - 1, range_of(index), exchange_.merge({layer - 1, index}));
   }
   if (layer == config_.num_layers) return true;
+  const StepPlace place{layer, index};
   const RowRange range = range_of(index);
   const auto positions = rows_.positions().subspan(range.begin, range.count);
   const Projections to = exchange_.projections(index);
-  if (exchange_.queries_go_first(layer, index)) {
+  if (exchange_.queries_go_first(place)) {
     dense_.project_queries(layer, range, positions, to.q);
-    if (!exchange_.send_queries(layer, index)) return false;
+    if (!exchange_.send_queries(place)) return false;
     dense_.project_keys_values(layer, range, positions, to);
   } else {
     dense_.project(layer, range, positions, to);
   }
-  return exchange_.launch(layer, index);
+  return exchange_.launch(place);
 }
 
 // False when a unit in the compute unit's queue turns out to be lost: nobody has heard anything.
@@ -163,7 +164,7 @@ bool Executor::State::deliver(std::span<const RunnerItem> items, const LogitsSin
   }
   if (rows_.logit_rows().empty()) {
     queue_.sync();
-    return exchange_.settle();
+    return exchange_.finish();
   }
   const auto most = static_cast<std::size_t>(options_.max_logit_rows);
   for (const bool samples : {true, false}) {
@@ -198,7 +199,7 @@ Slice Executor::State::compute_logits(std::span<const LogitRow> block) {
 bool Executor::State::deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink) {
   const Slice logits = dense_.on_host(compute_logits(block), padded(block.size()));
   queue_.sync();
-  if (!exchange_.settle()) return false;
+  if (!exchange_.finish()) return false;
   const std::span<const float> all = device::host_floats(logits, block.size() * vocab_);
   for (std::size_t i = 0; i < block.size(); ++i) {
     sink(block[i].item, block[i].row, all.subspan(i * vocab_, vocab_));
@@ -215,7 +216,7 @@ bool Executor::State::deliver_tokens(std::span<const RunnerItem> items,
   queue_.enqueue(device::SampleOp{sample_rows_, static_cast<std::int64_t>(vocab_), logits,
                                   Slice{tokens_.get(), 0}});
   queue_.sync();
-  if (!exchange_.settle()) return false;
+  if (!exchange_.finish()) return false;
   const auto* tokens = reinterpret_cast<const std::int32_t*>(tokens_->host().data());
   for (std::size_t i = 0; i < block.size(); ++i) sink(block[i].item, tokens[i]);
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Queries sent before k and v are projected: the same tokens, and one submission more.
-#include "engine/attention/attention_exchange.h"
+#include "engine/attention/early_query.h"
 #include "host/engine/equivalence.h"
 #include "support/queued_compute_unit.h"
 

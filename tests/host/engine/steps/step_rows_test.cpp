@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "engine/executor/executor.h"
 #include "host/engine/equivalence.h"
 #include "support/queued_attention_unit.h"
 
