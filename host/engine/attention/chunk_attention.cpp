@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One operation for all chunks of a place.
 #include "engine/attention/chunk_attention.h"
 
 namespace tandem::engine {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Submission and waiting by the engine's thread.
 #include "engine/attention/host_lane.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The list of distinct windows.
 #include "engine/attention/layer_windows.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Submission into the compute unit's queue, and one wait at the end of a step.
 #include "engine/attention/queue_lane.h"
 
 #include "common/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Opening, closing and draining of rings.
 #include "engine/attention/ring_lane.h"
 
 #include <exception>

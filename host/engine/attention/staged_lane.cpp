@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Which rows are copied.
 #include "engine/attention/staged_lane.h"
 
 #include <algorithm>

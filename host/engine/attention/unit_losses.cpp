@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a failed wait means.
 #include "engine/attention/unit_losses.h"
 
 #include "common/error.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Sums of work, and constant rates.
 #include "planner/cost/step_cost.h"
 
 namespace tandem::planner {

@@ -23,6 +23,14 @@ struct State {
     for (std::size_t i = 0; i < held.size(); ++i) sequences.push_back({held[i], last[i]});
     return plan_move(units, sequences, options);
   }
+  // What every move lowers.
+  double squares() const {
+    double sum = 0;
+    for (const MoveUnit& unit : units) {
+      sum += static_cast<double>(unit.used) * unit.used / unit.weight;
+    }
+    return sum;
+  }
   void apply(const KvMove& move) {
     const auto from = static_cast<std::size_t>(move.from), to = static_cast<std::size_t>(move.to);
     held[move.sequence][from] -= move.num_pages;
@@ -125,7 +133,9 @@ TEST(MovePolicy, ComesToAnEndFromEveryState) {
       ASSERT_LE(move->num_pages, state.held[move->sequence][static_cast<std::size_t>(move->from)]);
       const MoveUnit& to = state.units[static_cast<std::size_t>(move->to)];
       ASSERT_TRUE(to.alive);
+      const double before = state.squares();
       state.apply(*move);
+      ASSERT_LT(state.squares(), before) << "seed " << seed;
       ASSERT_LE(to.used + to.idle, to.total);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
@@ -116,6 +117,33 @@ TEST(Scheduler, SplitsRowsEvenlyOverTwoSubBatches) {
 
   plan = plan_step({}, std::span(running).first(1), 0, options);
   EXPECT_EQ(plan.num_sub_batches, 1);
+}
+
+TEST(Scheduler, CutsSubBatchesWhereTheCostTableSaysThatTheyTakeTheSameTime) {
+  SchedulerOptions options = kOptions;
+  options.num_sub_batches = 2;
+  const RunningView running[] = {{.id = 1, .num_tokens = 61, .num_computed = 60, .num_blocks = 16},
+                                 {.id = 2, .num_tokens = 21, .num_computed = 20, .num_blocks = 6},
+                                 {.id = 3, .num_tokens = 21, .num_computed = 20, .num_blocks = 6},
+                                 {.id = 4, .num_tokens = 20, .num_computed = 19, .num_blocks = 5}};
+  const auto first_sub_batch = [&](const planner::ConstantStepCost::Rates& rates) {
+    const StepPlan plan =
+        engine::plan_step({}, running, 0, options, planner::ConstantStepCost(rates));
+    return std::ranges::count(plan.items, 0, &StepItem::sub_batch);
+  };
+  EXPECT_EQ(first_sub_batch({.per_row = 1}), 2);
+  EXPECT_EQ(first_sub_batch({.per_row = 0, .per_attended_token = 1}), 1);
+  EXPECT_EQ(first_sub_batch({.per_step = 100, .per_row = 1}), 2) << "both sides pay for a launch";
+}
+
+// The rows of an admitted sequence are those that are not cached: 4 of 12, so that the next one in
+// the queue finds room in a step of 8 rows.
+TEST(Scheduler, AdmitsTheNextSequenceWhenThePrefixOfTheFirstIsCached) {
+  const WaitingView waiting[] = {{.id = 1, .num_tokens = 12, .num_cached_tokens = 8},
+                                 {.id = 2, .num_tokens = 4}};
+  const StepPlan plan = plan_step(waiting, {}, 10, kOptions);
+  EXPECT_THAT(plan.admitted, ElementsAre(1, 2));
+  EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 4, true, 0}, StepItem{2, 0, 4, true, 0}));
 }
 
 TEST(Scheduler, PrintsItsPlan) {
