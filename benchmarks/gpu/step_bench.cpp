@@ -19,7 +19,7 @@
 
 #include "common/kernel_path.h"
 #include "cuda/backend.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "model/model.h"
 #include "support/gguf_writer.h"
 #include "timing.h"
@@ -88,7 +88,7 @@ class StepBench {
   void measure(const Case& shape) {
     std::vector<model::TokenId> ids(static_cast<std::size_t>(shape.batch));
     std::vector<std::vector<engine::BlockPlace>> blocks(ids.size());
-    std::vector<engine::ExecutorItem> items;
+    std::vector<engine::RunnerItem> items;
     std::uint32_t page = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       ids[i] = static_cast<model::TokenId>(3 + i * 7 % 300);
@@ -123,7 +123,7 @@ class StepBench {
            kv * shape.batch * shape.context;
   }
 
-  void step(const std::vector<engine::ExecutorItem>& items) {
+  void step(const std::vector<engine::RunnerItem>& items) {
     const auto lost = executor_->run(items, [](std::size_t, int, std::span<const float> logits) {
       if (!std::isfinite(logits[0])) throw std::runtime_error("logits are not finite");
     });

@@ -2,11 +2,14 @@
 //
 // Deadline: the point in monotonic time that every blocking wait of the system takes.
 //
-// A value type; copying is free. Deadline::never() waits for ever and is meant for tests and idle
-// loops only.
+// A value type; copying is free. A deadline goes by real time, or by the clock that it was made
+// with: who waits under a virtual clock advances that clock. Deadline::never() waits for ever and is
+// meant for tests and idle loops only. Ownership: borrows its clock.
 #pragma once
 
 #include <chrono>
+
+#include "common/clock.h"
 
 namespace tandem {
 
@@ -15,23 +18,31 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   static Deadline after(Clock::duration duration) { return Deadline(Clock::now() + duration); }
+  static Deadline after(Clock::duration duration, const tandem::Clock& clock) {
+    return Deadline(clock.now() + duration, &clock);
+  }
   static Deadline never() { return Deadline(Clock::time_point::max()); }
 
-  explicit Deadline(Clock::time_point at) : at_(at) {}
+  // `clock`: null for real time.
+  explicit Deadline(Clock::time_point at, const tandem::Clock* clock = nullptr)
+      : at_(at), clock_(clock) {}
 
-  bool expired() const { return !is_never() && Clock::now() >= at_; }
+  bool expired() const { return !is_never() && now() >= at_; }
   bool is_never() const { return at_ == Clock::time_point::max(); }
   Clock::time_point time_point() const { return at_; }
 
   // Zero once expired; a year where the deadline is never (fits every wait API's range).
   Clock::duration remaining() const {
     if (is_never()) return std::chrono::hours(24 * 365);
-    const auto left = at_ - Clock::now();
+    const auto left = at_ - now();
     return left > Clock::duration::zero() ? left : Clock::duration::zero();
   }
 
  private:
+  Clock::time_point now() const { return clock_ != nullptr ? clock_->now() : Clock::now(); }
+
   Clock::time_point at_;
+  const tandem::Clock* clock_;
 };
 
 }  // namespace tandem

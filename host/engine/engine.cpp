@@ -15,8 +15,10 @@
 #include <thread>
 #include <utility>
 
-#include "engine/engine_loop.h"
-#include "engine/sequence.h"
+#include "common/error.h"
+#include "engine/executor/executor.h"
+#include "engine/loop/engine_loop.h"
+#include "engine/loop/sequence.h"
 
 namespace tandem::engine {
 namespace {
@@ -68,6 +70,42 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   }
 }
 
+ExecutorOptions executor_options(const EngineOptions& options) {
+  ExecutorOptions result;
+  result.device_timeout = options.device_timeout;
+  result.weights = options.weights;
+  result.early_query = options.early_query;
+  result.rings = options.rings;
+  result.compute_bandwidth_bytes_per_s = options.compute_bandwidth_bytes_per_s;
+  result.timeline = options.timeline;
+  result.compute_id = options.compute_id;
+  return result;
+}
+
+// An executor on what `make` makes.
+std::unique_ptr<StepRunnerSource> fallback_source(const std::function<NamedCompute()>& make,
+                                                  const model::Model& model,
+                                                  ExecutorOptions options) {
+  NamedCompute next = make();
+  if (!next.unit) throw Error("engine", "no compute unit to fall back to");
+  options.compute_id = next.id;
+  options.compute_bandwidth_bytes_per_s = next.bandwidth_bytes_per_s;
+  return std::make_unique<ExecutorSource>(model, std::move(next.unit), std::move(options));
+}
+
+EngineLoop make_loop(const model::Model& model, device::ComputeUnit& compute,
+                     std::vector<NamedUnit> units, const EngineOptions& options,
+                     Fallbacks fallbacks) {
+  LoopFallbacks made{std::move(fallbacks.attention), {}};
+  if (fallbacks.compute) {
+    made.compute = [make = std::move(fallbacks.compute), &model, base = executor_options(options)] {
+      return fallback_source(make, model, base);
+    };
+  }
+  ExecutorSource source(model, compute, executor_options(options));
+  return EngineLoop(model, source, std::move(units), options, std::move(made));
+}
+
 }  // namespace
 
 struct Engine::State {
@@ -76,7 +114,7 @@ struct Engine::State {
       : model(model),
         options(options),
         metrics(metrics),
-        loop(model, compute, std::move(units), options, std::move(fallbacks)) {
+        loop(make_loop(model, compute, std::move(units), options, std::move(fallbacks))) {
     if (metrics != nullptr) {
       loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
       loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
@@ -93,7 +131,7 @@ struct Engine::State {
   const EngineOptions options;
   trace::Metrics* const metrics;
   EngineLoop loop;  // the engine thread's, once it runs
-  std::chrono::steady_clock::time_point metrics_set_at;
+  Clock::TimePoint metrics_set_at;
   std::atomic<int> max_request_tokens{0};
 
   std::mutex mutex;
@@ -150,7 +188,7 @@ bool Engine::State::take_commands() {
 void Engine::State::publish() {
   EngineStatus now = loop.status();
   max_request_tokens = loop.max_request_tokens();
-  const auto time = std::chrono::steady_clock::now();
+  const Clock::TimePoint time = options.clock->now();
   if (metrics != nullptr && (loop.idle() || time - metrics_set_at >= kMetricsInterval)) {
     metrics_set_at = time;
     set_totals(*metrics, now);
@@ -207,7 +245,7 @@ SubmitResult Engine::submit(Request request, EventSink sink) {
   }
   // Validation and the sampler's tables cost more than the lock should be held for.
   auto sequence = std::make_unique<Sequence>(id, std::move(request), std::move(sink), s.model,
-                                             max_request_tokens());
+                                             max_request_tokens(), *s.options.clock);
   {
     const std::lock_guard lock(s.mutex);
     if (s.refusing) return {SubmitStatus::kStopping, 0};

@@ -13,54 +13,22 @@
 // and what the fallbacks make.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/deadline.h"
-#include "device/attention_unit.h"
 #include "device/compute_unit.h"
-#include "engine/executor_options.h"
-#include "engine/kv_cache/kv_cache.h"
+#include "engine/loop/engine_options.h"
+#include "engine/loop/engine_status.h"
+#include "engine/loop/named_unit.h"
 #include "engine/request.h"
-#include "engine/weight_loader.h"
+#include "engine/weights/weight_loader.h"
 #include "model/model.h"
 #include "trace/metrics.h"
 
 namespace tandem::engine {
-
-struct EngineOptions {
-  int max_running = 64;       // sequences in a step
-  int max_waiting = 512;      // queue; submit() answers kQueueFull beyond
-  int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
-  int context_length = 0;     // prompt + output limit; 0: the model's
-  int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
-  Placement placement = Placement::kSequences;
-  bool prefix_cache = true;
-  // Pages move from full and slow units to others between steps.
-  bool kv_moves = false;
-  // A unit that does not answer for so long is lost.
-  std::chrono::milliseconds device_timeout{10000};
-  // How often an engine without requests asks its units whether they still live.
-  std::chrono::milliseconds idle_check{1000};
-  std::string compute_id = "cpu";  // of the compute unit, for metrics
-  // Of the memory that the compute unit reads weights from; 0: unknown.
-  double compute_bandwidth_bytes_per_s = 0;
-  EarlyQuery early_query = EarlyQuery::kAuto;
-  bool rings = true;  // as ExecutorOptions::rings
-  WeightOptions weights;
-  trace::Timeline* timeline = nullptr;  // none: nothing is traced
-  // Of what costs no request anything, in the engine's thread; may be empty.
-  std::function<void(const std::string& text)> on_warning = {};
-};
-
-struct NamedUnit {
-  std::string id;  // "xrt:0"
-  std::unique_ptr<device::AttentionUnit> unit;
-  double share = 0;  // of sequences or pages, as KvCache::add_unit()
-};
 
 struct NamedCompute {
   std::string id;  // "cpu"
@@ -75,27 +43,6 @@ struct Fallbacks {
   std::function<NamedUnit()> attention;
   // When the compute unit has failed.
   std::function<NamedCompute()> compute;
-};
-
-struct UnitStatus {
-  std::string id;
-  bool alive = true;
-  std::uint32_t pages_total = 0, pages_used = 0,
-                pages_cached = 0;  // cached: free to take, but still hold a prefix
-  device::AttentionStats stats;
-};
-
-struct EngineStatus {
-  int running = 0, waiting = 0;
-  std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
-  std::uint64_t preemptions = 0, rebuilt_sequences = 0;
-  std::uint64_t moved_pages = 0;
-  bool broken = false;    // nothing is left to compute or attend on: every request ends with kError
-  bool draining = false;  // drain() was called: submit() answers kStopping
-  std::string compute_id;       // of the compute unit that works now
-  std::string lost_compute_id;  // of the one that failed before it; empty: none
-  device::ComputeStats compute;
-  std::vector<UnitStatus> units;
 };
 
 class Engine {

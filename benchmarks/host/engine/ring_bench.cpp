@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "drivers/cpu/samples.h"
-#include "engine/ring_thread.h"
+#include "engine/attention/ring_thread.h"
 
 namespace tandem::bench {
 namespace {

@@ -113,7 +113,7 @@ void Rig::release_sequences() {
   sequences_.clear();
 }
 
-void Rig::run(std::span<const engine::ExecutorItem> items, Tokens* best) {
+void Rig::run(std::span<const engine::RunnerItem> items, Tokens* best) {
   const std::vector<int> lost =
       executor_->run(items, [&](std::size_t item, int, std::span<const float> logits) {
         if (best != nullptr) (*best)[item] = best_of(logits);
@@ -131,7 +131,7 @@ void Rig::prefill(Sequence& sequence, int chunk, Tokens* best) {
   for (int past = 0; past < num_tokens; past += chunk) {
     const int rows = std::min(chunk, num_tokens - past);
     const bool last = past + rows == num_tokens;
-    const engine::ExecutorItem item = {
+    const engine::RunnerItem item = {
         std::span(sequence.tokens)
             .subspan(static_cast<std::size_t>(past), static_cast<std::size_t>(rows)),
         sequence.table.blocks, past, last ? engine::LogitRows::kLast : engine::LogitRows::kNone, 0};
@@ -146,7 +146,7 @@ Tokens Rig::continuation(int chunk, int num_mates) {
   const int num_tokens = std::min(kCheckTokens, context - prompt);
   random_state_ = 7;
   make_sequences(1 + num_mates, prompt + num_tokens);
-  std::vector<engine::ExecutorItem> items(sequences_.size());
+  std::vector<engine::RunnerItem> items(sequences_.size());
   Tokens best(sequences_.size());
   for (std::size_t i = 0; i < sequences_.size(); ++i) {
     Sequence& sequence = sequences_[i];

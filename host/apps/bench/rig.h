@@ -20,7 +20,7 @@
 #include "apps/bench/roofline.h"
 #include "apps/bench/rows.h"
 #include "apps/runtime.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "engine/kv_cache/kv_cache.h"
 
 namespace tandem::apps::bench {
@@ -63,7 +63,7 @@ class Rig {
   void release_sequences();
   void fill_pages();
   void fill_pages(int unit, std::span<const device::PageId> pages);
-  void run(std::span<const engine::ExecutorItem> items, std::vector<model::TokenId>* best);
+  void run(std::span<const engine::RunnerItem> items, std::vector<model::TokenId>* best);
   void prefill(Sequence& sequence, int chunk, std::vector<model::TokenId>* best);
   std::vector<model::TokenId> continuation(int chunk, int num_mates);
   model::TokenId random_token();
@@ -78,7 +78,7 @@ class Rig {
 
   Row row_;
   std::vector<Sequence> sequences_;
-  std::vector<engine::ExecutorItem> items_;  // of a decode step
+  std::vector<engine::RunnerItem> items_;  // of a decode step
 };
 
 }  // namespace tandem::apps::bench

@@ -4,7 +4,7 @@
 // on the same dequantised weights, and the CPU's choices where nothing is rounded.
 #include "cpu/backend.h"
 #include "cuda/backend.h"
-#include "host/engine/f8_model_rig.h"
+#include "host/engine/executor/f8_model_rig.h"
 
 namespace tandem::engine {
 namespace {

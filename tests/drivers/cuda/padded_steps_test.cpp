@@ -10,8 +10,8 @@
 #include "cuda/compute/compute_unit.h"
 #include "cuda/queue/buckets.h"
 #include "drivers/cuda/gpu_rig.h"
-#include "engine/executor.h"
-#include "engine/step_rows.h"
+#include "engine/executor/executor.h"
+#include "engine/steps/step_rows.h"
 #include "gpu_kernels/simt/faults.h"
 
 namespace tandem::engine {
@@ -41,7 +41,7 @@ class Steps {
         executor_(rig.model(), compute, {.max_rows = 64, .max_logit_rows = 64}) {
     executor_.add_unit(*unit_.unit);
     kv_.add_unit(kMost, 1.0);
-    std::vector<ExecutorItem> items;
+    std::vector<RunnerItem> items;
     for (std::size_t i = 0; i < kMost; ++i) {
       tokens_[i] = rig.prompt(kPast + 2, static_cast<std::uint32_t>(i));
       EXPECT_TRUE(kv_.extend(tables_[i], kPast + 2));
@@ -53,9 +53,9 @@ class Steps {
   // Of `count` of the sequences, in one or two sub-batches, the last token or the one before: as
   // in a decode, no step has the positions of the one before. Samples where the executor does.
   void decode(std::size_t count, std::size_t past, int sub_batches, bool samples) {
-    std::vector<ExecutorItem> items;
+    std::vector<RunnerItem> items;
     for (std::size_t i = 0; i < count; ++i) {
-      ExecutorItem& item = items.emplace_back();
+      RunnerItem& item = items.emplace_back();
       item.tokens = std::span(tokens_[i]).subspan(past, 1);
       item.blocks = tables_[i].blocks;
       item.past = static_cast<int>(past);
@@ -70,7 +70,7 @@ class Steps {
   std::array<model::TokenId, kMost> sampled{};
 
  private:
-  void run(const std::vector<ExecutorItem>& items) {
+  void run(const std::vector<RunnerItem>& items) {
     const auto lost = executor_.run(
         items,
         [&](std::size_t item, int, std::span<const float> row) {
@@ -138,7 +138,7 @@ TEST_F(PaddedSteps, StepsWithChunksOrWithoutRoomStayAsTheyAre) {
   kv.add_unit(8, 1.0);
   const std::vector<model::TokenId> tokens = {5, 6};
   std::array<PageTable, 6> tables;
-  std::vector<ExecutorItem> items;
+  std::vector<RunnerItem> items;
   for (std::size_t i = 0; i < tables.size(); ++i) {
     ASSERT_TRUE(kv.extend(tables[i], 2));
     items.push_back({std::span(tokens).first(1), tables[i].blocks});

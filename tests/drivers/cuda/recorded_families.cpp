@@ -2,7 +2,7 @@
 //
 // Recorded families on a GPU, which may be an interpreted one.
 #include "cuda/backend.h"
-#include "host/engine/recorded_families_device.h"
+#include "host/engine/executor/recorded_families_device.h"
 
 namespace tandem::engine {
 

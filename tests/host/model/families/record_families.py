@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records the cases of tests/host/engine/recorded_families_test.cpp: tiny random models and what they answer.
+"""Records the cases of tests/host/engine/executor/recorded_families_test.cpp: tiny random models and what they answer.
 
 For every family: a checkpoint with random weights, small sizes and settings that bite (a window
 shorter than the text, caps near the scores), as Hugging Face Transformers makes it; its logits in

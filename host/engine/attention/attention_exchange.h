@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionExchange: between the compute unit's rows and the attention units: q, k, v to each unit
+// that needs them, its partial results back, merged.
+//
+// Each unit belongs to one lane (attention_lane.h); the exchange says when lanes do their part.
+// Units that are sent queries early attend to the past while k and v are projected; the newest
+// token is then one more partial, the compute unit's. The first failure of a unit ends the step:
+// the call answers false, then the caller calls abort(). Threads: the engine's. Ownership: borrows
+// units, queue and configuration; owns what is lent, and keeps what a stuck unit may still use.
+// Errors: those of the compute unit; a unit's, for a batch that it refused, once all others are
+// through.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "engine/attention/attention_lane.h"
+#include "engine/attention/chunk_attention.h"
+#include "engine/attention/host_lane.h"
+#include "engine/attention/queue_lane.h"
+#include "engine/attention/ring_lane.h"
+#include "engine/steps/step_rows.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+class AttentionExchange {
+ public:
+  // `projection_seconds` as in sends_early_query().
+  AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
+                    const ExecutorOptions& options, double projection_seconds);
+
+  // Whether the unit has a submission thread of its own.
+  bool add_unit(device::AttentionUnit& unit);
+
+  void begin(const StepRows& rows);
+
+  // Where the projections of the sub-batch belong.
+  Projections projections(std::size_t sub_batch) const;
+  // Whether q is to be projected alone and sent by send_queries() before k and v are.
+  bool queries_go_first(const StepPlace& place) const;
+  bool send_queries(const StepPlace& place);
+  // Everything else, q, k, v having been enqueued; with the attention inside chunks.
+  bool launch(const StepPlace& place);
+  // Waits for what the sub-batch has in flight outside the compute unit's queue.
+  bool collect(std::size_t sub_batch);
+  // Where the attention of the place's rows lies once what is enqueued is done.
+  device::Slice merge(const StepPlace& place);
+
+  // After a wait for the queue at the end of a step: whether the units have done their part.
+  bool finish();
+  // Ends an interrupted step: nothing is in flight any more, and nothing that a stuck unit borrowed
+  // is used again.
+  void abort();
+
+  bool has_lost() const { return losses_.has_lost(); }
+  std::vector<int> take_lost() { return losses_.take_lost(); }
+  // Whether buffers are set aside, so that a unit may still use them.
+  bool holds_lent() const { return !set_aside_.empty(); }
+
+ private:
+  std::unique_ptr<LentBuffers> make_lent();
+  AttentionLane& lane_for(const device::AttentionUnit& unit);
+  device::Slice merge_partials(const AttentionLayout& layout, const SubBatchRows& rows);
+
+  ComputeQueue& queue_;
+  const ExecutorOptions& options_;
+  const double projection_seconds_;
+  const LayerWindows windows_;
+  UnitLosses losses_;
+  const LaneContext context_;
+
+  ChunkAttention chunks_;
+  std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim], merged
+  std::unique_ptr<LentBuffers> lent_;  // none between an abort() that set it aside and begin()
+  std::vector<std::unique_ptr<LentBuffers>> set_aside_;
+
+  RingLane rings_;
+  std::unique_ptr<HostLane> host_;  // or a StagedLane
+  QueueLane queued_;
+  const std::array<AttentionLane*, 3> lanes_;  // as they are called in launch()
+  std::vector<AttentionLane*> lane_of_;        // [units]
+  std::vector<bool> early_;                    // [units]
+
+  // Of the step that is running.
+  LaneStep step_;
+  std::array<const SubBatchRows*, kMaxSubBatches> sub_batches_{};
+  std::vector<device::MergePartial> merge_partials_;
+};
+
+}  // namespace tandem::engine

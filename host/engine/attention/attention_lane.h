@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionLane: one way by which rows reach attention units and results come back. Every attention
+// unit of an exchange belongs to one lane.
+//
+//   queue_lane.h   units that work in the compute unit's queue, on its device buffers
+//   host_lane.h    units that the engine's thread feeds from host memory
+//   staged_lane.h  the same, where rows and results must be copied between device and host memory
+//   ring_lane.h    units that have a thread of their own, fed by the compute unit's queue
+//
+// For each layer of each sub-batch the exchange calls, in this order: send_queries() behind the
+// projection of q where a unit is sent queries early; bring_rows(), submit() behind the projection
+// of k and v; collect(), return_results() when the results are needed. A call that answers false
+// has lost a unit: the step ends by abort(). Threads: the engine's. Ownership: a lane borrows its
+// units; what it lends them belongs to the exchange. Errors: those of the compute unit pass
+// through.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+
+#include "device/attention_unit.h"
+#include "engine/attention/attention_layout.h"
+#include "engine/attention/layer_windows.h"
+#include "engine/attention/lent_buffers.h"
+#include "engine/attention/unit_losses.h"
+#include "engine/steps/compute_queue.h"
+#include "engine/steps/executor_options.h"
+#include "engine/steps/step_rows.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+// One layer of one sub-batch.
+struct StepPlace {
+  int layer = 0;
+  std::size_t sub_batch = 0;
+};
+
+// A step, as lanes need it: what is lent, who does what, and where the rows of a sub-batch begin.
+struct LaneStep {
+  const AttentionLayout& layout(const StepPlace& place) const {
+    const std::size_t window = windows->index_of[static_cast<std::size_t>(place.layer)];
+    return lent->layouts[place.sub_batch][window];
+  }
+
+  const LentBuffers* lent = nullptr;
+  const LayerWindows* windows = nullptr;
+  std::array<std::size_t, kMaxSubBatches> first_row{};  // among the step's rows
+};
+
+// What lanes share.
+struct LaneContext {
+  LaneContext(ComputeQueue& queue, const model::ModelConfig& config, const ExecutorOptions& options,
+              UnitLosses& losses)
+      : queue(queue),
+        config(config),
+        options(options),
+        losses(losses),
+        q_width(static_cast<std::size_t>(config.q_heads) * config.head_dim),
+        kv_width(static_cast<std::size_t>(config.kv_heads) * config.head_dim),
+        q_heads(static_cast<std::size_t>(config.q_heads)) {}
+
+  // Everything but the rows.
+  device::AttentionBatch batch_of(const UnitShare& share, int layer) const;
+  Deadline timeout() const { return Deadline::after(options.device_timeout); }
+
+  ComputeQueue& queue;
+  const model::ModelConfig& config;
+  const ExecutorOptions& options;
+  UnitLosses& losses;
+  const std::size_t q_width, kv_width, q_heads;  // floats per row
+};
+
+class AttentionLane {
+ public:
+  virtual ~AttentionLane() = default;
+
+  // What its units use in host memory.
+  virtual HostRows host_rows() const { return HostRows::kNone; }
+  // Whether its units have submission threads of their own.
+  virtual bool has_own_threads() const { return false; }
+
+  // `unit`: its number in layouts, larger than those before. A call that throws adds nothing.
+  virtual void add_unit(int unit, device::AttentionUnit& device) = 0;
+  // Takes back the last add_unit().
+  virtual void remove_unit(int unit) = 0;
+
+  virtual void begin(const LaneStep& step) = 0;
+
+  // q is enqueued: sends it to units that are sent queries early.
+  virtual bool send_queries(const StepPlace&) { return true; }
+  // q, k and v are enqueued: enqueues what brings them to the lane's units.
+  virtual void bring_rows(const StepPlace&) {}
+  // Whether submit() reads what the compute unit writes, so that the caller waits for it first.
+  virtual bool reads_rows(const StepPlace&) const { return false; }
+  virtual bool submit(const StepPlace&) { return true; }
+
+  // Waits for what is in flight outside the compute unit's queue, also for tickets of a lost unit:
+  // only that gives back what they borrowed.
+  virtual bool collect(std::size_t /*sub_batch*/) { return true; }
+  // Enqueues what brings the results to the partial buffers.
+  virtual void return_results(const StepPlace&) {}
+
+  // The compute unit's queue is done at the end of a step: whether the units have done their part.
+  virtual bool finish() { return true; }
+  // Ends an interrupted step, behind collect() of every sub-batch: nothing is in flight any more.
+  virtual void abort() {}
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AttentionRing: one attention unit outside the compute unit's queue, fed by that queue through
+// rings, without the engine's thread: its submission thread sees the rows of a layer, submits and
+// waits, and raises the answer.
+//
+// One post per layer and sub-batch brings all rows that the unit's shares read into its slot, one
+// piece of host memory: [q | k | v | o, lse | o, lse of ragged beginnings], as many rows each as
+// the shares span; the wait copies the results from there. Queries that are sent early are a post
+// of their own. Sub-batches have their own lanes and their own rows of the slot. Posts and waits
+// carry a layer's number and places, so those of equal steps are equal. Failure: what a unit does
+// not do ends the step: from then on every post is answered at once, with whatever stands in the
+// slot, so that the compute unit comes to its end; close() tells. A unit that has not answered in
+// time may still use its slot: its ring is abandoned, and nothing touches it; so is that of one
+// whose wait() threw what is no Error. Threads: the engine's; submits, and waits for the unit, in
+// its own between open() and close(). Ownership: borrows all. Errors: those of the compute unit.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "engine/attention/attention_lane.h"
+#include "engine/attention/ring_thread.h"
+
+namespace tandem::engine {
+
+struct RingFailure {
+  bool lost = false, stuck = false;
+  std::exception_ptr refused;  // a batch; the unit goes on where it is not lost as well
+};
+
+class AttentionRing {
+ public:
+  // `failed`: of all rings of a step. The unit's number: in layouts and on the timeline.
+  AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
+                std::atomic<bool>& failed);
+
+  // From here to close() the step and what it names are not changed, and the unit is the thread's.
+  void open(const LaneStep& step);
+  // What failed since open(). The compute unit must have come to its end, or be lost.
+  RingFailure close();
+  // Ends waits of the compute unit for good.
+  void abandon() { thread_->abandon(); }
+
+  // Enqueue. Only what the unit has shares for.
+  void post(const StepPlace& place, bool queries);
+  void await(const StepPlace& place);
+
+ private:
+  static constexpr std::size_t kLanes = 2 * kMaxSubBatches;
+  // Places in the slot, in floats, of rows [begin, end) of the sub-batch.
+  struct Slot {
+    RowSpan rows;
+    std::size_t q = 0, k = 0, v = 0;
+    std::array<std::size_t, 2> o{}, lse{};  // ragged: the second
+  };
+  struct Run {
+    device::Ticket ticket = 0;  // 0: it is through
+    StepTrace::Clock::time_point submitted;
+    trace::SpanDetails details;
+  };
+
+  static std::size_t lane_of(std::size_t sub_batch, bool queries) {
+    return 2 * sub_batch + (queries ? 1 : 0);
+  }
+  bool is_mine(const UnitShare& share, bool queries) const;
+  bool has_work(const AttentionLayout& layout, bool queries) const;
+  bool has_work() const;  // in any layer of the step
+  Slot slot_of(const AttentionLayout& layout, std::size_t sub_batch) const;
+  device::Slice slot_at(std::size_t floats) const;
+  device::Ring ring_of(std::size_t lane) const;
+
+  bool answer(std::size_t lane, std::uint32_t tag) noexcept;
+  void serve(std::size_t lane, std::uint32_t tag);
+  bool submit(const UnitShare& share, const Slot& slot, const StepPlace& place);
+  void finish(Run& run);
+  void fail();
+
+  device::AttentionUnit& unit_;
+  const int index_;
+  const LaneContext& context_;
+  std::atomic<bool>& failed_;
+  std::unique_ptr<device::Buffer> words_, counts_;  // [kLanes]
+  bool counts_are_set_ = false;  // on the device; what failed may have left them out
+  LaneStep step_;
+  RingFailure failure_;    // the thread's
+  std::vector<Run> runs_;  // the thread's
+  std::vector<device::CopyOp> copies_;
+  std::unique_ptr<RingThread> thread_;  // last: it uses all of the above
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayerWindows: the windows that a model's layers have; one layout serves all layers of a window.
+//
+// Threads: values.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "model/model.h"
+
+namespace tandem::engine {
+
+struct LayerWindows {
+  explicit LayerWindows(const model::ModelConfig& config);
+  int of(int layer) const { return distinct[index_of[static_cast<std::size_t>(layer)]]; }
+
+  std::vector<int> distinct;          // in tokens; 0: the layer sees everything
+  std::vector<std::size_t> index_of;  // [num_layers], into distinct
+};
+
+}  // namespace tandem::engine

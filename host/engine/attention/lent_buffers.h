@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LentBuffers: all that attention units borrow while a step runs: q, k, v, their results, and the
+// lists of the layouts.
+//
+// q, k, v and results lie where the compute unit works. Where that is not host memory, units that
+// do not work in its queue use staged twins of them in host memory, or, where they are fed by a
+// ring (attention_ring.h), a slot of their own there. One object, so that it can be
+// set aside whole when a unit times out and may still use it. Ownership: owns its buffers, which
+// must not outlive the compute unit. Errors: those of allocate().
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "device/compute_unit.h"
+#include "engine/attention/attention_layout.h"
+#include "engine/steps/step_rows.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+// `rows` rows of `width` floats.
+std::unique_ptr<device::Buffer> allocate_floats(device::ComputeUnit& compute, std::size_t rows,
+                                                std::size_t width, device::MemoryKind kind);
+
+// Row `index` of a buffer of such rows.
+inline device::Slice row(const std::unique_ptr<device::Buffer>& buffer, std::size_t index,
+                         std::size_t width) {
+  return {buffer.get(), index * width * sizeof(float)};
+}
+
+struct PartialBuffers {
+  std::unique_ptr<device::Buffer> o;    // [rows, q_heads, head_dim]
+  std::unique_ptr<device::Buffer> lse;  // [rows, q_heads]
+};
+
+// [rows, q_heads | kv_heads | kv_heads, head_dim]
+struct RowBuffers {
+  std::unique_ptr<device::Buffer> q, k, v;
+};
+
+// Where the projections of some rows go: [rows, q_heads | kv_heads | kv_heads, head_dim].
+struct Projections {
+  device::Slice q, k, v;
+};
+
+// What a unit uses in host memory where the compute unit's rows are not there.
+enum class HostRows { kNone, kTwins, kSlot };
+
+struct LentBuffers {
+  LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
+  // Adds none where an allocation fails.
+  void add_unit(device::ComputeUnit& compute, HostRows host_rows);
+  // In the place of a unit that was lost.
+  void add_nothing();
+
+  // Of a share: a unit's ragged beginnings of windows have buffers of their own.
+  const PartialBuffers& partial_of(const UnitShare& share) const {
+    return (share.ragged ? ragged : partials)[static_cast<std::size_t>(share.unit)];
+  }
+  const PartialBuffers& staged_partial_of(const UnitShare& share) const {
+    return (share.ragged ? staged_ragged : staged_partials)[static_cast<std::size_t>(share.unit)];
+  }
+
+  // Floats per row of a slot: q, k, v, o, lse, and o, lse of ragged beginnings where there are any.
+  std::size_t slot_width() const;
+
+  RowBuffers rows, staged_rows;  // the latter empty where no unit is staged
+  // [units]; ragged: empty where no layer has a window; staged: empty buffers where the unit is
+  // not; all are of a unit that was lost
+  std::vector<PartialBuffers> partials, ragged, staged_partials, staged_ragged;
+  std::vector<std::unique_ptr<device::Buffer>> slots;  // [units]; null where the unit has none
+  std::array<std::vector<AttentionLayout>, kMaxSubBatches> layouts;  // by window
+
+ private:
+  RowBuffers make_rows(device::ComputeUnit& compute, device::MemoryKind kind) const;
+  PartialBuffers make_partial(device::ComputeUnit& compute, device::MemoryKind kind) const;
+
+  const model::ModelConfig& config_;
+  const std::size_t max_rows_;
+};
+
+}  // namespace tandem::engine

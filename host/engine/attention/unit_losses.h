@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// UnitLosses: which attention units are lost, which of them may still use what they were lent, and
+// which batch was refused.
+//
+// A unit that timed out is stuck: it may still read and write its buffers. A refused batch does not
+// lose its unit; its Error is kept until all other batches are through. Threads: the engine's.
+// Errors: throw_refused() throws the Error that was kept.
+#pragma once
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "device/attention_unit.h"
+
+namespace tandem::engine {
+
+class UnitLosses {
+ public:
+  void reserve_unit() { units_.reserve(units_.size() + 1); }
+  // Throws nothing behind reserve_unit().
+  void add_unit() { units_.emplace_back(); }
+  int num_units() const { return static_cast<int>(units_.size()); }
+
+  bool is_alive(int unit) const { return at(unit).alive; }
+  bool is_stuck(int unit) const { return at(unit).stuck; }
+  void lose(int unit);
+  // The same after a wait that ended in kLost or kTimeout.
+  void lose(int unit, device::WaitResult result);
+
+  bool has_lost() const { return !lost_.empty(); }
+  std::vector<int> take_lost() { return std::exchange(lost_, {}); }
+  // Whether a unit has become stuck since the last call.
+  bool take_stuck() { return std::exchange(any_stuck_, false); }
+
+  // As the unit's wait(), but a DeviceError is kLost, and an Error is kept and answered by kDone,
+  // since that batch is through as well.
+  device::WaitResult wait(device::AttentionUnit& unit, device::Ticket ticket, Deadline deadline);
+
+  void refuse(std::exception_ptr error) { refused_ = std::move(error); }
+  void throw_refused();
+  void forget_refused() { refused_ = nullptr; }
+
+ private:
+  struct Unit {
+    bool alive = true, stuck = false;
+  };
+  const Unit& at(int unit) const { return units_[static_cast<std::size_t>(unit)]; }
+
+  std::vector<Unit> units_;
+  std::vector<int> lost_;
+  bool any_stuck_ = false;
+  std::exception_ptr refused_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KvMover: takes pages of a sequence from one attention unit to another between steps, when nothing
+// is in flight and the links are idle.
+//
+// A slice is bounded in pages and in time. Each page goes through host memory as its unit's image;
+// page tables and the prefix index change once its contents have arrived, so that a unit lost in
+// between costs what a lost unit costs and nothing else: every page is somewhere at every moment.
+// A page that cannot be moved for another reason stays where it is, and nothing moves from that
+// unit to that other one any more. A page that several sequences share stays
+// with whole sequences, since others live with it, and moves for all of them where pages are dealt.
+// Threads: the engine's. Ownership: borrows the cache and the clock; an image that a unit which
+// timed out may still use is set aside for the mover's life, so that units must be destroyed first.
+// Cost: a page out and in, blocking. Errors: none.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/clock.h"
+#include "device/attention_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/kv_cache/move_policy.h"
+
+namespace tandem::engine {
+
+struct MoveResult {
+  std::uint32_t num_pages = 0;
+  int lost_unit = -1;
+};
+
+class KvMover {
+ public:
+  KvMover(KvCache& kv, const device::AttentionGeometry& geometry,
+          std::chrono::milliseconds device_timeout, const Clock& clock = real_clock())
+      : kv_(kv),
+        image_bytes_(device::page_image_bytes(geometry)),
+        device_timeout_(device_timeout),
+        clock_(clock) {}
+
+  // `tables`: of all sequences that have pages, in the plan's order.
+  MoveResult move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
+                  std::span<PageTable* const> tables, bool whole_sequences);
+  // Where nothing moves any more, for the next plan.
+  std::span<const UnitPair> stopped() const { return stopped_; }
+
+ private:
+  bool copy(const BlockPlace& from, const BlockPlace& to, device::AttentionUnit& from_unit,
+            device::AttentionUnit& to_unit, MoveResult& result);
+
+  KvCache& kv_;
+  const std::size_t image_bytes_;
+  const std::chrono::milliseconds device_timeout_;
+  const Clock& clock_;
+  std::vector<UnitPair> stopped_;
+  std::unique_ptr<std::vector<std::byte>> image_;
+  std::vector<std::unique_ptr<std::vector<std::byte>>> set_aside_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EngineLoop: all state of the engine, and one iteration of it.
+//
+// step(): views -> plan_step() -> pages -> Executor -> sampling -> events. Events are collected and
+// taken by the caller, so that whoever hears of the end of a request finds its pages free already.
+// A unit that was lost: its pages and prefixes are forgotten, the sequences with pages there give
+// up all their pages and go to the head of the queue, and the interrupted step counts for nobody:
+// no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, or those
+// that do are too small for what an accepted request may become, the fallback is made. When that
+// fails, the limits of requests are lowered to what is left. A compute unit that fails is replaced
+// by its fallback, with an executor of its own; units that work in its queue are lost with it, the
+// others keep their pages. When nothing is left to compute or attend on, every request, then and
+// later, ends with kError. Logits that cannot be sampled end only their own request.
+// engine_loss.cpp holds what follows a loss. Threads: one at a time. Errors: none escape step().
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/kv_cache/kv_mover.h"
+#include "engine/loop/engine_options.h"
+#include "engine/loop/engine_status.h"
+#include "engine/loop/named_unit.h"
+#include "engine/loop/sequence.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/steps/step_runner.h"
+#include "model/model.h"
+
+namespace tandem::engine {
+
+struct Delivery {
+  EventSink sink;
+  RequestEvent event;
+};
+
+// What is made when something was lost, each at most once; each may be empty, as in Fallbacks.
+struct LoopFallbacks {
+  std::function<NamedUnit()> attention;
+  std::function<std::unique_ptr<StepRunnerSource>()> compute;
+};
+
+class EngineLoop {
+ public:
+  // Errors: Error when the options and the units do not fit the model, and those of compute.make().
+  EngineLoop(const model::Model& model, StepRunnerSource& compute, std::vector<NamedUnit> units,
+             const EngineOptions& options, LoopFallbacks fallbacks);
+
+  void add(std::unique_ptr<Sequence> sequence);
+  void cancel(RequestId id);
+  void cancel_all();
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  void step();
+  // Asks units that have nothing to do whether they still live; whether one was lost.
+  bool check_units();
+
+  const LoadedWeights& weights() const { return loaded_weights_; }
+  int max_request_tokens() const { return max_request_tokens_; }
+  int num_waiting() const { return static_cast<int>(waiting_.size()); }
+  EngineStatus status() const;
+  std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
+
+  // Told of every set of logits and every end; set before the first step; may be empty.
+  std::function<void(Sequence&)> on_token, on_end;
+
+ private:
+  trace::Span traced(const char* name) const { return {options_.timeline, track_, name}; }
+  void check_unit(const NamedUnit& unit) const;
+  void add_unit(NamedUnit unit);
+  void move_pages();
+  StepPlan make_plan();
+  void view_waiting(std::vector<WaitingView>& views);
+  void view_running(std::vector<RunningView>& views);
+  void apply(const StepPlan& plan);
+  void list_items(const StepPlan& plan);
+  bool execute(const StepPlan& plan);
+  void take(const StepItem& item, const std::function<void(Sequence&)>& result);
+  void advance(const StepPlan& plan);
+  Sequence& running(SequenceId id);
+  void requeue(std::size_t index);
+  StepShape step_shape() const;
+  void handle_lost(const std::vector<int>& units);
+  bool replace_compute(const std::string& message);
+  void keep_promises();
+  std::string add_fallback();
+  void update_limit();
+  void refuse_what_cannot_fit();
+  void fail_all(const std::string& message);
+  void break_down(const std::string& message);
+  void deliver(Sequence& sequence);
+  void remove_finished();
+
+  const model::ModelConfig& config_;
+  EngineOptions options_;
+  LoopFallbacks fallbacks_;
+  device::AttentionGeometry geometry_;
+  KvCache kv_;
+  KvMover mover_;
+  std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
+  const LoadedWeights loaded_weights_;
+  std::vector<NamedUnit> units_;  // after the runners: units are destroyed first
+
+  std::deque<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
+  std::vector<Delivery> deliveries_;
+  int max_request_tokens_ = 0;  // stays what it was when the last unit is lost
+  std::string broken_;          // why nothing can run any more
+  std::string idle_error_;      // of check_units(), told once
+  EngineStatus totals_;
+  trace::TrackId track_;
+
+  std::vector<WaitingView> waiting_views_;
+  std::vector<RunningView> running_views_;
+  std::vector<RunnerItem> runner_items_;
+  std::uint64_t preemptions_seen_ = 0;  // by move_pages()
+};
+
+}  // namespace tandem::engine

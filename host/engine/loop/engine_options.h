@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EngineOptions: how an engine serves, whatever it computes on.
+//
+// Threads: values. Ownership: borrows cost table, clock and timeline.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "common/clock.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/steps/executor_options.h"
+#include "engine/weights/weight_loader.h"
+#include "planner/cost/step_cost.h"
+#include "trace/timeline.h"
+
+namespace tandem::engine {
+
+struct EngineOptions {
+  int max_running = 64;       // sequences in a step
+  int max_waiting = 512;      // queue; submit() answers kQueueFull beyond
+  int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
+  int context_length = 0;     // prompt + output limit; 0: the model's
+  int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
+  Placement placement = Placement::kSequences;
+  bool prefix_cache = true;
+  // Pages move from full and slow units to others between steps.
+  bool kv_moves = false;
+  // A unit that does not answer for so long is lost.
+  std::chrono::milliseconds device_timeout{10000};
+  // How often an engine without requests asks its units whether they still live.
+  std::chrono::milliseconds idle_check{1000};
+  std::string compute_id = "cpu";  // of the compute unit, for metrics
+  // Of the memory that the compute unit reads weights from; 0: unknown.
+  double compute_bandwidth_bytes_per_s = 0;
+  EarlyQuery early_query = EarlyQuery::kAuto;
+  bool rings = true;  // as ExecutorOptions::rings
+  WeightOptions weights;
+  // The time of a step, by which the scheduler divides it into sub-batches. Not null.
+  const planner::StepCost* step_cost = &planner::cost_of_rows();
+  // What times of requests, deadlines and intervals go by. Not null. The executor, its devices and
+  // the timeline go by real time.
+  const Clock* clock = &real_clock();
+  trace::Timeline* timeline = nullptr;  // none: nothing is traced
+  // Of what costs no request anything, in the engine's thread; may be empty.
+  std::function<void(const std::string& text)> on_warning = {};
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequence: one request on its way: known tokens, the pages that hold their KV, and the state that
+// turns logits into events.
+//
+// `tokens` (prompt + generated) is the truth; pages are a cache of it, so that a sequence can be
+// rebuilt anywhere from its tokens. Logits reach it once per position, however often the KV is
+// recomputed: the sampler never advances twice. Threads: made by the submitting thread, then the
+// engine's only. Errors: the constructor throws Error when the request is not valid.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "device/compute_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/request.h"
+#include "model/model.h"
+#include "model/sampler/sampler.h"
+#include "model/sampler/stop_matcher.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace tandem::engine {
+
+class Sequence {
+ public:
+  // `max_tokens_in_all`: prompt + output end there. The clock: of RequestTimes.
+  Sequence(RequestId id, Request request, EventSink sink, const model::Model& model,
+           int max_tokens_in_all, const Clock& clock);
+
+  RequestId id() const { return id_; }
+  const EventSink& sink() const { return sink_; }
+  std::span<const TokenId> tokens() const { return tokens_; }
+  int num_tokens() const { return static_cast<int>(tokens_.size()); }
+  int num_prompt_tokens() const { return num_prompt_tokens_; }
+  // What prompt + output may come to.
+  int most_tokens() const {
+    return static_cast<int>(
+        std::min<std::int64_t>(limit_, std::int64_t{num_prompt_tokens_} + request_.max_tokens));
+  }
+  int num_generated() const { return num_tokens() - num_prompt_tokens_; }
+  bool wants_prompt_logprobs() const { return request_.prompt_logprobs; }
+  bool may_use_prefix_cache() const { return !request_.prompt_logprobs; }
+
+  // Whether the rows of prompt tokens, or the last row, have logits that on_logits() needs.
+  bool needs_logits(int position) const;
+  // Logits behind tokens[position]. After the last known token this samples the next one. Throws
+  // Error when they cannot be sampled; the sequence is then fit only to be finished.
+  void on_logits(int position, std::span<const float> logits);
+
+  // How a device may draw the token behind tokens[position]; nothing where its logits are needed.
+  std::optional<device::SampleRow> device_draw(int position);
+  // What it drew. Errors as on_logits().
+  void on_token(int position, TokenId token);
+
+  // Every time it is admitted; true the first time, the one that counts.
+  bool on_scheduled(int num_cached_tokens);
+  void lower_limit(int max_tokens_in_all);
+  void finish(FinishReason reason, const std::string& error = {});
+
+  bool finished() const { return event_.finish.has_value(); }
+  bool failed() const { return event_.finish == FinishReason::kError; }
+  bool has_event() const;
+  RequestEvent take_event();
+  FinishReason finish_reason() const { return *event_.finish; }
+  const RequestTimes& times() const { return times_; }
+  int num_cached_tokens() const { return event_.cached_tokens; }
+  // Since the token before, when on_logits() has just added one that is not the first.
+  std::optional<double> take_token_gap();
+  bool take_first_token();  // true once, after the first token
+
+  // Kept by the engine's loop.
+  PageTable table;
+  int num_computed = 0;  // leading tokens whose KV is in the table's pages
+
+ private:
+  void accept(const model::SampledToken& sampled);
+  bool ends_generation(TokenId id) const;
+  bool push_text(const std::string& text);  // true: a stop text was met
+  void flush_text();
+  void note_time();
+
+  RequestId id_;
+  Request request_;
+  EventSink sink_;
+  const model::Tokenizer& tokenizer_;
+  model::Sampler sampler_;
+  model::Detokenizer detokenizer_;
+  model::StopMatcher stop_matcher_;
+  const int vocab_size_;
+  std::vector<TokenId> tokens_;
+  int num_prompt_tokens_;
+  int limit_;
+
+  RequestEvent event_;
+  std::vector<float> prompt_logprobs_;  // [prompt - 1], until the first event takes them
+  bool scheduled_ = false;
+  bool first_token_pending_ = false;
+  std::optional<double> token_gap_;
+  const Clock& clock_;
+  Clock::TimePoint submitted_at_, scheduled_at_, first_token_at_, last_token_at_;
+  RequestTimes times_;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The scheduler: a pure function from the state of the queue to the next StepPlan.
+//
+// Policy: running sequences keep going, oldest first; decode rows are placed before prefill chunks,
+// and both fit into max_step_tokens. A running sequence that needs a page when none is available
+// takes it from the newest running one, which is preempted whole (recomputed later from its known
+// tokens). The head of the queue is admitted, strictly in order, when the pages for all its known
+// tokens are available and, unless it would run alone, one page per running sequence is left over,
+// so that admission does not cause preemption at the next block boundary. A step that preempts
+// admits nobody. Consequences, which the tests hold it to: the oldest sequence always advances and
+// is never preempted while it fits alone; so every request that fits alone finally runs.
+// Cost: O(running + admitted). Threads: any. Errors: none.
+#pragma once
+
+#include <span>
+
+#include "engine/scheduler/step_plan.h"
+#include "planner/cost/step_cost.h"
+
+namespace tandem::engine {
+
+struct WaitingView {
+  SequenceId id = 0;
+  int num_tokens = 0;         // known: prompt, and what was generated before a preemption
+  int num_cached_tokens = 0;  // leading tokens whose KV would be found; < num_tokens
+  int num_cached_in_use = 0;  // blocks of these that running sequences hold: they cost no page
+};
+
+// In order of admission.
+struct RunningView {
+  SequenceId id = 0;
+  int num_tokens = 0;    // known
+  int num_computed = 0;  // leading tokens whose KV is there; < num_tokens
+  int num_blocks = 0;    // pages it has
+  int num_sole = 0;      // of these, the pages that its preemption would make available
+};
+
+struct SchedulerOptions {
+  int max_running = 64;
+  int max_step_tokens = 256;
+  int num_sub_batches = 1;  // at most; 1 or 2
+  int page_tokens = 16;
+};
+
+// `cost`: the time of a step; two sub-batches are cut where their times differ least.
+StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
+                   int available_pages, const SchedulerOptions& options,
+                   const planner::StepCost& cost);
+
+}  // namespace tandem::engine

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ComputeQueue: a compute unit as the parts of a step use it: every op leaves a span on the
+// timeline, and a wait that ends in anything but success is a DeviceError.
+//
+// Threads: the engine's; trace() of a unit's submission thread too, as step_trace.h says.
+// Ownership: borrows both. Errors: those of the unit; DeviceError when it
+// does not finish within 10 minutes.
+#pragma once
+
+#include "device/compute_unit.h"
+#include "device/op_summary.h"
+#include "engine/steps/step_trace.h"
+
+namespace tandem::engine {
+
+class ComputeQueue {
+ public:
+  ComputeQueue(device::ComputeUnit& unit, StepTrace& trace) : unit_(unit), trace_(trace) {}
+
+  device::ComputeUnit& unit() const { return unit_; }
+  StepTrace& trace() const { return trace_; }
+  // Whether device buffers are host memory, so that nothing needs to be copied between the two.
+  bool is_host_memory() const { return unit_.device_memory_is_host(); }
+
+  void enqueue(const device::Op& op) {
+    const device::OpSummary summary = device::describe(op);
+    const trace::Span span = trace_.op(summary.name, summary.rows, summary.bytes);
+    unit_.enqueue(op);
+  }
+
+  device::Ticket record() { return unit_.record(); }
+  void wait(device::Ticket ticket);
+  void sync() { wait(record()); }
+
+ private:
+  device::ComputeUnit& unit_;
+  StepTrace& trace_;
+};
+
+}  // namespace tandem::engine

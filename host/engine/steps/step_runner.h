@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepRunner: runs the rows of a step and says what was lost. What an engine's loop needs of
+// whatever computes: the Executor with its devices, or a model of them in virtual time.
+//
+// It decides nothing: which rows, whose pages and which sub-batch are given. run() returns when
+// every row is done. Results appear only through the sinks; when an attention unit is lost on the
+// way, run() names it and no sink has been called. A step that was interrupted may be run again:
+// its rows then overwrite what they have appended. Threads: the engine's. Ownership: borrows the
+// attention units, which must be destroyed before the runner. Errors: DeviceError when what
+// computes has failed: some sinks may have been called, take_lost() then names the attention units
+// that were lost besides, and the runner must be discarded, or kept unused where holds_lent().
+// Error when a step was refused: the runner goes on.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/attention_unit.h"
+#include "device/compute_unit.h"
+#include "engine/kv_cache/kv_cache.h"
+#include "engine/weights/weight_loader.h"
+
+namespace tandem::engine {
+
+enum class LogitRows { kNone, kLast, kAll };
+
+// The rows of one sequence.
+struct RunnerItem {
+  std::span<const TokenId> tokens;     // [num_rows]
+  std::span<const BlockPlace> blocks;  // for past + num_rows tokens
+  int past = 0;                        // tokens whose KV is in the pages
+  LogitRows logits = LogitRows::kNone;
+  int sub_batch = 0;
+  // With kLast, where the runner samples(): the token comes instead of its logits.
+  std::optional<device::SampleRow> sample = {};
+};
+
+class StepRunner {
+ public:
+  // `row`: of the item. `logits` [vocab] is valid during the call.
+  using LogitsSink = std::function<void(std::size_t item, int row, std::span<const float> logits)>;
+  using TokenSink = std::function<void(std::size_t item, TokenId token)>;
+
+  virtual ~StepRunner() = default;
+
+  virtual const LoadedWeights& weights() const = 0;
+
+  // Unit numbers follow the calls: 0, 1, ... as in KvCache; a call that throws counts for none.
+  // `id`: on the timeline.
+  virtual void add_unit(device::AttentionUnit& unit, const std::string& id) = 0;
+  // Whether the unit works in the queue of what computes, and so is lost with it.
+  virtual bool shares_queue_with(const device::AttentionUnit& unit) const = 0;
+
+  // Whether RunnerItem::sample may be set.
+  virtual bool samples() const = 0;
+
+  // Returns the units that were lost; empty when the step is complete.
+  virtual std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
+                               const TokenSink& tokens) = 0;
+  virtual std::vector<int> take_lost() = 0;
+
+  // Whether a unit that timed out may still use the runner's buffers.
+  virtual bool holds_lent() const = 0;
+
+  virtual device::ComputeStats stats() const = 0;
+};
+
+// What every step of a loop has in common.
+struct StepShape {
+  int max_rows = 0;
+  int page_tokens = 0;
+  DType kv_dtype = DType::kF16;
+};
+
+// Something that can compute but has not loaded the model yet.
+class StepRunnerSource {
+ public:
+  virtual ~StepRunnerSource() = default;
+  virtual std::string id() const = 0;  // "cpu"
+  // Called once. Errors: those of loading.
+  virtual std::unique_ptr<StepRunner> make(const StepShape& shape) = 0;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepTrace: where the parts of a step leave their spans on a timeline, if there is one.
+//
+// Tracks: "engine" / "steps" holds steps, plans, stages of a layer and every wait, nested; the
+// compute unit's "ops" holds each op from its call to its return, which on the CPU is its work and
+// on a unit with a queue of its own the enqueueing; an attention unit has a track per sub-batch
+// with its runs, from submission to the end that was seen, which for units behind a link is that of
+// the wait. A run that was submitted behind another begins where that ended. Waits of a unit's own
+// submission thread are on a track of the unit. Threads: the engine's, but that run() and
+// wait_in_thread_of() of a unit are its submission thread's between a step's begin and end. Cost:
+// one branch per span without a timeline; some microseconds with one.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/steps/step_rows.h"
+#include "trace/timeline.h"
+
+namespace tandem::engine {
+
+class StepTrace {
+ public:
+  using Clock = trace::Timeline::Clock;
+
+  StepTrace(trace::Timeline* timeline, const std::string& compute_id);
+  // `has_own_thread`: of submission, another than the engine's.
+  void add_unit(const std::string& id, bool has_own_thread = false);
+
+  bool on() const { return timeline_ != nullptr; }
+  // What follows belongs to a layer of a sub-batch; -1: to none.
+  void at(int layer, int sub_batch) { layer_ = layer, sub_batch_ = sub_batch; }
+
+  trace::Span engine(std::string_view name) const {
+    return {timeline_, engine_, name, {layer_, sub_batch_, -1, -1}};
+  }
+  trace::Span op(std::string_view name, std::int64_t rows, std::int64_t bytes = -1) const {
+    return {timeline_, ops_, name, {layer_, sub_batch_, rows, bytes}};
+  }
+  trace::Span wait_for_compute() const { return engine(wait_compute_); }
+  trace::Span wait_for_unit(int unit) const;
+  // By the unit's own thread.
+  trace::Span wait_in_thread_of(int unit, const trace::SpanDetails& details) const;
+
+  // Of a batch of one unit; only where on().
+  void run(int unit, Clock::time_point submitted, Clock::time_point ended,
+           const trace::SpanDetails& details);
+
+ private:
+  struct Unit {
+    std::string wait;
+    std::array<trace::TrackId, kMaxSubBatches> tracks;
+    trace::TrackId submission;
+    std::array<Clock::time_point, kMaxSubBatches> ended;
+  };
+
+  trace::Timeline* const timeline_;
+  trace::TrackId engine_, ops_;
+  std::string wait_compute_;
+  std::vector<Unit> units_;
+  int layer_ = -1, sub_batch_ = -1;
+};
+
+}  // namespace tandem::engine

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Virtual devices: pages of tokens, and time that passes by a cost table.
+#include "host/engine/loop/virtual_devices.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/error.h"
+
+namespace tandem::engine {
+
+using device::WaitResult;
+
+TokenId next_token(std::span<const TokenId> tokens, int vocab_size) {
+  std::uint64_t hash = 1469598103934665603u;
+  for (const TokenId token : tokens) {
+    hash = (hash ^ static_cast<std::uint64_t>(token)) * 1099511628211u;
+  }
+  return static_cast<TokenId>((hash >> 20) % static_cast<std::uint64_t>(vocab_size));
+}
+
+VirtualUnit::VirtualUnit(const device::AttentionGeometry& geometry, VirtualClock& clock,
+                         const VirtualUnitOptions& options)
+    : geometry_(geometry),
+      clock_(clock),
+      options_(options),
+      tokens_(static_cast<std::size_t>(options.num_pages) *
+                  static_cast<std::size_t>(geometry.page_tokens),
+              model::kNoToken) {}
+
+device::AttentionCapacity VirtualUnit::capacity() const {
+  return {options_.num_pages, device::page_image_bytes(geometry_), options_.read_bandwidth, 0, 0};
+}
+
+device::Ticket VirtualUnit::submit(const device::AttentionBatch&, device::AttentionPartial) {
+  throw Error("test", "virtual units are not submitted to");
+}
+
+WaitResult VirtualUnit::wait(device::Ticket, Deadline) {
+  throw Error("test", "virtual units are not waited for");
+}
+
+WaitResult VirtualUnit::move(Deadline deadline) {
+  const Clock::TimePoint end =
+      clock_.now() < options_.dies_at ? clock_.now() + options_.page_time : kNever;
+  clock_.advance_to(std::min(end, deadline.time_point()));
+  return end <= deadline.time_point() ? WaitResult::kDone : WaitResult::kTimeout;
+}
+
+WaitResult VirtualUnit::export_page(device::PageId page, std::span<std::byte> to,
+                                    Deadline deadline) {
+  const WaitResult result = move(deadline);
+  const auto num_tokens = static_cast<std::size_t>(geometry_.page_tokens);
+  if (result == WaitResult::kDone) {
+    std::memcpy(to.data(), &token(page, 0), num_tokens * sizeof(TokenId));
+  }
+  return result;
+}
+
+WaitResult VirtualUnit::import_page(device::PageId page, std::span<const std::byte> from,
+                                    Deadline deadline) {
+  const WaitResult result = move(deadline);
+  const auto num_tokens = static_cast<std::size_t>(geometry_.page_tokens);
+  if (result == WaitResult::kDone) {
+    std::memcpy(&token(page, 0), from.data(), num_tokens * sizeof(TokenId));
+  }
+  return result;
+}
+
+void VirtualRunner::add_unit(device::AttentionUnit& unit, const std::string&) {
+  units_.push_back(dynamic_cast<VirtualUnit*>(&unit));
+  TANDEM_CHECK(units_.back() != nullptr);
+  page_tokens_ = unit.geometry().page_tokens;
+}
+
+std::vector<int> VirtualRunner::silent_units(std::span<const RunnerItem> items) const {
+  std::vector<int> silent;
+  for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {
+    const bool needed = std::ranges::any_of(items, [&](const RunnerItem& item) {
+      return std::ranges::find(item.blocks, unit, &BlockPlace::unit) != item.blocks.end();
+    });
+    if (needed && !units_[static_cast<std::size_t>(unit)]->lives()) silent.push_back(unit);
+  }
+  return silent;
+}
+
+TokenId& VirtualRunner::token_at(const RunnerItem& item, int position) {
+  const BlockPlace& place = item.blocks[static_cast<std::size_t>(position / page_tokens_)];
+  return units_[static_cast<std::size_t>(place.unit)]->token(place.page, position % page_tokens_);
+}
+
+// All tokens of the sequence as its pages hold them.
+std::vector<TokenId> VirtualRunner::append(const RunnerItem& item) {
+  const int num_rows = static_cast<int>(item.tokens.size());
+  for (int i = 0; i < num_rows; ++i) {
+    token_at(item, item.past + i) = item.tokens[static_cast<std::size_t>(i)];
+  }
+  std::vector<TokenId> known;
+  for (int i = 0; i < item.past + num_rows; ++i) known.push_back(token_at(item, i));
+  return known;
+}
+
+void VirtualRunner::answer(std::size_t index, const RunnerItem& item,
+                           std::span<const TokenId> known, const LogitsSink& logits,
+                           const TokenSink& tokens) const {
+  const TokenId next = next_token(known, options_.vocab_size);
+  if (item.sample) return tokens(index, next);
+  std::vector<float> row(static_cast<std::size_t>(options_.vocab_size), 0.0f);
+  row[static_cast<std::size_t>(next)] = 10.0f;
+  logits(index, static_cast<int>(item.tokens.size()) - 1, row);
+}
+
+std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const LogitsSink& logits,
+                                    const TokenSink& tokens) {
+  planner::StepWork work;
+  for (const RunnerItem& item : items) {
+    work += planner::work_of_rows(item.past, static_cast<int>(item.tokens.size()));
+  }
+  const std::chrono::duration<double> time(options_.cost->seconds(work));
+  clock_.advance(std::chrono::duration_cast<Clock::Duration>(time));
+  ++num_steps_;
+  if (clock_.now() >= options_.dies_at) throw DeviceError("test", "what computes has failed");
+  if (std::vector<int> silent = silent_units(items); !silent.empty()) {
+    clock_.advance(options_.device_timeout);
+    return silent;
+  }
+  std::vector<std::vector<TokenId>> known;
+  for (const RunnerItem& item : items) known.push_back(append(item));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].logits != LogitRows::kNone) answer(i, items[i], known[i], logits, tokens);
+  }
+  return {};
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices in virtual time, for the loop that serves: a step runner and attention units that compute
+// nothing and only let time pass.
+//
+// A page holds the tokens that were appended to it, and the next token of a sequence is a hash of
+// all its tokens, read from its pages: a wrong page, a lost append or a move to the wrong place
+// gives other tokens. Threads: one. Ownership: all borrow the clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/clock.h"
+#include "device/attention_unit.h"
+#include "engine/steps/step_runner.h"
+#include "planner/cost/step_cost.h"
+
+namespace tandem::engine {
+
+constexpr auto kNever = Clock::TimePoint::max();
+
+// What the model of these tests says behind `tokens`.
+TokenId next_token(std::span<const TokenId> tokens, int vocab_size);
+
+struct VirtualUnitOptions {
+  std::uint32_t num_pages = 64;
+  double read_bandwidth = 1e9;
+  Clock::TimePoint dies_at = kNever;  // from then on it answers nothing
+  Clock::Duration page_time{};        // of moving a page out or in
+};
+
+class VirtualUnit final : public device::AttentionUnit {
+ public:
+  VirtualUnit(const device::AttentionGeometry& geometry, VirtualClock& clock,
+              const VirtualUnitOptions& options);
+
+  const device::AttentionGeometry& geometry() const override { return geometry_; }
+  device::AttentionCapacity capacity() const override;
+  device::Ticket submit(const device::AttentionBatch&, device::AttentionPartial) override;
+  device::WaitResult wait(device::Ticket, Deadline) override;
+  device::WaitResult export_page(device::PageId page, std::span<std::byte> to,
+                                 Deadline deadline) override;
+  device::WaitResult import_page(device::PageId page, std::span<const std::byte> from,
+                                 Deadline deadline) override;
+  bool lives() override { return clock_.now() < options_.dies_at; }
+  device::AttentionStats stats() const override { return {}; }
+
+  TokenId& token(device::PageId page, int slot) {
+    return tokens_.at(page * static_cast<std::size_t>(geometry_.page_tokens) +
+                      static_cast<std::size_t>(slot));
+  }
+
+ private:
+  // Lets the time of a move pass, but not past the deadline.
+  device::WaitResult move(Deadline deadline);
+
+  const device::AttentionGeometry geometry_;
+  VirtualClock& clock_;
+  const VirtualUnitOptions options_;
+  std::vector<TokenId> tokens_;  // [num_pages, page_tokens]
+};
+
+struct VirtualRunnerOptions {
+  int vocab_size = 0;
+  bool samples = true;  // else it gives logits
+  const planner::StepCost* cost = nullptr;
+  Clock::Duration device_timeout{};
+  Clock::TimePoint dies_at = kNever;  // what computes
+  std::vector<int> lost_with_it;      // attention units, by take_lost()
+};
+
+class VirtualRunner final : public StepRunner {
+ public:
+  VirtualRunner(VirtualClock& clock, VirtualRunnerOptions options)
+      : clock_(clock), options_(std::move(options)) {}
+
+  const LoadedWeights& weights() const override { return weights_; }
+  void add_unit(device::AttentionUnit& unit, const std::string& id) override;
+  bool shares_queue_with(const device::AttentionUnit&) const override { return false; }
+  bool samples() const override { return options_.samples; }
+  std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
+                       const TokenSink& tokens) override;
+  std::vector<int> take_lost() override { return std::exchange(options_.lost_with_it, {}); }
+  bool holds_lent() const override { return false; }
+  device::ComputeStats stats() const override { return {num_steps_, 0, 0}; }
+
+ private:
+  // Units that the items need and that no longer answer.
+  std::vector<int> silent_units(std::span<const RunnerItem> items) const;
+  std::vector<TokenId> append(const RunnerItem& item);
+  void answer(std::size_t index, const RunnerItem& item, std::span<const TokenId> known,
+              const LogitsSink& logits, const TokenSink& tokens) const;
+  TokenId& token_at(const RunnerItem& item, int position);
+
+  VirtualClock& clock_;
+  VirtualRunnerOptions options_;
+  const LoadedWeights weights_;
+  std::vector<VirtualUnit*> units_;
+  int page_tokens_ = 1;
+  std::uint64_t num_steps_ = 0;
+};
+
+class VirtualSource final : public StepRunnerSource {
+ public:
+  VirtualSource(std::string id, VirtualClock& clock, VirtualRunnerOptions options)
+      : id_(std::move(id)), clock_(clock), options_(std::move(options)) {}
+  std::string id() const override { return id_; }
+  std::unique_ptr<StepRunner> make(const StepShape&) override {
+    return std::make_unique<VirtualRunner>(clock_, options_);
+  }
+
+ private:
+  const std::string id_;
+  VirtualClock& clock_;
+  const VirtualRunnerOptions options_;
+};
+
+}  // namespace tandem::engine
