@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bitstreams/xclbin/hexadecimal.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {
@@ -32,12 +33,6 @@ std::string device_of(const Platform& platform) {
 
 std::string vendor_of(const Platform& platform) {
   return platform.vbnv.substr(0, platform.vbnv.find('_'));
-}
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 std::string decimal(double value) {

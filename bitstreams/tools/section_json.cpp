@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "bitstreams/xclbin/hexadecimal.h"
 #include "bitstreams/xclbin/inspect.h"
 #include "common/error.h"
 
@@ -30,12 +31,6 @@ constexpr const char* kIpTypes[] = {
 constexpr const char* kClockTypes[] = {"UNUSED", "DATA", "KERNEL", "SYSTEM"};
 constexpr const char* kControls[] = {"AP_CTRL_HS", "AP_CTRL_CHAIN", "AP_CTRL_NONE"};
 constexpr uint64_t kNoAddress = ~uint64_t{0};
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 // A name of `names`, or the number itself for a type the list does not have.
 template <size_t N>

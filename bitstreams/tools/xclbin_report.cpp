@@ -14,6 +14,7 @@
 #include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/xclbin_image.h"
+#include "bitstreams/xclbin/hexadecimal.h"
 #include "bitstreams/xclbin/inspect.h"
 
 namespace tandem::xclbin {
@@ -22,12 +23,6 @@ namespace {
 constexpr const char* kModes[] = {"Flat",   "PR",     "Tandem Stage 2", "Tandem Stage 2 with PR",
                                   "hw_emu", "sw_emu", "hw_emu PR"};
 constexpr size_t kIndent = 3;
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 class Report {
  public:

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "bitstreams/xclbin/hexadecimal.h"
 #include "bitstreams/xclbin/platform_file.h"
 #include "common/error.h"
 
@@ -25,12 +26,6 @@ constexpr const char* kToolVersion = "2022.1";
                        const std::string& what) {
   throw Error("emconfig",
               origin + ": field " + field + " " + what + "; write the file anew with emconfigutil");
-}
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 const json& member(const json& object, const std::string& path, const char* key,

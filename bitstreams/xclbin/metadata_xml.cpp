@@ -25,7 +25,7 @@ pugi::xml_node add(pugi::xml_node& parent, const char* name, const Attributes& a
   return node;
 }
 
-std::string hex(uint64_t value) {
+std::string upper_hex(uint64_t value) {
   char text[32];
   std::snprintf(text, sizeof(text), "0x%llX", static_cast<unsigned long long>(value));
   return text;
@@ -62,10 +62,10 @@ void add_argument(pugi::xml_node& kernel, const Argument& argument, size_t id) {
        {"addressQualifier", std::to_string(argument.kind)},
        {"id", argument.hidden ? "" : std::to_string(id)},
        {"port", port_of(argument)},
-       {"size", hex(argument.register_bytes)},
-       {"offset", hex(argument.offset)},
+       {"size", upper_hex(argument.register_bytes)},
+       {"offset", upper_hex(argument.offset)},
        {"hostOffset", "0x0"},
-       {"hostSize", hex(argument.host_bytes)},
+       {"hostSize", upper_hex(argument.host_bytes)},
        {"type", argument.type}});
 }
 
@@ -136,7 +136,7 @@ void add_units(pugi::xml_node& parent, const Design& design, const Kernel& kerne
     pugi::xml_node instance = add(parent, "instance", {{"name", unit.name}});
     if (unit.base == kNoBase) continue;
     add(instance, "addrRemap",
-        {{"base", hex(unit.base)}, {"range", "0x10000"}, {"port", "S_AXI_CONTROL"}});
+        {{"base", upper_hex(unit.base)}, {"range", "0x10000"}, {"port", "S_AXI_CONTROL"}});
   }
 }
 

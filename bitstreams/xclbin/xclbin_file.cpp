@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bitstreams/xclbin/hexadecimal.h"
 #include "common/error.h"
 
 namespace tandem::xclbin {
@@ -20,12 +21,6 @@ constexpr int32_t kMaxUnits = 128;
 constexpr uint64_t kMaxDeviceAddress = uint64_t{1} << 48;
 constexpr uint64_t kMaxMetadataBytes = uint64_t{16} << 20;
 constexpr uint64_t kUnitAlignment = 0x10000;
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 bool printable(const std::string& text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });

@@ -18,10 +18,10 @@
 namespace tandem {
 namespace {
 
-struct Destroy {
+struct DestroyTopology {
   void operator()(hwloc_topology* raw) const { hwloc_topology_destroy(raw); }
 };
-using Handle = std::unique_ptr<hwloc_topology, Destroy>;
+using Handle = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 Handle load(const ProcessorSource& source) {
   hwloc_topology_t raw = nullptr;

@@ -2,16 +2,12 @@
 //
 // Cuts the line at blanks, with every `=` a word of its own.
 #include "bitstreams/compiler/dataflow/hls_pragma.h"
+#include "common/lower_case.h"
 
 #include <cctype>
 
 namespace tandem::xclbin {
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
@@ -44,12 +40,12 @@ HlsPragma parse_hls_pragma(std::string_view line) {
   HlsPragma pragma;
   if (line.empty() || line[0] != '#') return pragma;
   std::vector<std::string> words = words_of(line.substr(1));
-  if (words.size() < 3 || words[0] != "pragma" || lower(words[1]) != "hls") return pragma;
-  pragma.kind = lower(words[2]);
+  if (words.size() < 3 || words[0] != "pragma" || lower_case(words[1]) != "hls") return pragma;
+  pragma.kind = lower_case(words[2]);
   for (size_t at = 3; at < words.size(); ++at) {
     if (words[at] == "=") continue;
     const bool has_value = at + 2 < words.size() && words[at + 1] == "=";
-    pragma.options.emplace_back(lower(words[at]), has_value ? words[at + 2] : std::string());
+    pragma.options.emplace_back(lower_case(words[at]), has_value ? words[at + 2] : std::string());
     if (has_value) at += 2;
   }
   return pragma;

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint32_t kLocalMemory = 3;  // kind of a __local argument
+constexpr uint32_t kLocalArgument = 3;  // kind of a __local argument
 
 class KernelCompiler {
  public:
@@ -222,7 +222,7 @@ class KernelCompiler {
     description.maximum_group = kernel.maximum_group;
     for (const opencl_c::Argument& argument : kernel.arguments) {
       description.arguments.push_back({argument.name, "gmem", argument.type,
-                                       argument.kind == kLocalMemory, argument.hidden,
+                                       argument.kind == kLocalArgument, argument.hidden,
                                        argument.pipe, argument.writes});
     }
     return description;

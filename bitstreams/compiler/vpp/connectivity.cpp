@@ -11,16 +11,12 @@
 #include <set>
 
 #include "common/error.h"
+#include "common/lower_case.h"
 
 namespace tandem::vpp {
 namespace {
 
 constexpr uint32_t kMaxUnits = 126;
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::string trim(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -203,11 +199,11 @@ class Connector {
              "; only pointers are connected to banks");
       }
       if (argument.kind != 1) continue;
-      const std::string port = "m_axi_" + lower(argument.bundle);
+      const std::string port = "m_axi_" + lower_case(argument.bundle);
       possible.insert(argument.name);
       if (!argument.bundle.empty()) possible.insert(port);
       if (argument.name == end.port) return {argument.name};
-      if (lower(end.port) == port) found.push_back(argument.name);
+      if (lower_case(end.port) == port) found.push_back(argument.name);
     }
     if (found.empty()) {
       fail("kernel " + end.kernel->name + " has no argument or m_axi port '" + end.port +
@@ -240,7 +236,7 @@ class Connector {
   std::optional<uint32_t> find_tag(const std::string& tag) const {
     const auto& banks = design_.platform->banks;
     for (uint32_t index = 0; index < banks.size(); ++index) {
-      if (lower(banks[index].tag) == lower(tag)) return index;
+      if (lower_case(banks[index].tag) == lower_case(tag)) return index;
     }
     return std::nullopt;
   }

@@ -11,6 +11,7 @@
 
 #include "bitstreams/compiler/dataflow/hls_pragma.h"
 #include "common/error.h"
+#include "common/lower_case.h"
 
 namespace tandem::vpp {
 namespace {
@@ -19,11 +20,6 @@ constexpr size_t kNone = std::string_view::npos;
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool blank_char(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 // Index behind the literal that starts at `at` ('"' or '\''); raw strings included.
 size_t skip_literal(std::string_view text, size_t at) {
@@ -314,7 +310,7 @@ std::map<std::string, Interface> read_interfaces(std::string_view body) {
     if (begin == std::string::npos || line[begin] != '#') continue;
     const xclbin::HlsPragma pragma = xclbin::parse_hls_pragma(line.substr(begin));
     if (pragma.kind != "interface") continue;
-    std::string mode = lower(pragma.value("mode"));
+    std::string mode = lower_case(pragma.value("mode"));
     for (const auto& [key, value] : pragma.options) {
       if (mode.empty() && value.empty()) mode = key;
     }

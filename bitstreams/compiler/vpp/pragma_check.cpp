@@ -10,6 +10,7 @@
 #include <set>
 
 #include "bitstreams/compiler/dataflow/hls_pragma.h"
+#include "common/lower_case.h"
 #include "common/suggestion.h"
 
 namespace tandem::vpp {
@@ -85,11 +86,6 @@ bool is_name(std::string_view word) {
   });
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // What is wrong with a pragma; empty: nothing.
 std::string complaint(const xclbin::HlsPragma& pragma) {
   // `#pragma HLS if (condition) ...` says what it does behind the condition.
@@ -114,8 +110,8 @@ std::string complaint(const xclbin::HlsPragma& pragma) {
     in_list = (value.empty() ? key : value).ends_with(',');
     if (skipped || !is_name(key)) continue;
     const bool is_mode = !modes.empty() && key == "mode" && is_name(value);
-    if (is_mode && !holds(modes, lower(value))) {
-      return name + " has no mode '" + value + "'" + suggestion(lower(value), modes);
+    if (is_mode && !holds(modes, lower_case(value))) {
+      return name + " has no mode '" + value + "'" + suggestion(lower_case(value), modes);
     }
     if (holds(words, key)) continue;
     const std::string nearest = suggestion(key, words);

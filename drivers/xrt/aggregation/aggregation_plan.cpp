@@ -14,14 +14,12 @@
 namespace tandem::device::xrt_card {
 namespace {
 
-namespace kernel = sparse_aggregation;
-
-constexpr double kCyclesPerSecond = kernel::kClockMhz * 1e6;
+constexpr double kCyclesPerSecond = sparse_aggregation::kClockMhz * 1e6;
 
 std::uint32_t tile_bits_for(std::uint64_t num_positions, std::size_t num_units) {
   const std::uint64_t share = (num_positions + num_units - 1) / num_units;
   const auto bits = static_cast<std::uint32_t>(std::bit_width(share - (share > 0 ? 1 : 0)));
-  return std::clamp(bits, kernel::kMinTileBits, kernel::kMaxTileBits);
+  return std::clamp(bits, sparse_aggregation::kMinTileBits, sparse_aggregation::kMaxTileBits);
 }
 
 [[noreturn]] void reject(std::size_t source) {
@@ -71,12 +69,14 @@ class Estimate {
     const auto entries = static_cast<double>(work.num_entries);
     const double entry_bytes = 4 + value_bytes();
     const double rows = places_ / 8 * (1 - std::pow(absent, 8));
-    const double fences = static_cast<double>(slices.size()) * (kernel::kDrainCycles + 8);
-    const double in = std::max(entries * entry_bytes / kernel::kPortBytesPerCycle, entries / 8);
-    const double out = work.expected_union * entry_bytes / kernel::kPortBytesPerCycle;
-    const double scan = places_ / kernel::kBlockPositions + rows;
+    const double fences =
+        static_cast<double>(slices.size()) * (sparse_aggregation::kDrainCycles + 8);
+    const double in =
+        std::max(entries * entry_bytes / sparse_aggregation::kPortBytesPerCycle, entries / 8);
+    const double out = work.expected_union * entry_bytes / sparse_aggregation::kPortBytesPerCycle;
+    const double scan = places_ / sparse_aggregation::kBlockPositions + rows;
     work.cycles = in + fences + std::max(out, scan) +
-                  static_cast<double>(shape_.num_sources + 2 * kernel::kRunCycles);
+                  static_cast<double>(shape_.num_sources + 2 * sparse_aggregation::kRunCycles);
     return work;
   }
 
@@ -133,8 +133,8 @@ std::size_t units_that_pay(double total_cycles, std::size_t at_most, const CardT
 }
 
 std::size_t padded_row(std::size_t num_sources) {
-  return kernel::ends_row_words(static_cast<std::uint32_t>(num_sources)) *
-         std::size_t{kernel::kWordPositions};
+  return sparse_aggregation::ends_row_words(static_cast<std::uint32_t>(num_sources)) *
+         std::size_t{sparse_aggregation::kWordPositions};
 }
 
 // Entries of each source among the slices. [num_sources]
@@ -147,37 +147,41 @@ std::vector<std::uint32_t> counts_of(std::span<const TileSlice> slices, std::siz
 }
 
 void lay_out(AggregationUnitPlan& unit, double expected_union) {
-  kernel::DescriptorHeader& h = unit.header;
+  sparse_aggregation::DescriptorHeader& h = unit.header;
   std::uint32_t word = 1;
   h.sources_word = word;
   word += (h.num_sources + 3) / 4;
   h.tiles_word = word;
-  word += kernel::position_words(h.num_tiles);
+  word += sparse_aggregation::position_words(h.num_tiles);
   h.ends_word = word;
-  word += h.num_tiles * kernel::ends_row_words(h.num_sources);
+  word += h.num_tiles * sparse_aggregation::ends_row_words(h.num_sources);
   for (const std::uint32_t count : counts_of(unit.slices, h.num_sources)) {
-    word += kernel::position_words(count) + kernel::value_words(h.value_type, count);
+    word += sparse_aggregation::position_words(count) +
+            sparse_aggregation::value_words(h.value_type, count);
   }
   h.num_words = word;
   const auto entries = static_cast<std::uint32_t>(unit.num_entries);
   const auto expected =
       static_cast<std::uint32_t>(std::min<double>(entries, std::ceil(expected_union)));
   const auto bytes = [&](std::uint32_t format, std::uint32_t count) {
-    return kernel::kWordBytes * static_cast<std::size_t>(kernel::result_words(
-                                    format, h.value_type, h.tile_bits, h.num_tiles, count));
+    return sparse_aggregation::kWordBytes *
+           static_cast<std::size_t>(sparse_aggregation::result_words(
+               format, h.value_type, h.tile_bits, h.num_tiles, count));
   };
-  h.format = bytes(kernel::kBitmap, expected) < bytes(kernel::kCoo, expected) ? kernel::kBitmap
-                                                                              : kernel::kCoo;
-  unit.descriptor_bytes = std::size_t{word} * kernel::kWordBytes;
+  h.format =
+      bytes(sparse_aggregation::kBitmap, expected) < bytes(sparse_aggregation::kCoo, expected)
+          ? sparse_aggregation::kBitmap
+          : sparse_aggregation::kCoo;
+  unit.descriptor_bytes = std::size_t{word} * sparse_aggregation::kWordBytes;
   unit.result_bytes = bytes(h.format, entries);
   unit.expected_result_bytes = bytes(h.format, expected);
 }
 
-kernel::DescriptorHeader base_header() {
-  kernel::DescriptorHeader h{};
-  h.magic = kernel::kMagic;
-  h.abi_version = kernel::kAbiVersion;
-  h.tile_bits = kernel::kMinTileBits;
+sparse_aggregation::DescriptorHeader base_header() {
+  sparse_aggregation::DescriptorHeader h{};
+  h.magic = sparse_aggregation::kMagic;
+  h.abi_version = sparse_aggregation::kAbiVersion;
+  h.tile_bits = sparse_aggregation::kMinTileBits;
   h.num_sources = 1;
   return h;
 }
@@ -188,9 +192,10 @@ AggregationPlan plan_aggregation(const AggregationShape& shape,
                                  std::span<const AggregationSource> sources, std::size_t num_units,
                                  const CardTiming& timing) {
   AggregationPlan plan;
-  kernel::DescriptorHeader header = base_header();
-  header.value_type = shape.type == DType::kU64 ? kernel::kU64 : kernel::kF32;
-  header.reduction = shape.maximum ? kernel::kMax : kernel::kSum;
+  sparse_aggregation::DescriptorHeader header = base_header();
+  header.value_type =
+      shape.type == DType::kU64 ? sparse_aggregation::kU64 : sparse_aggregation::kF32;
+  header.reduction = shape.maximum ? sparse_aggregation::kMax : sparse_aggregation::kSum;
   header.tile_bits = tile_bits_for(shape.num_positions, num_units);
   header.num_sources = static_cast<std::uint32_t>(sources.size());
   header.last_position = static_cast<std::uint32_t>(shape.num_positions - 1);
@@ -231,28 +236,30 @@ AggregationUnitPlan plan_nothing(std::uint32_t tag) {
 
 void write_descriptor(const AggregationUnitPlan& unit, std::span<const AggregationSource> sources,
                       std::span<std::byte> to) {
-  const kernel::DescriptorHeader& h = unit.header;
+  const sparse_aggregation::DescriptorHeader& h = unit.header;
   const auto at = [&](std::uint32_t word) {
-    return to.data() + std::size_t{word} * kernel::kWordBytes;
+    return to.data() + std::size_t{word} * sparse_aggregation::kWordBytes;
   };
-  std::memset(to.data(), 0, std::size_t{h.ends_word} * kernel::kWordBytes);
+  std::memset(to.data(), 0, std::size_t{h.ends_word} * sparse_aggregation::kWordBytes);
   std::memcpy(to.data(), &h, sizeof(h));
   const std::vector<std::uint32_t> counts = counts_of(unit.slices, h.num_sources);
-  auto* entries = reinterpret_cast<kernel::SourceEntry*>(at(h.sources_word));
+  auto* entries = reinterpret_cast<sparse_aggregation::SourceEntry*>(at(h.sources_word));
   std::vector<std::byte*> positions(h.num_sources), values(h.num_sources);
-  std::uint32_t word = h.ends_word + h.num_tiles * kernel::ends_row_words(h.num_sources);
+  std::uint32_t word =
+      h.ends_word + h.num_tiles * sparse_aggregation::ends_row_words(h.num_sources);
   for (std::uint32_t s = 0; s < h.num_sources; ++s) {
     entries[s].num_entries = counts[s];
     entries[s].positions_word = word;
     positions[s] = at(word);
-    word += kernel::position_words(counts[s]);
+    word += sparse_aggregation::position_words(counts[s]);
     entries[s].values_word = word;
     values[s] = at(word);
-    word += kernel::value_words(h.value_type, counts[s]);
+    word += sparse_aggregation::value_words(h.value_type, counts[s]);
   }
   auto* tiles = reinterpret_cast<std::uint32_t*>(at(h.tiles_word));
   auto* ends = reinterpret_cast<std::uint32_t*>(at(h.ends_word));
-  const std::size_t row = padded_row(h.num_sources), value_size = kernel::value_bytes(h.value_type);
+  const std::size_t row = padded_row(h.num_sources),
+                    value_size = sparse_aggregation::value_bytes(h.value_type);
   std::vector<std::uint32_t> taken(row, 0);
   for (std::size_t i = 0; i < unit.slices.size(); ++i) {
     const TileSlice& slice = unit.slices[i];
@@ -272,14 +279,16 @@ void write_descriptor(const AggregationUnitPlan& unit, std::span<const Aggregati
 
 namespace {
 
-void append_records(const kernel::DescriptorHeader& h, const std::byte* records, std::size_t count,
-                    std::uint32_t* positions, std::byte* values) {
-  const std::size_t value_size = kernel::value_bytes(h.value_type);
-  for (std::size_t i = 0; i < count; i += kernel::kWordPositions) {
-    const std::size_t here = std::min<std::size_t>(kernel::kWordPositions, count - i);
+void append_records(const sparse_aggregation::DescriptorHeader& h, const std::byte* records,
+                    std::size_t count, std::uint32_t* positions, std::byte* values) {
+  const std::size_t value_size = sparse_aggregation::value_bytes(h.value_type);
+  for (std::size_t i = 0; i < count; i += sparse_aggregation::kWordPositions) {
+    const std::size_t here = std::min<std::size_t>(sparse_aggregation::kWordPositions, count - i);
     std::memcpy(positions + i, records, here * 4);
-    std::memcpy(values + i * value_size, records + kernel::kWordBytes, here * value_size);
-    records += std::size_t{kernel::record_words(h.value_type)} * kernel::kWordBytes;
+    std::memcpy(values + i * value_size, records + sparse_aggregation::kWordBytes,
+                here * value_size);
+    records += std::size_t{sparse_aggregation::record_words(h.value_type)} *
+               sparse_aggregation::kWordBytes;
   }
 }
 
@@ -309,17 +318,17 @@ std::size_t append_bits(const AggregationUnitPlan& unit, const std::byte* bitmap
 
 void append_result(const AggregationUnitPlan& unit, const std::byte* result,
                    RawVector<std::uint32_t>& positions, RawVector<std::byte>& values) {
-  const kernel::DescriptorHeader& h = unit.header;
-  kernel::ResultHeader answer;
+  const sparse_aggregation::DescriptorHeader& h = unit.header;
+  sparse_aggregation::ResultHeader answer;
   std::memcpy(&answer, result, sizeof(answer));
   const std::size_t count = answer.num_entries, before = positions.size();
-  const std::size_t value_size = kernel::value_bytes(h.value_type);
+  const std::size_t value_size = sparse_aggregation::value_bytes(h.value_type);
   positions.resize(before + count);
   values.resize((before + count) * value_size);
   std::uint32_t* new_positions = positions.data() + before;
   std::byte* new_values = values.data() + before * value_size;
-  const std::byte* body = result + kernel::kWordBytes;
-  if (h.format == kernel::kCoo) {
+  const std::byte* body = result + sparse_aggregation::kWordBytes;
+  if (h.format == sparse_aggregation::kCoo) {
     append_records(h, body, count, new_positions, new_values);
     return;
   }

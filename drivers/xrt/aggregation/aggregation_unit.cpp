@@ -15,32 +15,32 @@
 namespace tandem::device::xrt_card {
 namespace {
 
-namespace kernel = sparse_aggregation;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kFirstAnswer = std::chrono::seconds(10);
+constexpr auto kFirstSums = std::chrono::seconds(10);
 constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 32;
 // Of a unit's input: the ends of 1,024 sources in 16,384 tiles, and its other tables.
 constexpr std::uint64_t kTableBytes = std::uint64_t{68} << 20;
 
 // "" when the result is that of the descriptor with `tag`; else what is wrong.
-std::string fault_of(const kernel::ResultHeader& header, const AggregationUnitPlan& unit) {
-  if (header.magic != kernel::kMagic) return "the kernel returned no result header";
-  if (header.abi_version != kernel::kAbiVersion) {
+std::string fault_of(const sparse_aggregation::ResultHeader& header,
+                     const AggregationUnitPlan& unit) {
+  if (header.magic != sparse_aggregation::kMagic) return "the kernel returned no result header";
+  if (header.abi_version != sparse_aggregation::kAbiVersion) {
     return "the kernel image speaks version " + std::to_string(header.abi_version) +
-           " of the descriptor, this program version " + std::to_string(kernel::kAbiVersion) +
-           ": build both from the same sources";
+           " of the descriptor, this program version " +
+           std::to_string(sparse_aggregation::kAbiVersion) + ": build both from the same sources";
   }
   if (header.tag != unit.header.tag) return "the kernel left the result of an earlier descriptor";
-  if (header.status == kernel::kBadPosition) return "";
-  if (header.status != kernel::kOk) {
+  if (header.status == sparse_aggregation::kBadPosition) return "";
+  if (header.status != sparse_aggregation::kOk) {
     return "the kernel refused its descriptor: status " + std::to_string(header.status) +
            ", detail " + std::to_string(header.detail);
   }
-  const kernel::DescriptorHeader& h = unit.header;
+  const sparse_aggregation::DescriptorHeader& h = unit.header;
   if (header.num_entries > unit.num_entries ||
-      header.num_words != kernel::result_words(h.format, h.value_type, h.tile_bits, h.num_tiles,
-                                               header.num_entries)) {
+      header.num_words != sparse_aggregation::result_words(h.format, h.value_type, h.tile_bits,
+                                                           h.num_tiles, header.num_entries)) {
     return "the kernel's result has a length of its own";
   }
   return "";
@@ -73,7 +73,7 @@ XrtAggregationUnit::XrtAggregationUnit(const xrt::device& device, std::vector<Ke
   // All entries may fall to one unit; an entry takes 12 bytes at most, in and out.
   const std::uint64_t room = launch_->memory_bytes() / 16 * 15;
   capacity_.max_entries = std::min<std::uint64_t>(
-      kernel::kMaxEntries, room > kTableBytes ? (room - kTableBytes) / 12 : 0);
+      sparse_aggregation::kMaxEntries, room > kTableBytes ? (room - kTableBytes) / 12 : 0);
   capacity_.max_positions = kMostPositions;
   capacity_.memory_bandwidth_bytes_per_s = info.memory_bandwidth_bytes_per_s;
   capacity_.link_bandwidth_bytes_per_s = info.link_bandwidth_bytes_per_s;
@@ -93,9 +93,9 @@ std::string XrtAggregationUnit::refusal(const AggregationShape& shape) const {
   if (shape.type != DType::kF32 && shape.type != DType::kU64) {
     return "the card adds f32 and u64 only";
   }
-  if (shape.num_sources == 0 || shape.num_sources > kernel::kMaxSources) {
-    return "the card takes 1 to " + std::to_string(kernel::kMaxSources) + " sources, not " +
-           std::to_string(shape.num_sources);
+  if (shape.num_sources == 0 || shape.num_sources > sparse_aggregation::kMaxSources) {
+    return "the card takes 1 to " + std::to_string(sparse_aggregation::kMaxSources) +
+           " sources, not " + std::to_string(shape.num_sources);
   }
   if (shape.num_positions == 0 || shape.num_positions > capacity_.max_positions) {
     return "the card's positions have 32 bits; the partition has " +
@@ -127,7 +127,7 @@ AggregationResult XrtAggregationUnit::aggregate_valid(const AggregationShape& sh
   AggregationPlan plan = plan_aggregation(shape, sources, launch_->num_units(), timing_);
   const std::vector<Answer> answers = run(plan.units, sources, deadline);
   for (const Answer& answer : answers) {
-    if (answer.header.status != kernel::kBadPosition) continue;
+    if (answer.header.status != sparse_aggregation::kBadPosition) continue;
     throw Error("xrt", "positions of source " + std::to_string(answer.header.detail) +
                            " do not ascend below the partition's end");
   }
@@ -179,7 +179,7 @@ XrtAggregationUnit::Answer XrtAggregationUnit::fetch(std::size_t index,
   std::memcpy(&answer.header, answer.result, sizeof(answer.header));
   const std::string fault = fault_of(answer.header, unit);
   if (!fault.empty()) lose(fault);
-  const std::size_t whole = std::size_t{answer.header.num_words} * kernel::kWordBytes;
+  const std::size_t whole = std::size_t{answer.header.num_words} * sparse_aggregation::kWordBytes;
   if (whole > answer.num_bytes) {
     launch_->fetch(index, answer.num_bytes, whole);
     answer.num_bytes = whole;
@@ -211,15 +211,16 @@ double XrtAggregationUnit::modelled_seconds(const std::vector<AggregationUnitPla
   double transfers = 0;
   std::uint64_t slowest = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
-    const kernel::DescriptorHeader& h = units[i].header;
+    const sparse_aggregation::DescriptorHeader& h = units[i].header;
     transfers += timing_.transfer_seconds(static_cast<double>(units[i].descriptor_bytes)) +
                  timing_.transfer_seconds(static_cast<double>(answers[i].num_bytes)) +
                  static_cast<double>(answers[i].num_transfers - 1) * timing_.transfer_s;
-    slowest =
-        std::max(slowest, kernel::modelled_cycles(h.num_sources, h.num_tiles, answers[i].header));
+    slowest = std::max(slowest, sparse_aggregation::modelled_cycles(h.num_sources, h.num_tiles,
+                                                                    answers[i].header));
   }
   if (units.empty()) return 0;
-  return transfers + timing_.command_s + static_cast<double>(slowest) / (kernel::kClockMhz * 1e6);
+  return transfers + timing_.command_s +
+         static_cast<double>(slowest) / (sparse_aggregation::kClockMhz * 1e6);
 }
 
 // Aggregations of nothing: whatever is wrong with the kernel image shows here.
@@ -230,7 +231,7 @@ void XrtAggregationUnit::measure() {
   for (int i = 0; i < kLaunches; ++i) {
     std::vector<AggregationUnitPlan> units(launch_->num_units(), plan_nothing(0));
     const auto begin = Clock::now();
-    run(units, {&nothing, 1}, Deadline::after(kFirstAnswer));
+    run(units, {&nothing, 1}, Deadline::after(kFirstSums));
     seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
   }
   std::nth_element(seconds.begin(), seconds.begin() + kLaunches / 2, seconds.end());

@@ -14,7 +14,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr auto kPoll = microseconds(50);
-constexpr auto kStep = microseconds(50);
+constexpr auto kPollStep = microseconds(50);
 constexpr auto kLongestSleep = milliseconds(100);
 
 // Queued or running: it may yet write to its buffers.
@@ -71,7 +71,7 @@ CardRuns::Progress CardRuns::wait(Deadline deadline) {
     } else if (left > milliseconds(1)) {
       sleep(std::min(left - milliseconds(1), kLongestSleep));
     } else {
-      std::this_thread::sleep_for(kStep);
+      std::this_thread::sleep_for(kPollStep);
     }
   }
 }

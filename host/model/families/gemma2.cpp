@@ -16,7 +16,7 @@
 namespace tandem::model {
 namespace {
 
-constexpr int kLayersOf27B = 46;
+constexpr int kGemma2LayersOf27B = 46;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ FamilyWeights read_gemma2(const Checkpoint& file, int vocab_size) {
   config.ffn_width = reader.positive("feed_forward_length");
   config.gate = Gate::kGeluTanh;
   config.embedding_scale = std::sqrt(static_cast<float>(config.width));
-  if (config.num_layers == kLayersOf27B) scale_by_width(reader, config);
+  if (config.num_layers == kGemma2LayersOf27B) scale_by_width(reader, config);
   config.attention_softcap = reader.soft_cap("attn_logit_softcapping", 50.0f);
   config.logit_softcap = reader.soft_cap("final_logit_softcapping", 30.0f);
   config.rope = read_rope(reader, config);

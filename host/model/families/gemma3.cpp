@@ -15,7 +15,7 @@
 namespace tandem::model {
 namespace {
 
-constexpr int kLayersOf27B = 62;
+constexpr int kGemma3LayersOf27B = 62;
 constexpr int kPeriod = 6;
 
 RopeConfig read_local_rope(const CheckpointReader& reader, const ModelConfig& config) {
@@ -34,7 +34,7 @@ FamilyWeights read_gemma3(const Checkpoint& file, int vocab_size) {
   config.ffn_width = reader.positive("feed_forward_length");
   config.gate = Gate::kGeluTanh;
   config.embedding_scale = std::sqrt(static_cast<float>(config.width));
-  if (config.num_layers == kLayersOf27B) scale_by_width(reader, config);
+  if (config.num_layers == kGemma3LayersOf27B) scale_by_width(reader, config);
   config.attention_softcap = reader.soft_cap("attn_logit_softcapping", 0.0f);
   config.logit_softcap = reader.soft_cap("final_logit_softcapping", 0.0f);
   config.rope = read_rope(reader, config, 1000000.0f);

@@ -9,14 +9,14 @@
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kBlockPairs = 64;  // two lines of a row
+constexpr std::size_t kF8BlockPairs = 64;  // two lines of a row
 
 void pack_codes(const F8Rows& rows, std::size_t width, std::byte* panel) {
   const std::size_t pairs = (rows.in_features + 1) / 2;
-  std::uint16_t block[kBf16PanelOutputs][kBlockPairs] = {};
-  for (std::size_t first = 0; first < pairs; first += kBlockPairs) {
+  std::uint16_t block[kBf16PanelOutputs][kF8BlockPairs] = {};
+  for (std::size_t first = 0; first < pairs; first += kF8BlockPairs) {
     const std::size_t bytes = std::min(sizeof block[0], rows.in_features - first * 2);
-    const std::size_t count = std::min(kBlockPairs, pairs - first);
+    const std::size_t count = std::min(kF8BlockPairs, pairs - first);
     for (std::size_t o = 0; o < rows.outputs; ++o) {
       block[o][count - 1] = 0;  // of an odd input, half a pair
       std::memcpy(block[o], rows.data + o * rows.in_features + first * 2, bytes);

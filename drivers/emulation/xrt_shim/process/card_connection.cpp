@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 // Generous: a loaded machine is slow, but a card that never answers must not hold its application.
 constexpr std::chrono::milliseconds kStartTimeout{10'000};
 constexpr std::chrono::milliseconds kJoinTimeout{30'000};
-constexpr std::chrono::milliseconds kRetryPause{2};
+constexpr std::chrono::milliseconds kConnectPause{2};
 
 // The process started with `arguments` gets the other end of `socket`, and `inherited` behind it.
 // Nobody forks meanwhile.
@@ -170,7 +170,7 @@ CardConnection join_shared_card(const std::string& executable, const std::string
       throw;
     }
     end_card(connection);
-    std::this_thread::sleep_for(kRetryPause);
+    std::this_thread::sleep_for(kConnectPause);
   }
   throw std::runtime_error("the shared emulated card '" + name + "' ends as soon as it is joined");
 }
