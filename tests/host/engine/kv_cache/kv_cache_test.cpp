@@ -134,6 +134,20 @@ TEST(KvCache, KeepsASequenceOnOneUnitUntilThatIsFull) {
   cache.release(table);
 }
 
+TEST(KvCache, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
+  for (const bool has_other_work : {true, false}) {
+    KvCache cache = cache_of({40, 40});
+    PageTable first = computed(cache, count_up(24)), other, joins;
+    if (has_other_work) ASSERT_TRUE(cache.extend(other, 16));
+    auto tokens = count_up(8);
+    tokens.resize(12, 99);
+    EXPECT_EQ(cache.attach(joins, tokens), 8u);
+    ASSERT_TRUE(cache.extend(joins, tokens.size()));
+    EXPECT_EQ(joins.blocks.back().unit, has_other_work ? 0 : 1) << "7 pages here, 5 or 1 there";
+    for (PageTable* table : {&first, &other, &joins}) cache.release(*table);
+  }
+}
+
 TEST(KvCache, SpreadsSequencesByBandwidth) {
   KvCache cache(kPageTokens, Placement::kSequences, false);
   cache.add_unit(100, 1.0);
