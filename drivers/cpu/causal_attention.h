@@ -3,9 +3,9 @@
 // CausalAttention: CausalAttentionOp on a team of threads, in tiles, never holding all scores.
 //
 // First K and V of every chunk are rounded to the KV type and laid out as f32 tiles (see
-// kernels/attention/attention_block.h); then each (chunk, KV head, 16 query tokens) runs over its tiles:
-// those that all its rows see, and those at the border of what they see, where each row hides
-// slots. Tiles before every window are not read. Memory: one f32 per K and V value of a call.
+// kernels/attention/attention_block.h); then each (chunk, KV head, 16 query tokens) runs over its
+// tiles: those that all its rows see, and those at the border of what they see, where each row
+// hides slots. Tiles before every window are not read. Memory: one f32 per K and V value of a call.
 // Threads: one caller.
 #pragma once
 

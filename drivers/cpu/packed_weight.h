@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PackedWeight: a matrix in the order of the product kernels: quantised ones in that of
-// kernels/quantized_products/packed_format.h, bf16 in that of kernels/float_products/bf16_panel.h, e4m3 with its scales in that of
-// kernels/float_products/f8_panel.h.
+// kernels/quantized_products/packed_format.h, bf16 in that of kernels/float_products/bf16_panel.h,
+// e4m3 with its scales in that of kernels/float_products/f8_panel.h.
 //
 // Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
 // pages where the system gives them, every NUMA node packing (and so holding) its region of the

@@ -6,13 +6,13 @@
 // of one input with one weight. Projections that share an input are products of one input; the
 // experts of a mixture are inputs of their own, each with the rows that it was given (`picks`), and
 // all of them keep the threads busy together. Packed weights go through
-// kernels/quantized_products/quantized_products.h or kernels/float_products/bf16_products.h whatever the rows; f32 and f16 through
-// kernels/float_products/matvec.h up to kFewRows rows, else kernels/float_products/matmul.h. Threads split panels of outputs and,
-// when there are many, rows. What a NUMA node holds of a weight is multiplied there before its
-// threads help others. Little work runs on the caller alone. Memory: the prepared rows and a
-// workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a row does
-// not depend on the other rows of its input, bit for bit but for f32 and f16 weights, whose order
-// of additions may.
+// kernels/quantized_products/quantized_products.h or kernels/float_products/bf16_products.h
+// whatever the rows; f32 and f16 through kernels/float_products/matvec.h up to kFewRows rows, else
+// kernels/float_products/matmul.h. Threads split panels of outputs and, when there are many, rows.
+// What a NUMA node holds of a weight is multiplied there before its threads help others. Little
+// work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept between
+// calls. Threads: one caller. Numerics: the result of a row does not depend on the other rows of
+// its input, bit for bit but for f32 and f16 weights, whose order of additions may.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 //
 // A row may be picked from others, normalised or gated on the way (x itself is left alone), and is
 // then kept in every form that a product of the call needs: plain f32, int8 with scales
-// (kernels/quantized_products/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows (kernels/float_products/matmul.h).
-// Memory stays for the next call. Threads: prepare() of different rows from any; rows of one panel
-// (kPanelRows) on one thread.
+// (kernels/quantized_products/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows
+// (kernels/float_products/matmul.h). Memory stays for the next call. Threads: prepare() of
+// different rows from any; rows of one panel (kPanelRows) on one thread.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ class CompositeAttention : public AttentionUnit {
     Ticket ticket = 0;
     std::vector<std::pair<int, Ticket>> parts;  // that have not been waited for
     // When all are through; `answered`: all of them. May be empty.
-    std::function<void(bool answered)> landed;
+    std::function<void(bool answered)> on_finished;
     std::exception_ptr refused = {};  // of a part
     bool abandoned = false;           // submit() has told of it
   };
@@ -93,7 +93,7 @@ class CompositeAttention : public AttentionUnit {
   void drop_parts() { parts_.clear(); }
 
  private:
-  WaitResult land(Flight& flight, Deadline deadline);
+  WaitResult finish(Flight& flight, Deadline deadline);
   WaitResult wait_for_part(Flight& flight, Deadline deadline);
 
   const AttentionGeometry geometry_;
@@ -101,7 +101,7 @@ class CompositeAttention : public AttentionUnit {
   std::shared_ptr<AddressBook> book_;
   std::uint32_t num_pages_ = 0;
   std::deque<Flight> flights_;
-  std::exception_ptr refused_;  // of flights that have landed, until wait() tells
+  std::exception_ptr refused_;  // of flights that have finished, until wait() throws it
   Ticket last_ticket_ = 0;
   Ticket last_done_ = 0;
   std::atomic<std::uint64_t> launches_{0};

@@ -59,7 +59,7 @@ class LayerSplitUnit::CompositeBuffer final : public Buffer {
   Slice place(int unit, std::size_t offset);
   UnitMask current_at(std::size_t offset) const;  // 0 for a host buffer
   void use(int unit, std::size_t begin, std::size_t end, Access access);
-  void settle() { shared_->settle(owner_.group_); }
+  void after_wait() { shared_->clear_finished(owner_.group_); }
 
  private:
   LayerSplitUnit& owner_;

@@ -107,7 +107,7 @@ std::unique_ptr<Weight> LayerSplitUnit::load(const WeightSource& source) {
 WaitResult LayerSplitUnit::wait(Ticket ticket, Deadline deadline) {
   const WaitResult result = group_.wait(ticket, deadline);
   if (result != WaitResult::kDone) return result;
-  for (CompositeBuffer* buffer : shared_) buffer->settle();
+  for (CompositeBuffer* buffer : shared_) buffer->after_wait();
   return result;
 }
 

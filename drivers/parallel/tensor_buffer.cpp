@@ -236,9 +236,9 @@ Slice TensorBuffer::shard(int unit, std::size_t offset) {
   return {shards_[static_cast<std::size_t>(unit)].get(), offset / units()};
 }
 
-void TensorBuffer::settle() {
+void TensorBuffer::after_wait() {
   if (!in_host_memory_) return;
-  shared_.settle(group_);
+  shared_.clear_finished(group_);
   std::vector<Range> done;
   forms_.update(0, size_bytes_, [&](std::size_t begin, std::size_t end, Form& form) {
     if (form.row_bytes == 0 || form.enqueued > group_.done()) return;

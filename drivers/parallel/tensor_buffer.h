@@ -66,7 +66,7 @@ class TensorBuffer : public Buffer {
   Slice shard(int unit, std::size_t offset);
 
   // After a wait: the host sees what it may.
-  void settle();
+  void after_wait();
 
  private:
   struct Form {

@@ -112,7 +112,7 @@ void SharedMemory::write(UnitGroup& group, int unit, std::size_t begin, std::siz
   order(group, earlier, unit);
 }
 
-void SharedMemory::settle(const UnitGroup& group) {
+void SharedMemory::clear_finished(const UnitGroup& group) {
   if (group.done() < group.enqueued()) return;  // some may still use it
   uses_.update(0, size_, [](std::size_t, std::size_t, Uses& uses) { uses = {}; });
 }

@@ -101,7 +101,7 @@ class SharedMemory {
   void read(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
   void write(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
   // After a wait.
-  void settle(const UnitGroup& group);
+  void clear_finished(const UnitGroup& group);
 
  private:
   struct Uses {

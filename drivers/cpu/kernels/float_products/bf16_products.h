@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 or e4m3 weights in panels (kernels/float_products/bf16_panel.h, kernels/float_products/f8_panel.h) with rows
-// of activations rounded to bf16.
+// Products of bf16 or e4m3 weights in panels (kernels/float_products/bf16_panel.h,
+// kernels/float_products/f8_panel.h) with rows of activations rounded to bf16.
 //
 // y = x W^T in f32, for any number of rows. Every output of every row is a lane of its own, summed
 // pair by pair along chunks of kBf16Chunk inputs, whose sums are added in order (of e4m3: along

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of packed quantised weights (kernels/quantized_products/packed_format.h) with rows of int8 activations
-// (kernels/quantized_products/quantized_rows.h), in integers within a block of 32 inputs.
+// Products of packed quantised weights (kernels/quantized_products/packed_format.h) with rows of
+// int8 activations (kernels/quantized_products/quantized_rows.h), in integers within a block of 32
+// inputs.
 //
 // y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, for 16 inputs
 // at a time where halves have scales of their own, and then min of w * (scale of x * sum of q); the
