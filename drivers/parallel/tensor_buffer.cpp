@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBuffer: from shards to whole rows and back.
+// TensorBuffer: conversion between shards and whole rows.
 //
-// Both ways are GatherRowsOp: rows of N shards are N rows of a shard's width each, so that taking
-// out unit u's columns is the gathering of rows N r + u, and interleaving shards that lie one
-// behind the other the gathering of rows u * rows + r.
+// Both directions are GatherRowsOp. A row in N shards counts as N rows of a shard's width. Unit u's
+// columns are then rows N r + u; and interleaving shards that are stored one after the other
+// gathers rows u * rows + r.
 #include "parallel/tensor_buffer.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void TensorBuffer::gather_on_devices(const Range& range) {
   }
 }
 
-// The units have done what they do with these rows.
+// The work of the units on these rows is done.
 void TensorBuffer::interleave(const Range& range) {
   const std::size_t width_bytes = shard_bytes(range.row_bytes);
   for (std::size_t unit = 0; unit < units(); ++unit) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorSplitAttention: columns of rows, and rows of columns.
+// TensorSplitAttention: cuts rows into columns and assembles rows from columns.
 #include "parallel/tensor_split_attention.h"
 
 #include <algorithm>
