@@ -144,8 +144,8 @@ std::uint64_t Experts::run(const ExpertsOp& op) {
   const auto count = static_cast<std::int64_t>(op.experts.size());
   if (op.rows < 0) throw Error("cpu", "experts: rows is negative");
   if (op.used < 1 || op.used > count) {
-    throw Error("cpu", "experts: " + std::to_string(op.used) + " of " + std::to_string(count) +
-                           " are to be used");
+    throw Error("cpu", "experts: a row cannot use " + std::to_string(op.used) + " of " +
+                           std::to_string(count) + " experts");
   }
   const CpuWeight& first = cpu_weight(op.experts.front().gate, 0, 0, "experts: weight");
   const auto rows = static_cast<std::size_t>(op.rows), used = static_cast<std::size_t>(op.used);
