@@ -11,6 +11,7 @@
 #include <cmath>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -120,22 +121,28 @@ inline bool measure_attention(device::Device& device, const AttentionShape& shap
     std::cerr << shape.name << ": wrong result, NMSE " << error << "\n";
     return false;
   }
-  std::vector<double> rates, reads, fractions;
-  for (int sample = -3; sample < kSamples; ++sample) {
-    const double read = device.speed_now().memory_bandwidth_bytes_per_s;
-    const double rate = run.bytes() / seconds([&] { run.attend(sample & 1); });
-    if (sample < 0) continue;
-    rates.push_back(rate * 1e-9);
-    reads.push_back(read * 1e-9);
-    fractions.push_back(rate / read);
-  }
-  print_figure(prefix + shape.name, rates, "GB/s",
+  const RoofSamples samples = sample_against(
+      run.bytes(), [&] { return device.speed_now().memory_bandwidth_bytes_per_s; },
+      [&](int sample) { run.attend(sample & 1); });
+  print_figure(prefix + shape.name, samples.rates, "GB/s",
                {{"kv_bytes", run.bytes()},
-                {"roofline_fraction", quantile(fractions, 0.5)},
-                {"read_gb_per_s", quantile(reads, 0.5)},
+                {"roofline_fraction", quantile(samples.fractions, 0.5)},
+                {"read_gb_per_s", quantile(samples.roofs, 0.5)},
                 {"device", device.info().name},
                 {"command", command}});
   return true;
+}
+
+// The shapes whose names contain argv[1], or all. True where every result is right.
+template <typename Measure>
+bool measure_shapes(std::span<const AttentionShape> shapes, int argc, char** argv,
+                    const Measure& measure) {
+  bool right = true;
+  for (const AttentionShape& shape : shapes) {
+    if (argc > 1 && shape.name.find(argv[1]) == std::string::npos) continue;
+    right &= measure(shape);
+  }
+  return right;
 }
 
 }  // namespace tandem::bench

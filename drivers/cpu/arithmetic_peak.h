@@ -2,10 +2,10 @@
 //
 // How fast the cores multiply and add: the roofline of prefill and of large decode batches.
 //
-// measure_peak_ops() runs the processor's best loops on registers on all threads of a team at once
-// (about 10 ms in all); a type without instructions of its own has the peak of what stands in for
-// it: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and plan of
-// threads and remembers. Threads: any for peak_ops().
+// measure_peak_ops() runs the fastest loops of the processor on registers, on all threads of a team
+// at once (about 10 ms in all). A type without instructions of its own has the peak of its
+// substitute: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and
+// thread plan, and keeps the result. Threads: peak_ops() from any.
 #pragma once
 
 #include "cpu/team.h"
@@ -15,7 +15,7 @@ namespace tandem::device::cpu {
 
 PeakOps measure_peak_ops(Team& team);
 
-// Of a team with this plan.
+// For a team with this plan.
 PeakOps peak_ops(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_attention(): all work (tokens times KV heads) over the items wanted gives the size of one.
+// plan_attention(): the size of an item is all work (tokens times KV heads) divided by the number
+// of items wanted.
 #include "cpu/attention_plan.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr std::size_t kRangeStep = 64;  // whole steps of the kernel
 
 std::size_t up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
 
-// What one item should take, in tokens times heads; no limit for one thread.
+// The size of one item, in tokens times heads; no limit for one thread.
 std::size_t share(const AttentionGeometry& g, const AttentionBatch& batch, int num_threads) {
   if (num_threads == 1) return std::numeric_limits<std::size_t>::max() / 2;
   const auto group = static_cast<std::size_t>(g.q_heads / g.kv_heads);

@@ -2,12 +2,12 @@
 //
 // How one attention batch is cut into items for a team of threads: a pure function.
 //
-// An item is up to kPanelQueries query rows of some neighbouring KV heads of one sequence over a
-// range of tokens. All KV heads stay together where they can, since a page holds them side by side
-// and is then read from end to end; a sequence is cut by tokens, into ranges of at least 256, only
-// when the team would otherwise idle, and by heads when that is still too little. Many query rows
-// (which compute more than they read) take one head at a time. Rows of a KV head count over (query,
-// head within the group): row = query * group + head.
+// An item is up to kPanelQueries query rows of some adjacent KV heads of one sequence, over a range
+// of tokens. KV heads stay together if possible: a page stores them side by side and is then read
+// from end to end. If threads would idle, a sequence is cut by tokens into ranges of at least 256,
+// and if that is not enough, by heads. Many query rows, which compute more than they read, take one
+// head at a time. Rows of a KV head count over (query, head in the group): row = query * group +
+// head.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct AttentionItem {
   std::size_t row_begin = 0, row_end = 0;
   std::size_t token_begin = 0, token_end = 0;
   std::size_t range = 0, num_ranges = 1;  // this part of the tokens
-  std::size_t partial_row = 0;            // where its rows stand in the partial results, if ranges
+  std::size_t partial_row = 0;            // its first row in the partial results, if ranges
 
   std::size_t rows_per_head() const { return row_end - row_begin; }
   std::size_t rows() const { return (head_end - head_begin) * rows_per_head(); }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kAppendAlone = 64;    // (token, head) pairs not worth waking a team
-constexpr std::size_t kAheadBytes = 16384;  // of tiles on their way from memory
+constexpr std::size_t kAheadBytes = 16384;  // of tiles that are prefetched
 
 std::uint32_t choose_pages(const AttentionUnitOptions& options) {
   check_geometry(options.geometry);
@@ -30,14 +30,14 @@ std::uint32_t choose_pages(const AttentionUnitOptions& options) {
   std::uint64_t pages = bytes / page;
   if (options.max_pages != 0) pages = std::min<std::uint64_t>(pages, options.max_pages);
   if (pages == 0) {
-    throw Error("cpu", std::to_string(bytes) + " bytes hold no KV page of " + std::to_string(page) +
-                           " bytes; give the unit more memory");
+    throw Error("cpu", std::to_string(bytes) + " bytes are too few for a KV page of " +
+                           std::to_string(page) + " bytes; give the unit more memory");
   }
   return static_cast<std::uint32_t>(
       std::min<std::uint64_t>(pages, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// What the threads of each node are bound to.
+// The processors of each node that its threads are bound to.
 std::vector<std::vector<int>> processors_of_nodes(const ThreadPlan& plan) {
   std::vector<std::vector<int>> nodes(static_cast<std::size_t>(plan.num_nodes));
   for (const ThreadPlace& thread : plan.threads) {
@@ -171,7 +171,8 @@ void CpuAttentionUnit::attend(const AttentionBatch& batch, const AttentionItem& 
   finish_item(batch, item, out, worker.panel);
 }
 
-// The tiles of the item's range from tile `first` on, as many as there is room for; their number.
+// Lists tiles of the item's range from tile `first` on, up to the room there is. Returns their
+// number.
 std::size_t CpuAttentionUnit::tiles_of(const AttentionBatch& batch, const AttentionItem& item,
                                        std::size_t head, std::size_t first,
                                        std::span<KvTile> tiles) const {
@@ -188,7 +189,7 @@ std::size_t CpuAttentionUnit::tiles_of(const AttentionBatch& batch, const Attent
   return count;
 }
 
-// Where an item reads: kStoredTiles tiles of one head, the heads taking turns.
+// The read position of an item: kStoredTiles tiles of one head; heads alternate.
 struct CpuAttentionUnit::Walk {
   std::size_t tile, head, count = 0;
   KvTile tiles[kStoredTiles];
@@ -205,8 +206,8 @@ void CpuAttentionUnit::advance(const AttentionBatch& batch, const AttentionItem&
   walk.count = tiles_of(batch, item, walk.head, walk.tile, walk.tiles);
 }
 
-// Tiles as they are stored. Heads take turns every few tiles, so that pages are read from end to
-// end; while one head computes, tiles that come soon are on their way from memory.
+// Tiles in their stored type. Heads alternate every few tiles, so that pages are read in order.
+// While one head computes, the next tiles are prefetched.
 void CpuAttentionUnit::attend_few(const AttentionBatch& batch, const AttentionItem& item,
                                   RowPanel& panel) {
   Walk here{item.token_begin / pool_.tile_tokens(), item.head_begin};

@@ -3,10 +3,10 @@
 // CpuAttentionUnit: KV pages in host memory and decode attention on the cores (contract:
 // device/attention_unit.h).
 //
-// submit() does the work before it returns, so wait() never waits and no ticket is ever lost. Work
-// is cut as attention_plan.h says; token ranges merge afterwards. All query heads of a KV head and
-// all queries of a sequence share one read of K and V. Cost: the bytes of the pages read once;
-// 4 * head_dim FLOPs per query head and token. Threads: one submitter; the team's threads inside
+// submit() does the work before it returns, so wait() never waits and no ticket is lost.
+// attention_plan.h cuts the work; results of token ranges are merged afterwards. All query heads of
+// a KV head and all queries of a sequence share one read of K and V. Cost: one read of the pages; 4
+// * head_dim FLOPs per query head and token. Threads: one submitter; threads of the team inside
 // submit(); stats() from any.
 #pragma once
 

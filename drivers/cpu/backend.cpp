@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPU as a device: its name and memory from Linux, its speed measured when first asked for.
+// The CPU as a device. Name and memory come from Linux; the speed is measured at the first request.
 #include "cpu/backend.h"
 
 #include <fstream>

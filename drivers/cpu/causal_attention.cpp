@@ -94,7 +94,7 @@ void CausalAttention::run(const CausalAttentionOp& op) {
   }
   team_.run(items_.size(),
             [&](std::size_t item, std::size_t) { round_tile(op, at, items_[item]); });
-  // The longest rows first, so that the team ends together.
+  // Longest rows first, so that all workers finish at about the same time.
   team_.run(items_.size(), [&](std::size_t item, std::size_t worker) {
     attend(op, at, items_[items_.size() - 1 - item], panels_[worker]);
   });
@@ -127,8 +127,8 @@ KvTile CausalAttention::tile(const Item& item, std::size_t index) const {
   return {k, k + matrix_, nullptr, nullptr, 0, static_cast<int>(std::min(held, kSlots))};
 }
 
-// A tile of which the rows of the panel see different slots. Weights of 0 hide slots from rows, but
-// not what is not finite: then the tokens go one by one.
+// A tile of which the rows of the panel see different slots. A weight of 0 hides a slot from a row
+// only if V is finite; else tokens are processed one by one.
 void CausalAttention::attend_border(const CausalAttentionOp& op, const Item& item,
                                     std::size_t index, RowPanel& panel) {
   const auto group = static_cast<std::size_t>(op.q_heads / op.kv_heads);
@@ -170,7 +170,8 @@ void CausalAttention::attend(const CausalAttentionOp& op, const Operands& at, co
   for (std::size_t row = 0; row < rows; ++row) {
     panel.set_query(row, at.q + place(row) * dim, op.scale);
   }
-  // Tiles that only some rows see, at the far end of the window; those that all see; the diagonal.
+  // First tiles at the far end of the window, which only some rows see; then tiles that all rows
+  // see; then the diagonal.
   std::size_t index = (begin + 1 - std::min(begin + 1, window_)) / kSlots;
   const std::size_t last = begin + count - std::min(begin + count, window_);
   for (; index < item.tile && index * kSlots < last; ++index) attend_border(op, item, index, panel);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CausalAttention: CausalAttentionOp on a team of threads, in tiles, never holding all scores.
+// CausalAttention: CausalAttentionOp on a team of threads, in tiles; the scores are never stored as
+// a whole.
 //
-// First K and V of every chunk are rounded to the KV type and laid out as f32 tiles (see
-// kernels/attention/attention_block.h); then each (chunk, KV head, 16 query tokens) runs over its tiles:
-// those that all its rows see, and those at the border of what they see, where each row hides
-// slots. Tiles before every window are not read. Memory: one f32 per K and V value of a call.
+// First K and V of every chunk are rounded to the KV type and stored as f32 tiles
+// (kernels/attention/attention_block.h). Then each (chunk, KV head, 16 query tokens) processes its
+// tiles: first tiles that all its rows see, then tiles at the border, where slots are hidden per
+// row. Tiles before every window are not read. Memory: one f32 per K and V value of a call.
 // Threads: one caller.
 #pragma once
 
@@ -45,13 +46,13 @@ class CausalAttention {
   KvTile tile(const Item& item, std::size_t index) const;
 
   Team& team_;
-  std::vector<RowPanel> panels_;              // of each worker
-  std::vector<std::vector<SlotRange>> seen_;  // of the rows of its panel
+  std::vector<RowPanel> panels_;              // one per worker
+  std::vector<std::vector<SlotRange>> seen_;  // per row of its panel
   std::vector<Item> items_;
   std::size_t matrix_ = 0;    // values of one tile's K or V
   std::size_t window_ = 0;    // rows that a row sees
   std::vector<float> tiles_;  // [tiles][K | V]
-  std::vector<char> finite_;  // [tiles]: whether V is
+  std::vector<char> finite_;  // [tiles]: whether all values of V are finite
 };
 
 }  // namespace tandem::device::cpu

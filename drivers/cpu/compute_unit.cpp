@@ -95,7 +95,8 @@ void CpuComputeUnit::update_rope_table(const RopeOp& op) {
   std::swap(rope_[0], rope_[1]);
   if (is_of(rope_[0])) return;
   RopeTable& table = rope_[0];
-  table.magnitude = std::numeric_limits<float>::quiet_NaN();  // nobody's, until it is complete
+  table.magnitude =
+      std::numeric_limits<float>::quiet_NaN();  // matches no operation until it is complete
   table.positions.assign(op.positions.begin(), op.positions.end());
   table.inverse_frequencies.assign(op.inverse_frequencies.begin(), op.inverse_frequencies.end());
   const std::size_t pairs = op.inverse_frequencies.size();
@@ -119,8 +120,8 @@ void CpuComputeUnit::handle(const RopeOp& op) {
   const auto rows = checked_count(op.rows, "rope: rows");
   const std::size_t pairs = op.inverse_frequencies.size();
   if (op.head_dim <= 0 || 2 * pairs > static_cast<std::size_t>(op.head_dim)) {
-    throw Error("cpu", "rope: " + std::to_string(pairs) + " frequencies for heads of " +
-                           std::to_string(op.head_dim));
+    throw Error("cpu", "rope: " + std::to_string(pairs) +
+                           " frequencies are too many for heads of " + std::to_string(op.head_dim));
   }
   if (op.positions.size() != rows) throw Error("cpu", "rope: one position per row is needed");
   update_rope_table(op);

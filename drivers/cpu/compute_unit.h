@@ -3,11 +3,11 @@
 // CpuComputeUnit: the dense operations of a transformer layer on the cores (contract:
 // device/compute_unit.h).
 //
-// enqueue() does the work before it returns; a ticket is done when it is given out. Device and host
-// memory are the same. Operations on little data run on the caller alone; others split rows over
-// the team, Linear its outputs. The last two rotation tables are kept while positions and
-// frequencies stay the same, as they do over the layers of a step, some of which may rotate by
-// frequencies of their own. Threads: one submitter; stats() from any.
+// enqueue() does the work before it returns, so every ticket is done at once. Device memory is host
+// memory. Operations on little data run on the calling thread; larger ones divide rows over the
+// team, Linear its outputs. The last two rotation tables are kept: layers of a step share positions
+// and frequencies, and some families alternate between two sets of frequencies. Threads: one
+// submitter; stats() from any.
 #pragma once
 
 #include <array>
@@ -80,10 +80,10 @@ class CpuComputeUnit final : public ComputeUnit {
     std::vector<float> cos_sin;
   };
 
-  // body(begin, end) over rows, on the team when rows * width is worth it.
+  // body(begin, end) over rows; on the team if rows * width is large.
   using RowsBody = FunctionRef<void(std::size_t begin, std::size_t end)>;
   void for_rows(std::size_t rows, std::size_t width, RowsBody body);
-  void update_rope_table(const RopeOp& op);  // the first of rope_ is then op's
+  void update_rope_table(const RopeOp& op);  // makes rope_[0] the table of op
   void rotate(const RopeOp& op, const RopeTarget& target);
 
   Team& team_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts: the choice, the groups, the two passes and the sum.
+// Experts: choice, groups, the two passes, and the sum.
 #include "cpu/experts.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void check_weight(const Weight* weight, std::size_t out, std::size_t in) {
   if (!mine.multiplies()) throw Error("cpu", "experts: a weight was loaded as a table or a vector");
 }
 
-// Of all experts, whoever is chosen: an operation that does not fit is refused whatever the rows.
+// Checks all experts, chosen or not, so that a wrong operation fails whatever its rows.
 void check_weights(const ExpertsOp& op, std::size_t width, std::size_t ffn) {
   for (const Expert& expert : op.experts) {
     check_weight(expert.gate, ffn, width);
@@ -144,8 +144,8 @@ std::uint64_t Experts::run(const ExpertsOp& op) {
   const auto count = static_cast<std::int64_t>(op.experts.size());
   if (op.rows < 0) throw Error("cpu", "experts: rows is negative");
   if (op.used < 1 || op.used > count) {
-    throw Error("cpu", "experts: " + std::to_string(op.used) + " of " + std::to_string(count) +
-                           " are to be used");
+    throw Error("cpu", "experts: a row cannot use " + std::to_string(op.used) + " of " +
+                           std::to_string(count) + " experts");
   }
   const CpuWeight& first = cpu_weight(op.experts.front().gate, 0, 0, "experts: weight");
   const auto rows = static_cast<std::size_t>(op.rows), used = static_cast<std::size_t>(op.used);

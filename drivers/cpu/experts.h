@@ -2,10 +2,11 @@
 //
 // Experts: ExpertsOp as two passes of grouped products (cpu/products.h).
 //
-// Rows are grouped by expert; one pass multiplies every chosen expert's gate and up with its rows,
-// one its down with the gated results, and then every row adds up its experts' answers, the most
-// probable first, whoever shares the call. Memory: used * rows * (2 ffn + width) floats, kept
-// between calls. Threads: one caller. Errors: Error on shapes that do not fit.
+// Rows are grouped by expert. One pass multiplies the gate and up weights of every chosen expert
+// with its rows; one multiplies its down weight with the gated results. Then every row adds the
+// results of its experts, the most probable first, so that the sum does not depend on other rows.
+// Memory: used * rows * (2 ffn + width) floats, kept between calls. Threads: one caller. Errors:
+// Error on shapes that do not fit.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,10 @@ class Experts {
  private:
   struct Choice {
     std::int32_t expert = 0;
-    float share = 0;       // what its answer counts
+    float share = 0;       // weight of its result
     std::size_t slot = 0;  // row of the grouped results
   };
-  struct Group {  // an expert that somebody chose
+  struct Group {  // an expert that some row chose
     std::int32_t expert = 0;
     std::size_t first_slot = 0;
     std::vector<std::int32_t> rows;
@@ -43,7 +44,7 @@ class Experts {
   Products& products_;
   std::vector<Choice> choices_;  // [rows, used]
   std::vector<Group> groups_;
-  std::vector<std::int32_t> group_of_;  // [experts], -1: nobody chose it
+  std::vector<std::int32_t> group_of_;  // [experts], -1: no row chose it
   std::vector<float> gate_, up_, down_;
   std::vector<RowSource> inputs_;
   std::vector<Product> tasks_;

@@ -36,7 +36,7 @@ std::uint64_t group_bytes(const char* path) {
   return file >> value ? value : std::numeric_limits<std::uint64_t>::max();
 }
 
-// Of files that the group's processes read; mapped model files are most of it.
+// The page cache of the group's processes, mostly mapped model files.
 std::uint64_t files_in_group() {
   std::ifstream file("/sys/fs/cgroup/memory.stat");
   std::uint64_t bytes = 0;
@@ -67,7 +67,7 @@ Mapping::Mapping(std::size_t size_bytes) : size_bytes_(std::max<std::size_t>(siz
     data_ += before;
     if (before != spare) munmap(data_ + used, spare - before);
   }
-  madvise(data_, size_bytes_, MADV_HUGEPAGE);  // advice only: 4 KiB pages serve as well
+  madvise(data_, size_bytes_, MADV_HUGEPAGE);  // a failure is harmless: 4 KiB pages work, too
 }
 
 Mapping::~Mapping() { munmap(data_, size_bytes_); }
@@ -99,7 +99,7 @@ void require_memory(std::uint64_t size_bytes, const std::string& what) {
   if (size_bytes <= available) return;
   throw Error("cpu", what + " needs " + std::to_string(size_bytes >> 20) + " MiB of memory, of " +
                          std::to_string(available >> 20) +
-                         " MiB available; give the KV cache less, use fewer bits per weight or a "
+                         " MiB available; use a smaller KV cache, fewer bits per weight or a "
                          "smaller model");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory of the CPU device: anonymous mappings in huge pages for KV pools, aligned blocks for
-// activations, and what the machine has left.
+// activations, and the amount that is available.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 
 namespace tandem::device::cpu {
 
-// Neighbours of which one is bound to another node share none.
+// Two mappings bound to different nodes share no huge page.
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-// Zero-filled memory that costs nothing until it is written; huge pages where the system gives
-// them, and what is as large as one begins at the border of one. Throws Error when the address
-// space is exhausted.
+// Zero-filled memory that is allocated when it is first written; in huge pages if the system gives
+// them. A mapping of at least one huge page begins at a border of one. Throws Error when the
+// address space is exhausted.
 class Mapping {
  public:
   explicit Mapping(std::size_t size_bytes);
@@ -54,12 +54,12 @@ class HostBuffer final : public Buffer {
 
 std::uint64_t total_memory_bytes();
 
-// What can still be allocated without swapping, within the limits of the control group. Copies of
-// files that the system keeps count as available: it drops them.
+// Memory that can be allocated without swapping, within the limits of the control group. The page
+// cache counts as available, because the system drops it.
 std::uint64_t available_memory_bytes();
 
-// Throws Error when `size_bytes` more are not available: a Mapping that is going to be written in
-// full would end the process instead. `what` names it.
+// Throws Error when `size_bytes` more are not available. Without this check, writing all of a
+// Mapping would kill the process. `what` names the user of the memory.
 void require_memory(std::uint64_t size_bytes, const std::string& what);
 
 }  // namespace tandem::device::cpu

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSlots = kTileTokens;
 
-// Many huge pages, since borders are rounded to those; fewer where a layer has little; and few
-// enough that the system keeps a record of each.
+// Many huge pages, because borders are rounded to them; fewer for small layers. The number of
+// stripes is limited, because the system keeps a record of each.
 constexpr std::size_t kStripeBytes = std::size_t{16} << 20;
 constexpr std::size_t kStripesOfNode = 4;  // in a layer, at least
 constexpr std::size_t kMostStripes = 8192;
@@ -82,7 +82,7 @@ KvPool::KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
     if (bind_memory(stripe.memory, processors_of_nodes[static_cast<std::size_t>(stripe.node)])) {
       continue;
     }
-    num_nodes_ = 1;  // refused, and so will the others be: first touch decides
+    num_nodes_ = 1;  // the system refuses to bind memory, so first touch decides
     return;
   }
 }

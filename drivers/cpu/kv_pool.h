@@ -2,16 +2,14 @@
 //
 // KvPool: the KV pages of a CPU attention unit.
 //
-// Layout: [layer][page][kv head][tile], a tile being 16 token slots: K [stride, 16 tokens],
-// V in strips [16 tokens, 64], and for kI8 and kF8E4M3 the scales [16] of K and [16] of V behind
-// them;
-// stride is head_dim rounded up to 16. So what one head needs of one page is contiguous (8 KiB per
-// tile for head_dim 128 in f16) and padding only costs odd head sizes. Pages of fewer than 16
-// tokens leave slots empty. Memory is touched when a page is first written. On several NUMA nodes
-// stripes of neighbouring pages, of some 16 MiB a layer, lie on one after the other, so that a long
-// sequence is in all of them and a piece of it in one. Memory is bound up to borders of huge pages,
-// since none can lie on two nodes; a page at a border may lie on the neighbour's. Threads:
-// different (page, head) may be written at the same time; reads and writes of one must not overlap.
+// Layout: [layer][page][kv head][tile]. A tile is 16 token slots: K [stride, 16 tokens], V in
+// strips [16 tokens, 64], and for kI8 and kF8E4M3 then the scales [16] of K and [16] of V; stride
+// is head_dim rounded up to 16. So the data of one head in one page is contiguous (8 KiB per tile
+// for head_dim 128 in f16). Pages of fewer than 16 tokens leave slots empty. Memory is touched when
+// a page is first written. With several NUMA nodes, stripes of adjacent pages (some 16 MiB per
+// layer) alternate between nodes, so that a long sequence uses all of them, and a piece of it one.
+// Borders are rounded to huge pages, which cannot lie on two nodes. Threads: different (page, head)
+// pairs may be written at the same time; reads and writes of one must not overlap.
 #pragma once
 
 #include <cstddef>
@@ -27,16 +25,16 @@ namespace tandem::device::cpu {
 
 class KvPool {
  public:
-  // processors_of_nodes: [num_nodes], an entry empty where threads are not bound; then, and where
-  // the system does not bind memory, there are no stripes.
+  // processors_of_nodes: [num_nodes]; an empty entry: threads are not bound. Without bound threads,
+  // or without memory binding by the system, there are no stripes.
   KvPool(const AttentionGeometry& geometry, std::uint32_t num_pages,
          std::span<const std::vector<int>> processors_of_nodes = {});
 
   static std::size_t page_bytes(const AttentionGeometry& geometry);  // of all layers
   std::uint32_t num_pages() const { return num_pages_; }
-  // The node that the page's memory is on, in [0, num_nodes); 0 without stripes.
+  // The node of the page's memory, in [0, num_nodes); 0 without stripes.
   int home_of(PageId page) const { return static_cast<int>(page / pages_per_stripe_ % num_nodes_); }
-  // What is bound to which node: the whole pool in order, at its borders whole huge pages.
+  // The ranges bound to nodes: the whole pool in order, cut at huge pages.
   struct Stripe {
     std::span<std::byte> memory;
     int node = 0;
@@ -50,7 +48,7 @@ class KvPool {
   // The whole tile, as if all its slots were filled.
   KvTile tile(int layer, PageId page, std::size_t head, std::size_t tile) const;
 
-  // Makes it the tile of the next head.
+  // Moves to the tile of the next head.
   void to_next_head(KvTile& tile) const {
     tile.k = static_cast<const std::byte*>(tile.k) + head_bytes_;
     tile.v = static_cast<const std::byte*>(tile.v) + head_bytes_;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MergeOp on the CPU: for each row the partials that list it, for each head their weights
-// exp(L_i - L).
+// MergeOp on the CPU: for each row its partials, for each head their weights exp(L_i - L).
 //
-// Cost: one read of every listed (O, LSE) row. Numerics: NaN in a partial stays with its row and
-// head; partials with LSE -inf weigh nothing, a head with no other becomes 0.
+// Cost: one read of every listed (O, LSE) row. Numerics: NaN in a partial affects only its row and
+// head. Partials with LSE -inf have weight 0; a head with no other partials becomes 0.
 #include <algorithm>
 #include <cmath>
 #include <limits>

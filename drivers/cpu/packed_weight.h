@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PackedWeight: a matrix in the order of the product kernels: quantised ones in that of
-// kernels/quantized_products/packed_format.h, bf16 in that of kernels/float_products/bf16_panel.h, e4m3 with its scales in that of
-// kernels/float_products/f8_panel.h.
+// PackedWeight: a matrix in the order of the product kernels. Quantised:
+// kernels/quantized_products/packed_format.h; bf16: kernels/float_products/bf16_panel.h; e4m3 with
+// its scales: kernels/float_products/f8_panel.h.
 //
-// Packing reads every byte once and writes about as many, in parts over the team; memory is in huge
-// pages where the system gives them, every NUMA node packing (and so holding) its region of the
-// panels. The source is not needed afterwards. Cost: about 0.3 s for a file of 1 GB on two cores.
-// Threads: it does not change once made. Errors: Error when the memory for it is not available.
+// Packing reads every byte once and writes about as many, in parts over the team. Memory is in huge
+// pages if possible; every NUMA node packs, and so holds, its region of the panels. The source is
+// not needed afterwards. Cost: about 0.3 s for a file of 1 GB on two cores. Threads: constant once
+// made. Errors: Error when the memory is not available.
 #pragma once
 
 #include "cpu/host_memory.h"
@@ -19,7 +19,7 @@ namespace tandem::device::cpu {
 
 // Whether matrices of this type are packed for products.
 bool packs_for_products(DType dtype);
-// Whether they are multiplied with rows of bf16, panels of kBf16PanelOutputs at a time.
+// Whether they are multiplied with rows of bf16, in panels of kBf16PanelOutputs.
 inline bool multiplies_bf16_rows(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF8E4M3;
 }
@@ -34,7 +34,7 @@ class PackedWeight {
   std::size_t panel_bytes() const { return panel_bytes_; }  // the last may have fewer
   std::size_t panel_outputs() const { return panel_outputs_; }
 
-  // Of panels: a region per node, which holds it. Cut between groups of panels.
+  // Of panels: one region per node, in its memory. Cut between groups of panels.
   const tiling::Regions<1>& regions() const { return regions_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products: what is prepared, how the work is cut, and the kernels' arguments.
+// Products: preparation of rows, division of work, arguments of kernels.
 #include "cpu/products.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ constexpr std::size_t kSmallWork = std::size_t{32} << 10;   // bytes times rows,
 constexpr std::size_t kPartsPerThread = 8;
 constexpr std::size_t kMinPartWork = std::size_t{16} << 10;  // bytes times rows
 constexpr std::size_t kMaxPartBytes = std::size_t{512} << 10;
-constexpr std::size_t kPartRows = 256;   // of packed weights, whose sums fill a second cache
-constexpr std::size_t kOutputsStep = 4;  // what the kernel for few rows takes at a time
+constexpr std::size_t kPartRows = 256;  // of packed weights: their sums fill the second-level cache
+constexpr std::size_t kOutputsStep = 4;  // outputs per step of the kernel for few rows
 
 std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -40,8 +40,8 @@ Cut cut_of(const Product& product, std::size_t rows) {
   return {outputs, kTaskOutputs, weight.row_bytes(), kTaskOutputs, kMaxPackedRows};
 }
 
-// The units of a product that a node holds. A model file that is mapped lies on no node in
-// particular: it is divided evenly.
+// The units of a product that a node holds. A mapped model file belongs to no node: it is divided
+// evenly.
 std::pair<std::size_t, std::size_t> units_of_node(const Product& product, std::size_t units,
                                                   std::size_t node, const Team& team) {
   const auto nodes = static_cast<std::size_t>(team.num_nodes());
@@ -126,7 +126,7 @@ void Products::split(std::span<const Product> products) {
   }
 }
 
-// What `node` holds of one product, as parts of about `even` work.
+// Divides what `node` holds of one product into parts of about `even` work.
 void Products::split(std::size_t index, const Product& product, std::size_t node,
                      std::size_t even) {
   const std::size_t rows = inputs_[product.input].rows();

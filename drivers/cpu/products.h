@@ -2,17 +2,15 @@
 //
 // Products: any number of matrix products in one pass of a team.
 //
-// Inputs are rows of f32, prepared once each (cpu/row_preparation.h); a product multiplies all rows
-// of one input with one weight. Projections that share an input are products of one input; the
-// experts of a mixture are inputs of their own, each with the rows that it was given (`picks`), and
-// all of them keep the threads busy together. Packed weights go through
-// kernels/quantized_products/quantized_products.h or kernels/float_products/bf16_products.h whatever the rows; f32 and f16 through
-// kernels/float_products/matvec.h up to kFewRows rows, else kernels/float_products/matmul.h. Threads split panels of outputs and,
-// when there are many, rows. What a NUMA node holds of a weight is multiplied there before its
-// threads help others. Little work runs on the caller alone. Memory: the prepared rows and a
-// workspace per worker, kept between calls. Threads: one caller. Numerics: the result of a row does
-// not depend on the other rows of its input, bit for bit but for f32 and f16 weights, whose order
-// of additions may.
+// Inputs are rows of f32, each prepared once (cpu/row_preparation.h). A product multiplies all rows
+// of one input with one weight. Projections that share an input are products of one input. Each
+// expert of a mixture has an input of its own with the rows given to it (`picks`); all keep the
+// threads busy together. Packed weights use kernels/quantized_products or bf16_products.h; f32 and
+// f16 use matvec.h up to kFewRows rows, else matmul.h. Threads divide panels of outputs and, if
+// there are many, rows. A NUMA node multiplies the weights it holds before its threads help others.
+// Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
+// between calls. Threads: one caller. Numerics: the result of a row does not depend on other rows,
+// bit for bit; only with f32 and f16 weights the order of additions may.
 #pragma once
 
 #include <cstdint>

@@ -2,10 +2,10 @@
 //
 // How fast the cores read memory: the roofline of decode.
 //
-// A pass reads every byte once, in the best of several patterns, from the memory of the reader's
-// NUMA node first. read_bandwidth() measures once per process and plan of threads (how many, and
-// where they are bound; about 50 ms on 128 MiB) and remembers; ReadProbe is for benchmarks that
-// repeat it on more memory. Threads: any for read_bandwidth().
+// A pass reads every byte once, from the memory of the reader's NUMA node first; the best of
+// several patterns counts. read_bandwidth() measures once per process and thread plan (number of
+// threads and their processors; about 50 ms on 128 MiB) and keeps the result. ReadProbe is for
+// benchmarks, which repeat it on more memory. Threads: read_bandwidth() from any.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class ReadProbe {
  public:
   ReadProbe(Team& team, std::size_t size_bytes);
 
-  // Bytes per second of one pass, by the best of the ways to read that are tried.
+  // Bytes per second of one pass, with the fastest pattern.
   double measure();
 
  private:
@@ -28,7 +28,7 @@ class ReadProbe {
   tiling::Regions<1> parts_;  // of 1 MiB
 };
 
-// Of a team with this plan.
+// For a team with this plan.
 double read_bandwidth(const ThreadPlan& plan);
 
 }  // namespace tandem::device::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowPanel: the running softmax of some query rows that share a KV head, from the first tile to the
+// RowPanel: the running softmax of query rows that share a KV head, from the first tile to the
 // normalised (O, LSE).
 //
 // Memory: 2 * stride + 17 floats per row, kept for the next panel. Threads: one at a time.
@@ -19,15 +19,15 @@ class RowPanel {
   void start(std::size_t rows, std::size_t head_dim, float softcap);
   void set_query(std::size_t row, const float* q /* [head_dim] */, float scale);
 
-  // Rows [begin, end) see the tiles, at most kStoredTiles, for kF32 kMaxTiles. next: as many tiles
-  // to come, or tiles.
+  // Rows [begin, end) see the tiles, at most kStoredTiles, for kF32 kMaxTiles. next: the same
+  // number of tiles of the next step, or `tiles`.
   void attend(DType type, std::size_t begin, std::size_t end, std::span<const KvTile> tiles,
               const KvTile* next);
 
   // Every row sees the slots seen[row] of an f32 tile; see AttentionRows::seen.
   void attend_seen(const KvTile& tile, const SlotRange* seen);
 
-  // A row that saw nothing gives O = 0, LSE = -inf.
+  // A row without visible tokens gives O = 0, LSE = -inf.
   void finish(std::size_t row, float* o /* [head_dim] */, float* lse) const;
 
   std::size_t stride() const { return stride_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PreparedRows: picks, norms and gates into one row of memory, and from there into every form.
+// PreparedRows: pick, norm and gate give one row, which is then converted to every form.
 #include "cpu/row_preparation.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void grow(std::vector<T>& memory, std::size_t size) {
   if (memory.size() < size) memory.resize(size);
 }
 
-// Returns x itself where nothing changes it.
+// Returns x itself if nothing changes it.
 const float* changed_row(const RowSource& source, std::size_t row, float* to) {
   const std::size_t at = source.picks.empty() ? row : static_cast<std::size_t>(source.picks[row]);
   const float* x = source.x + at * source.width;

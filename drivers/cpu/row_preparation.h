@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PreparedRows: the rows of a product as its kernels take them.
+// PreparedRows: the rows of a product in the forms that its kernels need.
 //
-// A row may be picked from others, normalised or gated on the way (x itself is left alone), and is
-// then kept in every form that a product of the call needs: plain f32, int8 with scales
-// (kernels/quantized_products/quantized_rows.h), rounded to bfloat16, or f32 in panels of 32 rows (kernels/float_products/matmul.h).
-// Memory stays for the next call. Threads: prepare() of different rows from any; rows of one panel
-// (kPanelRows) on one thread.
+// A row may be picked from others, normalised or gated; x itself does not change. It is then stored
+// in every form that a product of the call needs: f32, int8 with scales
+// (kernels/quantized_products/quantized_rows.h), bfloat16, or f32 in panels of 32 rows
+// (kernels/float_products/matmul.h). Memory is kept for the next call. Threads: prepare() of
+// different rows from any; rows of one panel (kPanelRows) on one thread.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ struct RowForms {
 
 class PreparedRows {
  public:
-  // Makes room. The source must live until the last prepare().
+  // Allocates. The source must outlive the last prepare().
   void begin(const RowSource& source, const RowForms& forms);
 
   // Rows [first, last) into every form; `row` is memory for one row, per thread.
   void prepare(std::size_t first, std::size_t last, std::vector<float>& row);
 
   std::size_t rows() const { return source_.rows; }
-  bool needs_work() const;  // else plain() is x
+  bool needs_work() const;  // false: plain() is x
 
   const float* plain() const { return changes_ ? plain_.data() : source_.x; }  // [rows, width]
   const float* panels() const { return panels_.data(); }        // [rows / 32, width, 32]
@@ -51,7 +51,7 @@ class PreparedRows {
  private:
   RowSource source_;
   RowForms forms_;
-  bool changes_ = false;  // a row is not simply x's
+  bool changes_ = false;  // rows differ from those of x
   std::vector<float> plain_, panels_;
   std::vector<RowChunk> chunks_;
   std::vector<std::uint16_t> bf16_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices of host buffers as pointers to f32, with the check that they are long enough.
+// Slices of host buffers as pointers to f32, with a check of their length.
 #pragma once
 
 #include <cstddef>

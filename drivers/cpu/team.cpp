@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node can do is how many workers it has.
+// The share of a node is its number of workers.
 #include "cpu/team.h"
 
 namespace tandem::device::cpu {

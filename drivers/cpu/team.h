@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team: the thread pool of one CPU device, handing out items together with the number of the worker
-// that runs them.
+// Team: the thread pool of one CPU device. It hands out items together with the number of the
+// worker that runs them.
 //
-// run(count, body) calls body(item, worker) once per item; worker is in [0, size()) and no two
-// running bodies share one, so scratch memory can be kept per worker. Items go out in order, to
-// whoever is free. One item runs on the caller without waking anybody. Threads and errors as for
-// ThreadPool.
+// run(count, body) calls body(item, worker) once per item. worker is in [0, size()), and no two
+// running bodies have the same, so scratch memory can be kept per worker. Items are given in order
+// to whichever worker is free. One item runs on the caller and wakes no thread. Threads and errors:
+// as ThreadPool.
 //
-// Memory that is worth placing (packed weights, pools) is divided into one region per NUMA node:
+// Memory with a place (packed weights, pools) is divided into one region per NUMA node:
 //   const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
 //   team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first touch
 //   team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     // every step
-// Items of several such divisions in one run are listed node by node, with run_regions(bounds,
-// ...). place() writes a region by workers of its node alone; run_regions() gives a worker the
-// tiles of its own node first, in order, and then those that other nodes have not begun. On one
-// node there is one region, and run_regions() is run(). Regions of another team's size are served
-// too: only slower.
+// place() writes a region by workers of its node only. run_regions() gives a worker the tiles of
+// its own node first, in order, then tiles of other nodes that are not begun. On one node
+// run_regions() is run(). Items of several divisions in one run are listed node by node:
+// run_regions(bounds, ...). Regions made for a team of another size work, too, but slower.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +45,7 @@ class Team {
 
   void run(std::size_t count, Body body) { pool_.run(count, body); }
 
-  // A region per node, in proportion to its workers, cut in whole tiles.
+  // One region of whole tiles per node, in proportion to its workers.
   template <std::size_t kDims>
   tiling::Regions<kDims> regions(const tiling::Box<kDims>& domain, const tiling::Point<kDims>& tile,
                                  std::size_t cut_dimension = 0) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// vector_targets() through Highway's own list.
+// vector_targets() from the list of Highway.
 #include "cpu/vector_targets.h"
 
 #include "common/error.h"
@@ -22,13 +22,12 @@ std::vector<std::string> vector_targets() {
 void force_vector_target(std::string_view name) {
   hwy::SetSupportedTargetsForTest(0);
   if (name.empty()) return;
-  // A kernel that is not compiled for the target runs for the best of those behind it, whose bits
-  // are higher.
+  // A kernel without code for the target uses the next best target, which has a higher bit.
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name != hwy::TargetName(target)) continue;
     return hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & ~(target - 1));
   }
-  throw Error("cpu", "no vector target '" + std::string(name) + "' here");
+  throw Error("cpu", "this processor or build has no vector target '" + std::string(name) + "'");
 }
 
 }  // namespace tandem::device::cpu

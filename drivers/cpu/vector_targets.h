@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instruction sets that the CPU kernels were compiled for and this processor has, and the
-// choice of one for tests and benchmarks. Without a choice the best one runs.
+// The instruction sets that the CPU kernels are compiled for and this processor has. Tests and
+// benchmarks can choose one; without a choice the best one runs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tandem::device::cpu {
 
 std::vector<std::string> vector_targets();  // best first, such as "AVX3", "AVX2", "SCALAR"
 
-// An empty name returns to the best. Not while a unit works. Throws Error for a name not listed.
+// An empty name selects the best one. Not while a unit works. Throws Error for a name not listed.
 void force_vector_target(std::string_view name);
 
 }  // namespace tandem::device::cpu

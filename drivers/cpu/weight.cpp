@@ -14,7 +14,7 @@ namespace tandem::device::cpu {
 namespace {
 
 constexpr std::size_t kCopyPart = std::size_t{1} << 20;
-constexpr std::size_t kCopyStep = 4;     // outputs; products cut there too
+constexpr std::size_t kCopyStep = 4;     // outputs; products are cut at multiples of it, too
 constexpr std::int64_t kScaleStep = 16;  // inputs; products take pairs that have one scale
 
 bool is_weight(DType dtype) {
@@ -31,8 +31,8 @@ void check_scales(const WeightScales& scales, std::int64_t in_features) {
   if (scales.block_rows <= 0 || scales.block_columns <= 0 ||
       (!is_whole && scales.block_columns % kScaleStep != 0)) {
     throw Error("cpu", "scales for blocks of " + shape(scales.block_rows, scales.block_columns) +
-                           " are not read; of columns a multiple of " + std::to_string(kScaleStep) +
-                           " or all " + std::to_string(in_features) + " are");
+                           " are not supported; use blocks with columns a multiple of " +
+                           std::to_string(kScaleStep) + " or all " + std::to_string(in_features));
   }
 }
 
@@ -57,7 +57,8 @@ void check_source(const WeightSource& source) {
   }
   const bool is_table = source.role == WeightRole::kTable || source.role == WeightRole::kBoth;
   if (source.dtype == DType::kF8E4M3 && is_table) {
-    throw Error("cpu", "a table of type f8_e4m3 is not read; use bf16, f16 or a quantised type");
+    throw Error("cpu",
+                "a table of type f8_e4m3 is not supported; use bf16, f16 or a quantised type");
   }
   check_scales(source.scales, source.in_features);
 }

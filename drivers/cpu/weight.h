@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CpuWeight: a weight as the CPU multiplies it.
+// CpuWeight: a weight in the form that the CPU multiplies.
 //
-// A matrix of quantised values, bf16 or e4m3 for products is packed once (packed_weight.h); a
-// table, f16 and f32 are used where the model file maps them, or copied when the source is
-// transient. A vector (out_features = 1) is kept as f32 as well, one for norms and biases alone
-// (kVector) as nothing else. Threads: any, it does not change.
+// A matrix for products of quantised values, bf16 or e4m3 is packed once (packed_weight.h). A
+// table, and f16 and f32, are used in the mapped model file, or copied if the source is transient.
+// A vector (out_features = 1) is also kept as f32; a vector for norms and biases alone (kVector)
+// only so. Threads: any; it is constant.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ namespace tandem::device::cpu {
 
 class CpuWeight final : public Weight {
  public:
-  // Throws Error when the source is empty, misshapen or of a type that is no weight.
+  // Throws Error if the source is empty, has a wrong shape, or a type that no weight has.
   CpuWeight(const WeightSource& source, Team& team);
 
   std::int64_t out_features() const override { return source_.out_features; }
@@ -38,7 +38,7 @@ class CpuWeight final : public Weight {
   bool multiplies() const { return packed_ || (has_rows() && !packs_for_products(source_.dtype)); }
   std::int64_t scale_inputs() const { return scale_inputs_; }  // of e4m3: inputs of a scale
   const PackedWeight* packed() const { return packed_ ? &*packed_ : nullptr; }
-  // Which node holds which panels, or which rows of a copy; null where the model file is mapped.
+  // Which node holds which panels, or which rows of a copy; null if the model file is mapped.
   const tiling::Regions<1>* regions() const {
     return packed_ ? &packed_->regions() : copied_rows_ ? &*copied_rows_ : nullptr;
   }
@@ -56,8 +56,8 @@ class CpuWeight final : public Weight {
   std::vector<float> vector_;
 };
 
-// What a descriptor's weight must be: made by this kind of unit, of this shape. `what` names it in
-// the Error. 0 stands for any number.
+// The weight of an operation as a CpuWeight. Throws Error, naming it `what`, if another kind of
+// unit made it or its shape is another one (0: any number).
 const CpuWeight& cpu_weight(const Weight* weight, std::int64_t out_features,
                             std::int64_t in_features, const char* what);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceActivity: what a device ran and when, by its own records, in the host's time.
+// DeviceActivity: what a device ran and when, from its own records, on the host's clock.
 //
-// Spans of a track of a device nest or lie apart. A sink is called from any thread, one call at a
-// time, and must outlive the devices that were opened with it.
+// Two spans of one track are nested or do not overlap. A sink is called from any thread, one call
+// at a time, and outlives the devices that were opened with it.
 #pragma once
 
 #include <chrono>

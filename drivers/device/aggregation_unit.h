@@ -2,17 +2,16 @@
 //
 // AggregationUnit: a device that adds up sparse vectors of several sources (a card, a GPU).
 //
-// One call takes, for every source in rank order, its sorted unique positions of one partition and
-// their values, and gives the sorted union with the values reduced in that order: bit for bit what
-// a loop over the sources does in f32 or u64.
-// Ownership: inputs are borrowed until the call returns; the result's buffers belong to the unit
-// until its next call. Threads: one at a time.
-// Errors. Error, and nothing has changed: a shape that refusal() gives a reason for, sources that
-// are not the shape's, a position that is not below num_positions. Positions that do not ascend are
-// an Error too where the unit sees them; elsewhere the result is undefined, but no other memory is
-// touched. DeviceError: the call's buffers cannot be had, on the device or the host, which leaves
-// the unit as it was; or what was started failed or missed the deadline, and then the unit is lost:
-// every later call fails at once.
+// A source has sorted unique positions of one partition, and their values. One call takes the
+// sources in rank order and returns the sorted union, with the values reduced in that order: bit
+// for bit the result of a loop over the sources in f32 or u64. Ownership: inputs are borrowed until
+// the call returns; the result is valid until the next call. Threads: one at a time.
+// Errors: Error, with the unit unchanged, for a shape that refusal() rejects, sources that do not
+// match the shape, or a position that is not below num_positions. Positions that do not ascend are
+// an Error if the unit detects it; else the result is undefined, but no other memory is touched.
+// DeviceError, with the unit unchanged, if memory for the call cannot be allocated on the device or
+// the host. DeviceError, with the unit lost (every later call fails at once), if started work
+// failed or missed the deadline.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +40,7 @@ struct AggregationSource {
 struct AggregationResult {
   std::span<const std::uint32_t> positions;  // [num_union] ascending
   std::span<const std::byte> values;         // [num_union]
-  double modelled_seconds = 0;  // what the device's own model says this took; 0: it has none
+  double modelled_seconds = 0;               // duration by the device's own model; 0: it has none
 };
 
 struct AggregationCapacity {
@@ -58,7 +57,7 @@ class AggregationUnit {
   virtual std::string name() const = 0;  // "xrt:0"
   virtual AggregationCapacity capacity() const = 0;
 
-  // Empty where it can; otherwise why not.
+  // Why the unit cannot do it; empty: it can.
   virtual std::string refusal(const AggregationShape& shape) const = 0;
 
   // sources: [num_sources], rank order.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The argument checks every attention unit shares: shapes, ranges and page ids are verified before
-// anything is enqueued.
+// The argument checks that all attention units share: shapes, ranges and page ids.
 #include "device/attention_unit.h"
 
 #include <bit>
@@ -101,11 +100,11 @@ void check_kv_dtype(const AttentionGeometry& g, std::span<const DType> stored,
 
 void check_plain(const AttentionBatch& batch, const std::string& module) {
   if (batch.softcap != 0.0f) {
-    throw Error(module, "this unit caps no scores; hold the sequence on the CPU");
+    throw Error(module, "this unit has no soft cap of scores; hold the sequence on the CPU");
   }
   for (const AttentionSequence& s : batch.sequences) {
     if (s.attend_begin != 0) {
-      throw Error(module, "this unit attends no windows; hold the sequence on the CPU");
+      throw Error(module, "this unit has no sliding windows; hold the sequence on the CPU");
     }
   }
 }

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionUnit: a place where KV pages live and decode attention runs (CPU, GPU, OpenCL device,
+// AttentionUnit: a place that holds KV pages and runs decode attention (CPU, GPU, OpenCL device,
 // FPGA card).
 //
-// Every unit answers a batch of queries with partial results (O, LSE) over the pages it holds;
-// partials of several units merge exactly (see MergeOp in compute_ops.h), so a sequence may be
-// split over units in any way. There is no mask: within one batch every query of a sequence sees
-// the same tokens. A prefill chunk therefore attends here only to the tokens before the chunk; the
-// causal part inside the chunk is the compute unit's, one more partial. Rows that see different
-// ranges (a sliding window) are sequences of their own over the same pages.
-// Ownership: the unit owns the memory of its pages, the caller decides which page belongs to whom:
-// page ids are 0 .. num_pages-1, contents are undefined until appended. Spans of a batch are
-// borrowed until wait() of its ticket has returned kDone or kLost. Order: batches of one unit take
-// effect in submission order. Threads: one submitting thread per unit; capacity() and stats() from
-// any thread. Failure: after kLost every page of the unit is lost, every ticket ends in kLost and
-// every later submit() returns a ticket that is lost. Argument errors (a page out of range) throw
-// Error before anything is enqueued. A batch that the device refused, alone, is an Error of wait()
-// for its ticket, or for a later one where nobody was told: its results and the tokens that it was
-// to append are undefined, and the unit goes on. Numerics: scores, softmax and accumulation in f32
-// whatever the KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN for that
-// head only. To add a kind of unit: implement this class, name it in a Backend (registry.h), and
-// the op cases of tests/drivers/device/attention_unit_test.cpp run on it.
+// A unit answers a batch of queries with partial results (O, LSE) over the pages it holds. Partials
+// of several units merge exactly (MergeOp), so a sequence may be split over units in any way. There
+// is no mask: every query of a sequence in a batch sees the same tokens. A prefill chunk attends
+// here only to the tokens before the chunk; the compute unit does the causal part inside the chunk,
+// which is one more partial. Rows with different ranges (a sliding window) are separate sequences
+// over the same pages.
+// Ownership: the unit owns the memory of its pages (ids 0 .. num_pages-1, undefined until
+// appended); the caller decides who uses which page. Spans of a batch are borrowed until wait() of
+// its ticket returns kDone or kLost. Order: batches of one unit take effect in submission order.
+// Threads: one submitting thread per unit; capacity() and stats() from any. Errors: wrong arguments
+// throw Error before anything is enqueued. After kLost all pages are lost, and every ticket, old or
+// new, is kLost. If the device refuses one batch, wait() for its ticket or a later one throws
+// Error; the results and appended tokens of that batch are undefined, and the unit goes on.
+// Numerics: f32 for every KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN
+// for that head only. How to add a kind of unit: README.md.
 #pragma once
 
 #include <cstddef>
@@ -45,16 +42,16 @@ struct AttentionGeometry {
 };
 
 // One f32 scale per token and head: kI8 max|x| / 127; kF8E4M3 the least power of two from 2^-126 to
-// 2^119 that keeps |x| within 448 of it; larger values are taken as 448 * 2^119.
+// 2^119 that keeps |x| / scale at most 448; larger values become 448 * 2^119.
 bool kv_has_scales(DType kv_dtype);
 
 struct AttentionCapacity {
   std::uint32_t num_pages = 0;
   std::size_t page_bytes = 0;  // of all layers, K and V, as this unit stores it
-  double read_bandwidth_bytes_per_s =
-      0;  // of the memory the pages are in: measured, else the data sheet's
+  // Of the memory that holds the pages: measured, else from the data sheet.
+  double read_bandwidth_bytes_per_s = 0;
   double link_bandwidth_bytes_per_s = 0;  // host <-> unit; 0 where there is no link
-  double link_latency_us = 0;             // of one submit + wait with nothing to do
+  double link_latency_us = 0;             // of one submit + wait of an empty batch
 };
 
 // One sequence of a batch. "Held here" counts only the tokens in this unit's pages of the sequence.
@@ -65,7 +62,7 @@ struct AttentionSequence {
   std::int32_t num_new = 0;    // rows to append; 0 attends only
   std::int32_t append_at = 0;  // index, among the tokens held here, of the first appended one
   // The queries see tokens [attend_begin, num_attend) of those held here, counted after the append.
-  std::int32_t attend_begin = 0;  // other than 0 only where the device attends windows
+  std::int32_t attend_begin = 0;  // not 0 only if DeviceInfo::attends_windows
   std::int32_t num_attend = 0;
   std::int32_t page_begin = 0;  // into pages
   std::int32_t num_pages = 0;
@@ -82,7 +79,7 @@ struct AttentionBatch {
   std::span<const PageId> pages;  // this unit's pages of each sequence, in token order
 };
 
-// Results stand at the row of their query; rows of no sequence in the batch are left alone.
+// The result of a query is at the query's row. Rows of no sequence in the batch do not change.
 struct AttentionPartial {
   std::span<float> o;    // [rows, q_heads, head_dim]
   std::span<float> lse;  // [rows, q_heads], natural log
@@ -113,33 +110,32 @@ class AttentionUnit {
   // Enqueues append + attend. A unit in host memory may do the work inside wait().
   virtual Ticket submit(const AttentionBatch& batch, AttentionPartial out) = 0;
 
-  // Whether the unit works in the queue of `compute`, as on one GPU: a batch comes after all that
-  // was enqueued there before submit() and before all that is enqueued there later, with no wait in
-  // between, and its rows and results may lie in device buffers of `compute`
-  // (device_floats(slice)). Spans of sequences and pages are then copied by submit().
+  // Whether the unit works in the queue of `compute`, as on one GPU. A batch then runs after
+  // everything that was enqueued there before submit(), and before everything enqueued later,
+  // without a wait. Its rows and results may lie in device buffers of `compute`
+  // (device_floats(slice)), and submit() copies the spans of sequences and pages.
   virtual bool works_in_queue_of(const ComputeUnit& compute) const;
 
-  // Whether the submitting thread may be another than that of the compute units beside it, and its
-  // calls wait for nothing that those do; not so where units of one device share a queue.
+  // Whether the unit may have a submitting thread of its own, whose calls do not wait for the
+  // compute units of the device. False where units of one device share a queue.
   virtual bool may_have_own_thread() const { return true; }
 
   // kDone (this and every earlier ticket), kTimeout (still running) or kLost. Never blocks past the
   // deadline.
   virtual WaitResult wait(Ticket ticket, Deadline deadline) = 0;
 
-  // Moves one whole page through host memory, whatever the unit's own layout:
+  // Copies one whole page through host memory. The format is the same for every unit:
   // page_image_bytes(geometry) bytes [num_layers, 2 (k, v), kv_heads, page_tokens, head_dim] of
-  // kv_dtype, and where it has scales then those [num_layers, 2, kv_heads, page_tokens] f32. Blocks
-  // until done; kLost as for wait().
+  // kv_dtype, then the scales, if the type has any: [num_layers, 2, kv_heads, page_tokens] f32.
+  // Blocks until done; kLost as for wait().
   virtual WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) = 0;
   virtual WaitResult import_page(PageId page, std::span<const std::byte> from,
                                  Deadline deadline) = 0;
 
-  // Asks a device that has nothing to do whether it is still there; waits for the answer for 0.1 s
-  // at most (asking takes what its driver takes). False once the unit is lost; of a device that
-  // only gives no answer it is true. A DeviceError of it is a loss; another Error may be thrown
-  // where the question could not be put, and says nothing.
-  virtual bool lives() { return true; }
+  // Health check of an idle device. Waits at most 0.1 s for the answer, besides the time that the
+  // driver needs to ask. False once the unit is lost; true while a device only gives no answer. A
+  // DeviceError means a loss; any other Error means that the check itself failed.
+  virtual bool is_alive() { return true; }
 
   virtual AttentionStats stats() const = 0;
 };
@@ -147,13 +143,13 @@ class AttentionUnit {
 std::size_t page_image_bytes(const AttentionGeometry& geometry);
 
 // Throws Error("attention", ...) naming the field when a geometry or a batch is not what the
-// contract says (num_pages: the unit's). Every unit calls these first.
+// contract says (num_pages: of the unit). Every unit calls these first.
 void check_geometry(const AttentionGeometry& geometry);
 void check_batch(const AttentionGeometry& geometry, std::uint32_t num_pages,
                  const AttentionBatch& batch, const AttentionPartial& out);
 
-// Of units that store only some KV types, and that attend neither windows nor soft caps: throw
-// Error(module, ...) on what the unit does not do. They call them next.
+// For units that store only some KV types, and units without windows and soft caps: throw
+// Error(module, ...) for what the unit cannot do. Such units call these next.
 void check_kv_dtype(const AttentionGeometry& geometry, std::span<const DType> stored,
                     const std::string& module);
 void check_plain(const AttentionBatch& batch, const std::string& module);

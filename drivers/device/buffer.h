@@ -2,7 +2,7 @@
 //
 // Buffer: memory of a compute unit, and Slice: a place inside one.
 //
-// Ownership: a Buffer belongs to whoever allocated it and must not outlive its unit. A Slice
+// Ownership: a Buffer belongs to the caller that allocated it, and the unit outlives it. A Slice
 // borrows. Threads: the unit's submitting thread.
 #pragma once
 
@@ -21,12 +21,12 @@ class Buffer {
   virtual ~Buffer() = default;
   virtual std::size_t size_bytes() const = 0;
 
-  // The bytes as the host sees them; empty when the buffer is not host memory. Valid as long as the
-  // buffer. Its contents are those of the last wait() of the unit.
+  // The bytes as the host sees them; empty if the buffer is not host memory. Valid as long as the
+  // buffer. The contents are those at the last wait() of the unit.
   virtual std::span<std::byte> host() = 0;
 
-  // The bytes as units of the same device see them; host().data() where that is not empty. Only
-  // such units may read or write through it.
+  // The bytes as units of the same device see them; host().data() if that is not empty. Only such
+  // units may read or write through it.
   virtual std::byte* address() = 0;
 };
 
@@ -37,7 +37,7 @@ struct Slice {
   explicit operator bool() const { return buffer != nullptr; }
 };
 
-// `count` floats from a slice on, as units of its device see them.
+// `count` floats from a slice on, at the address for units of its device.
 inline std::span<float> device_floats(const Slice& slice, std::size_t count) {
   return {reinterpret_cast<float*>(slice.buffer->address() + slice.offset_bytes), count};
 }

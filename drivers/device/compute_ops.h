@@ -39,13 +39,12 @@ struct RmsNormOp {
   bool accumulate = false;
 };
 
-// The function in front of a gated feed-forward product: silu(x) = x / (1 + e^-x), or GELU in its
-// tanh form.
+// The function before a gated feed-forward product: silu(x) = x / (1 + e^-x), or GELU in tanh form.
 enum class Activation { kSilu, kGeluTanh };
 
-// out = (accumulate ? out : 0) + f(x) W^T + bias, for every target: projections that share an input
-// go in one call. f prepares the rows on their way in and leaves x alone: the RMS norm with weight
-// `norm`, activation(x) * up, or nothing; not both.
+// out = (accumulate ? out : 0) + f(x) W^T + bias, for every target. Projections that share an input
+// go in one call. f is the RMS norm with weight `norm`, or activation(x) * up, or nothing, never
+// both; it does not change x.
 struct LinearTarget {
   const Weight* weight = nullptr;  // [out_features, in_features]
   const Weight* bias = nullptr;    // [1, out_features] or none
@@ -89,9 +88,9 @@ struct SoftcapOp {
   float cap = 0;
 };
 
-// Causal attention of each chunk among its own rows only: row i sees rows 0..i of its chunk, with a
-// window only the last `window` of them. k and v are first rounded to kv_dtype, as the pages store
-// them, so that a token's KV does not depend on where it was attended.
+// Causal attention inside each chunk: row i sees rows 0..i of its chunk, with a window only the
+// last `window` of them. k and v are first rounded to kv_dtype, as pages store them, so that a
+// token's KV is the same wherever it is attended.
 struct CausalChunk {
   std::int32_t row_begin = 0;
   std::int32_t num_rows = 0;
@@ -102,17 +101,17 @@ struct CausalAttentionOp {
   float scale = 1.0f;
   DType kv_dtype = DType::kF16;  // kF32: no rounding; else as kv_has_scales() says
   Slice q, k, v;                 // [rows, q_heads | kv_heads | kv_heads, head_dim]
-  Slice o, lse;       // [rows, q_heads, head_dim], [rows, q_heads]; other rows are left alone
+  Slice o, lse;       // [rows, q_heads, head_dim], [rows, q_heads]; other rows do not change
   float softcap = 0;  // as in AttentionBatch
   int window = 0;     // 0: none
 };
 
 // Merges partial attention results of the same queries: L = ln sum exp(L_i), O = sum exp(L_i - L)
-// O_i. Every partial covers the rows it lists; a row that no partial covers becomes 0. Exact and
-// independent of the partials' order up to rounding.
+// O_i. A partial has results for the rows it lists; a row that no partial lists becomes 0. Exact,
+// and independent of the order of partials, up to rounding.
 struct MergePartial {
   Slice o, lse;                        // [rows, heads, head_dim], [rows, heads]
-  std::span<const std::int32_t> rows;  // the rows that it answers
+  std::span<const std::int32_t> rows;  // that it has results for
 };
 struct MergeOp {
   std::int64_t rows = 0;
@@ -128,10 +127,10 @@ struct GatherRowsOp {
   Slice x, out;  // [*, width], [rows.size(), width]
 };
 
-// The feed-forward of a row by some of many experts: the `used` with the largest router logits (of
-// equal ones the first), each out += p * down(activation(gate x) * up x), where p is the expert's
-// probability by the softmax of all logits, scaled to a sum of 1 over those chosen if `normalise`.
-// Only the weights of experts that some row chose are read.
+// The feed-forward of a row by some of many experts: the `used` experts with the largest router
+// logits (of equal ones the first). Each adds out += p * down(activation(gate x) * up x). p is the
+// expert's probability by the softmax of all logits; if `normalise`, scaled so that the chosen ones
+// sum to 1. Only weights of experts that some row chose are read.
 struct Expert {
   const Weight *gate = nullptr, *up = nullptr;  // [ffn, width]
   const Weight* down = nullptr;                 // [width, ffn]
@@ -161,16 +160,16 @@ struct CopyOp {
   Slice from, to;
 };
 
-// Rows for a thread of the host, and its answer, past whoever enqueues: a ring of one slot. All
-// that is posted to it has been waited for before more is; posts and waits take part in the queue
-// like any other operation, and those of equal steps are equal. Only units that
-// support PostOp and AwaitOp do this. What the two sides show each other, in a host buffer; zero
-// before the first post. The thread sees other words than before in `posted`, works, and stores
-// them in `answered` (both with acquire and release). Where it will not answer any more, it stores
-// 1 in `abandoned`: nothing waits then, and from the first wait that finds it on nothing is copied:
-// its results, and what is computed from them, are undefined, and who abandons must not use them.
+// A ring of one slot hands rows to a host thread and takes its answer, without the thread that
+// enqueues. Every post is awaited before the next one. Posts and awaits are operations of the queue
+// like others; those of equal steps are equal values. Optional: ComputeUnit::supports().
+// RingWords are what the two sides show each other, in a host buffer, zero before the first post.
+// The host thread sees a change of `posted`, works, and stores the same words in `answered` (both
+// with acquire and release). If it will not answer any more, it stores 1 in `abandoned`. Nothing
+// waits then. The first await that sees it and all later operations copy nothing: results, and what
+// is computed from them, are undefined, and the side that abandons must not use them.
 struct RingWords {
-  alignas(64) std::uint64_t posted;  // how many were posted, this one included, << 32 | tag
+  alignas(64) std::uint64_t posted;  // (number of posts, with this one) << 32 | tag
   alignas(64) std::uint64_t answered;
   std::uint64_t abandoned;
 };
@@ -199,7 +198,7 @@ struct AwaitOp {
 
 // The next token of every row: the largest logit (of equal ones the lowest id) at temperature 0,
 // else the draw by `uniform` among those that top_k and then top_p leave, in the order of
-// model/sampler. Only units that support it do this; it saves the copy of all logits to the host.
+// model/sampler. Optional: ComputeUnit::supports(). It saves the copy of all logits to the host.
 struct SampleRow {
   float temperature = 0;
   int top_k = 0;       // 0: off

@@ -5,17 +5,17 @@
 // Operations are values (Op, compute_ops.h) on the unit's own buffers, enqueued in order; a prefill
 // chunk and a decode batch are the same calls with more or fewer rows. Activations are f32,
 // row-major [rows, width]; weights keep the type of the model file. Ownership: buffers and weights
-// belong to the caller and must live until a wait() after their last use; host spans inside a
-// descriptor (ids, positions, row lists) are copied by enqueue(). Threads: one submitting thread
-// per unit. Failure: enqueue() throws Error on arguments that break the stated shapes; wait()
-// throws DeviceError when the device failed, after which buffers are undefined and the unit must be
-// discarded. Numerics: every op accumulates in f32 (or wider); the result of a row does not depend
-// on which other rows share the call, except by the order of additions inside a matrix product.
-// Before a product with quantised weights the unit may round activations to 8 bits, a scale per 32
-// values of a row, and before one with 16-bit or 8-bit float weights to bf16 or f16 (the CPU does
-// the first, and rounds for bf16 and e4m3; GPUs do all); f32 weights are multiplied in f32.
-// Products of e4m3 weights are exact before they are added, and each block's sum is multiplied by
-// its scale, but for many rows on a GPU, where a weight times its scale is rounded to bf16.
+// belong to the caller and must outlive the first wait() after their last use. Host lists of an
+// operation (ids, positions, rows) are free again when enqueue() returns. Threads: one submitting
+// thread per unit. Errors: enqueue() throws Error on arguments that break the stated shapes; wait()
+// throws DeviceError when the device failed: buffers are undefined then, and the unit is discarded.
+// Numerics: every operation accumulates in f32 or wider. A row's result does not depend on the
+// other rows of the call, except for the order of additions in a matrix product. Activations may be
+// rounded before a product: with quantised weights to 8 bits with a scale per 32 values of a row;
+// with 16-bit or 8-bit float weights to bf16 or f16. (The CPU rounds for quantised, bf16 and e4m3
+// weights; GPUs for all of these.) f32 weights are multiplied in f32. Products of e4m3 weights are
+// exact, and the sum of each block is multiplied by its scale; only a GPU with many rows rounds a
+// weight times its scale to bf16.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 
 namespace tandem::device {
 
-// What a weight is for: a unit keeps it in the order that this needs.
+// What a weight is for. A unit stores it in the order that this use needs.
 enum class WeightRole {
   kProduct,  // matrix products; of a vector also what kVector says
   kTable,    // EmbedOp
@@ -39,13 +39,13 @@ enum class WeightRole {
   kVector    // norms and biases alone: out_features = 1
 };
 
-// How units that share a layer's products may divide a weight among them: by outputs (rows of W; of
-// a vector, such as a bias, its values), or by inputs (columns), which leaves sums to be added up.
+// How units that share a layer's products may divide a weight: by outputs (rows of W; the values of
+// a vector, such as a bias), or by inputs (columns). By inputs, each unit gets partial sums.
 enum class WeightSplit { kNone, kOutputs, kInputs };
 
 // A weight matrix y = W x, W [out_features, in_features] row-major in `dtype` (a vector:
-// out_features = 1). `data` is borrowed for the life of the Weight made from it (a memory-mapped
-// file), which units in host memory may use in place; when `transient`, only during load().
+// out_features = 1). `data` (a memory-mapped file) is borrowed as long as the Weight made from it
+// exists, because units in host memory may use it in place; if `transient`, only during load().
 struct WeightSource {
   DType dtype = DType::kF32;
   std::int64_t out_features = 0;
@@ -53,11 +53,11 @@ struct WeightSource {
   const std::byte* data = nullptr;  // [out_features, in_features]
   WeightRole role = WeightRole::kProduct;
   bool transient = false;
-  // For units that are made of several (drivers/parallel); others need neither.
-  int layer = -1;  // -1: in front of all layers (kTable, kBoth) or behind them
+  // Only composite units (drivers/parallel) read these two.
+  int layer = -1;  // -1: before all layers (kTable, kBoth) or after them
   WeightSplit split = WeightSplit::kNone;
-  // Of values in kF8E4M3, which are for kProduct only: what they are multiplied by, in f32 (none:
-  // ones). Read during load() only. Whoever loads has refused NaN (tensor/f8_codes.h).
+  // The f32 factors of values in kF8E4M3 (kProduct only); empty: all 1. Read during load() only.
+  // The loader has refused NaN (tensor/f8_codes.h).
   WeightScales scales;
 };
 
@@ -82,7 +82,7 @@ class ComputeUnit {
   virtual ~ComputeUnit() = default;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) = 0;
-  // Whether host() of its device buffers shows them, so that nothing needs to be copied.
+  // Whether host() shows the contents of device buffers, so that nothing needs to be copied.
   virtual bool device_memory_is_host() const { return false; }
   virtual std::unique_ptr<Weight> load(const WeightSource& source) = 0;
 
@@ -96,12 +96,11 @@ class ComputeUnit {
   // work is done after enqueue() returns.
   virtual void enqueue(const Op& op) = 0;
 
-  // How many rows a step of `rows` decode rows is best filled up to: a unit that keeps a step's
-  // launches by its sizes asks for few sizes. Rows that are added cost what activations do.
+  // The number of rows to which a step of `rows` decode rows should be padded. A unit that caches
+  // the launches of a step by its sizes wants few different sizes. Padding costs activations only.
   virtual std::size_t padded_rows(std::size_t rows) const { return rows; }
 
-  // Marks the point behind everything enqueued so far; wait() returns when the device has passed
-  // it.
+  // Marks the point after everything enqueued so far; wait() returns when the device passed it.
   virtual Ticket record() = 0;
   virtual WaitResult wait(Ticket ticket, Deadline deadline) = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How devices are named, and what one does that says nothing else: makes no aggregation unit,
-// reaches others through host memory, and is as fast as it always was.
+// Device ids, and the defaults of a device: no aggregation unit, copies through host memory, a
+// constant speed.
 #include "device/device.h"
 
 #include "common/error.h"

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: one piece of hardware that can compute dense layers, attend, add up sparse vectors.
+// Device: one piece of hardware that computes dense layers, attends, or adds up sparse vectors.
 //
 // Callers ask what it can do (makes_compute, makes_attention, makes_aggregation), never what it is;
-// `kind` is for people. Ownership: units must not outlive their device. Threads: any for info();
-// making units from one thread. Errors: making a unit throws Error (arguments, memory) or
-// DeviceError (hardware).
+// `kind` is for people. Ownership: a device outlives its units. Threads: info() from any; units are
+// made from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
 #pragma once
 
 #include <cstdint>
@@ -22,15 +21,15 @@
 
 namespace tandem::device {
 
-// Multiplications and additions per second, each counted, of all cores by operand type; 0: unknown.
+// Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {
   double f32 = 0, bf16 = 0, int8 = 0;
 };
 
 struct DeviceInfo {
-  std::string id;    // "cpu", "opencl:0", "xrt:1": what --attention takes
+  std::string id;    // "cpu", "opencl:0", "xrt:1": a value of --attention
   std::string kind;  // "cpu", "opencl", "xrt", "cuda"
-  std::string name;  // as the vendor calls it
+  std::string name;  // the vendor's
   std::uint64_t memory_bytes = 0;
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
@@ -50,12 +49,12 @@ struct AttentionUnitOptions {
   AttentionGeometry geometry;
   std::uint64_t kv_bytes = 0;   // memory for pages; 0: what the device has free, less a reserve
   std::uint32_t max_pages = 0;  // upper bound on pages; 0: none
-  // Of the device's own memory: what its compute unit is still to load and to allocate.
+  // Device memory that is reserved for what the compute unit has not loaded or allocated yet.
   std::uint64_t kept_bytes = 0;
   int max_batch_rows = 512;  // rows of q, k, v in one batch, for staging memory
 };
 
-// What the hardware gives at one moment.
+// What the hardware achieves at one moment.
 struct DeviceSpeed {
   double memory_bandwidth_bytes_per_s = 0;  // 0: unknown
   PeakOps peak_ops_per_s;
@@ -66,19 +65,19 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceInfo& info() const = 0;
 
-  // Throw Error when info() says that the device does not make this kind of unit.
+  // Both throw Error if info() says that the device does not make this kind of unit.
   virtual std::unique_ptr<ComputeUnit> make_compute_unit() = 0;
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
 
-  // How `units`, made by devices of this kind, reach each other and add up; null where only through
-  // host memory. The units must outlive it.
+  // How `units`, made by devices of this kind, copy to each other and add up. Null: only through
+  // host memory. The units outlive the result.
   virtual std::unique_ptr<PeerCopy> make_peer_copy(std::span<ComputeUnit* const> units);
   virtual std::unique_ptr<Reducer> make_reducer(std::span<ComputeUnit* const> units);
 
-  // Measured anew where the device can, which takes some tens of milliseconds, else what info()
-  // says: for comparing work with what the machine gave while it was done. Not while a unit works.
+  // Measures now, in some tens of milliseconds, if the device can; else what info() says. For
+  // comparing work with the speed of the machine at that time. Not while a unit works.
   virtual DeviceSpeed speed_now();
 };
 

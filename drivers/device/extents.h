@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many bytes the operands of an operation have, checked against overflow and negative counts.
+// Sizes of operands in bytes, checked for overflow and negative counts.
 //
 // Threads: values. Errors: Error("device", ...) naming the number.
 #pragma once

@@ -2,11 +2,11 @@
 //
 // Reducer: adds up one range of floats of every compute unit of a group.
 //
-// Takes effect in the units' queues, behind what was enqueued there and before what is enqueued
+// Takes effect in the units' queues, after what was enqueued there and before what is enqueued
 // later; an implementation may wait on the host or only enqueue. Numerics: f32; every unit gets the
-// same bits. The sum goes in unit order, unless the implementation says that another order is its
-// own, which is then the same at every call of that length. Threads: the units' submitting thread.
-// Errors: DeviceError where a unit failed; the ranges are undefined then.
+// same bits. The order of additions is unit order, unless the implementation states another one,
+// which is the same at every call of that length. Threads: the units' submitting thread. Errors:
+// DeviceError when a unit failed; the ranges are undefined then.
 #pragma once
 
 #include <cstddef>

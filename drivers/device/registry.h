@@ -2,9 +2,9 @@
 //
 // The backends of this build, and how a device is opened by its id.
 //
-// A backend whose dependency was missing at build time is present all the same (its absent.cpp):
-// available() is false and open() throws an Error that says how to enable it. To add a backend:
-// write `const Backend& <kind>_backend()` in drivers/<kind>, and name it in drivers/registry.cpp.
+// A backend whose dependency was missing at build time is in the list, too (its absent.cpp):
+// available() is false, and open() throws an Error that says how to enable it. To add a backend,
+// write `const Backend& <kind>_backend()` in drivers/<kind> and add it to drivers/registry.cpp.
 // Threads: any.
 #pragma once
 
@@ -60,18 +60,18 @@ void check_options(const DeviceOptions& options);
 // known ids, and as check_options().
 std::unique_ptr<Device> open_device(std::string_view id, const DeviceOptions& options);
 
-// How devices of a group share a model's work: each has some layers (pipeline), or columns of every
+// How devices of a group share a model: each has some layers (pipeline), or some columns of every
 // layer (tensor parallel).
 enum class GroupSplit { kLayers, kTensor };
 
 struct GroupOptions {
   GroupSplit split = GroupSplit::kLayers;
   int num_layers = 0;                  // of the model
-  std::vector<int> layers_per_device;  // kLayers; empty: equal shares, as near as may be
+  std::vector<int> layers_per_device;  // kLayers; empty: shares that differ by one layer at most
 };
 
-// Several devices of one kind as one, whose id joins theirs: "cuda:0+cuda:1". "cpu" may be named
-// more than once: the threads are divided. Throws Error naming the ids or numbers that do not fit.
+// Several devices of one kind as one. The id joins theirs: "cuda:0+cuda:1". "cpu" may be given more
+// than once; its threads are then divided. Throws Error naming the ids or numbers that do not fit.
 std::unique_ptr<Device> open_group(std::span<const std::string> ids, const GroupOptions& group,
                                    const DeviceOptions& options);
 

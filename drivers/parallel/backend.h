@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door of this folder for the registry: several devices as one (parallel/device.h).
+// The entry for the registry: several devices as one (parallel/device.h).
 #pragma once
 
 #include <memory>

@@ -79,7 +79,7 @@ WaitResult CompositeAttention::wait_for_part(Flight& flight, Deadline deadline) 
   return WaitResult::kDone;
 }
 
-WaitResult CompositeAttention::land(Flight& flight, Deadline deadline) {
+WaitResult CompositeAttention::finish(Flight& flight, Deadline deadline) {
   while (!flight.parts.empty()) {
     const WaitResult result = wait_for_part(flight, deadline);
     if (result == WaitResult::kTimeout) return result;
@@ -88,7 +88,7 @@ WaitResult CompositeAttention::land(Flight& flight, Deadline deadline) {
   }
   if (lost_) return WaitResult::kLost;
   if (!flight.abandoned && !refused_) refused_ = flight.refused;
-  if (flight.landed) flight.landed(!flight.abandoned && !flight.refused);
+  if (flight.on_finished) flight.on_finished(!flight.abandoned && !flight.refused);
   return WaitResult::kDone;
 }
 
@@ -98,7 +98,7 @@ WaitResult CompositeAttention::wait(Ticket ticket, Deadline deadline) {
   }
   if (ticket <= last_done_) return WaitResult::kDone;
   while (!flights_.empty() && flights_.front().ticket <= ticket) {
-    const WaitResult result = land(flights_.front(), deadline);
+    const WaitResult result = finish(flights_.front(), deadline);
     if (result == WaitResult::kTimeout) return result;
     if (result == WaitResult::kDone) last_done_ = flights_.front().ticket;
     flights_.pop_front();

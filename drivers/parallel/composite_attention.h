@@ -3,11 +3,11 @@
 // CompositeAttention: what attention units over several parts have in common (contract:
 // device/attention_unit.h).
 //
-// Every page lies in all parts, under the same id, each part holding the layers or heads of its
-// slice; an image is put together from the parts' images. A part that is lost loses the composite:
-// its tickets end in kLost, but only when all parts have given back what they borrowed; so does a
-// batch that a part refused end in that part's Error. Ownership:
-// owns the parts. Threads: one submitter; capacity() and stats() from any.
+// Every page is in all parts, with the same id; each part holds the layers or heads of its slice. A
+// page image is assembled from images of the parts. Loss of a part is loss of the composite:
+// tickets become kLost after all parts have returned what they borrowed. If a part refuses a batch,
+// wait() throws that part's Error, also after all parts are done. Ownership: owns the parts.
+// Threads: one submitter; capacity() and stats() from any.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ struct AttentionPart {
 
 class CompositeAttention : public AttentionUnit {
  public:
-  // book: of the composite compute unit, null where there is none. Throws Error where a part's
-  // geometry is not its slice's.
+  // book: of the composite compute unit; null: there is none. Throws Error if the geometry of a
+  // part is not that of its slice.
   CompositeAttention(const AttentionGeometry& geometry, std::vector<AttentionPart> parts,
                      std::shared_ptr<AddressBook> book);
 
@@ -51,10 +51,10 @@ class CompositeAttention : public AttentionUnit {
   struct Flight {
     Ticket ticket = 0;
     std::vector<std::pair<int, Ticket>> parts;  // that have not been waited for
-    // When all are through; `answered`: all of them. May be empty.
-    std::function<void(bool answered)> landed;
+    // Called when all parts are done. answered: no part refused or was lost. May be empty.
+    std::function<void(bool answered)> on_finished;
     std::exception_ptr refused = {};  // of a part
-    bool abandoned = false;           // submit() has told of it
+    bool abandoned = false;           // submit() has thrown its error
   };
 
   int num_parts() const { return static_cast<int>(parts_.size()); }
@@ -62,7 +62,7 @@ class CompositeAttention : public AttentionUnit {
   const PageSlice& slice(int index) const { return parts_[static_cast<std::size_t>(index)].slice; }
   AddressBook* book() const { return book_.get(); }
   void check(const AttentionBatch& batch, const AttentionPartial& out) const;
-  // Whether part `index` works in the queue of `unit(index)`, for all; `unit`: of a composite.
+  // Whether every part works in the queue of its unit of the composite.
   template <typename Composite>
   bool parts_work_in_queues_of(Composite& compute) const {
     for (std::size_t index = 0; index < parts_.size(); ++index) {
@@ -87,13 +87,13 @@ class CompositeAttention : public AttentionUnit {
     }
   }
   Ticket launch(Flight flight);
-  // Of a batch that not every part has taken: who has is waited for with the batches behind.
+  // For a batch that only some parts took: wait() of later batches waits for these parts.
   void abandon(Flight flight);
-  // The parts first, for destructors of those whose memory parts may still use.
+  // For destructors: destroys the parts before the memory that they may still use.
   void drop_parts() { parts_.clear(); }
 
  private:
-  WaitResult land(Flight& flight, Deadline deadline);
+  WaitResult finish(Flight& flight, Deadline deadline);
   WaitResult wait_for_part(Flight& flight, Deadline deadline);
 
   const AttentionGeometry geometry_;
@@ -101,7 +101,7 @@ class CompositeAttention : public AttentionUnit {
   std::shared_ptr<AddressBook> book_;
   std::uint32_t num_pages_ = 0;
   std::deque<Flight> flights_;
-  std::exception_ptr refused_;  // of flights that have landed, until wait() tells
+  std::exception_ptr refused_;  // of flights that have finished, until wait() throws it
   Ticket last_ticket_ = 0;
   Ticket last_done_ = 0;
   std::atomic<std::uint64_t> launches_{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ParallelDevice: parts made by the devices, and put together.
+// ParallelDevice: makes units of all devices and combines them.
 #include "parallel/device.h"
 
 #include <algorithm>
@@ -17,13 +17,12 @@
 namespace tandem::device::parallel {
 namespace {
 
-// Of what a compute unit takes, the part that every device may have to itself whatever the split:
-// embedding, output projection, activations.
+// The memory of a compute unit that is not divided: embedding, output projection, activations.
 constexpr double kUndivided = 0.25;
 
 LayerRanges ranges_for(std::size_t num_devices, const ParallelOptions& options) {
   if (options.split == Split::kTensor) {
-    const int all = std::max(options.num_layers, 1);  // every device has a part of each
+    const int all = std::max(options.num_layers, 1);  // every device has a part of each layer
     return LayerRanges({&all, 1});
   }
   if (options.layers_per_device.empty()) {
@@ -72,7 +71,7 @@ ParallelDevice::ParallelDevice(std::vector<std::unique_ptr<Device>> devices,
   if (devices_.empty()) throw Error("parallel", "there are no devices to divide work among");
 }
 
-// The parts may have to measure themselves for it.
+// Parts may have to measure their speed for it.
 const DeviceInfo& ParallelDevice::info() const {
   if (info_.id.empty()) info_ = info_of(devices_, split_);
   return info_;
@@ -117,7 +116,7 @@ std::unique_ptr<AttentionUnit> ParallelDevice::make_attention_unit(
     const AttentionUnitOptions& options) {
   if (split_ == Split::kLayers && options.geometry.num_layers != layers_.num_layers()) {
     throw Error("parallel", std::to_string(layers_.num_layers()) +
-                                " layers are divided; KV is asked for of " +
+                                " layers are divided, but KV is requested for " +
                                 std::to_string(options.geometry.num_layers));
   }
   check_geometry(options.geometry);

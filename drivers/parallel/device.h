@@ -2,12 +2,11 @@
 //
 // ParallelDevice: several devices of one kind as one (contract: device/device.h).
 //
-// Its compute unit divides every model that is loaded into it, by layers or by columns; its
-// attention unit keeps KV where the layers or heads are. `kv_bytes` and `kept_bytes` of an
-// attention unit are for all parts together: each gets its share, of the latter and a quarter more,
-// for what is not divided. Every part holds as many pages as the smallest. Ownership: owns the
-// parts. Threads: making units from one thread. Errors: Error naming the numbers where
-// layers, heads or kinds do not fit.
+// Its compute unit divides every model that it loads, by layers or by columns; its attention unit
+// keeps KV on the device of the layers or heads. `kv_bytes` and `kept_bytes` of an attention unit
+// are totals: each part gets its share, and a quarter more of `kept_bytes` for memory that is not
+// divided. Every part has as many pages as the smallest. Ownership: owns the parts. Threads: units
+// are made from one. Errors: Error naming the numbers where layers, heads or kinds do not fit.
 #pragma once
 
 #include <memory>
@@ -37,8 +36,8 @@ class ParallelDevice final : public Device {
   std::vector<std::unique_ptr<Device>> devices_;
   const Split split_;
   const LayerRanges layers_;
-  std::shared_ptr<AddressBook> book_;  // of the compute unit made last
-  mutable DeviceInfo info_;            // made when it is first asked for
+  std::shared_ptr<AddressBook> book_;  // of the last compute unit made
+  mutable DeviceInfo info_;            // made at the first request
 };
 
 }  // namespace tandem::device::parallel

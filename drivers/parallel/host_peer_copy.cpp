@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies through host memory: wait, copy, and enqueue the way into device memory.
+// Copies through host memory: wait, copy on the host, enqueue the copy into device memory.
 #include "parallel/host_peer_copy.h"
 
 #include <chrono>
@@ -11,7 +11,7 @@
 namespace tandem::device::parallel {
 namespace {
 
-// What is enqueued between two copies takes milliseconds; after so long the unit has hung.
+// Work between two copies takes milliseconds. After this time the unit counts as failed.
 constexpr auto kTimeout = std::chrono::minutes(10);
 
 std::byte* host_bytes(const Slice& slice) {

@@ -2,9 +2,9 @@
 //
 // HostPeerCopy: PeerCopy between units of any kind, through host memory.
 //
-// Every call waits for the units it names, so that a group on it does not overlap; meant for CPU
-// units and for devices that offer nothing better. Device memory passes through a staging buffer on
-// either side, grown on demand. Threads: the units' submitting thread.
+// Every call waits for the units it names, so a group with it has no overlap. For CPU units, and
+// for devices without a better way. Device memory is copied through a staging buffer on each side,
+// which grows on demand. Threads: the units' submitting thread.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace tandem::device::parallel {
 
-// Waits for all that is enqueued on a unit. Throws DeviceError where it failed or hangs.
+// Waits for everything enqueued on a unit. Throws DeviceError if it failed or does not finish.
 void finish(ComputeUnit& unit);
 
 // Host buffers of units, one each, that grow.
@@ -24,7 +24,7 @@ class StagingBuffers {
  public:
   explicit StagingBuffers(std::span<ComputeUnit* const> units)
       : units_(units.begin(), units.end()), buffers_(units.size()) {}
-  // At least `size_bytes`; what it held is lost when it grows, after the unit's work is done.
+  // At least `size_bytes`. When it grows, it first waits for the unit; contents are lost.
   Slice of(int unit, std::size_t size_bytes);
 
  private:

@@ -2,9 +2,9 @@
 //
 // HostReducer: Reducer of units of any kind, through host memory.
 //
-// Waits for every unit at every call, sums in f32 in unit order on the caller's thread, and gives
-// the sum back to all: the fallback, and what tests measure others by. Device memory passes through
-// staging buffers. Threads: the units' submitting thread.
+// Waits for every unit at every call, adds in f32 in unit order on the calling thread, and writes
+// the sum back to all. It is the fallback, and the reference of tests. Device memory is copied
+// through staging buffers. Threads: the units' submitting thread.
 #pragma once
 
 #include <span>

@@ -2,9 +2,8 @@
 //
 // LayerRanges: which unit of a layer split has which layers.
 //
-// Unit u has the layers [first(u), first(u + 1)); what stands in front of the layers is on the
-// first unit, what stands behind them on the last. Threads: values. Errors: Error naming the
-// numbers.
+// Unit u has the layers [first(u), first(u + 1)). Weights before the layers are on the first unit,
+// weights after them on the last. Threads: values. Errors: Error naming the numbers.
 #pragma once
 
 #include <span>

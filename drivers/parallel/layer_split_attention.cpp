@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSplitAttention: the way to a layer's part.
+// LayerSplitAttention: finds the part of a layer.
 #include "parallel/layer_split_attention.h"
 
 #include <string>

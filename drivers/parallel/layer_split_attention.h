@@ -2,10 +2,9 @@
 //
 // LayerSplitAttention: an attention unit that keeps the pages of a layer on the unit of that layer.
 //
-// A batch goes whole to the part of its layer, under that part's layer number. Beside a
-// LayerSplitUnit whose units' queues the parts work in, rows and results may lie in its buffers:
-// those are made current where the layer is, without a wait. Threads, errors: as
-// CompositeAttention.
+// A whole batch goes to the part of its layer, with that part's layer number. If the parts work in
+// the queues of a LayerSplitUnit, rows and results may be in its buffers; they are made current on
+// the unit of the layer, without a wait. Threads, errors: as CompositeAttention.
 #pragma once
 
 #include <memory>

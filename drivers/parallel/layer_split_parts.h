@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What LayerSplitUnit's buffers and weights are made of.
+// The buffers and weights of LayerSplitUnit.
 //
 // Threads, errors: as layer_split_unit.h.
 #pragma once
@@ -37,7 +37,7 @@ class LayerSplitUnit::CompositeWeight final : public Weight {
 
   const LayerSplitUnit& owner;
   const UnitMask places;
-  std::vector<std::unique_ptr<Weight>> parts;  // [units], null where it does not lie
+  std::vector<std::unique_ptr<Weight>> parts;  // [units], null: not on this unit
 
  private:
   std::int64_t out_features_, in_features_;
@@ -59,7 +59,7 @@ class LayerSplitUnit::CompositeBuffer final : public Buffer {
   Slice place(int unit, std::size_t offset);
   UnitMask current_at(std::size_t offset) const;  // 0 for a host buffer
   void use(int unit, std::size_t begin, std::size_t end, Access access);
-  void settle() { shared_->settle(owner_.group_); }
+  void after_wait() { shared_->clear_finished(owner_.group_); }
 
  private:
   LayerSplitUnit& owner_;

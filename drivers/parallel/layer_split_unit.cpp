@@ -107,7 +107,7 @@ std::unique_ptr<Weight> LayerSplitUnit::load(const WeightSource& source) {
 WaitResult LayerSplitUnit::wait(Ticket ticket, Deadline deadline) {
   const WaitResult result = group_.wait(ticket, deadline);
   if (result != WaitResult::kDone) return result;
-  for (CompositeBuffer* buffer : shared_) buffer->settle();
+  for (CompositeBuffer* buffer : shared_) buffer->after_wait();
   return result;
 }
 
@@ -158,8 +158,8 @@ int LayerSplitUnit::choose(std::span<const Weight* const> weights, const Slice& 
   }
   if (units == 0) {
     throw Error("parallel",
-                "the weights of one operation lie on different units: are their layers "
-                "the same?");
+                "the weights of one operation are on different units; load them with the same "
+                "layer");
   }
   if ((units & where(x)) != 0) units &= where(x);
   if ((units & mask_of(last_unit_)) == 0) last_unit_ = std::countr_zero(units);
@@ -201,7 +201,7 @@ class LayerSplitUnit::UnitOperands final : public OperandMap {
   UnitOperands(LayerSplitUnit& owner, int unit) : owner_(owner), unit_(unit) {}
 
   Slice slice(const Slice& slice, std::size_t size_bytes, Access access) override {
-    if (!slice && size_bytes == 0) return slice;  // of no rows
+    if (!slice && size_bytes == 0) return slice;  // of an operation without rows
     return owner_.use(unit_, slice, size_bytes, access);
   }
   const Weight* weight(const Weight* weight) override { return owner_.on(unit_, weight); }

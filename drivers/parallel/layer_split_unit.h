@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerSplitUnit: a compute unit over several, each with some of a model's layers (contract:
+// LayerSplitUnit: a compute unit over several, each with some layers of a model (contract:
 // device/compute_unit.h).
 //
-// A weight lies on the unit of its layer; vectors outside the layers (the output norm) on all. An
-// operation runs on the unit that has its weights, one without weights where its input is. Device
-// buffers have a copy on every unit, with a note of which bytes are current where; what an
-// operation reads and is not current there is copied first (PeerCopy): one residual per unit border
-// and step. Results are those of a single unit, bit for bit, where the units are alike. Cost:
-// activations on every unit; the units work one after another, except on two sub-batches. Threads:
-// one submitter; stats() from any. Errors: Error where weights of one operation lie on different
-// units; DeviceError when any unit failed, and then the composite is lost.
+// A weight is on the unit of its layer; vectors outside the layers (the output norm) are on all. An
+// operation runs on the unit of its weights; without weights, on the unit of its input. Device
+// buffers have a copy on every unit, and a map of which bytes are current on which unit. Bytes that
+// an operation reads are copied to its unit first if they are not current there (PeerCopy): one
+// residual per border between units and step. Results are those of a single unit, bit for bit, if
+// the units are of one kind. Cost: activations on every unit; the units work one after another,
+// except with two sub-batches. Threads: one submitter; stats() from any. Errors: Error where
+// weights of one operation are on different units; DeviceError when any unit failed: the composite
+// is lost then.
 #pragma once
 
 #include <memory>
@@ -44,7 +45,7 @@ class LayerSplitUnit final : public ComputeUnit {
 
   // For attention units that work in the units' queues.
   ComputeUnit& unit(int index) { return group_.unit(index); }
-  // The same place on a unit: current, to be written without regard to what was there, or both.
+  // The same place on a unit: made current (read), to be replaced (write), or both (update).
   Slice read(int unit, const Slice& slice, std::size_t size_bytes);
   Slice write(int unit, const Slice& slice, std::size_t size_bytes);
   Slice update(int unit, const Slice& slice, std::size_t size_bytes);
@@ -57,7 +58,7 @@ class LayerSplitUnit final : public ComputeUnit {
   Slice use(int unit, const Slice& slice, std::size_t size_bytes, Access access);
   CompositeBuffer& mine(const Slice& slice, std::size_t size_bytes) const;
   UnitMask where(const Slice& slice) const;  // the units on which its first byte is current
-  // Which of the units that have all these weights: where x is current, if any of them.
+  // A unit that has all these weights, preferably one where x is current.
   int choose(std::span<const Weight* const> weights, const Slice& x);
   const Weight* on(int unit, const Weight* weight) const;
 
@@ -65,7 +66,7 @@ class LayerSplitUnit final : public ComputeUnit {
   const LayerRanges layers_;
   std::shared_ptr<AddressBook> book_;
   std::set<CompositeBuffer*> shared_;  // host buffers
-  int last_unit_ = 0;                  // that an operation ran on
+  int last_unit_ = 0;                  // of the last operation
 };
 
 }  // namespace tandem::device::parallel

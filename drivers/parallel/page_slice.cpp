@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks the pieces that a slice and its page have in common.
+// Visits the pieces that a slice and its page have in common.
 #include "parallel/page_slice.h"
 
 #include <cstring>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PageSlice: some layers and heads of a page's image (AttentionUnit::export_page).
+// PageSlice: some layers and heads of a page image (AttentionUnit::export_page).
 //
-// An image is [layers, 2, kv_heads, page_tokens, head_dim] of the KV type, and where it has scales
-// then those [layers, 2, kv_heads, page_tokens] f32; a slice of it is an image of its own geometry.
-// Threads: pure functions. Cost: one copy per layer, K or V.
+// An image is [layers, 2, kv_heads, page_tokens, head_dim] of the KV type, then the scales, if any:
+// [layers, 2, kv_heads, page_tokens] f32. A slice is an image of its own geometry. Threads: pure
+// functions. Cost: one copy per layer, K or V.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RangeMap: a value for every byte of a buffer, kept as few ranges of equal values.
+// RangeMap: a value for every byte of a buffer, stored as few ranges of equal values.
 //
-// Threads: a value type. Cost: O(log ranges + ranges touched) per call; ranges are as many as rows
-// were written in different ways, in practice a handful.
+// Threads: a value type. Cost: O(log ranges + ranges touched) per call. There is one range per set
+// of rows written in the same way, in practice a handful.
 #pragma once
 
 #include <cstddef>

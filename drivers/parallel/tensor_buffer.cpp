@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBuffer: from shards to whole rows and back.
+// TensorBuffer: conversion between shards and whole rows.
 //
-// Both ways are GatherRowsOp: rows of N shards are N rows of a shard's width each, so that taking
-// out unit u's columns is the gathering of rows N r + u, and interleaving shards that lie one
-// behind the other the gathering of rows u * rows + r.
+// Both directions are GatherRowsOp. A row in N shards counts as N rows of a shard's width. Unit u's
+// columns are then rows N r + u; and interleaving shards that are stored one after the other
+// gathers rows u * rows + r.
 #include "parallel/tensor_buffer.h"
 
 #include <algorithm>
@@ -145,7 +145,7 @@ void TensorBuffer::gather_on_devices(const Range& range) {
   }
 }
 
-// The units have done what they do with these rows.
+// The work of the units on these rows is done.
 void TensorBuffer::interleave(const Range& range) {
   const std::size_t width_bytes = shard_bytes(range.row_bytes);
   for (std::size_t unit = 0; unit < units(); ++unit) {
@@ -236,9 +236,9 @@ Slice TensorBuffer::shard(int unit, std::size_t offset) {
   return {shards_[static_cast<std::size_t>(unit)].get(), offset / units()};
 }
 
-void TensorBuffer::settle() {
+void TensorBuffer::after_wait() {
   if (!in_host_memory_) return;
-  shared_.settle(group_);
+  shared_.clear_finished(group_);
   std::vector<Range> done;
   forms_.update(0, size_bytes_, [&](std::size_t begin, std::size_t end, Form& form) {
     if (form.row_bytes == 0 || form.enqueued > group_.done()) return;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBuffer: memory of a tensor-parallel group, of which every range is whole or in shards.
+// TensorBuffer: memory of a tensor-parallel group. Every range of it is whole or in shards.
 //
-// A whole range: every unit has it all; of a host buffer there is one memory, which the host and
-// attention units use too. A range in shards: rows of `row_bytes`, of which unit u of N has columns
-// [u, u + 1) / N, as rows of row_bytes / N in a memory of its own (of the host, where the buffer
-// is), at the N-th part of the offset. Whole rows in shards are gathered when somebody needs them
-// whole: on the device, or, of a host buffer, by the host at the group's wait(), which is when the
-// host may look. Columns of whole rows are cut out into the shards each time they are read: host
-// memory may have been written by others.
-// Threads: the group's submitter. Errors: Error on ranges outside the buffer, or rows that do not
-// divide. Cost: 1 + 1/N times the bytes on every unit.
+// Whole: every unit has all of the range; a host buffer has one memory, which the host and
+// attention units use too. In shards: rows of `row_bytes`; unit u of N has their columns [u, u + 1)
+// / N, as rows of row_bytes / N, at 1/N of the offset, in memory of its own (host memory if the
+// buffer is). Rows in shards are gathered when they are needed whole: on the device, or for a host
+// buffer at the wait() of the group, after which the host may read. Columns of whole rows are
+// copied to the shards at every use, because others may have written host memory. Threads: the
+// submitter of the group. Errors: Error on ranges outside the buffer, or rows that do not divide.
+// Cost: 1 + 1/N times the bytes on every unit.
 #pragma once
 
 #include <cstdint>
@@ -43,30 +42,30 @@ class TensorBuffer : public Buffer {
 
   const UnitGroup& group() const { return group_; }
   bool in_host_memory() const { return in_host_memory_; }
-  // Who writes whole ranges: all units, or of a host buffer the first.
+  // The units that write whole ranges: all, or the first one for a host buffer.
   UnitMask writers() const { return in_host_memory_ ? mask_of(0) : group_.all(); }
 
-  // All of it lies in shards of such rows.
+  // Whether all of the range is in shards of rows of this size.
   bool in_shards(std::size_t begin, std::size_t end, std::size_t row_bytes) const;
 
   std::size_t row_bytes_at(std::size_t offset) const;  // of shards; 0: whole
 
-  // Makes [begin, end) whole; then read(), write() say where a unit has it. Both are for one
-  // operation of that unit: they put uses of shared memory in order.
+  // Makes [begin, end) whole. read() and write() then return the place on a unit, for one operation
+  // of that unit; they order the uses of shared memory.
   void make_whole(std::size_t begin, std::size_t end);
   Slice read(int unit, std::size_t begin, std::size_t end);
   Slice write(int unit, std::size_t begin, std::size_t end);
-  // Whole from now on, whatever it was; to be called before write() by every writer.
+  // Whole from now on, without a copy. Call it before write() of any writer.
   void mark_whole(std::size_t begin, std::size_t end);
 
-  // Puts the columns of [begin, end) into the shards, where they are not there.
+  // Copies the columns of [begin, end) into the shards that do not have them.
   void make_shards(std::size_t begin, std::size_t end, std::size_t row_bytes);
-  // In shards from now on, whatever it was.
+  // In shards from now on, without a copy.
   void mark_shards(std::size_t begin, std::size_t end, std::size_t row_bytes);
   Slice shard(int unit, std::size_t offset);
 
-  // After a wait: the host sees what it may.
-  void settle();
+  // Call after a wait: makes finished results in host memory visible to the host.
+  void after_wait();
 
  private:
   struct Form {
@@ -81,7 +80,7 @@ class TensorBuffer : public Buffer {
   std::size_t units() const { return shards_.size(); }
   void check(std::size_t begin, std::size_t end) const;
   std::size_t shard_bytes(std::size_t row_bytes) const;
-  // Rows that a range cuts in two are whole from now on.
+  // Makes rows whole that the border of a range cuts in two.
   void spare_rows_at(std::size_t at);
   std::vector<Range> ranges(std::size_t begin, std::size_t end) const;
   void gather_on_devices(const Range& range);

@@ -2,12 +2,11 @@
 //
 // TensorSplitAttention: an attention unit whose parts each have some of the heads.
 //
-// Part u of N has kv heads [u, u + 1) * kv_heads / N of every layer and token, and the query heads
-// that belong to them. A batch in host memory is cut into columns, and results are put together
-// when its ticket is waited for. Beside a TensorSplitUnit whose units' queues the parts work in,
-// rows and results may lie in its buffers: then nothing is copied that lies in columns already, and
-// nothing waits. Memory: a copy of the rows in flight. Threads, errors: as CompositeAttention;
-// Error naming the numbers where heads do not divide.
+// Part u of N has KV heads [u, u + 1) * kv_heads / N of every layer and token, and their query
+// heads. A batch in host memory is cut into columns; results are assembled in wait(). If the parts
+// work in the queues of a TensorSplitUnit, rows and results may be in its buffers: columns are then
+// used in place, and nothing waits. Memory: a copy of the rows in flight. Threads, errors: as
+// CompositeAttention; Error naming the numbers where heads do not divide.
 #pragma once
 
 #include <memory>

@@ -76,11 +76,12 @@ void TensorSplitUnit::handle(const LinearOp& op) {
   }
   if (by_inputs == 0) return multiply_columns(op);
   if (by_inputs == op.targets.size() && op.norm == nullptr) return multiply_rows(op);
-  throw Error("parallel",
-              "linear: a weight divided by inputs has neither a norm nor other weights beside it");
+  throw Error(
+      "parallel",
+      "linear: a weight divided by inputs takes no norm and no weights that are divided otherwise");
 }
 
-// The targets that `unit` computes, whole ones in a host buffer by the first unit only.
+// The targets that `unit` computes. Only the first unit computes whole ones in a host buffer.
 std::vector<LinearTarget> TensorSplitUnit::local_targets(int unit, const LinearOp& op) const {
   std::vector<LinearTarget> targets;
   for (const LinearTarget& target : op.targets) {
@@ -106,7 +107,8 @@ void TensorSplitUnit::multiply_columns(const LinearOp& op) {
   const std::size_t in_bytes = float_bytes(op.rows, op.targets.front().weight->in_features());
   make_whole(op.x, in_bytes);
   if (op.up) make_whole(op.up, in_bytes);
-  for (const bool marks : {false, true}) {  // all that is read, before anything is written
+  for (const bool marks :
+       {false, true}) {  // first everything that is read, then everything that is written
     for (const LinearTarget& target : op.targets) {
       const TensorWeight& weight = weight_of(target.weight, "linear: a weight");
       const std::int64_t width = weight.out_features();

@@ -54,7 +54,7 @@ std::unique_ptr<Weight> TensorSplitUnit::load(const WeightSource& source) {
 WaitResult TensorSplitUnit::wait(Ticket ticket, Deadline deadline) {
   const WaitResult result = group_.wait(ticket, deadline);
   if (result != WaitResult::kDone) return result;
-  for (TensorBuffer* buffer : buffers_) buffer->settle();
+  for (TensorBuffer* buffer : buffers_) buffer->after_wait();
   return result;
 }
 

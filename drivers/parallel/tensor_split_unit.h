@@ -3,17 +3,16 @@
 // TensorSplitUnit: a compute unit over several that share every layer (contract:
 // device/compute_unit.h).
 //
-// As in Megatron-LM (Shoeybi et al. 2019, section 3): products with weights of kOutputs give every
-// unit its columns of the result, from whole inputs; products with weights of kInputs take those
-// columns and give partial sums, which a Reducer adds up. The residual is an addend of the first
-// unit, so that the sum of a row-parallel product replaces it in place: two sums per layer, no
-// temporary. Heads, rotation, causal attention and merges stay with the columns they are in. All
-// else (norms, routers, the residual) every unit does for itself, alike: the units must be of one
-// kind. Experts are divided like the dense feed-forward. Which ranges of a buffer are whole and
-// which in columns: tensor_buffer.h. Numerics: as one unit, but that a sum over inputs is the sum,
-// in f32, of N sums. Cost: every operation is enqueued N times by one thread. Threads: one
-// submitter; stats() from any. Errors: Error naming the numbers where rows, heads or blocks do not
-// divide; DeviceError when any unit failed, and then the composite is lost.
+// As in Megatron-LM (Shoeybi et al. 2019, section 3). A product with a weight of kOutputs takes
+// whole inputs and gives each unit its columns of the result. A product with a weight of kInputs
+// takes those columns and gives partial sums, which a Reducer adds up. Only the first unit adds the
+// residual, so the sum replaces it in place: two sums per layer, no temporary. Heads, rotation,
+// causal attention and merges work on the columns of their unit. Every unit does the rest (norms,
+// routers, the residual) for itself, so the units must be of one kind. Experts are divided like the
+// dense feed-forward. tensor_buffer.h says which ranges are whole. Numerics: as one unit, except
+// that a sum over inputs is an f32 sum of N sums. Cost: one thread enqueues every operation N
+// times. Threads: one submitter; stats() from any. Errors: Error naming the numbers where rows,
+// heads or blocks do not divide; DeviceError when any unit failed: the composite is lost then.
 #pragma once
 
 #include <memory>
@@ -66,14 +65,14 @@ class TensorSplitUnit final : public ComputeUnit {
   void handle(const GatedAddOp& op);
   void handle(const CopyOp& op);
 
-  class CompositeBuffer;  // a TensorBuffer that is in the book and the list
-  struct Reduced;         // where a sum is formed
+  class CompositeBuffer;  // a TensorBuffer that registers itself
+  struct Reduced;         // the place of a sum
 
   TensorBuffer& buffer_of(const Slice& slice) const;
   const TensorWeight& weight_of(const Weight* weight, const char* what) const;
 
-  // Of one operation: first make_whole() of what is read, then mark_whole() of what is written,
-  // then the places on every unit that runs it.
+  // Order within one operation: make_whole() of all inputs, mark_whole() of all outputs, then
+  // read() and write() for every unit that runs it.
   void make_whole(const Slice& slice, std::size_t size_bytes) const;
   void mark_whole(const Slice& slice, std::size_t size_bytes) const;
   Slice read(int unit, const Slice& slice, std::size_t size_bytes) const;
@@ -85,7 +84,7 @@ class TensorSplitUnit final : public ComputeUnit {
   void multiply_columns(const LinearOp& op);
   std::vector<LinearTarget> local_targets(int unit, const LinearOp& op) const;
   void multiply_rows(const LinearOp& op);
-  // Enqueues by run(unit, the output's place there), and adds up.
+  // Prepares the parts of a sum; end_sum() adds them up.
   Reduced begin_sum(const Slice& out, std::size_t size_bytes, bool accumulate,
                     std::size_t scratch_at);
   void end_sum(const Reduced& sum);

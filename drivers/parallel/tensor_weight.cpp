@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorWeight: cutting a weight while it is loaded.
+// TensorWeight: cuts a weight during loading.
 #include "parallel/tensor_weight.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::int64_t share_of(const WeightSource& source, std::int64_t count, int units,
   return count / units;
 }
 
-// Scales of a share's rows; those that lie otherwise than in the source go into `own`.
+// Scales of a share's rows; copied into `own` if their layout differs from the source.
 WeightScales scales_of_rows(const WeightSource& source, std::int64_t first, std::int64_t count,
                             std::vector<float>& own) {
   if (!source.scales) return {};
@@ -45,7 +45,7 @@ WeightScales scales_of_rows(const WeightSource& source, std::int64_t first, std:
   return {own.data(), 1, source.scales.block_columns};
 }
 
-// Of columns that begin and end with blocks.
+// Scales of columns that are whole blocks.
 WeightScales scales_of_columns(const WeightSource& source, std::int64_t first, std::int64_t count,
                                std::vector<float>& own) {
   const WeightScales& scales = source.scales;
@@ -59,7 +59,7 @@ WeightScales scales_of_columns(const WeightSource& source, std::int64_t first, s
   return {own.data(), scales.block_rows, scales.block_columns};
 }
 
-// Values along a row that a share may not cut.
+// Values along a row that must stay together.
 std::int64_t block_of(const WeightSource& source) {
   const bool in_blocks = source.scales && source.scales.block_columns < source.in_features;
   return in_blocks ? source.scales.block_columns

@@ -2,11 +2,11 @@
 //
 // TensorWeight: a weight of which each unit of a tensor-parallel group has its share.
 //
-// kOutputs: unit u of N has rows [u, u + 1) * out / N (of a vector: those values); kInputs: those
-// columns, copied row by row while loading. A table stays whole on every unit; a table that is also
-// the output projection is both. What stands behind the layers and does not divide stays whole.
-// Errors: Error naming the numbers where a weight does not divide, or not at borders of its type's
-// blocks. Threads: loading from one.
+// kOutputs: unit u of N has rows [u, u + 1) * out / N (of a vector: those values). kInputs: those
+// columns, copied row by row during loading. A table is whole on every unit; a table that is also
+// the output projection is stored in both ways. A weight after the layers that does not divide
+// stays whole. Errors: Error naming the numbers where a weight does not divide, or would be cut
+// inside a block of its type. Threads: loading from one.
 #pragma once
 
 #include <memory>
@@ -23,10 +23,10 @@ class TensorWeight final : public Weight {
   std::int64_t out_features() const override { return out_features_; }
   std::int64_t in_features() const override { return in_features_; }
   std::size_t size_bytes() const override;
-  bool borrows_source() const override;  // as any of its parts
+  bool borrows_source() const override;  // whether any of its parts does
 
   const UnitGroup& group() const { return group_; }
-  // How products with it are divided; a whole weight: kNone.
+  // How products with it are divided; kNone: it is whole.
   WeightSplit split() const { return split_; }
   const Weight* share(int unit) const { return shares_[static_cast<std::size_t>(unit)].get(); }
   const Weight* table(int unit) const {

@@ -61,7 +61,7 @@ WaitResult UnitGroup::wait(Ticket ticket, Deadline deadline) {
   require_alive();
   const auto entry = std::ranges::find(recorded_, ticket, &Recorded::ticket);
   if (entry == recorded_.end()) return WaitResult::kDone;  // waited for before
-  // In turns: where one is lost, others may wait for it in a sum for ever.
+  // In turns: if one unit is lost, others may wait for it in a sum forever.
   std::vector<int> pending(units_.size());
   std::iota(pending.begin(), pending.end(), 0);
   while (!pending.empty()) {
@@ -112,8 +112,8 @@ void SharedMemory::write(UnitGroup& group, int unit, std::size_t begin, std::siz
   order(group, earlier, unit);
 }
 
-void SharedMemory::settle(const UnitGroup& group) {
-  if (group.done() < group.enqueued()) return;  // some may still use it
+void SharedMemory::clear_finished(const UnitGroup& group) {
+  if (group.done() < group.enqueued()) return;  // some calls may still use it
   uses_.update(0, size_, [](std::size_t, std::size_t, Uses& uses) { uses = {}; });
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UnitGroup: the compute units behind a composite one: their queues, tickets and losses, and the
-// host memory that they share.
+// UnitGroup: the compute units of a composite one: their queues, tickets and losses, and the host
+// memory that they share.
 //
-// A host buffer is one memory that every unit of the group reads and writes (pinned memory that all
-// GPUs of a process see; the same memory on CPUs), so that attention units and the host find it
-// where a single unit would have it. SharedMemory puts the units' uses of it in order. Failure: a
-// unit that is lost loses the group: every later call throws DeviceError naming the unit. Threads:
-// one submitter; stats() from any.
+// A host buffer is one memory that all units read and write: pinned memory that all GPUs of a
+// process see, or plain memory on CPUs. Attention units and the host use it as they use that of a
+// single unit. SharedMemory orders the uses by the units. Failure: a lost unit loses the group;
+// every later call throws DeviceError naming the unit. Threads: one submitter; stats() from any.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class UnitGroup {
   const std::vector<ComputeUnit*>& units() const { return borrowed_; }
   PeerCopy& peers() { return *peers_; }
 
-  // Runs call(unit); a DeviceError of it is reported as this group's loss.
+  // Runs call(unit). A DeviceError in it loses the group.
   template <typename Call>
   void on(int index, const Call& call) {
     guard(index, [&] { call(unit(index)); });
@@ -48,7 +47,7 @@ class UnitGroup {
     ++enqueued_;
     on(index, [&](ComputeUnit& unit) { unit.enqueue(op); });
   }
-  // As on(), for what concerns several units: peer copies and sums.
+  // As on(), for calls that use several units: peer copies and sums.
   template <typename Call>
   void together(const Call& call) {
     ++enqueued_;
@@ -59,7 +58,7 @@ class UnitGroup {
   WaitResult wait(Ticket ticket, Deadline deadline);
   ComputeStats stats() const;
 
-  // How many calls were enqueued, and how many of the first of them a wait() has seen done.
+  // How many calls were enqueued, and how many of them are known to be done after a wait().
   std::uint64_t enqueued() const { return enqueued_; }
   std::uint64_t done() const { return done_; }
 
@@ -70,7 +69,7 @@ class UnitGroup {
     std::vector<Ticket> tickets;  // [units]
   };
 
-  // index: of the unit that is lost when the call fails; -1: not known.
+  // index: the unit that is lost if the call fails; -1: unknown.
   template <typename Call>
   void guard(int index, const Call& call) {
     require_alive();
@@ -90,7 +89,7 @@ class UnitGroup {
   std::deque<Recorded> recorded_;  // and not waited for
   Ticket last_ticket_ = 0;
   std::uint64_t enqueued_ = 0, done_ = 0;
-  std::string lost_;  // why; empty while all live
+  std::string lost_;  // the reason; empty: no unit is lost
 };
 
 // Which units have used which bytes of shared host memory since the last wait.
@@ -100,8 +99,8 @@ class SharedMemory {
 
   void read(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
   void write(UnitGroup& group, int unit, std::size_t begin, std::size_t end);
-  // After a wait.
-  void settle(const UnitGroup& group);
+  // Forgets uses that a wait() has finished.
+  void clear_finished(const UnitGroup& group);
 
  private:
   struct Uses {
@@ -114,15 +113,15 @@ class SharedMemory {
   std::size_t size_;
 };
 
-// Finds the buffers of a composite unit by what their address() says, for attention units that get
-// addresses. `owner`: the composite unit, null once it is gone.
+// Finds the buffers of a composite unit by their address(), for attention units, which get
+// addresses. `owner`: the composite unit; null after its destruction.
 class AddressBook {
  public:
   ComputeUnit* owner = nullptr;
 
   void add(Buffer& buffer) { buffers_[buffer.address()] = &buffer; }
   void remove(Buffer& buffer) { buffers_.erase(buffer.address()); }
-  // Empty where `at` lies in none of them.
+  // Empty if `at` is in none of them.
   Slice find(const void* at) const;
 
  private:

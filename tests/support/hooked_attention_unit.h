@@ -18,7 +18,7 @@ namespace tandem::test {
 
 struct UnitHooks {
   std::function<void()> on_wait, on_submit, on_export, on_import;
-  std::function<bool()> lives;
+  std::function<bool()> is_alive;
 };
 
 class HookedAttentionUnit final : public device::AttentionUnit {
@@ -48,7 +48,7 @@ class HookedAttentionUnit final : public device::AttentionUnit {
     if (hooks_.on_import) hooks_.on_import();
     return inner_->import_page(page, from, deadline);
   }
-  bool lives() override { return hooks_.lives ? hooks_.lives() : inner_->lives(); }
+  bool is_alive() override { return hooks_.is_alive ? hooks_.is_alive() : inner_->is_alive(); }
   device::AttentionStats stats() const override { return inner_->stats(); }
 
  private:

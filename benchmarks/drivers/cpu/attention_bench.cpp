@@ -88,19 +88,12 @@ bool measure_prefill(device::Device& cpu, const AttentionShape& shape, const std
     std::cerr << shape.name << ": wrong result, NMSE " << error << "\n";
     return false;
   }
-  std::vector<double> rates, peaks, fractions;
-  for (int sample = -3; sample < kSamples; ++sample) {
-    const double peak = cpu.speed_now().peak_ops_per_s.f32;
-    const double rate = run.flops() / seconds([&] { run.attend(); });
-    if (sample < 0) continue;
-    rates.push_back(rate * 1e-9);
-    peaks.push_back(peak * 1e-9);
-    fractions.push_back(rate / peak);
-  }
-  print_figure("cpu_attention/" + shape.name, rates, "GFLOP/s",
+  const RoofSamples samples = sample_against(
+      run.flops(), [&] { return cpu.speed_now().peak_ops_per_s.f32; }, [&](int) { run.attend(); });
+  print_figure("cpu_attention/" + shape.name, samples.rates, "GFLOP/s",
                {{"flops", run.flops()},
-                {"roofline_fraction", quantile(fractions, 0.5)},
-                {"peak_gflop_per_s", quantile(peaks, 0.5)},
+                {"roofline_fraction", quantile(samples.fractions, 0.5)},
+                {"peak_gflop_per_s", quantile(samples.roofs, 0.5)},
                 {"device", cpu.info().name},
                 {"command", command}});
   return true;
@@ -130,16 +123,12 @@ int main(int argc, char** argv) {
       {"prefill_gqa32_8_d128_rows512_f16", 32, 8, 128, 512, 1, DType::kF16},
   };
   const auto cpu = tandem::device::cpu_backend().open(0, {});
-  const auto wanted = [&](const AttentionShape& shape) {
-    return argc <= 1 || shape.name.find(argv[1]) != std::string::npos;
-  };
-  bool right = true;
-  for (const auto& shape : decode) {
-    if (!wanted(shape)) continue;
-    right &= tandem::bench::measure_attention(*cpu, shape, 1e-8, "cpu_attention/", argv[0]);
-  }
-  for (const auto& shape : prefill) {
-    if (wanted(shape)) right &= tandem::bench::measure_prefill(*cpu, shape, argv[0]);
-  }
+  using tandem::bench::measure_shapes;
+  bool right = measure_shapes(decode, argc, argv, [&](const AttentionShape& shape) {
+    return tandem::bench::measure_attention(*cpu, shape, 1e-8, "cpu_attention/", argv[0]);
+  });
+  right &= measure_shapes(prefill, argc, argv, [&](const AttentionShape& shape) {
+    return tandem::bench::measure_prefill(*cpu, shape, argv[0]);
+  });
   return right ? 0 : 1;
 }

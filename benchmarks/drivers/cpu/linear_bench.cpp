@@ -153,19 +153,12 @@ bool measure_few(device::Device& cpu, DType dtype, std::int64_t rows, const std:
   device::cpu::ReadProbe probe(team, std::size_t{256} << 20);
   LinearRun run(cpu, dtype, rows);
   if (!right(run, name)) return false;
-  std::vector<double> rates, reads, fractions;
-  for (int sample = -3; sample < kSamples; ++sample) {
-    const double read = probe.measure();
-    const double rate = run.stack_bytes() / seconds([&] { run.multiply_stack(); });
-    if (sample < 0) continue;
-    rates.push_back(rate * 1e-9);
-    reads.push_back(read * 1e-9);
-    fractions.push_back(rate / read);
-  }
-  print_figure(name, rates, "GB/s",
+  const RoofSamples samples = sample_against(
+      run.stack_bytes(), [&] { return probe.measure(); }, [&](int) { run.multiply_stack(); });
+  print_figure(name, samples.rates, "GB/s",
                {{"weight_bytes", run.stack_bytes()},
-                {"fraction_of_read", quantile(fractions, 0.5)},
-                {"read_gb_per_s", quantile(reads, 0.5)},
+                {"fraction_of_read", quantile(samples.fractions, 0.5)},
+                {"read_gb_per_s", quantile(samples.roofs, 0.5)},
                 {"load_gb_per_s", run.stack_bytes() / run.load_seconds() * 1e-9},
                 {"threads", team.size()},
                 {"device", cpu.info().name},

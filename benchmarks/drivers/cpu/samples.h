@@ -26,6 +26,29 @@ inline double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Rates of one piece of work, each with the roof (the most that the device reaches) measured just
+// before it.
+struct RoofSamples {
+  std::vector<double> rates, roofs;  // [kSamples], 1e9 per second
+  std::vector<double> fractions;     // rate / roof
+};
+
+// amount: bytes or operations of work(sample). roof(): as many per second.
+template <typename Roof, typename Work>
+RoofSamples sample_against(double amount, const Roof& roof, const Work& work) {
+  constexpr int kWarmUps = 3;
+  RoofSamples samples;
+  for (int sample = -kWarmUps; sample < kSamples; ++sample) {
+    const double most = roof();
+    const double rate = amount / seconds([&] { work(sample); });
+    if (sample < 0) continue;
+    samples.rates.push_back(rate * 1e-9);
+    samples.roofs.push_back(most * 1e-9);
+    samples.fractions.push_back(rate / most);
+  }
+  return samples;
+}
+
 // extra: further members of the line.
 inline void print_figure(const std::string& name, const std::vector<double>& values,
                          const std::string& unit, nlohmann::ordered_json extra) {

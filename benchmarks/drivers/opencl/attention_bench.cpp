@@ -22,10 +22,8 @@ int main(int argc, char** argv) {
       {"gqa32_8_d128_ctx32768_batch1_f16", 32, 8, 128, 32768, 1, DType::kF16},
       {"mha32_d128_ctx1024_batch8_f16", 32, 32, 128, 1024, 8, DType::kF16},
   };
-  bool right = true;
-  for (const auto& shape : shapes) {
-    if (argc > 1 && shape.name.find(argv[1]) == std::string::npos) continue;
-    right &= tandem::bench::measure_attention(*device, shape, 1e-6, "opencl_attention/", argv[0]);
-  }
-  return right ? 0 : 1;
+  const auto measure = [&](const tandem::bench::AttentionShape& shape) {
+    return tandem::bench::measure_attention(*device, shape, 1e-6, "opencl_attention/", argv[0]);
+  };
+  return tandem::bench::measure_shapes(shapes, argc, argv, measure) ? 0 : 1;
 }

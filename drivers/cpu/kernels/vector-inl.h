@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors of f32 as the CPU kernels use them, once per instruction set: loads that convert from
-// every stored type, exp, soft caps, and sums over lanes.
+// Vectors of f32 for the CPU kernels, once per instruction set: loads that convert from every
+// stored type, exp, soft caps, and sums over lanes.
 //
-// Included inside a file that Highway compiles for each target (AVX-512, AVX2, NEON, scalar).
-// kLanes is 16, 8, 4 or 1 and always divides 16, so data padded to 16 values needs no remainder
-// loop. Highway numbers targets of AVX-512 up to HWY_AVX3, newer ones lower. Numerics: exp() is
-// within 2 ulp, 0 below -104, NaN for NaN.
+// Included in files that Highway compiles for each target (AVX-512, AVX2, NEON, scalar). kLanes is
+// 16, 8, 4 or 1. It divides 16, so data padded to 16 values needs no remainder loop. Highway gives
+// AVX-512 targets numbers up to HWY_AVX3, newer ones lower numbers. Numerics: exp() is within 2
+// ulp, 0 below -104, NaN for NaN.
 #if defined(TANDEM_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_VECTOR_INL_H_
 #undef TANDEM_CPU_VECTOR_INL_H_

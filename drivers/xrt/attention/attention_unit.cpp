@@ -287,7 +287,7 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
 
 // A question without an answer stays in flight, and no second one is asked before it. So all
 // launches are idle when one is asked, and those have room for more than an empty descriptor.
-bool XrtAttentionUnit::lives() {
+bool XrtAttentionUnit::is_alive() {
   if (in_flight_.empty()) submit({}, {});
   return wait(last_ticket_, Deadline::after(kSignOfLife)) != WaitResult::kLost;
 }

@@ -43,7 +43,7 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
   // An empty descriptor, which no counter counts. Buffers for it are there already, so the card is
   // asked for no memory; sending it takes what the driver takes.
-  bool lives() override;
+  bool is_alive() override;
   AttentionStats stats() const override;
 
  private:

@@ -44,7 +44,7 @@ bool EngineLoop::check_units() {
     device::AttentionUnit& asked = *units_[i].unit;
     if (!kv_.unit_pages(unit).alive || runner_->shares_queue_with(asked)) continue;
     try {
-      if (!asked.lives()) lost.push_back(unit);
+      if (!asked.is_alive()) lost.push_back(unit);
     } catch (const DeviceError&) {
       lost.push_back(unit);
     } catch (const std::exception& error) {

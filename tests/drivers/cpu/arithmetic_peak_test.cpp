@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The product loops run what they say, in every type, and the device tells their speed.
+// The product loops execute the stated number of operations, for every type; the device reports
+// their speed.
 #include "cpu/arithmetic_peak.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +15,7 @@
 namespace tandem::device::cpu {
 namespace {
 
-// 0.5 s + 1 goes from 0, 1, ... 11 towards 2; with every sum counted, the lanes tell the
-// operations.
+// 0.5 s + 1 goes from 0, 1, ... 11 towards 2. The sums in the lanes show the number of operations.
 TEST(ArithmeticPeak, AnIterationOfFloatsIsAsManyOperationsAsItSays) {
   for (const std::string& target : vector_targets()) {
     force_vector_target(target);
@@ -75,7 +75,7 @@ TEST(ArithmeticPeak, EveryTypeHasAPeak) {
   EXPECT_GT(peak.f32, 0);
   EXPECT_GT(peak.bf16, 0);
   EXPECT_GT(peak.int8, 0);
-  EXPECT_EQ(peak_ops(plan).f32, peak.f32);  // remembered
+  EXPECT_EQ(peak_ops(plan).f32, peak.f32);  // kept
 }
 
 TEST(ArithmeticPeak, TheDeviceTellsItsSpeedOnceAndNow) {

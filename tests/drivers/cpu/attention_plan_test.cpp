@@ -115,7 +115,7 @@ TEST(AttentionPlan, SharesWorkAmongThreadsWhateverTheBatch) {
       all += tokens * item.rows();
       longest = std::max(longest, tokens * item.rows());
     }
-    EXPECT_LE(longest, all / 8);  // two threads end within an eighth of each other
+    EXPECT_LE(longest, all / 8);  // two threads finish within an eighth of each other
   }
 }
 
@@ -139,7 +139,7 @@ TEST(AttentionPlan, ListsItemsNodeByNode) {
     for (std::size_t i = result.bounds[node]; i < result.bounds[node + 1]; ++i) {
       const AttentionItem& item = result.items[i];
       EXPECT_EQ(home(item), static_cast<int>(node));
-      EXPECT_GE(item.token_begin, last_token);  // in the order that they had
+      EXPECT_GE(item.token_begin, last_token);  // in their original order
       last_token = item.token_begin;
       EXPECT_FALSE(seen[item.range]);
       seen[item.range] = true;

@@ -16,7 +16,7 @@ TEST_P(CpuAttentionWindows, SeesOnlyTheWindowAskedFor) {
         make({1, 8, 2, 24, page_tokens, dtype});
         History h = make_history(200);
         const std::size_t token = 2 * 24;
-        for (std::size_t i = 0; i < 15 * token; ++i) h.v[i] = kNan;  // what no window may read
+        for (std::size_t i = 0; i < 15 * token; ++i) h.v[i] = kNan;  // no window may read it
         const Ask fill{&h, 0, 200, 0};
         submit({&fill, 1}, {}, 1.0f);
         for (const auto& [begin, end] :

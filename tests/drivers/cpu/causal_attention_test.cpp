@@ -117,7 +117,7 @@ TEST_P(CpuCausal, CapsScoresSoftly) {
   expect_reference(make_rows(4, 2, 32, 2, 70), {.window = 20, .softcap = 30.0f});
 }
 
-// Scores of some 1e-3: the differences between values tell whether weights follow them.
+// Scores of some 1e-3: small differences between values show wrong weights.
 TEST_P(CpuCausal, CapsSmallScoresByNothing) {
   Rows rows = make_rows(2, 1, 16, 0, 40);
   for (float& q : rows.q) q *= 1e-3f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operands of compute unit tests: buffers with values, and random weights of every type with what
-// they are in f32.
+// Operands of compute unit tests: buffers with values, and random weights of every type with their
+// values in f32.
 #pragma once
 
 #include <cstring>
@@ -33,7 +33,7 @@ class ComputeFixture : public OnEveryTarget {
     return {values.begin(), values.end()};
   }
 
-  // Random weights of a type, and what they are in f32.
+  // Random weights of a type, and their values in f32.
   struct Matrix {
     std::vector<std::byte> bytes;
     std::vector<float> values;

@@ -285,7 +285,7 @@ TEST_P(CpuCompute, RefusesWhatDoesNotFit) {
   EXPECT_THROW(unit_->load({DType::kQ8_0, 4, 33, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kI8, 4, 32, w.bytes.data()}), Error);
   EXPECT_THROW(unit_->load({DType::kF32, 4, 32, nullptr}), Error);
-  constexpr std::int64_t kMany = std::int64_t{1} << 29;  // 18 and 17 TB, more than is there
+  constexpr std::int64_t kMany = std::int64_t{1} << 29;  // 18 and 17 TB, more than any machine has
   EXPECT_THROW(unit_->load({DType::kQ8_0, kMany, 32768, w.bytes.data()}), Error);
   EXPECT_THROW(
       unit_->load({DType::kBF16, kMany, 16384, w.bytes.data(), WeightRole::kProduct, true}), Error);

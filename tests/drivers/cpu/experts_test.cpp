@@ -147,13 +147,13 @@ TEST_P(CpuExperts, RefuseWhatDoesNotFit) {
   EXPECT_THROW(run(m, x, router, x), Error);
   m.shape.used = 0;
   EXPECT_THROW(run(m, x, router, x), Error);
-  m.shape.used = 4;  // every expert, so the one that does not fit too
+  m.shape.used = 4;  // every expert, also the one that does not fit
   std::swap(m.experts[3].gate, m.experts[3].down);
   EXPECT_THROW(run(m, x, router, x), Error);
   std::swap(m.experts[3].gate, m.experts[3].down);
   EXPECT_THROW(run(m, x, {1, 2, 3}, x), Error);
   m.shape.used =
-      1;  // not the one that does not fit: refused all the same, and before a row is done
+      1;  // without the expert that does not fit: refused, too, before any row is computed
   for (const Weight* Expert::*member : {&Expert::gate, &Expert::up, &Expert::down}) {
     const Weight* fits = std::exchange(m.experts[3].*member, nullptr);
     EXPECT_THROW(run(m, x, std::vector<float>{5, 1, 1, 0}, x), Error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with e4m3 weights on every instruction set: against double-precision loops over the
-// codes, their scales and the rows as they are rounded, and the same bits for a row in every batch.
+// Products with e4m3 weights on every instruction set: compared with double-precision loops over
+// codes, scales and rounded rows; a row has the same bits in every batch.
 #include <gmock/gmock.h>
 
 #include "common/error.h"
@@ -28,7 +28,7 @@ class CpuF8Products : public ComputeFixture {
 
   F8Matrix f8_matrix(std::int64_t out, std::int64_t in, const Blocks& blocks) {
     F8Matrix m;
-    // every code but NaN's, small ones often
+    // every code except NaN, small ones often
     for (const float value : randoms(static_cast<std::size_t>(out * in), 3.0f)) {
       const float spread = value * value * value * value * value;
       m.codes.push_back(std::byte{f32_to_f8(spread)});

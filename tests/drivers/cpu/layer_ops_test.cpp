@@ -94,7 +94,7 @@ TEST_P(CpuLayerOps, PacksNoNorms) {
     EXPECT_FALSE(norm.has_rows());
     EXPECT_EQ(norm.vector().size(), 64u);
     EXPECT_EQ(norm.size_bytes(), dtype_row_bytes(dtype, 64));
-    // One output of products is as wide, and stays one.
+    // A product with one output has the same width.
     const cpu::CpuWeight gate({dtype, 1, 64, bytes.data()}, team);
     EXPECT_TRUE(gate.multiplies());
   }
@@ -128,7 +128,7 @@ TEST_P(CpuLayerOps, AddsANormToWhatIsThere) {
   EXPECT_LT(nmse<double>(get(out, want.size()), want), 1e-12);
 }
 
-// A product with the identity shows what the rows became on their way in.
+// A product with the identity shows the prepared rows.
 TEST_P(CpuLayerOps, PreparesTheRowsOfAProduct) {
   constexpr std::int64_t kWidth = 100, kRows = 5;
   std::vector<float> identity(kWidth * kWidth, 0.0f);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine of several NUMA nodes multiplies and attends as a machine of one does, bit for bit:
-// weights lie in regions and pages in stripes, workers of one node help the others.
+// With several NUMA nodes, products and attention have the same bits as with one, although weights
+// are in regions, pages in stripes, and workers of one node help others.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@
 namespace tandem::device::cpu {
 namespace {
 
-// Threads of nodes that this machine need not have.
+// Threads of nodes, whether this machine has them or not.
 ThreadPlan plan_of(const std::vector<int>& threads_of_nodes,
                    const std::vector<int>& processors = {}) {
   ThreadPlan plan;
@@ -153,7 +153,7 @@ TEST_F(Stripes, HoldPagesInTurn) {
       if (page > 0) changes += pool.home_of(page) != pool.home_of(page - 1);
     }
     for (const std::uint32_t count : held) EXPECT_GT(count, pages / 5);
-    EXPECT_LT(changes, pages / 200);  // neighbours stay together
+    EXPECT_LT(changes, pages / 200);  // adjacent pages stay together
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Histories of tokens in the pages of a CPU attention unit, batches over them, and the answers of
+// Histories of tokens in the pages of a CPU attention unit, batches over them, and the results of
 // the double-precision reference.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr DType kTypes[] = {DType::kF16, DType::kBF16, DType::kI8, DType::kF8E4M3};
 inline constexpr double kTolerance = 1e-10;  // NMSE of f32 arithmetic on values already rounded
 
-// One sequence as the test knows it: all its K and V rows, rounded as pages hold them.
+// One sequence: all its K and V rows, rounded as pages store them.
 struct History {
   std::vector<float> k, v;  // [tokens, kv_heads, head_dim], as appended
   std::vector<float> k_kept, v_kept;
@@ -54,7 +54,7 @@ class PagedAttention : public OnEveryTarget {
     reference::round_kv(geometry_.kv_dtype, geometry_.head_dim, h.k_kept);
     reference::round_kv(geometry_.kv_dtype, geometry_.head_dim, h.v_kept);
     const int pages = (tokens + geometry_.page_tokens - 1) / geometry_.page_tokens;
-    // Pages in an order that is not that of memory.
+    // Pages in another order than in memory.
     for (int i = 0; i < pages; ++i) h.pages.push_back(next_page_ + pages - 1 - i);
     next_page_ += pages;
     return h;
@@ -68,7 +68,7 @@ class PagedAttention : public OnEveryTarget {
     std::vector<float> o, lse;
   };
 
-  // Appends rows [from, to) of each history and asks num_q queries of each, all in one batch.
+  // Appends rows [from, to) and attends num_q queries of each history, all in one batch.
   struct Ask {
     const History* history;
     int append_from = 0, append_to = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with quantised weights against double-precision loops on activations that are rounded as
-// stated, for every type and instruction set; their independence of the batch, bit for bit.
+// Products with quantised weights, compared with double-precision loops on rounded activations, for
+// every type and instruction set. A row has the same bits in every batch.
 #include <cmath>
 #include <limits>
 
@@ -105,7 +105,7 @@ TEST_P(CpuQuantizedProducts, TakeBlocksOfZerosAndOfTinyAndHugeValues) {
   for (const float value : multiply(w, zeros)) EXPECT_EQ(value, 0.0f);
 }
 
-// For every form that rows are brought to: the norm on the way in gives what the norm before gives.
+// For every form of rows: the norm inside a product equals a separate norm before it.
 TEST_P(CpuQuantizedProducts, NormaliseOnTheWayIn) {
   const Matrix norm = matrix(DType::kF32, 1, 256);
   for (const DType dtype : {DType::kQ4_K, DType::kBF16, DType::kF16}) {

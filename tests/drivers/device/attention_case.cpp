@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention_case DEVICE IN OUT: appends the sequences of a file to a device's pages, attends, and
-// writes what came back, so that other programs can judge it (torch_attention_test.py).
+// writes the results, for checks by other programs (torch_attention_test.py).
 //
 // IN, little-endian: int32 sequences, q_rows (of each), q_heads, kv_heads, head_dim, page_tokens,
 // kv_type (0 f16, 1 bf16, 2 i8, 3 e4m3), pieces (appends a sequence comes in); f32 scale, softcap;
 // int32 tokens [sequences]; f32 q [sequences, q_rows, q_heads, head_dim], then k and v [sum of
 // tokens, kv_heads, head_dim]. OUT: f32 o [sequences, q_rows, q_heads, head_dim], lse [sequences,
-// q_rows, q_heads]. Exit code 77 with the reason where the device is not here.
+// q_rows, q_heads]. Exit code 77 with the reason if the device is absent.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -77,7 +77,7 @@ class Runner {
   }
 
  private:
-  // Every sequence with its pages, and nothing to do yet.
+  // Every sequence with its pages, without work.
   std::vector<AttentionSequence> pages() {
     std::vector<AttentionSequence> sequences;
     pages_.clear();

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random attention batches with the answers they must have: what the op cases of attention units
-// are made of.
+// Random attention batches with their expected results, for the op cases of attention units.
 //
-// SequenceModel is what the caller knows of one sequence: its pages and every row it appended, not
+// SequenceModel is the caller's view of one sequence: its pages and every row it appended, not
 // rounded. ScenarioBatch collects sequences of one layer, submits them to a unit and compares the
 // result with tests/support/reference (double precision, on rows rounded as pages store them).
-// Rows of q that belong to no sequence stand between the sequences, hold NaN, and their results
-// must be left alone. Threads: one.
+// Between the sequences are rows of q that belong to none. They hold NaN, and their results must
+// not change. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +33,13 @@ struct SequenceModel {
   }
 };
 
-// What one sequence does in a batch.
+// The work of one sequence in a batch.
 struct Request {
   std::int32_t num_q = 1;
   std::int32_t num_new = 0;
-  std::optional<std::int32_t> append_at;   // default: behind its last token
+  std::optional<std::int32_t> append_at;   // default: after its last token
   std::optional<std::int32_t> num_attend;  // default: all tokens, the new ones too
-  bool has_gap = true;                     // a row of no sequence stands before its queries
+  bool has_gap = true;                     // a row of no sequence is before its queries
 };
 
 class ScenarioBatch {
@@ -50,10 +49,10 @@ class ScenarioBatch {
 
   void add(SequenceModel& sequence, const Request& request);
 
-  // What every query added from now on sees of its sequence; the cap is the batch's.
+  // The tokens that every query added from now on sees; the soft cap of the batch.
   void set_rule(const reference::AttentionRule& rule) { rule_ = rule; }
 
-  // Both are what submit() will pass; tests may damage them before.
+  // The values that submit() will pass; tests may change them before.
   device::AttentionBatch batch() const;
   device::AttentionPartial out();
   std::vector<float>& q() { return q_; }  // [rows, q_heads, head_dim]
@@ -61,15 +60,15 @@ class ScenarioBatch {
   std::vector<device::AttentionSequence>& sequences() { return sequences_; }
   std::vector<PageId>& pages() { return pages_; }
 
-  // Takes the answers from the sequences as they are now.
+  // Computes the expected results from the present state of the sequences.
   void take_answers();
-  // The same, and enqueues.
+  // The same, then submits.
   device::Ticket submit(device::AttentionUnit& unit);
 
-  // After wait(): every answered row within `bound` (NMSE of O; LSE to 1e-4 of its size), every
-  // other row untouched.
+  // After wait(): every row of a sequence is within `bound` (NMSE of O; relative 1e-4 of LSE),
+  // every other row is unchanged.
   void expect_reference(double bound) const;
-  // The same against rows that were not rounded.
+  // The same with a reference on rows that are not rounded.
   void expect_unrounded(double bound) const;
 
   const std::vector<float>& o() const { return o_; }
@@ -95,7 +94,7 @@ class ScenarioBatch {
   std::vector<reference::AttentionAnswer> rounded_, unrounded_;
 };
 
-// Page ids 0 .. num_pages-1 in random order, handed out front to back.
+// Page ids 0 .. num_pages-1 in random order.
 class PageDeck {
  public:
   PageDeck(std::uint32_t num_pages, std::mt19937_64& random);

@@ -3,9 +3,9 @@
 // The fixture of the attention units' tests: opens the device or skips with its reason, and makes
 // units.
 //
-// A unit that refuses a geometry with an Error skips that case and says why; the geometries of
-// real models (pages of 16 tokens, head_dim 64 and 128, f16 or i8) it must take, and a DeviceError
-// is never a refusal.
+// If a unit refuses a geometry with an Error, the case is skipped with the reason. It must accept
+// the geometries of real models (pages of 16 tokens, head_dim 64 and 128, f16 or i8). A DeviceError
+// is a failure, not a refusal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class AttentionUnitTestBase : public ::testing::Test {
     GTEST_SKIP() << opened_.why_absent;
   }
 
-  // Empty when the unit refuses the geometry; refusal_ then says why.
+  // Empty if the unit refuses the geometry; refusal_ is then the reason.
   std::unique_ptr<AttentionUnit> make_unit(const AttentionGeometry& geometry,
                                            std::uint32_t max_pages = 64) {
     device::AttentionUnitOptions options;

@@ -2,8 +2,8 @@
 //
 // The contract of AttentionUnit, run on every device of the registry.
 //
-// Shapes are attention_op_test.cpp's; here are order, boundaries, failure of arguments, page moves
-// and what a NaN may touch.
+// attention_op_test.cpp covers shapes. This file covers order, boundaries, wrong arguments, page
+// moves, and which results a NaN may change.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -409,7 +409,7 @@ TEST_P(AttentionUnitTest, ASequenceSplitOverTwoPlacesMergesToTheWhole) {
       whole.v[layer].insert(whole.v[layer].end(), part->v[layer].begin(), part->v[layer].end());
     }
   }
-  // The reference answers for the whole; the unit only for the parts.
+  // The reference computes the whole; the unit only the parts.
   ScenarioBatch batch(kUsual, 0, random_);
   batch.add(front, {});
   batch.add(back, {});

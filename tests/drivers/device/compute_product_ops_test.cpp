@@ -88,7 +88,7 @@ TEST_P(ComputeProductOps, MultiplyE4m3OfAnyWidth) {
 }
 
 TEST_P(ComputeProductOps, WidenEveryCodeOfE4m3) {
-  // Two hundred and fifty-four codes by the identity; the two NaN codes are left out.
+  // 254 codes times the identity, without the two NaN codes.
   std::vector<std::byte> codes;
   for (int code = 0; code < 256; ++code) {
     codes.push_back(std::byte{static_cast<std::uint8_t>((code & 0x7f) == 0x7f ? 0 : code)});
@@ -112,7 +112,7 @@ TEST_P(ComputeProductOps, MultiplyWidthsThatAreNoMultiplesAndRowsAnywhere) {
       SCOPED_TRACE(std::string(dtype_name(dtype)) + " in " + std::to_string(in));
       const Matrix w = matrix(dtype, 13, in);
       const auto x = randoms(4 * static_cast<std::size_t>(in)), before = randoms(4 * 13);
-      // From the second row on, so at a place that is aligned to 4 bytes only.
+      // From the second row on: an address aligned to 4 bytes only.
       const Slice all = put_on_device(x), out = put_on_device(before);
       const std::size_t row = static_cast<std::size_t>(in) * sizeof(float);
       const LinearTarget target{w.weight.get(), nullptr, {out.buffer, 13 * sizeof(float)}, true};
@@ -231,7 +231,7 @@ class ComputeCausalOp : public ComputeUnitTestBase {
  protected:
   static constexpr int kQHeads = 4, kKvHeads = 2, kDim = 40;
   static constexpr std::size_t kRows = 97, kQRow = kQHeads * kDim, kKvRow = kKvHeads * kDim;
-  // Row 1 and some between belong to none.
+  // Row 1 and some rows between chunks belong to no chunk.
   static constexpr device::CausalChunk kChunks[] = {{0, 1}, {2, 75}, {80, 16}, {96, 0}};
 
   void expect_rows(const CausalCase& rules, const device::CausalChunk& chunk) {

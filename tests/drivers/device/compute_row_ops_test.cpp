@@ -86,7 +86,7 @@ TEST_P(ComputeRowOps, RotateBothPairingsPartsOfHeadsAndNormedHeads) {
       const auto q = randoms(4 * 3 * dim), k = randoms(4 * dim);
       const Matrix norm = matrix(DType::kF32, 1, static_cast<std::int64_t>(dim));
       const device::RopeTarget targets[] = {{3, put_on_device(q), norm.weight.get()}, {1, put(k)}};
-      // Twice: the second time the angles are there.
+      // Twice: the second time the angles are cached.
       for (int turn = 0; turn < 2; ++turn) {
         const Slice at = turn == 0 ? targets[0].x : put(q);
         const device::RopeTarget both[] = {{3, at, norm.weight.get()}, targets[1]};
@@ -153,7 +153,7 @@ TEST_P(ComputeRowOps, ChooseTokensWhereTheUnitSays) {
   auto logits = randoms(4 * vocab);
   logits[0 * vocab + 17] = logits[0 * vocab + 200] = 50.0f;  // of equal ones the lowest
   logits[1 * vocab + 299] = 50.0f;
-  // Two that share nearly all: the draw walks them in the order of ids.
+  // Two tokens with nearly all of the probability: the draw takes them in the order of ids.
   logits[2 * vocab + 5] = logits[2 * vocab + 8] = 60.0f;
   logits[3 * vocab + 5] = logits[3 * vocab + 8] = 60.0f;
   const device::SampleRow rows[] = {{}, {}, {1.0f, 0, 1.0f, 0.4f}, {1.0f, 2, 0.99f, 0.6f}};

@@ -2,8 +2,8 @@
 //
 // The fixture of the compute units' op cases, for every device of the registry that makes one.
 //
-// Operands lie in host buffers or, through a CopyOp, in device buffers. What a unit may round
-// before a product (device/compute_unit.h) is in linear_bound().
+// Operands are in host buffers or, after a CopyOp, in device buffers. linear_bound() accounts for
+// the rounding that a unit may do before a product (device/compute_unit.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace tandem::device_test {
 using device::MemoryKind;
 using device::Slice;
 
-// NMSE of a product with weights of this type, against one that rounds nothing.
+// Bound of the NMSE of a product with weights of this type, against one without rounding.
 inline double linear_bound(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -83,7 +83,7 @@ class ComputeUnitTestBase : public ::testing::TestWithParam<std::string> {
     return {values.begin(), values.end()};
   }
 
-  // Random weights of a type, and what they are in f32.
+  // Random weights of a type, and their values in f32.
   struct Matrix {
     std::vector<std::byte> bytes;
     std::vector<float> values;
@@ -131,7 +131,7 @@ class ComputeUnitTestBase : public ::testing::TestWithParam<std::string> {
         m.values.push_back(f8_to_f32(code) * made.scales[static_cast<std::size_t>(block)]);
       }
     }
-    // What load() may read goes right behind it.
+    // load() may read the source only during the call; free it at once.
     const std::vector<float> scales = made.scales;
     m.weight = unit_->load({.dtype = DType::kF8E4M3,
                             .out_features = out,

@@ -2,8 +2,8 @@
 //
 // The devices that the op cases run on, by id.
 //
-// Device 0 of every kind of the registry is always named, so that a missing one shows as a skipped
-// case with its reason; further devices are named when present. TANDEM_TEST_REQUIRE=kind[,kind]
+// Device 0 of every kind of the registry is always listed, so that a missing one is a skipped case
+// with its reason. Further devices are listed if present. TANDEM_TEST_REQUIRE=kind[,kind]
 // turns the skip of that kind into a failure. Cards take their kernel image from
 // TANDEM_TEST_XCLBIN.
 #pragma once
@@ -21,12 +21,12 @@ std::vector<std::string> device_ids();
 device::DeviceOptions options_from_environment();
 
 struct OpenedDevice {
-  std::unique_ptr<device::Device> device;  // empty: not here
+  std::unique_ptr<device::Device> device;  // null: absent
   std::string why_absent;
   bool required = false;  // by TANDEM_TEST_REQUIRE
 };
 
-// Absent, too, where the device makes no such units.
+// Also absent if the device makes no such units.
 OpenedDevice open_attention_device(const std::string& id);
 OpenedDevice open_compute_device(const std::string& id);
 

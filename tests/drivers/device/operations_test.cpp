@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations as values: what is said of each, their operands, and copies that outlive their lists.
+// Operations as values: descriptions, operands, and copies that outlive the lists of the caller.
 #include <gmock/gmock.h>
 
 #include "common/error.h"
@@ -30,7 +30,7 @@ std::ostream& operator<<(std::ostream& to, const Use& use) {
 
 constexpr std::size_t kShift = 1 << 20;
 
-// Notes what is visited, and moves every slice by kShift and every weight to `other`.
+// Records the visits; shifts every slice by kShift and replaces every weight by `other`.
 class Noting final : public OperandMap {
  public:
   explicit Noting(const Weight* other) : other_(other) {}

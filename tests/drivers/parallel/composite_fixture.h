@@ -34,7 +34,7 @@ class Bench {
     return values;
   }
 
-  // A buffer with random values, written by an operation where the host cannot.
+  // A buffer with random values, written by an operation if the host has no access.
   Slice put(std::size_t count, MemoryKind kind) {
     const auto values = randoms(count);
     const Slice host = room(count, MemoryKind::kHost);
@@ -99,7 +99,7 @@ class Bench {
   std::vector<std::unique_ptr<Buffer>> buffers_;
 };
 
-// What an operation does on a unit: its results.
+// Runs operations on a unit and returns the results.
 using OnBench = std::function<std::vector<float>(Bench&)>;
 
 inline std::vector<float> on_one_unit(const OnBench& body) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What composites refuse, what becomes of them when a part is lost, and how much they copy.
+// What composites refuse, what the loss of a part does, and how much they copy.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -31,7 +31,7 @@ std::string error_of(const Call& call) {
   return "no error";
 }
 
-// Sums of a product's inputs on a composite, enough times to lose a part on the way.
+// Sums over the inputs of a product on a composite, often enough to lose a part meanwhile.
 void multiply_often(ComputeUnit& unit, int times) {
   Bench bench(unit);
   const Slice x = bench.put(4 * 96, MemoryKind::kDevice),
@@ -144,7 +144,7 @@ TEST_F(SplitHeads, WaitForThePartThatTookABatchThatAnotherDidNot) {
   EXPECT_EQ(waits, 0) << "submit() waits for nothing";
   refuses = false;
   expect_answer();
-  EXPECT_EQ(waits, 2) << "for the batch that submit() has told of, too";
+  EXPECT_EQ(waits, 2) << "also for the batch whose error submit() has thrown";
   expect_answer();
 }
 
@@ -161,11 +161,11 @@ TEST_F(SplitHeads, TellOfARefusalWhenNoPartIsAtTheBatchAnyMore) {
     EXPECT_EQ(unit_->wait(ticket, Deadline::after(std::chrono::milliseconds(20))),
               WaitResult::kTimeout);
   }
-  EXPECT_FALSE(refuses) << "the first part has told";
+  EXPECT_FALSE(refuses) << "the first part threw";
   goes_on = true;
   goes_on.notify_all();
   EXPECT_THAT(error_of([&] { unit_->wait(ticket, Deadline::never()); }), HasSubstr("not this one"));
-  EXPECT_EQ(unit_->wait(ticket, Deadline::never()), WaitResult::kDone) << "told once";
+  EXPECT_EQ(unit_->wait(ticket, Deadline::never()), WaitResult::kDone) << "thrown once";
   expect_answer();
 }
 
@@ -239,8 +239,8 @@ TEST(Composite, HidesDeviceMemoryWhateverItsPartsDo) {  // of which there is one
   }
 }
 
-// The first unit is waited for first, so that what it reads of the second is there only if it was
-// put in order.
+// wait() waits for the first unit first. So its reads of the second unit's results are right only
+// if the units are ordered.
 TEST(Composite, PutsUsesOfHostMemoryInOrder) {
   const OnBench use = [](Bench& b) {
     const Weight* first = b.weight(DType::kF32, 1, 32, {0});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The op cases of attention units on composites of CPU devices: three layers' worth of parts, or
-// heads over as many parts as divide them.
+// The op cases of attention units on composites of CPU devices: parts for three layers, or parts
+// that divide the heads.
 #include <algorithm>
 #include <cctype>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts to build composites from: CPU devices of one thread each, and wrappers that give up the
-// advantages of CPU units, or their life.
+// Parts for composites: CPU devices of one thread each, and wrappers without the advantages of CPU
+// units, or that get lost.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models on composites: the tokens of one CPU, whatever the family, the split and the number
-// of parts, with KV in the parts, beside them, or both.
+// Whole models on composites give the tokens of one CPU, for every family, split and number of
+// parts, with KV in the parts, in other units, or both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,13 +152,13 @@ TEST_P(FamilyOnParts, IsNotTrivial) {
   const auto engine = rig_->engine(rig_->cpu_units({64}), {});
   const auto logprobs = answers_of(*engine, *rig_).back().prompt_logprobs;
   EXPECT_EQ(logprobs.size(), 69u);
-  EXPECT_GT(std::set(logprobs.begin(), logprobs.end()).size(), 60u) << "every token has its own";
+  EXPECT_GT(std::set(logprobs.begin(), logprobs.end()).size(), 60u) << "tokens have different ones";
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyOnParts, testing::ValuesIn(test::kFamilyNames),
                          [](const auto& info) { return info.param; });
 
-// The recorded continuations of a real model, as far as the recorded gaps are clear.
+// The recorded continuations of a real model, as long as the recorded gaps are large enough.
 class GoldenOnParts : public testing::TestWithParam<std::tuple<std::string, Split>> {};
 
 TEST_P(GoldenOnParts, ContinuesAsRecorded) {

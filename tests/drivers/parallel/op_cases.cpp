@@ -102,7 +102,7 @@ std::vector<float> rotated(Bench& b, MemoryKind kind) {
 }
 
 // Projection, rotation, attention inside two chunks and a merge with another's partial, output
-// projection onto the residual, as a layer has them. `look`: whether the host looks in between.
+// projection onto the residual, as a layer has them. `look`: whether the host reads in between.
 std::vector<float> attention(Bench& b, MemoryKind kind, bool look) {
   const Weight* norm = b.weight(DType::kF32, 1, kWidth, whole(0));
   const Weight* wq = b.weight(DType::kF32, kQ, kWidth, by_outputs(0));
@@ -118,7 +118,7 @@ std::vector<float> attention(Bench& b, MemoryKind kind, bool look) {
   b.unit().enqueue(LinearOp{kRows, x, targets, norm, 1e-5f});
   rotate(b, q, k, nullptr);
   if (look) b.get(q, kRows * kQ);
-  const CausalChunk chunks[] = {{0, 2}, {3, 2}};  // row 2 is another's
+  const CausalChunk chunks[] = {{0, 2}, {3, 2}};  // row 2 belongs to no chunk
   b.unit().enqueue(
       CausalAttentionOp{chunks, kQHeads, kKvHeads, kDim, 1.0f, DType::kF16, q, k, v, o, lse});
   if (look) b.get(lse, kRows * kQHeads);
@@ -184,7 +184,7 @@ std::vector<float> experts(Bench& b, MemoryKind kind) {
   return b.get(out, kRows * kWidth);
 }
 
-// Columns that are wanted whole: rows picked from a product, and copies that cut rows in two.
+// Columns that are needed whole: rows picked from a product, and copies that cut rows in two.
 std::vector<float> regathered(Bench& b, MemoryKind kind) {
   const Weight* w = b.weight(DType::kF32, kFfn, kWidth, by_outputs(0));
   const Weight* norm = b.weight(DType::kF32, 1, kFfn, whole(0));

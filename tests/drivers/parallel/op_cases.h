@@ -13,7 +13,7 @@ namespace tandem::device::parallel {
 struct OpCase {
   std::string name;
   OnBench run;
-  bool bitwise_by_columns = true;  // no sum over inputs in it
+  bool bitwise_by_columns = true;  // has no sum over inputs
 };
 
 inline void PrintTo(const OpCase& op, std::ostream* out) { *out << op.name; }

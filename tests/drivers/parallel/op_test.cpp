@@ -2,8 +2,8 @@
 //
 // Composite compute units against a single CPU unit, operation by operation.
 //
-// A layer split is the same bits whatever the number of parts. A tensor split is, too, where no sum
-// over inputs is divided; there NMSE 1e-10.
+// A layer split has the same bits with any number of parts. So does a tensor split, except for
+// divided sums over inputs: NMSE 1e-10.
 #include <gmock/gmock.h>
 
 #include "drivers/parallel/op_cases.h"

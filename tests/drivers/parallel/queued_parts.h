@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QueuedDevice: a part as a GPU is one, around a CPU device: work is done when it is waited for,
-// device memory is out of the host's sight, and the device may be lost in mid-stream.
+// QueuedDevice: a part that behaves as a GPU, around a CPU device: work is done in wait(), the host
+// cannot access device memory, and the device may be lost at any operation.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class QueuedDevice final : public Device {
     compute_ = unit.get();
     return unit;
   }
-  // Of the compute unit made last.
+  // Of the last compute unit made.
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
     return std::make_unique<test::QueuedAttentionUnit>(*compute_,
                                                        cpu_->make_attention_unit(options));

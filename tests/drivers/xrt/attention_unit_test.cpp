@@ -186,23 +186,23 @@ TEST_F(XrtAttentionUnitTest, TellsWhetherAnIdleCardLives) {
   const auto unit = make_unit(0, kGeometry);
   const auto cards = card_processes();
   ASSERT_EQ(cards.size(), 1u);
-  EXPECT_TRUE(unit->lives());
+  EXPECT_TRUE(unit->is_alive());
   stop(cards[0]);
-  EXPECT_TRUE(unit->lives()) << "it gives no answer, which is no loss";
-  EXPECT_TRUE(unit->lives());
+  EXPECT_TRUE(unit->is_alive()) << "it gives no answer, which is no loss";
+  EXPECT_TRUE(unit->is_alive());
   ASSERT_EQ(kill(cards[0], SIGCONT), 0);
   SequenceModel sequence(kGeometry, {0, 1});
   ScenarioBatch batch(kGeometry, 0, random_);
   batch.add(sequence, {.num_q = 1, .num_new = 7});
   EXPECT_EQ(unit->wait(batch.submit(*unit), Deadline::after(kPatience)), WaitResult::kDone);
   batch.expect_reference(1e-6);
-  EXPECT_TRUE(unit->lives());
+  EXPECT_TRUE(unit->is_alive());
   EXPECT_EQ(unit->stats().launches, 1u) << "questions are no launches";
   ASSERT_EQ(kill(cards[0], SIGKILL), 0);
   const auto until = Deadline::after(kPatience);
-  while (unit->lives() && !until.expired()) {
+  while (unit->is_alive() && !until.expired()) {
   }
-  EXPECT_FALSE(unit->lives());
+  EXPECT_FALSE(unit->is_alive());
   EXPECT_EQ(unit->wait(batch.submit(*unit), Deadline::after(kPatience)), WaitResult::kLost);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Activations as products with quantised weights take them, in plain loops, from the statement in
-// drivers/cpu/kernels/quantized_rows.h: the oracle multiplies what these return in double.
+// drivers/cpu/kernels/quantized_products/quantized_rows.h: the oracle multiplies what these return
+// in double.
 #pragma once
 
 #include <algorithm>

@@ -3,12 +3,11 @@
 // attend_tiles() for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
 // Scores: for each dimension a few vectors of K values, converted once and multiplied into the
-// rows' accumulators. Softmax: the peak of a row moves, and what has been added up is rescaled,
-// only when a score exceeds it by more than kSlack; until then weights may grow to exp(kSlack).
-// Output: for a strip of dimensions the accumulators of all rows stay in registers while the tokens
-// of all tiles pass by. Trip counts are known at compile time for all but odd tiles, and one line
-// of the tile to come is asked for with each line that is used, so that the arithmetic hides behind
-// the memory.
+// accumulators of the rows. Softmax: the peak of a row changes, and sums are rescaled, only when a
+// score exceeds it by more than kSlack; until then weights may grow to exp(kSlack). Output: for a
+// strip of dimensions the accumulators of all rows stay in registers during the loop over the
+// tokens of all tiles. Trip counts are compile-time constants except for odd tiles. Each cache line
+// in use prefetches one line of the next tile, so that arithmetic hides the memory latency.
 #include "cpu/kernels/attention/attention_block.h"
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One step of online-softmax attention: up to 8 query rows that share a KV head against up to
+// One step of online-softmax attention: up to 8 query rows that share a KV head, with up to
 // kMaxTiles tiles of 16 tokens.
 //
-// A K tile is stored by dimension, [stride, 16 tokens], so that a score of 16 tokens is one vector
-// and needs no sum over lanes; a V tile is stored as [stride / 64, 16 tokens, 64 dimensions], so
-// that a few dimensions of all tokens are one run of memory. stride is head_dim rounded up to 16,
-// the padding is zero. Cost: 2 * rows * stride FLOPs per token for each of K and V; every K and V
-// value is read once for all rows. Threads: pure functions. Numerics: f32 throughout; slots outside
-// a tile's [begin, end) never take part, whatever bits stand there.
+// A K tile is stored by dimension, [stride, 16 tokens]: the scores of 16 tokens are one vector and
+// need no sum over lanes. A V tile is stored as [stride / 64, 16 tokens, 64 dimensions]: a few
+// dimensions of all tokens are contiguous. stride is head_dim rounded up to 16; the padding is
+// zero. Cost: 2 * rows * stride FLOPs per token for each of K and V; each K and V value is read
+// once for all rows. Threads: pure functions. Numerics: f32; slots outside [begin, end) of a tile
+// are ignored, whatever bits they contain.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ inline std::size_t v_width(std::size_t stride, std::size_t d) {
   return left < kStripDims ? left : kStripDims;
 }
 
-// Where dimension d of a token stands in a V tile.
+// The index of dimension d of a token in a V tile.
 inline std::size_t v_index(std::size_t stride, std::size_t token, std::size_t d) {
   return d / kStripDims * kStripDims * kTileTokens + token * v_width(stride, d) + d % kStripDims;
 }
@@ -65,14 +65,14 @@ struct AttentionRows {
 
 inline constexpr int kStoredTiles = 2;  // of a stored type, per step
 
-// num_tiles: 1 or 2; for kF32 also 4. type: kF32, kF16, kBF16, kI8 or kF8E4M3. next: as many tiles
-// that a later step will read, each brought into the cache place by place while the tile before it
-// computes; `tiles` where there are none. kF32 tiles are in the cache already: next is not read
-// and may be null.
+// num_tiles: 1 or 2; for kF32 also 4. type: kF32, kF16, kBF16, kI8 or kF8E4M3. next: the same
+// number of tiles of a later step, which are prefetched during the computation; `tiles` if there
+// are none. kF32 tiles are in the cache already: next is not read and may be null.
 void attend_tiles(DType type, const AttentionRows& rows, const KvTile* tiles, int num_tiles,
                   const KvTile* next);
 
-// Copies one tile as f32, scales applied: laid out alike. Slots outside [begin, end) become 0.
+// Copies one tile as f32, with scales applied, in the same layout. Slots outside [begin, end) are
+// 0.
 void expand_tile(DType type, const KvTile& tile, std::size_t stride, float* k, float* v);
 
 }  // namespace tandem::device::cpu

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of K or V (one token and head) to and from the types that KV pages store.
+// Conversion of one row of K or V (one token and head) to and from the types that KV pages store.
 //
-// Rounding is to nearest even. kI8 has the scale max|x| / 127; kF8E4M3 the least power of two, in
-// 2^-126 .. 2^119, that keeps |x| within 448 of it, so that scaling loses nothing (beyond 448 *
-// 2^119 values are taken as that); both give a row with NaN or infinity the scale NaN and zeros.
-// Other types have none: their scale is 1. Threads: pure functions.
+// Rounding is to nearest even. The scale of kI8 is max|x| / 127. The scale of kF8E4M3 is the least
+// power of two in 2^-126 .. 2^119 that keeps |x| / scale at most 448, so scaling is exact (values
+// beyond 448 * 2^119 become that). A row with NaN or infinity gets scale NaN and zeros. Other types
+// have scale 1. Threads: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 //
 // The element types of KV tiles, and vectors of f32 loaded from them, once per instruction set.
 //
-// A stored value times its token's scale times kUnit of its type is the value meant. float8 is
-// read as an f16 of the same bits: its exponent is biased by 8 less, hence a unit of 2^8, and its
-// NaN pattern reads as 480: whoever stores a row with NaN gives it the scale NaN.
+// The value is the stored value times its token's scale times kUnit of its type. float8 is read as
+// an f16 with the same bits. Its exponent bias is smaller by 8, so kUnit is 2^8. Its NaN pattern
+// reads as 480; the writer of a row with NaN therefore sets the scale to NaN.
 #if defined(TANDEM_CPU_KV_TYPES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_KV_TYPES_INL_H_
 #undef TANDEM_CPU_KV_TYPES_INL_H_

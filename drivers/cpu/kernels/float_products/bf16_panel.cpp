@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pack_bf16_panel(): blocks of pairs through a buffer that stays in the first cache, since rows
-// that lie a power of two apart would drive each other's lines out of it.
+// pack_bf16_panel(): blocks of pairs go through a buffer in the first-level cache, because rows a
+// power of two apart would evict each other's lines.
 #include "cpu/kernels/float_products/bf16_panel.h"
 
 #include <cstring>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which bf16 weights are kept for products, the same for every instruction set, and
-// how they come there.
+// The order of bf16 weights for products, the same for every instruction set, and the packing into
+// it.
 //
-// A panel is 64 outputs: [in_features / 2][64 outputs][2 inputs], which is what dot products of
-// pairs take, a vector of outputs at a time, and what oneDNN calls BA16a64b2a where inputs are a
-// multiple of 32 and outputs of 64. The last panel of a matrix has as many outputs as are left, in
-// whole sixteens; an odd input ends in half a pair. What pads is zero. Packing reads every byte
-// once, some lines of a row at a time, and writes as many in one stream. Threads: pure.
+// A panel is 64 outputs: [in_features / 2][64 outputs][2 inputs]. Dot products of pairs take it a
+// vector of outputs at a time; oneDNN calls it BA16a64b2a, if inputs are a multiple of 32 and
+// outputs of 64. The last panel of a matrix has the remaining outputs, rounded up to 16; an odd
+// input is half of the last pair. Padding is zero. Packing reads every byte once, some cache lines
+// of a row at a time, and writes as many in one stream. Threads: pure.
 #pragma once
 
 #include <algorithm>

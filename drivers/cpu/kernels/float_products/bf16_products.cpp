@@ -3,14 +3,13 @@
 // multiply_bf16() for AVX-512 with and without BF16, AVX2, NEON and scalar, chosen at run time.
 //
 // Loop order: panel; chunk of inputs; tile of rows. A chunk of a panel (128 KiB) stays in the
-// second cache while all rows pass. One tile as wide as the panel reads it from end to end and
-// fetches what lies a page ahead; otherwise the tiles share the fetching of the next chunk. Each
-// fetches the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector
-// of weights serves all of its rows, a pair of inputs in every lane all of its outputs. Pairs of
-// e4m3 become bf16 where its dot product is: each byte of 64 codes by a table in two registers, 6
-// instructions (and two copies) for two vectors. Elsewhere f16 by two shifts, and f32 by the
-// instruction for that, 8 for a vector. Where there is more than one tile a chunk is widened once,
-// for all of them.
+// second-level cache for all rows. A single tile as wide as the panel reads it in order and
+// prefetches one page ahead; else the tiles share the prefetch of the next chunk. Each prefetches
+// the next one's rows. A tile is 6 rows x 64 outputs with AVX512-BF16: a vector of weights serves
+// all its rows, a pair of inputs in every lane all its outputs. With its dot product, pairs of e4m3
+// become bf16: each byte of 64 codes by a table in two registers, 6 instructions (and two copies)
+// for two vectors. Else they become f16 by two shifts, and f32 by one conversion: 8 instructions
+// per vector. With more than one tile a chunk is widened once, for all of them.
 #include "cpu/kernels/float_products/bf16_products.h"
 
 #include <algorithm>

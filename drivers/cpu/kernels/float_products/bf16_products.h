@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 or e4m3 weights in panels (kernels/float_products/bf16_panel.h, kernels/float_products/f8_panel.h) with rows
-// of activations rounded to bf16.
+// Products of bf16 or e4m3 weights in panels (bf16_panel.h, f8_panel.h) with rows of activations
+// rounded to bf16.
 //
-// y = x W^T in f32, for any number of rows. Every output of every row is a lane of its own, summed
-// pair by pair along chunks of kBf16Chunk inputs, whose sums are added in order (of e4m3: along
-// the inputs of a scale, which multiplies their sum); so an output is the same bits whatever the
-// rows of a call. e4m3 is widened exactly, beside the products: a call reads 8 bits per weight.
-// Where the processor has AVX512-BF16 its dot product multiplies (two products and a sum at a time;
-// subnormals are zero to it), elsewhere values are widened to f32. Cost: weights are read from
-// memory once per call, from end to end; 2 FLOPs per weight and row. Threads: pure; callers split
-// panels and rows.
+// y = x W^T in f32, for any number of rows. Every output of every row has its own lane, summed pair
+// by pair over a chunk of kBf16Chunk inputs; sums of chunks are added in order. (e4m3: summed over
+// the inputs of one scale, which multiplies the sum.) So an output has the same bits whatever the
+// rows of a call. e4m3 is widened exactly during the product: a call reads 8 bits per weight. With
+// AVX512-BF16 its dot product multiplies (two products and a sum at a time; subnormals are zero);
+// else values are widened to f32. Cost: weights are read from memory once per call, in order; 2
+// FLOPs per weight and row. Threads: pure; callers divide panels and rows.
 #pragma once
 
 #include <cstddef>

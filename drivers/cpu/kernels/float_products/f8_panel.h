@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which e4m3 weights are kept for products, the same for every instruction set.
+// The order of e4m3 weights for products, the same for every instruction set.
 //
-// A panel has the outputs of one of bf16 (bf16_panel.h), as many pairs of bytes:
-// [in_features / 2][outputs][2 inputs], and behind them, from a multiple of 64 bytes on, its
-// scales: [scales of an output][outputs] f32, times kF8Unit, since the kernels read a code as an
-// f16 of the same bits, which is 2^8 too small. What pads is zero. Packing reads every byte once
-// and writes as many in one stream. Threads: pure.
+// A panel has the same outputs as one of bf16 (bf16_panel.h), with pairs of bytes: [in_features /
+// 2][outputs][2 inputs]. Its scales follow at the next multiple of 64 bytes: [scales of an
+// output][outputs] f32, times kF8Unit, because the kernels read a code as an f16 with the same
+// bits, which is 2^8 too small. Padding is zero. Packing reads every byte once and writes as many
+// in one stream. Threads: pure.
 #pragma once
 
 #include <cstddef>

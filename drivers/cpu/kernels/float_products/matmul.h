@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of floats as the model file stores them with many rows of activations: prefill.
+// Products of f32 and f16 weights, as the model file stores them, with many rows of activations:
+// prefill.
 //
-// y = x W^T in f32. The activations are packed once per call, [panel of 32 rows][in_features][32];
-// a task takes kTaskOutputs weight rows: converts them to f32, 256 inputs at a time, and multiplies
+// y = x W^T in f32. The activations are packed once per call, [panel of 32 rows][in_features][32].
+// A task takes kTaskOutputs weight rows, converts them to f32, 256 inputs at a time, and multiplies
 // them with every panel, 12 outputs x 32 rows at a time in registers (AVX-512; 6 x 16 with AVX2).
 // Cost: 2 FLOPs per weight and row; each weight is read and converted once per 512 rows; the packed
 // activations are read once per task. Threads: pure; callers pack panels and run tasks in parallel,

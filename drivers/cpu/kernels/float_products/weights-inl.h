@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How each weight type of floats is read as vectors of f32, in blocks of 32 values along a row,
-// straight from the bytes of the model file.
+// Readers of f32 and f16 weights as vectors of f32, in blocks of 32 values along a row, from the
+// bytes of the model file.
 //
-// A reader states kBlockBytes and load(block, i): values i .. i + kLanes - 1. Blocks may lie at any
+// A reader has kBlockBytes and load(block, i): values i .. i + kLanes - 1. Blocks may have any
 // address.
 #if defined(TANDEM_CPU_WEIGHTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_WEIGHTS_INL_H_

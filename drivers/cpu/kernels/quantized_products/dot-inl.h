@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integer dot products of quads: every 32-bit lane holds 4 codes of a weight (unsigned bytes) or 4
-// activations (signed bytes), and adds their 4 products to an int32.
+// Integer dot products of quads: a 32-bit lane holds 4 codes of a weight (unsigned bytes) or 4
+// activations (signed bytes), and their 4 products are added to an int32.
 //
-// dot<kBits>() is exact for codes below 2^kBits and activations in -127..127. Where it takes codes
-// of 8 bits less 128, kEightBitSigned says so, and nothing is left to correct. AVX-512 with VNNI
-// has one instruction for it (written as assembly: the attributes of Highway's target name avxvnni
-// but not avx512vnni); AVX-512 and AVX2 without it multiply to int16, which |code| * |x| * 2 never
-// leaves; NEON the same. A usual build for aarch64 uses no sdot, whatever the processor has: only
-// with -march=armv8.2-a+dotprod or later does the compiler know it. A target that is not named here
-// takes the plain way at the end.
+// dot<kBits>() is exact for codes below 2^kBits and activations in -127..127. If kEightBitSigned,
+// codes of 8 bits are passed less 128, and no correction is needed. AVX-512 with VNNI has one
+// instruction for it; it is written as assembly because the target attributes of Highway name
+// avxvnni but not avx512vnni. AVX-512 and AVX2 without VNNI, and NEON, multiply to int16; |code| *
+// |x| * 2 always fits. Builds for aarch64 use sdot only with -march=armv8.2-a+dotprod or later.
+// Other targets use the generic code at the end.
 #if defined(TANDEM_CPU_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_DOT_INL_H_
 #undef TANDEM_CPU_DOT_INL_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pack_quantized_panel(): the blocks of every type, 32 inputs at a time, as the words of a panel's
-// lines.
+// pack_quantized_panel(): converts the blocks of every type, 32 inputs at a time, to the words of
+// the lines of a panel.
 #include "cpu/kernels/quantized_products/quantized_panel.h"
 
 #include <cstring>

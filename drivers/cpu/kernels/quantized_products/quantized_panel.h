@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings up to 16 rows of a quantised matrix into the order of kernels/quantized_products/packed_format.h.
+// Packs up to 16 rows of a quantised matrix into the order of packed_format.h.
 //
-// Every byte is read once; about as many are written, 4 at a time, in scalar code: 32 values take
-// some 40 cycles. What lies behind the last output of a short panel is left as it is. Threads:
-// pure.
+// Every byte is read once and about as many are written, 4 at a time, in scalar code: 32 values
+// take some 40 cycles. Outputs beyond the last one of a short panel are not written. Threads: pure.
 #pragma once
 
 #include <cstddef>

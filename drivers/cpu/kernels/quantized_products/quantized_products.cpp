@@ -4,10 +4,10 @@
 // time.
 //
 // Loop order: group of panels; chunk of inputs; tile of rows. The chunk of a group (16 KiB for two
-// panels of 8 bits) stays in the first cache while all rows pass, and the tiles share the fetching
-// of the next one; the f32 sums wait in the workspace between chunks, which changes no bit. One row
-// reads 8-bit panels from end to end, which the processor's own prefetching follows best; it loses
-// time with the denser codes, whose reading is interrupted by more computing.
+// panels of 8 bits) stays in the first-level cache for all rows, and the tiles share the prefetch
+// of the next one. Between chunks the f32 sums are stored in the workspace, which changes no bit.
+// One row reads 8-bit panels in order, which the hardware prefetcher follows best. With denser
+// codes it is slower, because more computation interrupts the reads.
 #include "cpu/kernels/quantized_products/quantized_products.h"
 
 #include <algorithm>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of packed quantised weights (kernels/quantized_products/packed_format.h) with rows of int8 activations
-// (kernels/quantized_products/quantized_rows.h), in integers within a block of 32 inputs.
+// Products of packed quantised weights (packed_format.h) with rows of int8 activations
+// (quantized_rows.h), in integers within a block of 32 inputs.
 //
-// y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, for 16 inputs
-// at a time where halves have scales of their own, and then min of w * (scale of x * sum of q); the
-// blocks follow each other in order of inputs with multiply-adds, so that an output is the same
-// bits whatever the rows of a call, on every instruction set that fuses them. Cost: every panel is
-// read from memory once per call of up to 256 rows; 2 operations per weight and row. Threads: pure;
-// callers split panels and rows.
+// y = x W^T. A block adds float(sum of code * q) * (scale of w * scale of x) in f32, per 16 inputs
+// if halves have their own scales, and then min of w * (scale of x * sum of q). Blocks are added in
+// order of inputs with multiply-adds, so an output has the same bits whatever the rows of a call,
+// on every instruction set with fused multiply-add. Cost: every panel is read from memory once per
+// call of up to 256 rows; 2 operations per weight and row. Threads: pure; callers divide panels and
+// rows.
 #pragma once
 
 #include <cstddef>

@@ -2,12 +2,12 @@
 //
 // Activations as int8, for products with quantised weights.
 //
-// A row is cut into blocks of 32 values. With peak = max |x| of the block in f32: scale = peak /
-// 127 and q = x * (127 / peak), rounded to nearest, ties to even; all zero where peak < 2^-100. A
-// block with NaN or infinity becomes zeros with scale NaN, which makes NaN of every output of its
-// row. Products read many rows a few blocks at a time: what they read together lies together, in
-// chunks of 16 blocks with what belongs to these, [chunks][rows]. Cost: 4 bytes read per value, 1.5
-// written. Threads: pure.
+// A row is divided into blocks of 32 values. With peak = max |x| of the block in f32: scale = peak
+// / 127 and q = x * (127 / peak), rounded to nearest, ties to even; all zero if peak < 2^-100. A
+// block with NaN or infinity becomes zeros with scale NaN, so every output of its row is NaN.
+// Products read many rows, a few blocks at a time. Data read together is stored together: chunks of
+// 16 blocks with their scales and sums, [chunks][rows]. Cost: 4 bytes read per value, 1.5 written.
+// Threads: pure.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The register tile of kernels/quantized_products/quantized_products.h: kR rows x kC panels through a range of blocks,
-// once per instruction set and packed format.
+// The register tile of quantized_products.h: kR rows x kC panels over a range of blocks, once per
+// instruction set and packed format.
 //
-// Per block the codes of a quad are brought to bytes and multiplied with every row, then the int32
-// sums are scaled and added to the f32 ones, which stay in registers over the blocks.
+// Per block, the codes of a quad are expanded to bytes and multiplied with every row. Then the
+// int32 sums are scaled and added to the f32 sums, which stay in registers over the blocks.
 #if defined(TANDEM_CPU_QUANTIZED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TANDEM_CPU_QUANTIZED_TILE_INL_H_
 #undef TANDEM_CPU_QUANTIZED_TILE_INL_H_

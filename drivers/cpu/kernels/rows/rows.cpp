@@ -2,8 +2,8 @@
 //
 // The row loops of rows.h for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
-// Every loop runs over whole vectors and finishes with the same formula on single values, which may
-// round otherwise: a call is one row, except where rows.h says otherwise.
+// Every loop processes whole vectors, then single values with the same formula, which may round
+// differently. So a call is one row, except where rows.h says otherwise.
 #include "cpu/kernels/rows/rows.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectorised loops over rows of f32: norm, rotation, gating, conversion to and from KV types,
+// Vectorised loops over rows of f32: norm, rotation, gates, conversion to and from KV types,
 // merging of attention partials.
 //
-// All are pure functions of one row, memory-bound, and run on the calling thread; callers split
-// rows over threads. Widths are arbitrary: the last few values of a row are done one at a time.
-// Numerics: sums in f32 over lanes; conversions to nearest even.
+// All are pure functions of one row, limited by memory, and run on the calling thread; callers
+// divide rows over threads. Any width works: the last few values of a row are processed one at a
+// time. Numerics: sums in f32 over lanes; conversions to nearest even.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ void swiglu(const float* gate, const float* up, std::size_t count, float* out);
 // be gate.
 void geglu(const float* gate, const float* up, std::size_t count, float* out);
 
-// x = cap * tanh(x / cap), within some ulp; a value does not depend on where in a call it stands.
+// x = cap * tanh(x / cap), within some ulp; the result does not depend on the position in the call.
 void softcap(float cap, std::size_t count, float* x);
 
 void to_f16(const float* from, std::size_t count, std::uint16_t* to);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dot product loops on processors whose instructions for them Tandem does not use: there are
-// none.
+// The dot product loops on processors whose instructions for them Tandem does not use: none.
 #include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {

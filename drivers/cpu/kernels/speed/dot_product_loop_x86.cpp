@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dot product loops with the instructions that x86 processors may have: VNNI on 512 and 256
-// bits, multiply-and-add of bytes on AVX2, BF16 on 512.
+// The dot product loops with optional instructions of x86 processors: VNNI on 512 and 256 bits,
+// multiply-and-add of bytes on AVX2, BF16 on 512.
 //
-// Written as instructions: Debian's Highway has no operation for them, and compilers move the sums
-// to and fro around intrinsics. Every function is compiled for what it uses and chosen by what the
-// processor says it has. Every multiplication adds 9, of bfloat16 2^-14.
+// Written as assembly: Debian's Highway has no operation for them, and compilers move the sums
+// between registers around intrinsics. Every function is compiled for its instructions and chosen
+// by what the processor reports. Every multiplication adds 9, of bfloat16 2^-14.
 #include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {

@@ -2,8 +2,8 @@
 //
 // The product loops that Highway expresses, for AVX-512, AVX2, NEON and scalar, chosen at run time.
 //
-// Every sum is also an operand of its own product and they start apart: no product is the same in
-// every iteration, or the same as another's, and saved by the compiler.
+// Every sum is also an operand of its own product, and sums start with different values. So no
+// product is constant or equal to another one, which the compiler would remove.
 #include "cpu/kernels/speed/product_loop.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multiply-add instructions on registers alone, as many as the core can start: the arithmetic that
-// a matrix product cannot exceed.
+// Multiply-add instructions on registers alone, as many as the core can start: an upper bound for
+// the arithmetic of a matrix product.
 //
-// Each loop has enough independent sums to hide the instruction's latency. Operations: a
+// Each loop has enough independent sums to hide the latency of the instruction. Operations: a
 // multiplication and an addition count as two, also inside dot products. Threads: any.
 #pragma once
 
@@ -14,17 +14,17 @@
 namespace tandem::device::cpu {
 
 struct ProductLoop {
-  // Returns something made of every sum, so that nothing can be left out.
+  // Returns a value that depends on every sum, so that the compiler removes nothing.
   float (*run)(std::size_t iterations) = nullptr;
   double ops_per_iteration = 0;
 };
 
-// With what every vector unit has: fused or separate f32, and 8 bit values in lanes of 16.
+// With instructions of every vector unit: fused or separate f32, and 8-bit values in lanes of 16.
 ProductLoop f32_product_loop();
 ProductLoop int16_product_loop();
 
-// With the instructions for it: dot products of four signed or unsigned bytes, of two bfloat16. All
-// that this processor has, the fastest first.
+// With dot product instructions: of four signed or unsigned bytes, of two bfloat16. All that this
+// processor has, the fastest first.
 std::vector<ProductLoop> int8_dot_product_loops();
 std::vector<ProductLoop> bf16_dot_product_loops();
 

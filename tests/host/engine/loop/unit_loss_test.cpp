@@ -79,14 +79,14 @@ TEST_F(UnitLoss, MakesTheFallbackWhenWhatIsLeftIsTooSmallForAnAcceptedRequest) {
   }
 }
 
-// Of an engine without requests, whose second unit says `lives` when it is asked.
-bool second_unit_is_lost(EngineRig& rig, const std::function<bool()>& lives) {
+// Of an engine without requests, whose second unit answers `is_alive` when it is asked.
+bool second_unit_is_lost(EngineRig& rig, const std::function<bool()>& is_alive) {
   std::vector<NamedUnit> units;
   units.push_back(rig.cpu_unit(8));
   NamedUnit mortal = rig.cpu_unit(8);
   mortal.id = "mortal";
   test::UnitHooks hooks;
-  hooks.lives = lives;
+  hooks.is_alive = is_alive;
   mortal.unit =
       std::make_unique<test::HookedAttentionUnit>(std::move(mortal.unit), std::move(hooks));
   units.push_back(std::move(mortal));
@@ -113,7 +113,7 @@ TEST_F(UnitLoss, IsNotWhatAnErrorOfAQuestionMeans) {
   NamedUnit asked = rig_.cpu_unit(8);
   std::atomic<int> questions = 0;
   test::UnitHooks hooks;
-  hooks.lives = [&]() -> bool {
+  hooks.is_alive = [&]() -> bool {
     ++questions;
     throw Error("xrt", "no room for a command");
   };
