@@ -3,8 +3,10 @@
 // The part of CUDA's runtime interface that the kernels, the cuda backend and their tests name,
 // declared anew, so that the SIMT tests build where no CUDA toolkit is installed.
 //
-// Names, parameters and meanings are those of CUDA 12 and 13; numbers behind the names are not, so
-// nothing compiled with this header may meet the real runtime. simt/runtime.cpp defines the calls.
+// Names, parameters, numbers and meanings are those of CUDA 12 and 13, so test cases that are
+// compiled with CUDA's own headers run over the interpreter, too. cudaDeviceProp and
+// cudaFuncAttributes are shorter than CUDA's: nothing that uses them may be shared.
+// simt/runtime.cpp defines the calls.
 #pragma once
 
 #include <cstddef>
@@ -39,49 +41,50 @@ struct dim3 {
   unsigned x, y, z;
 };
 
-enum cudaError_t {
-  cudaSuccess,
-  cudaErrorInvalidValue,
-  cudaErrorMemoryAllocation,
-  cudaErrorInsufficientDriver,
-  cudaErrorNoDevice,
-  cudaErrorInvalidDevice,
-  cudaErrorNotReady,
-  cudaErrorInvalidConfiguration,
-  cudaErrorLaunchFailure,
-  cudaErrorStreamCaptureUnsupported,
-  cudaErrorSymbolNotFound,
-  cudaErrorNoKernelImageForDevice,
+enum cudaError {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorNoKernelImageForDevice = 209,
+  cudaErrorSymbolNotFound = 500,
+  cudaErrorNotReady = 600,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureUnsupported = 900,
 };
+using cudaError_t = cudaError;
 enum cudaDriverEntryPointQueryResult {
-  cudaDriverEntryPointSuccess,
-  cudaDriverEntryPointSymbolNotFound,
+  cudaDriverEntryPointSuccess = 0,
+  cudaDriverEntryPointSymbolNotFound = 1,
 };
 constexpr unsigned long long cudaEnableDefault = 0;
 enum cudaMemcpyKind {
-  cudaMemcpyHostToDevice,
-  cudaMemcpyDeviceToHost,
-  cudaMemcpyDeviceToDevice,
-  cudaMemcpyDefault,
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+  cudaMemcpyDefault = 4,
 };
 enum cudaDeviceAttr {
-  cudaDevAttrMemoryClockRate,
-  cudaDevAttrGlobalMemoryBusWidth,
-  cudaDevAttrComputeCapabilityMajor,
-  cudaDevAttrComputeCapabilityMinor,
-  cudaDevAttrMultiProcessorCount,
-  cudaDevAttrClockRate,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+  cudaDevAttrClockRate = 13,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMemoryClockRate = 36,
+  cudaDevAttrGlobalMemoryBusWidth = 37,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
 };
 enum cudaStreamCaptureMode {
-  cudaStreamCaptureModeGlobal,
-  cudaStreamCaptureModeThreadLocal,
-  cudaStreamCaptureModeRelaxed,
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2,
 };
 enum cudaFuncAttribute {
-  cudaFuncAttributeMaxDynamicSharedMemorySize,
-  cudaFuncAttributePreferredSharedMemoryCarveout,
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9,
 };
 struct cudaDeviceProp {
   char name[256];
