@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bitstreams/xclbin/inspect.h"
@@ -100,6 +101,26 @@ TEST(XclbinMetadata, NamesWithMarkupAreReadAsTheyWereWritten) {
   design.kernels[0].arguments[0].type = type;
   const XclbinInfo info = inspect(encode(design), "a.xclbin");
   EXPECT_EQ(info.kernels[0].arguments[0].type, type);
+}
+
+// The vendor's xclbinutil --info stops at a field of these that is missing.
+TEST(XclbinMetadata, TheBuildDescriptionHasWhatTheVendorsToolPrints) {
+  const auto text = nlohmann::json::parse(build_metadata(xclbin_test::small_design()));
+  const auto& kernel = text["build_metadata"]["xclbin"]["user_regions"][0]["kernels"][0];
+  ASSERT_EQ(kernel["ports"].size(), 3u);
+  EXPECT_EQ(kernel["ports"][1], nlohmann::json({{"name", "M_AXI_in"},
+                                                {"mode", "master"},
+                                                {"range", "0xFFFFFFFFFFFFFFFF"},
+                                                {"data_width", 512},
+                                                {"port_type", "addressable"}}));
+  EXPECT_EQ(kernel["arguments"][1], nlohmann::json({{"name", "out"},
+                                                    {"type", "int*"},
+                                                    {"port", "M_AXI_out"},
+                                                    {"address_qualifier", 1},
+                                                    {"offset", "0x1C"},
+                                                    {"size", "0x8"}}));
+  EXPECT_EQ(kernel["instances"][1]["name"], "copy_2");
+  EXPECT_EQ(text["build_metadata"]["platform"]["board_id"], "u55c");
 }
 
 TEST(XclbinMetadata, NumbersThatAreNoneAreNamed) {

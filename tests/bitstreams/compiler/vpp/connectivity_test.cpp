@@ -73,6 +73,7 @@ TEST(VppConnectivity, BanksHaveManySpellings) {
   };
   EXPECT_EQ(banks("HBM[3]", "u280"), "HBM[3] to HBM[3]");
   EXPECT_EQ(banks("HBM[0:3]", "u280"), "HBM[0] to HBM[3]");
+  EXPECT_EQ(banks("HBM[3:3]", "u280"), "HBM[3] to HBM[3]");
   EXPECT_EQ(banks("HBM[ 4 : 7 ].5.RAMA", "u280"), "HBM[4] to HBM[7]");
   EXPECT_EQ(banks("HBM[0:31].15", "u280"), "HBM[0] to HBM[31]");
   EXPECT_EQ(banks("DDR[1]", "u280"), "DDR[1] to DDR[1]");
