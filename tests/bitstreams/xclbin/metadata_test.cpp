@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/kernel_ports.h"
 #include "bitstreams/xclbin/metadata_document.h"
 #include "common/error.h"
 #include "test_design.h"
@@ -101,6 +102,20 @@ TEST(XclbinMetadata, NamesWithMarkupAreReadAsTheyWereWritten) {
   design.kernels[0].arguments[0].type = type;
   const XclbinInfo info = inspect(encode(design), "a.xclbin");
   EXPECT_EQ(info.kernels[0].arguments[0].type, type);
+}
+
+TEST(XclbinMetadata, AStreamPortReadsWhereALinkEnds) {
+  Design design = xclbin_test::small_design();
+  for (Kernel& kernel : design.kernels) {
+    kernel.arguments = {{"in", "hls::stream<int>", 4, 0, 8, 0x10, "", false, 4},
+                        {"out", "hls::stream<int>", 4, 0, 8, 0x1c, "", false, 4}};
+  }
+  design.links = {{"copy_1", "out", "scale_1", "in", 0}};
+  const std::vector<Port> reader = ports_of(design, design.kernels[1]);
+  ASSERT_EQ(reader.size(), 3u);
+  EXPECT_EQ(reader[1].mode, "read_only");
+  EXPECT_EQ(reader[2].mode, "write_only");
+  EXPECT_EQ(ports_of(design, design.kernels[0])[1].mode, "write_only") << "of another unit";
 }
 
 // The vendor's xclbinutil --info stops at a field of these that is missing.
