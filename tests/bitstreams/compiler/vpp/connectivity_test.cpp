@@ -61,6 +61,9 @@ TEST(VppConnectivity, UnitsAreNamedAfterTheirKernelUnlessTheyHaveNames) {
   design = two_kernels();
   connect(settings({{"nk", " reader : 2 : a , b "}, {"nk", "reader:2:a,b"}}), design);
   EXPECT_THAT(design.kernels[0].unit_names, ElementsAre("a", "b")) << "said twice, alike";
+  design = two_kernels();
+  connect(settings({{"nk", "reader:126"}}), design);
+  EXPECT_EQ(design.kernels[0].unit_names.back(), "reader_126");
 }
 
 TEST(VppConnectivity, BanksHaveManySpellings) {
@@ -146,6 +149,7 @@ TEST(VppConnectivity, EachWrongNameIsToldWithWhatThereIs) {
 
 TEST(VppConnectivity, EachMalformedValueIsToldWithWhatIsWanted) {
   EXPECT_THAT(error_of("nk", "reader"), HasSubstr("kernel:count"));
+  EXPECT_THAT(error_of("nk", "reader:2:a.b:c"), HasSubstr("kernel:count"));
   EXPECT_THAT(error_of("nk", "reader:x"), HasSubstr("'x' is not a number"));
   EXPECT_THAT(error_of("nk", "reader:0"), HasSubstr("1 to 126"));
   EXPECT_THAT(error_of("nk", "reader:127"), HasSubstr("1 to 126"));
