@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BUILD_METADATA: kernels, units and clocks as JSON, in the shape the vendor's tools write and
-// xclbinutil prints.
+// BUILD_METADATA: kernels, ports, units and clocks as JSON. The vendor's xclbinutil --info prints
+// this section and fails when a field that it knows is missing.
 #include <nlohmann/json.hpp>
 
+#include "bitstreams/xclbin/kernel_ports.h"
 #include "bitstreams/xclbin/unit_layout.h"
 #include "bitstreams/xclbin/xclbin_writer.h"
 
@@ -17,15 +18,25 @@ ordered_json describe(const Design& design, const Kernel& kernel) {
   for (const Argument& argument : kernel.arguments) {
     arguments.push_back({{"name", argument.name},
                          {"type", argument.type},
+                         {"port", port_of(argument)},
                          {"address_qualifier", argument.kind},
-                         {"offset", argument.offset},
-                         {"size", argument.register_bytes}});
+                         {"offset", hex_text(argument.offset)},
+                         {"size", hex_text(argument.register_bytes)}});
+  }
+  ordered_json ports = ordered_json::array();
+  for (const Port& port : ports_of(design, kernel)) {
+    ports.push_back({{"name", port.name},
+                     {"mode", port.mode},
+                     {"range", port.range},
+                     {"data_width", port.data_width_bits},
+                     {"port_type", port.type}});
   }
   ordered_json instances = ordered_json::array();
   for (const PlacedUnit& unit : place_units(design)) {
     if (unit.kernel == &kernel) instances.push_back({{"name", unit.name}});
   }
   return {{"name", kernel.name},
+          {"ports", std::move(ports)},
           {"arguments", std::move(arguments)},
           {"instances", std::move(instances)}};
 }
@@ -44,7 +55,8 @@ std::string build_metadata(const Design& design) {
                                {"generated_by", tool},
                                {"packaged_by", tool},
                                {"user_regions", ordered_json::array({region})}};
-  ordered_json platform = {{"vbnv", design.platform->vbnv}, {"board", design.platform->name}};
+  ordered_json platform = {
+      {"vendor", "xilinx"}, {"board_id", design.platform->name}, {"name", design.platform->vbnv}};
   // A user's own platform travels with the file.
   if (!design.platform->description.empty()) {
     platform["description"] = design.platform->description;

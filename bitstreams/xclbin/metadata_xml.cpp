@@ -2,15 +2,12 @@
 //
 // EMBEDDED_METADATA: the XML from which XRT learns kernels, arguments, register offsets and unit
 // addresses.
-#include <algorithm>
-#include <cctype>
-#include <cstdio>
 #include <initializer_list>
 #include <pugixml.hpp>
-#include <set>
 #include <sstream>
 #include <utility>
 
+#include "bitstreams/xclbin/kernel_ports.h"
 #include "bitstreams/xclbin/unit_layout.h"
 #include "bitstreams/xclbin/xclbin_writer.h"
 
@@ -25,12 +22,6 @@ pugi::xml_node add(pugi::xml_node& parent, const char* name, const Attributes& a
   return node;
 }
 
-std::string upper_hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "0x%llX", static_cast<unsigned long long>(value));
-  return text;
-}
-
 const char* control_name(Control control) {
   switch (control) {
     case Control::kHandshake:
@@ -43,75 +34,28 @@ const char* control_name(Control control) {
   return "";
 }
 
-// The name of an m_axi port: arguments of one bundle share it.
-std::string memory_port(const Argument& argument) {
-  std::string name = argument.bundle.empty() ? argument.name : argument.bundle;
-  if (argument.bundle.empty()) return "M_AXI_" + name;
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return "M_AXI_" + name;
-}
-
-std::string port_of(const Argument& argument) {
-  if (argument.kind == 1) return memory_port(argument);
-  return argument.kind == 4 ? argument.name : "S_AXI_CONTROL";
-}
-
 void add_argument(pugi::xml_node& kernel, const Argument& argument, size_t id) {
   add(kernel, "arg",
       {{"name", argument.name},
        {"addressQualifier", std::to_string(argument.kind)},
        {"id", argument.hidden ? "" : std::to_string(id)},
        {"port", port_of(argument)},
-       {"size", upper_hex(argument.register_bytes)},
-       {"offset", upper_hex(argument.offset)},
+       {"size", hex_text(argument.register_bytes)},
+       {"offset", hex_text(argument.offset)},
        {"hostOffset", "0x0"},
-       {"hostSize", upper_hex(argument.host_bytes)},
+       {"hostSize", hex_text(argument.host_bytes)},
        {"type", argument.type}});
 }
 
-// Whether a link of the design ends in this argument of one of the kernel's units.
-bool reads_a_link(const Design& design, const Kernel& kernel, const std::string& argument) {
-  for (const StreamLink& link : design.links) {
-    const auto& names = kernel.unit_names;
-    if (link.to_argument == argument &&
-        std::find(names.begin(), names.end(), link.to_unit) != names.end()) {
-      return true;
-    }
-  }
-  return false;
-}
-
-void add_port(pugi::xml_node& parent, const Attributes& attributes) {
-  add(parent, "port", attributes);
-}
-
 void add_ports(pugi::xml_node& parent, const Design& design, const Kernel& kernel) {
-  if (!kernel.free_running()) {
-    add_port(parent, {{"name", "S_AXI_CONTROL"},
-                      {"mode", "slave"},
-                      {"range", "0x10000"},
-                      {"dataWidth", "32"},
-                      {"portType", "addressable"},
-                      {"base", "0x0"}});
-  }
-  std::set<std::string> written;
-  for (const Argument& argument : kernel.arguments) {
-    if (argument.kind == 1 && written.insert(memory_port(argument)).second) {
-      add_port(parent, {{"name", memory_port(argument)},
-                        {"mode", "master"},
-                        {"range", "0xFFFFFFFFFFFFFFFF"},
-                        {"dataWidth", "512"},
-                        {"portType", "addressable"},
-                        {"base", "0x0"}});
-    } else if (argument.kind == 4) {
-      const bool reads = reads_a_link(design, kernel, argument.name);
-      add_port(parent, {{"name", argument.name},
-                        {"mode", reads ? "read_only" : "write_only"},
-                        {"range", ""},
-                        {"dataWidth", std::to_string(argument.element_bytes * 8)},
-                        {"portType", "stream"},
-                        {"base", ""}});
-    }
+  for (const Port& port : ports_of(design, kernel)) {
+    add(parent, "port",
+        {{"name", port.name},
+         {"mode", port.mode},
+         {"range", port.range},
+         {"dataWidth", std::to_string(port.data_width_bits)},
+         {"portType", port.type},
+         {"base", port.base}});
   }
 }
 
@@ -136,7 +80,7 @@ void add_units(pugi::xml_node& parent, const Design& design, const Kernel& kerne
     pugi::xml_node instance = add(parent, "instance", {{"name", unit.name}});
     if (unit.base == kNoBase) continue;
     add(instance, "addrRemap",
-        {{"base", upper_hex(unit.base)}, {"range", "0x10000"}, {"port", "S_AXI_CONTROL"}});
+        {{"base", hex_text(unit.base)}, {"range", "0x10000"}, {"port", "S_AXI_CONTROL"}});
   }
 }
 

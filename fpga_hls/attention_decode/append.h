@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Appending new k, v rows to the pages, and moving whole pages in and out.
+// Appends new k, v rows to the pages, and copies whole pages in and out.
 //
 // A row of f32 becomes f16 (nearest even), or i8 with one scale max|x| / 127: q = nearest(x /
-// scale), a row that is not finite becomes zeros with scale NaN. Rows are written in the order of
-// the sequence table, all before any query is answered. Cost per row and head: float_row_words
-// read, page_row_words written, for i8 also the page's word of scales read and written; II = 1 a
-// chunk.
+// scale). A row that is not finite becomes zeros with scale NaN. All rows are written in the order
+// of the sequence table before any query is answered. Cost per row and head: float_row_words read,
+// page_row_words written; for i8 also the page's word of scales read and written. II = 1 a chunk.
 #pragma once
 
 #include "descriptor.h"

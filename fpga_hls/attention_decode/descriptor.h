@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading a descriptor and proving it: no value of it reaches an address before it has been checked
-// against the sizes that came as scalar arguments.
+// Reads and checks a descriptor. No value of it becomes an address before it is checked against the
+// sizes that come as scalar arguments.
 //
-// check_attend() walks every sequence and every page once, before anything is written, so that a
-// bad descriptor leaves the pools as they were. Sums of 32-bit fields are formed in 64 bits. Cost:
-// one word per 16 pages and per 2 sequences.
+// check_attend() visits every sequence and every page once before anything is written, so a bad
+// descriptor leaves the pools unchanged. Sums of 32-bit fields use 64 bits. Cost: one word per 16
+// pages and per 2 sequences.
 #pragma once
 
 #include "numerics.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages pages of KV flow through: load, score, soften (online softmax), accumulate.
+// The stages that process pages of KV: load, score, soften (online softmax), accumulate.
 //
-// A tile is up to kTileRows query rows (all share one KV head) held on chip; attend_run() takes up
-// to kRunPages pages through all stages as one dataflow region, so that pages load while earlier
-// ones are scored and still earlier ones accumulated. Streams are bounded and hold what a whole run
-// puts in, so the stages also run one after the other on a CPU. Per 64-byte word: load II = 1;
-// score and accumulate ceil(rows / kRowLanes) cycles a chunk, II = 1 where 2 * chunks * ceil(rows /
-// kRowLanes) covers the adder's latency; soften 8 cycles a row and page. FIFOs: 2,048 words of K
-// and of V (URAM), 256 rows of scores and of weights. Source: online softmax, Milakov and
+// A tile is up to kTileRows query rows on chip, all of one KV head. attend_run() passes up to
+// kRunPages pages through all stages as one dataflow region: a page loads while an earlier one is
+// scored and a still earlier one accumulated. Each stream holds what a whole run writes, so the
+// stages can also run one after the other on a CPU. Per 64-byte word: load II = 1; score and
+// accumulate take ceil(rows / kRowLanes) cycles a chunk, II = 1 where 2 * chunks * ceil(rows /
+// kRowLanes) covers the adder's latency; soften takes 8 cycles a row and page. FIFOs: 2,048 words
+// of K and of V (URAM), 256 rows of scores and of weights. Source: online softmax, Milakov and
 // Gimelshein, arXiv 1805.02867.
 #pragma once
 

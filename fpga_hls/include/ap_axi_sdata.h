@@ -3,9 +3,9 @@
 // hls::axis<T, ...>, ap_axis, ap_axiu and qdma_axis: one beat of an AXI4-Stream with its side
 // channels.
 //
-// keep, strb and last are there by default and taken away by the enabling flags; user, id and dest
-// are there where their width is not 0. A channel that is not there takes any value, keeps none and
-// reads as the protocol's default (keep and strb all ones, the others 0), so code may name it. T is
+// keep, strb and last exist by default; the enabling flags remove them. user, id and dest exist
+// where their width is not 0. A channel that does not exist accepts any value and stores none. It
+// reads as the protocol's default: keep and strb all ones, the others 0. So code may name it. T is
 // any type; ap_axis and ap_axiu hold an ap_int or ap_uint. Source: Vitis HLS user guide (UG1399),
 // "AXI4-Stream Interfaces with Side-Channels", "Customizing AXI4-Stream Interfaces". C++14.
 #pragma once

@@ -2,10 +2,10 @@
 //
 // ap_fixed<W, I, Q, O, N> and ap_ufixed<W, I, Q, O, N>: fixed-point numbers, exact to the bit.
 //
-// The number and its methods are in ap_fixed_base.h, quantisation and overflow in ap_fixed_fit.h,
-// operators in ap_fixed_ops.h. Streams read the value as they do a double and print it so too, with
-// as many digits as it needs and their precision allows: std::fixed adds no zeros.
-// Source: Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
+// ap_fixed_base.h has the number and its methods, ap_fixed_fit.h quantisation and overflow,
+// ap_fixed_ops.h the operators. Streams read and print the value as a double. They print as many
+// digits as the value needs, at most the stream's precision; std::fixed adds no zeros. Source:
+// Vitis HLS user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
 #pragma once
 
 #include "ap_fixed_ops.h"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ap_fixed_base<W, I, S, Q, O, N>: a fixed-point number of W bits, I of them before the point. What
-// ap_fixed and ap_ufixed share.
+// ap_fixed_base<W, I, S, Q, O, N>: a fixed-point number of W bits, I of them before the point. The
+// base of ap_fixed and ap_ufixed.
 //
-// The value is bits() * 2^(I - W); I may be negative or larger than W. Assignment quantises by Q
-// and then treats overflow by O and N (ap_fixed_fit.h). Conversions to integers cut towards zero.
-// Default construction leaves the value undefined. Operators between numbers are in
-// ap_fixed_ops.h. Text with a prefix ("0b1.01", "0x0.8") is read exactly, decimal text by way of a
-// double. Storage is that of ap_int<W>. Source: Vitis HLS user guide (UG1399), "Arbitrary Precision
-// Fixed-Point Data Types". C++14.
+// The value is bits() * 2^(I - W); I may be negative or larger than W. Assignment first quantises
+// by Q, then handles overflow by O and N (ap_fixed_fit.h). Conversions to integers truncate towards
+// zero. Default construction leaves the value undefined. Text with a prefix ("0b1.01", "0x0.8") is
+// read exactly; decimal text is read as a double. Storage is that of ap_int<W>. Source: Vitis HLS
+// user guide (UG1399), "Arbitrary Precision Fixed-Point Data Types". C++14.
 #pragma once
 
 #include "ap_fixed_fit.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an exact value becomes a fixed-point number of W bits: the quantisation modes decide what the
-// bits below the last one do, the overflow modes what happens to a value out of range.
+// Rounds an exact value to a fixed-point number of W bits. The quantisation mode decides about the
+// bits below the last one, the overflow mode about a value out of range.
 //
-// Values come as integers in units of 2^-F2; the result is an integer in units of 2^-F. Quantised
-// first, then checked for overflow. Sign-magnitude wrapping of unsigned numbers is not defined by
-// the guide and wraps. Infinite floating-point values are taken as very large, NaN as 0. Cost:
-// truncation and wrapping are a shift; the others compute in 64 or 128-bit integers where value and
-// result fit. Source: Vitis HLS user guide (UG1399), "Quantization Modes", "Overflow Modes"; IEEE
-// 1666-2011, 7.10. C++14.
+// Values come as integers in units of 2^-F2; the result is an integer in units of 2^-F.
+// Quantisation comes before overflow. The guide does not define sign-magnitude wrapping of unsigned
+// numbers; here it wraps. An infinite floating-point value counts as very large, NaN as 0. Cost:
+// truncation and wrapping are a shift; the other modes compute in 64 or 128-bit integers where
+// value and result fit. Source: Vitis HLS user guide (UG1399), "Quantization Modes", "Overflow
+// Modes"; IEEE 1666-2011, 7.10. C++14.
 #pragma once
 
 #include "ap_int_ops.h"

@@ -2,11 +2,11 @@
 //
 // Operators between fixed-point numbers, integers and native numbers.
 //
-// Results are exact in the type that HLS documents, except quotients, which are cut towards zero in
-// theirs. Integers count as fixed-point numbers without a fraction. With a floating-point operand
-// the result is of that type. Shifts keep the left operand's type and lose what leaves it; a
-// negative amount shifts the other way. Source: Vitis HLS user guide (UG1399), "Class Methods,
-// Operators, and Data Members". C++14.
+// Results are exact in the type that HLS documents; only quotients are truncated towards zero. An
+// integer counts as a fixed-point number without a fraction. With a floating-point operand the
+// result has that operand's type. A shift keeps the left operand's type and drops the bits that
+// leave it; a negative amount shifts the other way. Source: Vitis HLS user guide (UG1399), "Class
+// Methods, Operators, and Data Members". C++14.
 #pragma once
 
 #include "ap_fixed_base.h"

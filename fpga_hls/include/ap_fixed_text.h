@@ -3,8 +3,8 @@
 // Fixed-point numbers as text: "0b1.01", "-0x0.8", "0.15625".
 //
 // Reading accepts a sign, a prefix or a given radix, and a point; text in radix 10 becomes a
-// double. Text that is no number is refused with std::invalid_argument. Writing is exact; radix 2,
-// 8 and 16 show the bits behind a prefix. C++14.
+// double. Text that is no number throws std::invalid_argument. Writing is exact; radix 2, 8 and 16
+// show the bits after a prefix. C++14.
 #pragma once
 
 #include <cstdlib>

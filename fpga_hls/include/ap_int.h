@@ -2,9 +2,9 @@
 //
 // ap_int<W> and ap_uint<W>: integers of any width, exact to the bit.
 //
-// The number and its methods are in ap_int_base.h, operators in ap_int_ops.h, parts of numbers in
-// ap_int_ref.h. Streams print the number in the stream's radix, without a prefix, and read what
-// ap_int_text.h reads. AP_INT_MAX_W is accepted and not needed. Source: Vitis HLS user guide
+// ap_int_base.h has the number and its methods, ap_int_ops.h the operators, ap_int_ref.h parts of
+// numbers. Streams print the number in the stream's radix, without a prefix, and read what
+// ap_int_text.h reads. AP_INT_MAX_W is accepted and has no effect. Source: Vitis HLS user guide
 // (UG1399), "Arbitrary Precision Integer Types". C++14.
 #pragma once
 

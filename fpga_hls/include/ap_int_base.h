@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ap_int_base<W, S>: a two's complement integer of W bits. What ap_int and ap_uint share.
+// ap_int_base<W, S>: a two's complement integer of W bits. The base of ap_int and ap_uint.
 //
-// Assignment wraps. Default construction leaves the value undefined, as HLS says. Operators between
-// numbers are in ap_int_ops.h, references to bits and ranges in ap_int_ref.h. Errors:
+// Assignment wraps. Default construction leaves the value undefined, as HLS says. ap_int_ops.h has
+// the operators between numbers, ap_int_ref.h the references to bits and ranges. Errors:
 // std::domain_error for division by zero, std::invalid_argument for text that is no number,
-// std::out_of_range for a bit that the number has not. Cost: W <= 64 and W <= 128 compute in native
-// integers, wider ones in arrays of 64-bit words. Source: Vitis HLS user guide (UG1399), "Arbitrary
-// Precision Integer Types". C++14.
+// std::out_of_range for a bit outside the number. Cost: widths up to 64 and up to 128 compute in
+// native integers, wider ones in arrays of 64-bit words. Source: Vitis HLS user guide (UG1399),
+// "Arbitrary Precision Integer Types". C++14.
 #pragma once
 
 #include <stdexcept>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic between integers of any widths, with the result's type given: computed in a 64-bit
-// integer, a 128-bit integer or limbs, whichever holds the result.
+// Arithmetic between integers of any widths into a given result type. The computation uses a 64-bit
+// integer, a 128-bit integer or limbs, the smallest that holds the result.
 //
-// Operands are ap_int_base, or stand for one (low64(), low128(), value()). Results are exact modulo
-// 2^W of the result type R. Operators choose R as HLS documents (Results below); assignments
-// compute in the width of what they assign to. Source: Vitis HLS user guide (UG1399), "Class
+// An operand is an ap_int_base or a type with the same access (low64(), low128(), value()). Results
+// are exact modulo 2^W of the result type R. Operators choose R as HLS documents (Results below);
+// assignments compute in the width of their target. Source: Vitis HLS user guide (UG1399), "Class
 // Methods and Operators". C++14.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic under numbers of more than 128 bits: two's complement as 64-bit limbs, lowest
-// first.
+// Arithmetic of numbers of more than 128 bits: two's complement in 64-bit limbs, lowest first.
 //
-// Functions work modulo 2^(64 * n) on arrays of n limbs and know neither sign nor width;
-// ap_int_base extends operands first and cuts results after. Not for kernels to use directly. Cost:
-// linear in n; products and quotients quadratic (Knuth's algorithm D on 32-bit digits). C++14.
+// Functions work modulo 2^(64 * n) on arrays of n limbs. They know neither sign nor width:
+// ap_int_base extends the operands first and truncates the result afterwards. Kernels do not use
+// this file directly. Cost: linear in n; products and quotients quadratic (Knuth's algorithm D on
+// 32-bit digits). C++14.
 #pragma once
 
 #include "ap_number.h"

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators between integers of stated width, ranges, concatenations, bits and native numbers.
+// Operators between integers of a stated width, ranges, concatenations, bits and native numbers.
 //
-// Arithmetic gives the full-width result that HLS documents (Results in ap_int_compute.h). Shifts
-// keep the left operand's type; a negative amount shifts the other way. With a floating-point
-// operand the result is of that type. Comparisons compare the numbers, unlike C's own of mixed
-// signs. Found by the argument's type, so that they cost other code no lookup. Source: Vitis HLS
-// user guide (UG1399), "Class Methods and Operators". C++14.
+// Arithmetic gives the full-width result that HLS documents (Results in ap_int_compute.h). A shift
+// keeps the left operand's type; a negative amount shifts the other way. With a floating-point
+// operand the result has that operand's type. Comparisons compare the mathematical values, unlike
+// C's comparisons of mixed signs. Lookup finds the operators by the argument's type only, so other
+// code pays nothing for them. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators".
+// C++14.
 #pragma once
 
 #include "ap_int_ref.h"

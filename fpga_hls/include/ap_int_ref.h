@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of integers as values and as places to assign to: ap_bit_ref, ap_range_ref (bits high ..
-// low, in reverse order where high < low) and ap_concat_ref (two parts side by side).
+// Parts of integers as values and as targets of assignments: ap_bit_ref, ap_range_ref (bits high ..
+// low, reversed where high < low) and ap_concat_ref (two parts side by side).
 //
-// They refer to their number and live no longer than it. A bit counts as bool. A range counts as an
-// unsigned number as wide as its whole number, since high and low are known only at run time; its
-// length() is the true one and assignment cuts to it. Cost: ranges of up to 64 bits, of numbers of
-// any width, are a few shifts. Source: Vitis HLS user guide (UG1399), "Class Methods and
-// Operators". C++14.
+// A reference is valid as long as its number. A bit counts as bool. A range counts as an unsigned
+// number as wide as its whole number, because high and low are known at run time only; length() is
+// the true width, and assignment truncates to it. Cost: a range of up to 64 bits, of a number of
+// any width, is a few shifts. Source: Vitis HLS user guide (UG1399), "Class Methods and Operators".
+// C++14.
 #pragma once
 
 #include "ap_int_base.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an integer of W bits lies in memory, and how floating-point numbers are read and made of it.
+// Memory layout of an integer of W bits, and its conversions from and to floating-point numbers.
 //
-// The smallest native integer for W <= 64 and whole 64-bit words above, lowest first, so that a
-// kernel's ap_uint<8>* or ap_uint<512>* reads memory as the hardware's port does. Values are kept
-// extended to their storage by every store; low64() and low128() are the value modulo 2^64 and
-// 2^128, limb(i) a 64-bit piece of the value extended without end. C++14.
+// The storage is the smallest native integer for W <= 64, else 64-bit words, lowest first. So a
+// kernel's ap_uint<8>* or ap_uint<512>* reads memory as the hardware's port does. Every store
+// extends the value to its storage. low64() and low128() are the value modulo 2^64 and 2^128;
+// limb(i) is a 64-bit piece of the infinitely extended value. C++14.
 #pragma once
 
 #include <cmath>

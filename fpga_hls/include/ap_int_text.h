@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers of any width as text: reading "-0x1F", "0b101", "0o17", "42" or digits of a radix, and
-// writing in radix 2, 8, 10 and 16.
+// Integers of any width as text: reads "-0x1F", "0b101", "0o17", "42" or digits of a radix, writes
+// radix 2, 8, 10 and 16.
 //
-// Radix 2, 8 and 16 show the bits behind a prefix, all of them, 10 the number. Text that is no
-// number is refused with std::invalid_argument. Cost: linear in digits times limbs. C++14.
+// Radix 2, 8 and 16 show all bits after a prefix; radix 10 shows the number. Text that is no number
+// throws std::invalid_argument. Cost: linear in digits times limbs. C++14.
 #pragma once
 
 #include <stdexcept>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the number types of HLS know of each other: their names, the bases by which operators
-// recognise them, and which native types may stand next to them.
+// What the number types of HLS share: forward declarations, the bases by which operators recognise
+// them, and the native types that operators accept beside them.
 //
-// Number<D>: D is an integer of a stated width, or stands for one (ap_int_base, ap_range_ref,
-// ap_concat_ref): it has value(), low64(), low128(). FixedNumber<D>: D is an ap_fixed_base, or
-// stands for one. No cost: both are empty. C++14.
+// Number<D>: D is an integer of a stated width or refers to one (ap_int_base, ap_range_ref,
+// ap_concat_ref); it has value(), low64() and low128(). FixedNumber<D>: the same for ap_fixed_base.
+// Both bases are empty and cost nothing. C++14.
 #pragma once
 
 #include <cstdint>

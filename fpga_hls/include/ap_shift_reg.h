@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ap_shift_reg<T, N>: a shift register of N values, the newest at address 0. shift() returns what
-// stood at `address` before it moves everything up by one. An address beyond the register throws
-// std::out_of_range. Not copyable, as in hardware. Source: Vitis HLS user guide (UG1399), "Shift
-// Register Class". C++14.
+// ap_shift_reg<T, N>: a shift register of N values, the newest at address 0.
+//
+// shift() returns the value at `address`, then moves every value up by one. An address outside the
+// register throws std::out_of_range. Not copyable, as in hardware. Source: Vitis HLS user guide
+// (UG1399), "Shift Register Class". C++14.
 #pragma once
 
 #include <stdexcept>

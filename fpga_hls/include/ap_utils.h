@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clock-cycle controls of HLS kernels. Software has no clock, so waits pass at once: ap_wait,
-// ap_wait_n; ap_wait_until looks at its condition once; hls::reg returns its value. They also keep
-// the compiler from moving memory accesses across them, as the hardware's schedule would.
-// Source: Vitis HLS user guide (UG1399), "ap_utils.h", "HLS Protocol". C++14.
+// Clock-cycle controls of HLS kernels: ap_wait, ap_wait_n, ap_wait_until, hls::reg.
+//
+// Software has no clock, so ap_wait and ap_wait_n return at once, ap_wait_until tests its condition
+// once, and hls::reg returns its value. All keep the compiler from moving memory accesses across
+// them, as the hardware's schedule would. Source: Vitis HLS user guide (UG1399), "ap_utils.h", "HLS
+// Protocol". C++14.
 #pragma once
 
 #include "tandem_macros_begin.h"

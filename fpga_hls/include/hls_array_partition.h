@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::gather<T, N>(array, {i, j, ...}): N elements of a partitioned array at once, as the lanes of
-// an hls::vector. Software has no banks, so any indices will do; the hardware wants each in a bank
-// of its own. C++14.
+// hls::gather<T, N>(array, {i, j, ...}): reads N elements of a partitioned array at once, as the
+// lanes of an hls::vector.
+//
+// Software has no banks, so it accepts any indices; hardware needs each index in a bank of its own.
+// C++14.
 #pragma once
 
 #include <cstddef>

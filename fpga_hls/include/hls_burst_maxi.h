@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::burst_maxi<T>: an m_axi port whose bursts the kernel asks for itself.
+// hls::burst_maxi<T>: an m_axi port whose bursts the kernel requests itself.
 //
-// read_request(offset, count) asks for values (offset and count in T), read() delivers them in the
-// order asked for. write_request(offset, count) opens a burst, write() fills the oldest open one,
-// write_response() waits for the oldest burst without a response. read_request_unaligned<A>(bytes,
-// count), write_request_unaligned<A>, read<A>() and write<A>() move values of another type A from
-// any byte on; there a request of 0 values is a burst without any. Copies are the same port, so
-// the port may be passed to functions and processes. A call that would hang the hardware throws
-// hls::burst_error: reading or writing more than was asked for, a response before its burst is
-// full, an empty burst. Requests read memory when read() does, as nothing overtakes it in software.
-// Source: Vitis HLS user guide (UG1399), "Using Manual Burst". C++14.
+// read_request(offset, count) requests values (offset and count in T); read() returns them in the
+// order of the requests. write_request(offset, count) opens a burst, write() fills the oldest open
+// one, write_response() waits for the oldest burst without a response. The _unaligned<A>(bytes,
+// count) forms, read<A>() and write<A>() move values of another type A from any byte on; in these
+// forms a request of 0 values is an empty burst. A copy is the same port, so functions and
+// processes may take it.
+//
+// A call that would hang the hardware throws hls::burst_error: reading or writing more than was
+// requested, a response before its burst is full, an empty burst. A request reads memory when
+// read() does, because nothing overtakes it in software. Source: Vitis HLS user guide (UG1399),
+// "Using Manual Burst". C++14.
 #pragma once
 
 #include <cstddef>

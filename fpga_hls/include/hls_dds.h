@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulation headers do not have this one, and say so where a kernel includes it; Vitis' own
-// set of headers has it.
+// Not part of the simulation headers: an include fails with a message. Vitis' own set of headers
+// has it.
 #pragma once
 
 #error "hls_dds.h is not part of Tandem's simulation headers: name Vitis' by --hls_include"

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Direct I/O: hls::ap_hs, ap_vld, ap_ack, ap_ovld and ap_none, single wires with or without a
-// handshake, between processes of a kernel and its test bench.
+// Direct I/O: hls::ap_hs, ap_vld, ap_ack, ap_ovld and ap_none. Single wires, with or without a
+// handshake, between the processes of a kernel and its test bench.
 //
-// Those with a handshake deliver every value once and in order: read() waits for one, valid() says
-// whether there is one, ready() whether all that was written has been read. Without a clock nothing
-// is lost on ap_vld, whose sender would not wait in hardware. ap_none is a wire that is sampled
-// value by value: read() gives the next one written, or else the last one again, at first a value
-// made of zeros; it never waits. As an argument of a kernel's top function they are not served by
-// the card. Source: Vitis HLS user guide (UG1399), "Using
-// Direct I/O Streams". C++14.
+// A wire with a handshake delivers every value once and in order: read() waits for a value, valid()
+// says whether there is one, ready() says whether all written values have been read. Without a
+// clock ap_vld loses nothing; in hardware its sender would not wait. ap_none never waits: read()
+// returns the next written value, or the last one again; before the first write, zeros. The card
+// does not support them as arguments of a kernel's top function. Source: Vitis HLS user guide
+// (UG1399), "Using Direct I/O Streams". C++14.
 #pragma once
 
 #include "hls_stream.h"

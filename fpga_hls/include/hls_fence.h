@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::fence: accesses to the named objects are done in program order. fence(a, b, ...) orders all
-// of them; fence({a, b}, {c}) only the first before the second. Software keeps program order
-// within a process; the compiler is kept from changing it. Source: Vitis HLS user guide (UG1399),
-// "HLS Fence Library". C++14.
+// hls::fence: accesses to the named objects happen in program order.
+//
+// fence(a, b, ...) orders all of them; fence({a, b}, {c}) orders only the first group before the
+// second. Software keeps program order within a process, so it is enough to stop the compiler from
+// reordering. Source: Vitis HLS user guide (UG1399), "HLS Fence Library". C++14.
 #pragma once
 
 #include <initializer_list>

@@ -2,11 +2,12 @@
 //
 // half for software emulation: an IEEE 754 binary16 number.
 //
-// Trivially constructible and two bytes, so it may stand in unions and arrays. Arithmetic is done
-// in float and rounded once to nearest even, which is the correctly rounded result for + - * / (a
-// float has more than twice the digits). Conversions are plain integer and float code without
-// branches that block vectorisation; subnormals, infinities and NaN (made quiet) are kept. Source:
-// IEEE 754-2019, Vitis HLS user guide (UG1399), "Half-Precision Floating-Point Data Types". C++14.
+// The type is trivially constructible and has two bytes, so unions and arrays may hold it.
+// Arithmetic runs in float and rounds once to nearest even. For + - * / that is the correctly
+// rounded result, because a float has more than twice the digits. Conversions are integer and float
+// code without branches, so they vectorise. They keep subnormals, infinities and NaN (made quiet).
+// Source: IEEE 754-2019, Vitis HLS user guide (UG1399), "Half-Precision Floating-Point Data Types".
+// C++14.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls:: mathematics for half, float and double; for fixed-point numbers and integers of any width
-// see hls_math_fixed.h.
+// hls:: mathematics for half, float and double. hls_math_fixed.h has fixed-point numbers and
+// integers.
 //
-// float and double give what the C library gives. half is computed in double and rounded once more.
+// float and double give the C library's results. half computes in double and rounds once more.
 // Every function f has funcf for float and half_func for half. Functions of multiples of pi are
-// exact at multiples of a half. Source: Vitis HLS user guide (UG1399), "HLS Math Library". C++14.
+// exact at multiples of one half. Source: Vitis HLS user guide (UG1399), "HLS Math Library". C++14.
 #pragma once
 
 #include <cmath>

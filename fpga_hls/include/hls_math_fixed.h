@@ -2,11 +2,11 @@
 //
 // hls:: mathematics for ap_fixed, ap_ufixed, ap_int and ap_uint. Included by hls_math.h.
 //
-// A result has the width and the integer bits of the argument, as the guide asks, with two
-// exceptions that lose nothing: sines and cosines have two integer bits, and functions that may be
-// negative give an unsigned argument's result one more bit, for the sign. Values are computed in
-// long double and rounded to nearest; square roots are cut, exactly. What the type cannot hold is
-// saturated. The argument's quantisation and overflow modes play no part. Source: Vitis HLS user
+// A result has the width and the integer bits of the argument, as the guide asks. Two exceptions
+// lose nothing: sines and cosines have two integer bits, and a function that may be negative gives
+// the result of an unsigned argument one more bit for the sign. Values are computed in long double
+// and rounded to nearest; square roots are truncated, exactly. A value that the type cannot hold
+// saturates. The argument's quantisation and overflow modes have no effect. Source: Vitis HLS user
 // guide (UG1399), "Fixed-Point Math Functions". C++14.
 #pragma once
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels with one end on one side and several on the other: hls::split and hls::merge, each by
-// turns (round_robin) or by who is ready (load_balance).
+// Channels between one process and several: hls::split and hls::merge, in turn (round_robin) or by
+// readiness (load_balance).
 //
-// A channel moves its values by a task of its own. split: `in`, `out[N]`; merge: `in[N]`, `out`.
-// load_balance gives a value to the next consumer with room (in a plain program, where consumers
-// may be called one after the other, to the next that wants one), and takes one from the next
-// producer that has any. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
+// A task of its own moves the values of a channel. split: `in`, `out[N]`; merge: `in[N]`, `out`.
+// load_balance gives a value to the next consumer with room, and takes one from the next producer
+// that has any. In a plain program consumers may run one after the other; there it gives the value
+// to the next consumer that asks. Source: UG1399, "N-Port Channels in Split and Merge". C++14.
 #pragma once
 
 #include "hls_stream.h"

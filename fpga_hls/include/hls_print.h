@@ -2,10 +2,9 @@
 //
 // hls::print: a kernel's printf with at most one number, to standard output.
 //
-// The format has the conversions of printf; its length modifiers are not needed and not believed,
-// since the value's own type is known. Text without a conversion is printed as it is. Lines of
-// several processes do not mix inside one call. Source: Vitis HLS user guide (UG1399), "HLS Print
-// Function". C++14.
+// The format takes the conversions of printf. It ignores length modifiers, because the value's type
+// is known. Text without a conversion is printed as it is. One call prints as a whole, also when
+// several processes print. Source: Vitis HLS user guide (UG1399), "HLS Print Function". C++14.
 #pragma once
 
 #include <cstdio>

@@ -3,15 +3,16 @@
 // hls::stream for software emulation: a first-in first-out channel between two stages of a kernel,
 // or between two kernels.
 //
-// Inside an emulated card a wait lets the other processes of the compute unit run, and a design in
-// which nothing can go on any more ends with an error naming processes and streams; there a stage
-// that finds its stream full goes on while no other stage could make room, as sequential C
-// simulation would. In a plain program the stages are called one after the other, or run in other
-// threads or as tasks (tandem_turns.h): full() and write_nb() keep the depth, write() waits for
-// another thread or goes ahead, and a read() that nothing serves throws hls::stream_stuck after
-// stream_patience_ms(). One producer and one consumer. Cost: a few nanoseconds per value, no lock;
-// memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS Stream Library".
-// C++14.
+// Inside an emulated card a wait lets the other processes of the compute unit run. A design in
+// which no process can continue ends with an error that names processes and streams. A stage whose
+// stream is full continues while no other stage can make room, as sequential C simulation would. In
+// a plain program the stages run one after the other, in threads, or as tasks (tandem_turns.h):
+// full() and write_nb() keep the depth, write() waits for another thread or exceeds the depth, and
+// a read() that no writer serves throws hls::stream_stuck after stream_patience_ms(). One producer
+// and one consumer.
+//
+// Cost: a few nanoseconds per value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS
+// user guide (UG1399), "HLS Stream Library". C++14.
 #pragma once
 
 // Not for this header: what kernels expect it to bring, as Vitis' own does.

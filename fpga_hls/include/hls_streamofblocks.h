@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hls::stream_of_blocks for software emulation: a channel of arrays. The producer fills a block
-// behind a write_lock, the consumer uses it behind a read_lock, each in any order and as often as
-// it likes.
+// under a write_lock, the consumer uses it under a read_lock; both access it in any order, any
+// number of times.
 //
-// A write_lock waits as a write to a stream of blocks would, a read_lock until one is filled; the
-// block moves on when the lock goes. One producer and one consumer. Blocks keep what they held, as
-// the memories of hardware do; the first pass finds zeros. Cost: no copy of a block. Source:
-// UG1399, "HLS Stream of Blocks". C++14.
+// A write_lock waits while the channel is full, a read_lock until a block is filled. The end of the
+// lock passes the block on. One producer and one consumer. A block keeps its old contents, as the
+// memories of hardware do; at first it holds zeros. Cost: no copy of a block. Source: UG1399, "HLS
+// Stream of Blocks". C++14.
 #pragma once
 
 #include <cstddef>

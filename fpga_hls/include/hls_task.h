@@ -3,9 +3,9 @@
 // hls::task for software emulation: a process that calls its function again and again, driven by
 // the data of its streams.
 //
-// Streams and channels are taken by reference and must outlive the task, so both are declared
+// A task takes streams and channels by reference, and they must outlive it. So declare both
 // hls_thread_local, the streams first. Inside an emulated card a task is a process of the compute
-// unit and lives from the kernel's first call until the bitstream goes; in a plain program it is a
+// unit, from the kernel's first call until the bitstream is unloaded. In a plain program it is a
 // thread that ends with its object and runs while others wait (tandem_task_thread.h). Source:
 // UG1399, "Data-driven Task-level Parallelism". C++14.
 #pragma once

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::vector<T, N> for software emulation: N lanes that move and compute together, and the way to
-// give a kernel's port a wide bus. Lanes are stored in order, lane 0 at the lowest address, and
-// nothing else is: the vector is aligned to the greatest power of two that divides its size, as
-// documented, so that its size is that of its lanes: 3 bytes are aligned to 1, 12 to 4. Operators
-// work lane by lane; comparisons compare lexicographically; the reduce_* methods fold all lanes
+// hls::vector<T, N> for software emulation: N lanes that move and compute together, for wide kernel
+// ports.
+//
+// Lanes are stored in order, lane 0 at the lowest address, without padding. The alignment is the
+// greatest power of two that divides the size, as documented: 3 bytes are aligned to 1, 12 to 4.
+// Operators work lane by lane; comparisons are lexicographic; the reduce_* methods fold all lanes
 // from lane 0 up. Source: Vitis HLS user guide (UG1399), "Vector Data Types". C++14.
 #pragma once
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a stream keeps its values: a chain of fixed blocks that one producer extends and one
-// consumer follows, without a lock. A drained block goes back to the producer. The first block has
-// 1 KiB, as many streams live for a moment and hold little, the others 4 KiB. C++14.
+// Storage of a stream's values: a chain of fixed blocks. One producer extends it and one consumer
+// follows, without a lock.
+//
+// A drained block returns to the producer. The first block has 1 KiB, because many streams exist
+// briefly and hold little; the others have 4 KiB. C++14.
 #pragma once
 
 #include <atomic>

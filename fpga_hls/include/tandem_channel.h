@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What streams, tasks and the emulated card agree on: the part of a channel that does not depend on
-// what it carries, and the C functions of the card's process runtime.
+// What streams, tasks and the emulated card share: the part of a channel that does not depend on
+// its values, and the C functions of the card's process runtime.
 //
-// The functions are weak: inside a card they lead to the runtime of the compute unit, in a plain
-// C++ program they are null, and tandem_turns.h waits. A channel has one producer and one consumer
-// at a time. `written` is moved by the producer only, `read` by the consumer only, so a transfer
-// needs no lock; after it the mover calls tandem_channel_moved() when `attention` is not 0. Waits
-// inside a card may throw: the exception is the card's and only passes through. C++14.
+// The functions are weak. Inside a card they call the runtime of the compute unit; in a plain C++
+// program they are null, and tandem_turns.h waits instead. A channel has one producer and one
+// consumer at a time. Only the producer changes `written`, only the consumer `read`, so a transfer
+// needs no lock. After a transfer with `attention` not 0 the mover calls tandem_channel_moved(). A
+// wait inside a card may throw an exception of the card, which must pass through. C++14.
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Puts aside what the program defines under names that the HLS headers use for template parameters
-// and variables: `#define N 16` in front of an include is common in kernels.
+// Saves macros of the program whose names the HLS headers use for template parameters and
+// variables: kernels often write `#define N 16` before an include.
 //
-// Included after a header's own includes, without a guard; tandem_macros_end.h gives the macros
-// back and stands at the header's end. Pairs nest. Cost: none at run time.
+// A header includes this file after its own includes, without a guard; tandem_macros_end.h at the
+// header's end restores the macros. Pairs nest. No cost at run time.
 #pragma push_macro("A")
 #undef A
 #pragma push_macro("B")

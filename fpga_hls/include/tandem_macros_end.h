@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives the program's macros back that tandem_macros_begin.h put aside.
+// Restores the program's macros that tandem_macros_begin.h saved.
 //
-// The same names, in any order: each has a stack of its own.
+// The list has the same names, in any order: each name has a stack of its own.
 #pragma pop_macro("A")
 #pragma pop_macro("B")
 #pragma pop_macro("C")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::task itself; hls_task.h and hls_np_channel.h include it.
+// The class hls::task. hls_task.h and hls_np_channel.h include it.
 //
-// Arguments: lvalues are kept by reference, temporaries by value. C++14.
+// A task keeps lvalue arguments by reference and temporaries by value. C++14.
 #pragma once
 
 #include <functional>

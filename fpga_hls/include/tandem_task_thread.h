@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tasks of a plain C++ program take turns: each has a thread that runs only while another
-// thread waits for a stream or looks at one in vain.
+// Tasks of a plain C++ program. Each task has a thread; it runs only while another thread waits for
+// a stream, or finds one not ready.
 //
-// So the program's own statements keep their order, a stream may die before the tasks that use it,
-// and the end of a task never races with what it does. What a task throws comes out of the wait
-// that gave it its turn. Threads rather than fibers, so that thread_local is a task's own. Cost:
-// some ten microseconds per turn. C++14.
+// So the program's own statements keep their order, a stream may be destroyed before the tasks that
+// use it, and the end of a task does not race with other code. An exception of a task leaves the
+// wait that let the task run. Threads are used instead of fibers, so that thread_local variables
+// belong to a task. Cost: some ten microseconds per turn. C++14.
 #pragma once
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits in a plain C++ program. A thread that waits for a stream, or looks at one in vain, gives a
-// turn to every task that can go on (tandem_task_thread.h).
+// Waits in a plain C++ program. A thread that waits for a stream, or finds one not ready, lets
+// every task run that can continue (tandem_task_thread.h).
 //
-// A read that nothing serves for stream_patience_ms() throws hls::stream_stuck, as another thread
-// might have written. A write to a full stream waits while another thread reads it; with a task as
-// the reader it goes ahead by up to 1024 values, otherwise without bound, as C simulation does:
-// then the reader comes later in the same thread. When no task can go on, full streams that tasks
-// write to grow. C++14.
+// A read that no writer serves within stream_patience_ms() throws hls::stream_stuck; until then
+// another thread may write. A write to a full stream waits while another thread reads it. If the
+// reader is a task, the write exceeds the depth by up to 1024 values. Else it exceeds it without
+// bound, as C simulation does, because the reader comes later in the same thread. When no task can
+// continue, full streams that tasks write to grow. C++14.
 #pragma once
 
 #include <sched.h>

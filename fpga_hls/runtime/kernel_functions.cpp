@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions kernels reach their unit's scheduler through (fpga_hls/include/tandem_channel.h,
+// The C functions by which kernels call their unit's scheduler (fpga_hls/include/tandem_channel.h,
 // and the prefix of rewritten dataflow regions).
 //
-// On a thread without a scheduler, such as one a kernel started itself, a stream waits as in a
-// plain program, a region's calls run in order and a task is refused.
+// A thread without a scheduler, such as one that a kernel started, behaves as a plain program:
+// streams wait, calls of a region run in order, and a task is refused.
 #include <stdexcept>
 #include <thread>
 

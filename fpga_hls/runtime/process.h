@@ -2,8 +2,8 @@
 //
 // A process of a kernel: the kernel itself, a call in a dataflow region, or a task.
 //
-// The kernel's own process runs on its thread's stack, the others on stacks of the pool. What a
-// process waits for is kept in it, so that a deadlock can be explained.
+// The kernel's own process runs on its thread's stack, the others on stacks of the pool. A process
+// records what it waits for, so that a deadlock can be explained.
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tells AddressSanitizer and ThreadSanitizer which stack runs; without them nothing remains.
+// Tells AddressSanitizer and ThreadSanitizer which stack runs. Without sanitizers the calls are
+// empty.
 //
-// The handles are opaque: one per process, made with its stack. leave() stands in front of a
-// switch, arrived() behind it on the stack that goes on.
+// Handles are opaque: one per process, made with its stack. Call leave() before a switch, and
+// arrived() after it on the new stack.
 #pragma once
 
 #include <cstddef>

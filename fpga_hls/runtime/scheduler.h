@@ -2,14 +2,15 @@
 //
 // The processes of one compute unit: fibers of the unit's thread, one running at a time.
 //
-// A process runs until it waits for a stream; then another one that can goes on. A new process runs
-// at once, its starter next: so calls and scalars keep the order of sequential C. When none can go
-// on, the unit waits for the streams that link it to other units (a moment of spinning, then
-// sleep), lets full streams grow to 256 MiB, or ends the command as deadlocked. A writer that finds
-// its stream full runs ahead while the reader is not known to run, as there is nothing to wait for;
-// processes that never end (tasks, free-running kernels) do not. Cost: a switch takes some ten
-// nanoseconds. Threads: one unit thread; signal(), stop() and end_in_deadlock() from any. Source:
-// UG1399, dataflow and "Data-driven Task-level Parallelism".
+// A process runs until it waits for a stream; then another ready one continues. A new process runs
+// at once and its starter next, so calls and scalars keep the order of sequential C. When no
+// process is ready, the unit waits for the streams that link it to other units (it spins briefly,
+// then sleeps), or grows full streams up to 256 MiB, or ends the command as deadlocked. A writer
+// whose stream is full exceeds the depth while the reader is not known to run. Processes that never
+// end (tasks, free-running kernels) always wait.
+//
+// Cost: a switch takes some ten nanoseconds. Threads: one unit thread; signal(), stop() and
+// end_in_deadlock() from any. Source: UG1399, dataflow and "Data-driven Task-level Parallelism".
 #pragma once
 
 #include <atomic>

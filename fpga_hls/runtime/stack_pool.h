@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks for the processes of one compute unit: large, committed page by page as they are used.
+// Stacks for the processes of one compute unit: large, committed page by page on use.
 //
-// A kernel's local arrays stand for on-chip memory, so a stack takes what a large card has. Below
-// each stack lies a guard that faults; it is wide, as one frame may skip many pages. Ended
-// processes' stacks are kept for the next ones, less what was used far down. Threads: one. Cost:
-// two system calls for a new stack, one for a reused one.
+// A kernel's local arrays represent on-chip memory, so a stack is as large as that of a large card.
+// A guard region below each stack faults; it is wide, because one frame may skip many pages. The
+// pool reuses the stacks of ended processes and releases the pages that lie far down. Threads: one.
+// Cost: two system calls for a new stack, one for a reused one.
 #pragma once
 
 #include <cstddef>

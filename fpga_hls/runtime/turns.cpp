@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns: a process that uses memory an earlier process of its parent may still write, or may still
-// want as it is, begins when that one has ended.
+// Turns: a process that uses memory of an earlier process of the same parent begins when that one
+// has ended, if either writes the memory.
 //
-// Streams order processes by themselves, all else is ordered as in sequential C. Where waiting
-// would leave nothing that can run (a feedback, and a pointer both only read), it begins anyway.
+// Streams order processes by themselves; everything else keeps the order of sequential C. Where
+// waiting would leave no process ready (a feedback, and a pointer that both only read), the process
+// begins anyway.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest set closed under "waits only for units of the set", by removing units until nothing
+// Finds the largest set of units that wait only for units of the set: removes units until nothing
 // changes.
 #include "fpga_hls/runtime/unit_group.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compute units of one card that streams may link: finds deadlocks between them, and full
-// streams that must grow for them to go on.
+// The compute units of one card that streams may link. Finds deadlocks between them, and full
+// streams that must grow.
 //
-// A unit that has slept for a while publishes what all its processes wait for; the one that does so
-// last looks for a set of units that wait for nothing but each other. Units without a command are
-// not part of such a set, as the host may still start them. Threads: any; one lock, taken only by
-// units that have been asleep for milliseconds.
+// A unit that has slept for some time publishes what its processes wait for. The last one to do so
+// searches for a set of units that wait only for each other. A unit without a command is not part
+// of such a set, because the host may still start it. Threads: any; one lock, which only units that
+// have slept for milliseconds take.
 #pragma once
 
 #include <mutex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting for streams, and for other units when none of a unit's processes can go on. What happens
-// when nobody can help is in deadlock.cpp.
+// Waits for streams, and for other units when no process of a unit is ready. deadlock.cpp handles
+// waits that nothing can end.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading a descriptor and proving it: no value of it reaches an address before it has been checked
-// against the sizes that came as scalar arguments.
+// Reads and checks a descriptor. No value of it becomes an address before it is checked against the
+// sizes that come as scalar arguments.
 //
 // check_header() and load_sources() run before anything but the result header is written. Slices
-// are checked as they are used (next_end), positions where they are distributed (accumulate.h).
-// Sums of 32-bit fields are formed in 64 bits.
+// are checked on use (next_end), positions where they are distributed (accumulate.h). Sums of
+// 32-bit fields use 64 bits.
 #pragma once
 
 #include "tile.h"

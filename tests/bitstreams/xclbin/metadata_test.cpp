@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bitstreams/xclbin/inspect.h"
+#include "bitstreams/xclbin/kernel_ports.h"
 #include "bitstreams/xclbin/metadata_document.h"
 #include "common/error.h"
 #include "test_design.h"
@@ -100,6 +102,40 @@ TEST(XclbinMetadata, NamesWithMarkupAreReadAsTheyWereWritten) {
   design.kernels[0].arguments[0].type = type;
   const XclbinInfo info = inspect(encode(design), "a.xclbin");
   EXPECT_EQ(info.kernels[0].arguments[0].type, type);
+}
+
+TEST(XclbinMetadata, AStreamPortReadsWhereALinkEnds) {
+  Design design = xclbin_test::small_design();
+  for (Kernel& kernel : design.kernels) {
+    kernel.arguments = {{"in", "hls::stream<int>", 4, 0, 8, 0x10, "", false, 4},
+                        {"out", "hls::stream<int>", 4, 0, 8, 0x1c, "", false, 4}};
+  }
+  design.links = {{"copy_1", "out", "scale_1", "in", 0}};
+  const std::vector<Port> reader = ports_of(design, design.kernels[1]);
+  ASSERT_EQ(reader.size(), 3u);
+  EXPECT_EQ(reader[1].mode, "read_only");
+  EXPECT_EQ(reader[2].mode, "write_only");
+  EXPECT_EQ(ports_of(design, design.kernels[0])[1].mode, "write_only") << "of another unit";
+}
+
+// The vendor's xclbinutil --info stops at a field of these that is missing.
+TEST(XclbinMetadata, TheBuildDescriptionHasWhatTheVendorsToolPrints) {
+  const auto text = nlohmann::json::parse(build_metadata(xclbin_test::small_design()));
+  const auto& kernel = text["build_metadata"]["xclbin"]["user_regions"][0]["kernels"][0];
+  ASSERT_EQ(kernel["ports"].size(), 3u);
+  EXPECT_EQ(kernel["ports"][1], nlohmann::json({{"name", "M_AXI_in"},
+                                                {"mode", "master"},
+                                                {"range", "0xFFFFFFFFFFFFFFFF"},
+                                                {"data_width", 512},
+                                                {"port_type", "addressable"}}));
+  EXPECT_EQ(kernel["arguments"][1], nlohmann::json({{"name", "out"},
+                                                    {"type", "int*"},
+                                                    {"port", "M_AXI_out"},
+                                                    {"address_qualifier", 1},
+                                                    {"offset", "0x1C"},
+                                                    {"size", "0x8"}}));
+  EXPECT_EQ(kernel["instances"][1]["name"], "copy_2");
+  EXPECT_EQ(text["build_metadata"]["platform"]["board_id"], "u55c");
 }
 
 TEST(XclbinMetadata, NumbersThatAreNoneAreNamed) {

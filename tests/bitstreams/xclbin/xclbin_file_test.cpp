@@ -69,6 +69,7 @@ TEST(XclbinFile, RoundTripKeepsTheDesign) {
   EXPECT_EQ(info.memories[num_banks].tag, "HBM[4:7]");
   EXPECT_EQ(info.memories[num_banks].base, uint64_t{4} * (512 << 20));
   EXPECT_EQ(info.memories[num_banks].size_bytes, uint64_t{4} * (512 << 20));
+  EXPECT_TRUE(info.memories[num_banks].used);
   EXPECT_TRUE(info.memories[2].used);
   EXPECT_FALSE(info.memories[3].used);
   ASSERT_EQ(info.kernels.size(), 2u);
@@ -167,6 +168,9 @@ TEST(XclbinFile, MemoriesBeyondTheAddressSpaceAreRefused) {
   auto bytes = small_file();
   const uint64_t bank = section_offset(bytes, MEM_TOPOLOGY) + offsetof(mem_topology, m_mem_data);
   poke(bytes, bank + offsetof(mem_data, m_size), ~uint64_t{0});
+  EXPECT_THAT(refusal(bytes), HasSubstr("MEM_TOPOLOGY[0]"));
+  bytes = small_file();
+  poke(bytes, bank + offsetof(mem_data, m_base_address), uint64_t{1} << 49);
   EXPECT_THAT(refusal(bytes), HasSubstr("MEM_TOPOLOGY[0]"));
 }
 

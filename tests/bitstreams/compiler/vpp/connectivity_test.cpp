@@ -61,6 +61,9 @@ TEST(VppConnectivity, UnitsAreNamedAfterTheirKernelUnlessTheyHaveNames) {
   design = two_kernels();
   connect(settings({{"nk", " reader : 2 : a , b "}, {"nk", "reader:2:a,b"}}), design);
   EXPECT_THAT(design.kernels[0].unit_names, ElementsAre("a", "b")) << "said twice, alike";
+  design = two_kernels();
+  connect(settings({{"nk", "reader:126"}}), design);
+  EXPECT_EQ(design.kernels[0].unit_names.back(), "reader_126");
 }
 
 TEST(VppConnectivity, BanksHaveManySpellings) {
@@ -73,6 +76,7 @@ TEST(VppConnectivity, BanksHaveManySpellings) {
   };
   EXPECT_EQ(banks("HBM[3]", "u280"), "HBM[3] to HBM[3]");
   EXPECT_EQ(banks("HBM[0:3]", "u280"), "HBM[0] to HBM[3]");
+  EXPECT_EQ(banks("HBM[3:3]", "u280"), "HBM[3] to HBM[3]");
   EXPECT_EQ(banks("HBM[ 4 : 7 ].5.RAMA", "u280"), "HBM[4] to HBM[7]");
   EXPECT_EQ(banks("HBM[0:31].15", "u280"), "HBM[0] to HBM[31]");
   EXPECT_EQ(banks("DDR[1]", "u280"), "DDR[1] to DDR[1]");
@@ -145,6 +149,7 @@ TEST(VppConnectivity, EachWrongNameIsToldWithWhatThereIs) {
 
 TEST(VppConnectivity, EachMalformedValueIsToldWithWhatIsWanted) {
   EXPECT_THAT(error_of("nk", "reader"), HasSubstr("kernel:count"));
+  EXPECT_THAT(error_of("nk", "reader:2:a.b:c"), HasSubstr("kernel:count"));
   EXPECT_THAT(error_of("nk", "reader:x"), HasSubstr("'x' is not a number"));
   EXPECT_THAT(error_of("nk", "reader:0"), HasSubstr("1 to 126"));
   EXPECT_THAT(error_of("nk", "reader:127"), HasSubstr("1 to 126"));

@@ -208,6 +208,29 @@ TEST(HlsSettings, ScriptsTellOfRegistersAndPorts) {
   EXPECT_TRUE(settings.has_control_registers());
 }
 
+TEST(HlsSettings, FlagsHaveSeveralWordsAndCountersMayBeOff) {
+  for (const char* word : {"", "1", "true", "yes", "on"}) {
+    HlsSettings settings;
+    EXPECT_TRUE(read_hls_key("syn.interface.s_axilite_sw_reset", word, "c.cfg:1", settings));
+    EXPECT_TRUE(settings.software_reset) << word;
+  }
+  for (const char* word : {"0", "false", "no", "off"}) {
+    HlsSettings settings;
+    read_hls_key("syn.interface.s_axilite_sw_reset", word, "c.cfg:1", settings);
+    EXPECT_FALSE(settings.software_reset) << word;
+  }
+  HlsSettings settings;
+  read_hls_script("config_interface -s_axilite_auto_restart_counter 1\n", "pre.tcl", settings);
+  read_hls_script("config_interface -s_axilite_auto_restart_counter 0\n", "pre.tcl", settings);
+  EXPECT_EQ(settings.restart_counters, 0u);
+}
+
+TEST(HlsSettings, CommentsOfScriptsMayBeIndented) {
+  HlsSettings settings;
+  read_hls_script(" \t# config_interface -s_axilite_mailbox in\n", "pre.tcl", settings);
+  EXPECT_EQ(settings.mailbox, Mailbox::kNone);
+}
+
 TEST(HlsSettings, WrongValuesAreToldWithFileAndLine) {
   HlsSettings settings;
   EXPECT_THAT(message_of([&] {

@@ -205,6 +205,16 @@ TEST_F(ConfigurationFile, ConnectivityKeepsOrderAndPlace) {
   EXPECT_THAT(options.warnings, IsEmpty());
 }
 
+TEST_F(ConfigurationFile, ACommentFollowsABlankOrATab) {
+  const std::string path = write(
+      "c.cfg", "[connectivity]\nsp=a.in:DDR[1] # one\nsp=a.in:DDR[2]\t# two\nsp=a#b.in:DDR[3]\n");
+  const Options options = read_options({"-l", "-t", "sw_emu", "--config", path, "k.xo"});
+  ASSERT_EQ(options.connectivity.size(), 3u);
+  EXPECT_EQ(options.connectivity[0].value, "a.in:DDR[1]");
+  EXPECT_EQ(options.connectivity[1].value, "a.in:DDR[2]");
+  EXPECT_EQ(options.connectivity[2].value, "a#b.in:DDR[3]");
+}
+
 TEST_F(ConfigurationFile, TheFirstValueCountsAndTheCommandLineComesFirst) {
   const std::string first =
       write("a.cfg",

@@ -419,6 +419,8 @@ TEST_F(Vpp, PackagingNeedsALinkedXclbin) {
   EXPECT_FALSE(fs::exists("y.xclbin"));
   EXPECT_THAT(run({"-p", "libadf.a", "-t", "hw_emu"}).messages, HasSubstr("AI-engine"));
   EXPECT_EQ(run({"-p", "absent.xclbin", "-t", "sw_emu"}).status, 1);
+  EXPECT_THAT(run({"-p", "x.xclbin", "z.xclbin", "-t", "sw_emu", "-o", "y.xclbin"}).messages,
+              AllOf(HasSubstr("takes one"), HasSubstr("x.xclbin"), HasSubstr("z.xclbin")));
 }
 
 constexpr const char* kStreams =
@@ -457,7 +459,7 @@ TEST_F(Vpp, StreamLinksAndFreeRunningKernelsAreInTheMetadata) {
                          HasSubstr("dstInst=\"sink_1\" dstPort=\"in\""),
                          HasSubstr("<port name=\"in\" mode=\"read_only\"")));
   const std::string unit = xml.substr(xml.find("<instance name=\"twice_1\""));
-  EXPECT_THAT(unit.substr(0, unit.find("</instance>")), Not(HasSubstr("addrRemap")));
+  EXPECT_THAT(unit.substr(0, unit.find("</kernel>")), Not(HasSubstr("addrRemap")));
 }
 
 TEST_F(Vpp, AnOpenStreamIsAWarning) {
@@ -480,6 +482,34 @@ TEST_F(Vpp, MailboxesComeFromHlsScripts) {
                     HasSubstr("name=\"a\" addressQualifier=\"0\" id=\"0\" port=\"S_AXI_CONTROL\" "
                               "size=\"0x4\" offset=\"0x20\"")));
   EXPECT_THAT(compile("m", "m.cpp", {"--hls.pre_tcl", "gone.tcl"}).messages, HasSubstr("gone.tcl"));
+}
+
+TEST_F(Vpp, EachDirectionOfAMailboxHasItsName) {
+  write_text("m.cpp", "extern \"C\" void m(int a, int& sum) { sum += a; }\n");
+  for (const char* direction : {"in", "out"}) {
+    write_text("pre.tcl", std::string("config_interface -s_axilite_mailbox ") + direction + "\n");
+    ASSERT_EQ(compile("m", "m.cpp", {"--hls.pre_tcl", "pre.tcl"}).status, 0);
+    ASSERT_EQ(link({"m.xo"}).status, 0);
+    const std::string xml = metadata("a.xclbin");
+    EXPECT_THAT(xml, HasSubstr(std::string("mailbox=\"") + direction + "\""));
+    EXPECT_THAT(xml, Not(HasSubstr("countedAutoRestart")));
+  }
+}
+
+TEST_F(Vpp, APipeOfAProgramHasOneWriterAndOneReader) {
+  if (std::system("clang --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no clang here";
+  write_text(
+      "p.cl",
+      "pipe int values __attribute__((xcl_reqd_pipe_depth(32)));\n"
+      "kernel void give(int v) { write_pipe_block(values, &v); }\n"
+      "kernel void take(global int* out) { int v; read_pipe_block(values, &v); *out = v; }\n");
+  ASSERT_EQ(compile("give", "p.cl").status, 0);
+  ASSERT_EQ(compile("take", "p.cl").status, 0);
+  EXPECT_EQ(link({"give.xo", "take.xo"}).status, 0);
+  EXPECT_THAT(link({"give.xo"}, {"-o", "b.xclbin"}).messages,
+              HasSubstr("'values' has 1 writing and 0 reading units"));
+  EXPECT_THAT(link({"give.xo", "take.xo"}, {"--connectivity.nk", "give:2"}).messages,
+              HasSubstr("'values' has 2 writing and 1 reading units"));
 }
 
 TEST_F(Vpp, WorksWithClangToo) {
