@@ -199,6 +199,16 @@ TEST_F(CommandQueueTest, CommandsOfAClientThatIsGoneAreDropped) {
   unit.join();
 }
 
+TEST_F(CommandQueueTest, ACommandRunsOnWhenItsClientIsGone) {
+  submit();
+  const Command command = take();
+  clients_.remove(slot_);
+  EXPECT_TRUE(queue_.busy());
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_FALSE(queue_.busy());
+  EXPECT_EQ(queued(*channel_), 0u);
+}
+
 TEST_F(CommandQueueTest, AUnitThatEndsFailsWhatIsQueued) {
   Neighbour other(clients_, *channel_);
   submit();
