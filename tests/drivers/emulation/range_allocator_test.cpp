@@ -61,7 +61,8 @@ TEST(RangeAllocator, StaysInsideTheAskedInterval) {
 
 TEST(RangeAllocator, TellsTheLargestFreePieceOfAnInterval) {
   RangeAllocator allocator(0, 16 * kAllocationGranule);
-  EXPECT_EQ(allocator.allocate(1, 4 * kAllocationGranule), 4 * kAllocationGranule);
+  EXPECT_EQ(allocator.allocate(1, 4 * kAllocationGranule, 16 * kAllocationGranule),
+            4 * kAllocationGranule);
   EXPECT_EQ(allocator.largest_free(0, 16 * kAllocationGranule), 11 * kAllocationGranule);
   EXPECT_EQ(allocator.largest_free(0, 5 * kAllocationGranule), 4 * kAllocationGranule);
   EXPECT_EQ(allocator.largest_free(2 * kAllocationGranule, 7 * kAllocationGranule),

@@ -5,7 +5,6 @@
 // vouches for that.
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 
-#define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <elf.h>
