@@ -52,6 +52,7 @@ TEST(UnitContexts, OfOneHandleDoNotChangeTheirKind) {
   EXPECT_FALSE(contexts.open(kOne, 0, false));
   EXPECT_TRUE(contexts.open(kOne, 1, false));
   EXPECT_FALSE(contexts.open(kOne, 1, true));
+  EXPECT_TRUE(contexts.open(kOne, 1, false));
 }
 
 TEST(UnitContexts, OfAForgottenHandleAreTold) {
