@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the XRT backend in builds without XRT: enumerates nothing and says why.
+// The XRT backend of builds without XRT: it lists no cards and says how to enable them.
 #include "common/error.h"
 #include "xrt/backend.h"
 #include "xrt/options.h"

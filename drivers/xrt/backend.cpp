@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cards that the Xilinx Runtime shows. XRT finds nothing unless its environment is set up (its
-// setup script exports XILINX_XRT); that, like a machine without cards, is an empty list here.
+// Cards that the Xilinx Runtime lists. XRT finds none unless its environment is set up (its setup
+// script exports XILINX_XRT); like a machine without cards, that gives an empty list.
 #include "xrt/backend.h"
 
 #include <experimental/xrt_system.h>
@@ -51,12 +51,12 @@ class XrtDevice final : public Device {
     throw Error("xrt", "a card computes no dense layers; use --compute cpu");
   }
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
-    xrt_card::check_stored(options.geometry);  // before anything on the card is replaced
+    xrt_card::check_stored(options.geometry);  // before the card's kernel is replaced
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options, info_);
   }
-  // Replaces the attention kernel where that is on the card, so a card does one or the other.
+  // Replaces an attention kernel on the card: a card runs one of the two.
   std::unique_ptr<AggregationUnit> make_aggregation_unit() override {
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAggregationUnit>(
@@ -87,7 +87,7 @@ class XrtBackend final : public Backend {
   std::string unavailable_reason() const override { return ""; }
   std::span<const BackendOption> options() const override { return xrt_card::kOptions; }
 
-  // XRT counts PCIe cards only; emulated ones answer to the indices from there on.
+  // XRT counts PCIe cards only; emulated cards have the indices after them.
   std::vector<DeviceInfo> enumerate(const DeviceOptions&) const override {
     std::vector<DeviceInfo> cards;
     const int counted = counted_cards();
@@ -96,7 +96,7 @@ class XrtBackend final : public Backend {
         cards.push_back(describe(xrt::device(index), index));
       } catch (const std::exception&) {
         if (index >= counted)
-          break;  // a counted card that does not answer may precede one that does
+          break;  // a counted card that does not answer may come before one that does
       }
     }
     return cards;
@@ -104,7 +104,7 @@ class XrtBackend final : public Backend {
 
   std::unique_ptr<Device> open(int index, const DeviceOptions& options) const override {
     if (index < 0) throw Error("xrt", "card " + std::to_string(index) + " is not an index");
-    xrt_card::reclaim_abandoned();  // a card is only fresh once nothing holds it
+    xrt_card::reclaim_abandoned();  // a lost card starts afresh when nothing holds it
     try {
       return std::make_unique<XrtDevice>(index, options);
     } catch (const std::exception& e) {

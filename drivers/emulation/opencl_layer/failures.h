@@ -6,6 +6,8 @@
 // that is, once libxilinxopencl has found the cards. Threads: any.
 #pragma once
 
+#define CL_TARGET_OPENCL_VERSION 200
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 
 extern "C" {

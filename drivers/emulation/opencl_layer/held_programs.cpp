@@ -9,54 +9,46 @@ namespace tandem::emulation {
 
 void HeldPrograms::add(cl_program program, const std::vector<cl_device_id>& cards) {
   std::lock_guard lock(mutex_);
-  Program& held = programs_[program];
+  Held& held = held_[program];
   ++held.references;
   held.cards = cards;
 }
 
-void HeldPrograms::retain(cl_program program) {
-  std::lock_guard lock(mutex_);
-  const auto found = programs_.find(program);
-  if (found != programs_.end()) ++found->second.references;
-}
-
-void HeldPrograms::release(cl_program program) {
-  std::lock_guard lock(mutex_);
-  drop(program);
-}
-
-void HeldPrograms::drop(cl_program program) {
-  const auto found = programs_.find(program);
-  if (found != programs_.end() && --found->second.references == 0) programs_.erase(found);
-}
-
 void HeldPrograms::add(cl_kernel kernel, cl_program program) {
   std::lock_guard lock(mutex_);
-  const auto found = programs_.find(program);
-  if (found == programs_.end()) return;
-  Kernel& held = kernels_[kernel];
-  if (held.references++ != 0) return;
-  held.program = program;
+  const auto found = held_.find(program);
+  if (found == held_.end()) return;
   ++found->second.references;
+  Held& held = held_[kernel];
+  if (held.references++ == 0) {
+    held.program = program;
+  } else {
+    drop(program);  // the kernel holds it already
+  }
 }
 
-void HeldPrograms::retain(cl_kernel kernel) {
+void HeldPrograms::retain(const void* handle) {
   std::lock_guard lock(mutex_);
-  const auto found = kernels_.find(kernel);
-  if (found != kernels_.end()) ++found->second.references;
+  const auto found = held_.find(handle);
+  if (found != held_.end()) ++found->second.references;
 }
 
-void HeldPrograms::release(cl_kernel kernel) {
+void HeldPrograms::release(const void* handle) {
   std::lock_guard lock(mutex_);
-  const auto found = kernels_.find(kernel);
-  if (found == kernels_.end() || --found->second.references != 0) return;
-  drop(found->second.program);
-  kernels_.erase(found);
+  drop(handle);
+}
+
+void HeldPrograms::drop(const void* handle) {
+  const auto found = held_.find(handle);
+  if (found == held_.end() || --found->second.references != 0) return;
+  const cl_program program = found->second.program;
+  held_.erase(found);
+  if (program != nullptr) drop(program);
 }
 
 bool HeldPrograms::any_on(cl_device_id card) const {
   std::lock_guard lock(mutex_);
-  return std::any_of(programs_.begin(), programs_.end(), [card](const auto& entry) {
+  return std::any_of(held_.begin(), held_.end(), [card](const auto& entry) {
     const auto& cards = entry.second.cards;
     return std::find(cards.begin(), cards.end(), card) != cards.end();
   });

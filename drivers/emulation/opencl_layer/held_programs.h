@@ -24,31 +24,25 @@ class HeldPrograms {
  public:
   // A reference to a program on `cards`; the library may return one program several times.
   void add(cl_program program, const std::vector<cl_device_id>& cards);
-  void retain(cl_program program);
-  void release(cl_program program);
-
   // A reference to a kernel, which holds its program until the last one is released.
   void add(cl_kernel kernel, cl_program program);
-  void retain(cl_kernel kernel);
-  void release(cl_kernel kernel);
+  // One reference more or less to a program or a kernel.
+  void retain(const void* handle);
+  void release(const void* handle);
 
   bool any_on(cl_device_id card) const;
 
  private:
-  struct Program {
+  struct Held {
     uint64_t references = 0;
-    std::vector<cl_device_id> cards;
-  };
-  struct Kernel {
-    uint64_t references = 0;
-    cl_program program = nullptr;
+    std::vector<cl_device_id> cards;  // of a program
+    cl_program program = nullptr;     // of a kernel
   };
 
-  void drop(cl_program program);
+  void drop(const void* handle);
 
   mutable std::mutex mutex_;
-  std::unordered_map<cl_program, Program> programs_;
-  std::unordered_map<cl_kernel, Kernel> kernels_;
+  std::unordered_map<const void*, Held> held_;
 };
 
 }  // namespace tandem::emulation

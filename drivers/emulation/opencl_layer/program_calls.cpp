@@ -135,15 +135,19 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
   return program;
 }
 
-cl_int CL_API_CALL retain_program(cl_program program) {
-  const cl_int code = target.clRetainProgram(program);
-  if (code == CL_SUCCESS) held_programs().retain(program);
+// clRetainProgram, clRetainKernel: the library refuses handles that are none.
+template <typename Handle, cl_int (CL_API_CALL* cl_icd_dispatch::*library)(Handle)>
+cl_int CL_API_CALL retain(Handle handle) {
+  const cl_int code = (target.*library)(handle);
+  if (code == CL_SUCCESS) held_programs().retain(handle);
   return code;
 }
 
-cl_int CL_API_CALL release_program(cl_program program) {
-  held_programs().release(program);
-  return target.clReleaseProgram(program);
+// clReleaseProgram, clReleaseKernel.
+template <typename Handle, cl_int (CL_API_CALL* cl_icd_dispatch::*library)(Handle)>
+cl_int CL_API_CALL release(Handle handle) {
+  held_programs().release(handle);
+  return (target.*library)(handle);
 }
 
 cl_kernel CL_API_CALL create_kernel(cl_program program, const char* name, cl_int* code) {
@@ -164,27 +168,16 @@ cl_int CL_API_CALL create_kernels(cl_program program, cl_uint capacity, cl_kerne
   return code;
 }
 
-cl_int CL_API_CALL retain_kernel(cl_kernel kernel) {
-  const cl_int code = target.clRetainKernel(kernel);
-  if (code == CL_SUCCESS) held_programs().retain(kernel);
-  return code;
-}
-
-cl_int CL_API_CALL release_kernel(cl_kernel kernel) {
-  held_programs().release(kernel);
-  return target.clReleaseKernel(kernel);
-}
-
 }  // namespace
 
 void take_program_calls(cl_icd_dispatch& layer) {
   layer.clCreateProgramWithBinary = create_program;
-  layer.clRetainProgram = retain_program;
-  layer.clReleaseProgram = release_program;
+  layer.clRetainProgram = retain<cl_program, &cl_icd_dispatch::clRetainProgram>;
+  layer.clReleaseProgram = release<cl_program, &cl_icd_dispatch::clReleaseProgram>;
   layer.clCreateKernel = create_kernel;
   layer.clCreateKernelsInProgram = create_kernels;
-  layer.clRetainKernel = retain_kernel;
-  layer.clReleaseKernel = release_kernel;
+  layer.clRetainKernel = retain<cl_kernel, &cl_icd_dispatch::clRetainKernel>;
+  layer.clReleaseKernel = release<cl_kernel, &cl_icd_dispatch::clReleaseKernel>;
 }
 
 }  // namespace tandem::emulation

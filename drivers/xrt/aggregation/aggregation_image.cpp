@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A unit's descriptor, positions and values are one buffer, so all three must reach its memory.
+// A unit's descriptor, positions and values are one buffer, so these three ports must reach one
+// memory.
 #include "xrt/aggregation/aggregation_image.h"
 
 #include "common/error.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregation kernel's compute units on a card, once its kernel image (xclbin) is loaded.
+// The compute units of the aggregation kernel, after its kernel image (xclbin) is loaded onto a
+// card.
 //
-// Errors: Error naming the file when it is missing, is no xclbin, has no sparse_aggregation kernel,
-// is linked in a way the driver cannot use, or is refused by the card. Threads: one.
+// Errors: Error naming the file when it is missing or damaged, has no sparse_aggregation kernel,
+// connects the ports in a way the driver cannot use, or is refused by the card. Threads: one.
 #pragma once
 
 #include "xrt/card/kernel_units.h"
@@ -20,7 +21,7 @@ enum AggregationArgument {
   kAggregationResultWords,
 };
 
-// path empty: the image that comes with Tandem.
+// An empty path means the image that is installed with Tandem.
 std::vector<KernelUnit> load_aggregation_image(xrt::device& device, const std::string& path);
 
 }  // namespace tandem::device::xrt_card

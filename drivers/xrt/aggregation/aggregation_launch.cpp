@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments are set when buffers grow.
+// Arguments are set again only when buffers grow.
 #include "xrt/aggregation/aggregation_launch.h"
 
 #include <algorithm>
@@ -35,13 +35,13 @@ AggregationLaunch::AggregationLaunch(const xrt::device& device, std::vector<Kern
   }
 }
 
-// True when the buffer is a new one.
+// True when the buffer was allocated anew.
 bool AggregationLaunch::grow(MappedBuffer& buffer, std::size_t bytes, int memory_group) {
   if (bytes <= buffer.host.size()) return false;
   const std::size_t room = memory_bytes_ / 16 * 15 / kSmallestBuffer * kSmallestBuffer;
   const std::size_t doubled = std::bit_ceil(std::max(bytes, kSmallestBuffer));
   const std::size_t size = doubled <= room ? doubled : std::max(bytes, room);
-  buffer = {};  // gives the old one back first
+  buffer = {};  // frees the old one first
   buffer.buffer = xrt::bo(device_, size, memory_group);
   buffer.host = {buffer.buffer.map<std::byte*>(), size};
   return true;
@@ -53,7 +53,7 @@ void AggregationLaunch::reserve(std::size_t unit, std::size_t input_bytes,
   try {
     grow_both(unit, input_bytes, result_bytes);
   } catch (...) {
-    own = {};  // the next call sets all arguments anew
+    own = {};  // the next call sets all arguments
     throw;
   }
 }

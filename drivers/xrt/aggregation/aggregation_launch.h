@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AggregationLaunch: the buffers and runs that carry an aggregation through the compute units of a
-// card.
+// AggregationLaunch: the buffers and runs of one aggregation on the compute units of a card.
 //
-// Every unit has an input and a result buffer of its own, which keep their place and grow by powers
-// of two (up to the memory they are in). start() sends one unit's used bytes in one transfer and
-// starts it; fetch() brings bytes of its result back in one transfer. Threads: one. Errors:
-// whatever XRT throws; the caller treats any as the loss of the card, but for those of reserve(),
-// after which the unit has no buffers and may be tried again.
+// Every unit has an input buffer and a result buffer. Both are kept between calls and grow by
+// powers of two, up to the size of their memory. start() sends one unit's used bytes in one
+// transfer and starts it. fetch() reads bytes of its result in one transfer. Threads: one. Errors:
+// whatever XRT throws. After an error of reserve() the unit has no buffers and may be tried again;
+// after any other the caller treats the card as lost.
 #pragma once
 
 #include <xrt/xrt_bo.h>
@@ -28,7 +27,7 @@ class AggregationLaunch final : public CardRuns {
 
   std::size_t num_units() const { return units_.size(); }
 
-  // Of the smallest memory that an input or result may be in.
+  // Size of the smallest memory that holds an input or a result.
   std::uint64_t memory_bytes() const { return memory_bytes_; }
 
   void reserve(std::size_t unit, std::size_t input_bytes, std::size_t result_bytes);
@@ -37,7 +36,7 @@ class AggregationLaunch final : public CardRuns {
 
   void start(std::size_t unit, std::size_t input_bytes);
 
-  // The whole result, of which bytes [begin, end) are brought up to date.
+  // The whole result; bytes [begin, end) are read from the card.
   const std::byte* fetch(std::size_t unit, std::size_t begin, std::size_t end);
 
  private:

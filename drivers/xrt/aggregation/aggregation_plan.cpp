@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The estimate of a tile's cycles follows the kernel's cycle model (abi.h) with banks in balance.
+// The estimate of a tile's cycles follows the kernel's cycle model (abi.h) and assumes balanced
+// banks.
 #include "xrt/aggregation/aggregation_plan.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ void cut(const AggregationShape& shape, const AggregationSource& source, std::ui
   if (!positions.empty() && positions.back() >= shape.num_positions) reject(index);
 }
 
-// A touched tile: its slices, and what it is expected to cost and give.
+// A tile with entries: its slices, its expected cycles and its expected result.
 struct TileWork {
   std::size_t first_slice = 0, end_slice = 0;
   std::size_t num_entries = 0;
@@ -100,7 +101,7 @@ std::vector<TileWork> tiles_of(const Estimate& estimate, std::span<const TileSli
   return tiles;
 }
 
-// Bounds of `count` runs of tiles of about equal cycles; every run has at least one. [count + 1]
+// Bounds of `count` runs of tiles with about equal cycles and at least one tile each. [count + 1]
 std::vector<std::size_t> divide(const std::vector<TileWork>& tiles, std::size_t count,
                                 double total_cycles) {
   std::vector<std::size_t> bounds = {0};
@@ -117,7 +118,8 @@ std::vector<std::size_t> divide(const std::vector<TileWork>& tiles, std::size_t 
   return bounds;
 }
 
-// Units whose fixed costs pay: transfers are one after the other, kernels side by side.
+// The number of units that takes the least time: transfers run one after the other, kernels at the
+// same time.
 std::size_t units_that_pay(double total_cycles, std::size_t at_most, const CardTiming& timing) {
   std::size_t best = 1;
   double best_seconds = 0;
@@ -137,7 +139,7 @@ std::size_t padded_row(std::size_t num_sources) {
          std::size_t{sparse_aggregation::kWordPositions};
 }
 
-// Entries of each source among the slices. [num_sources]
+// Entries per source in the slices. [num_sources]
 std::vector<std::uint32_t> counts_of(std::span<const TileSlice> slices, std::size_t num_sources) {
   std::vector<std::uint32_t> counts(num_sources, 0);
   for (const TileSlice& slice : slices) {

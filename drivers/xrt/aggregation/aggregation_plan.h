@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dividing an aggregation over the compute units of a card, packing their descriptors, unpacking
-// their results, and what the card's model says it all takes.
+// Divides an aggregation over the compute units of a card, packs descriptors, unpacks results, and
+// estimates the time from the card's model.
 //
-// Positions are cut into tiles (at least one per unit where there are enough positions); units get
-// runs of consecutive touched tiles of about equal work, as many units as pay for their transfers.
-// Each unit's descriptor holds only its own slices of the sources, so every entry travels once. The
-// result's form is the one with fewer bytes, judged by the union that independent supports would
-// have. Pure but for the bytes they write. Cost: a binary search per source and touched tile, then
-// one pass over the entries. Errors: Error naming a source with a position out of range, where the
-// search comes across it; the kernel finds the others, and those out of order. Threads: any.
+// Positions are cut into tiles, at least one per unit where there are enough positions. A unit gets
+// a run of consecutive tiles; runs have about equal work. A unit is used only when it saves more
+// time than its transfers cost. A descriptor holds its unit's slices only, so every entry travels
+// once. The result has the form with fewer bytes, estimated for independent supports. Pure, but for
+// the bytes written. Cost: a binary search per source and tile, then one pass over the entries.
+// Errors: Error naming a source with a position out of range where the search meets it; the kernel
+// finds the others, and positions out of order. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace tandem::device::xrt_card {
 
-// What is assumed of a card beside the cycles its kernel counts; the two times are assumptions, no
-// measurements: a transfer's and a command's fixed cost on a real card's driver.
+// Costs of a card beside the cycles that its kernel counts. The fixed costs of a transfer and of a
+// command are assumptions about a real card's driver, not measurements.
 struct CardTiming {
   double link_bandwidth_bytes_per_s = 0;  // 0: unknown; bytes cost nothing
   double transfer_s = 10e-6;
@@ -49,19 +49,19 @@ struct AggregationUnitPlan {
   std::size_t num_entries = 0;
   std::size_t descriptor_bytes = 0;
   std::size_t result_bytes = 0;           // at most
-  std::size_t expected_result_bytes = 0;  // by independent supports
+  std::size_t expected_result_bytes = 0;  // for independent supports
 };
 
 struct AggregationPlan {
   std::vector<TileSlice> slices;           // by tile, then source
-  std::vector<AggregationUnitPlan> units;  // by position; none where there are no entries
+  std::vector<AggregationUnitPlan> units;  // by position; empty without entries
 };
 
 AggregationPlan plan_aggregation(const AggregationShape& shape,
                                  std::span<const AggregationSource> sources, std::size_t num_units,
                                  const CardTiming& timing);
 
-// The descriptor of an aggregation of nothing, which a kernel answers all the same.
+// The descriptor of an empty aggregation, which a kernel answers too.
 AggregationUnitPlan plan_nothing(std::uint32_t tag);
 
 // to: [unit.descriptor_bytes]

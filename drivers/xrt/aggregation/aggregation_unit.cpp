@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All units are started before the first is waited for; results are taken in order of position.
+// All units start before the first is waited for. Results are taken in order of position.
 #include "xrt/aggregation/aggregation_unit.h"
 
 #include <spdlog/spdlog.h>
@@ -19,10 +19,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kFirstSums = std::chrono::seconds(10);
 constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 32;
-// Of a unit's input: the ends of 1,024 sources in 16,384 tiles, and its other tables.
+// Tables of a unit's input: the ends of 1,024 sources in 16,384 tiles, and the others.
 constexpr std::uint64_t kTableBytes = std::uint64_t{68} << 20;
 
-// "" when the result is that of the descriptor with `tag`; else what is wrong.
+// Empty when the result answers the descriptor with `tag`; else what is wrong.
 std::string fault_of(const sparse_aggregation::ResultHeader& header,
                      const AggregationUnitPlan& unit) {
   if (header.magic != sparse_aggregation::kMagic) return "the kernel returned no result header";
@@ -31,7 +31,8 @@ std::string fault_of(const sparse_aggregation::ResultHeader& header,
            " of the descriptor, this program version " +
            std::to_string(sparse_aggregation::kAbiVersion) + ": build both from the same sources";
   }
-  if (header.tag != unit.header.tag) return "the kernel left the result of an earlier descriptor";
+  if (header.tag != unit.header.tag)
+    return "the kernel returned the result of an earlier descriptor";
   if (header.status == sparse_aggregation::kBadPosition) return "";
   if (header.status != sparse_aggregation::kOk) {
     return "the kernel refused its descriptor: status " + std::to_string(header.status) +
@@ -41,7 +42,7 @@ std::string fault_of(const sparse_aggregation::ResultHeader& header,
   if (header.num_entries > unit.num_entries ||
       header.num_words != sparse_aggregation::result_words(h.format, h.value_type, h.tile_bits,
                                                            h.num_tiles, header.num_entries)) {
-    return "the kernel's result has a length of its own";
+    return "the kernel's result has a wrong length";
   }
   return "";
 }
@@ -70,7 +71,7 @@ XrtAggregationUnit::XrtAggregationUnit(const xrt::device& device, std::vector<Ke
   auto launch = std::make_unique<AggregationLaunch>(device, std::move(units));
   launch_ = launch.get();
   card_.launches.push_back(std::move(launch));
-  // All entries may fall to one unit; an entry takes 12 bytes at most, in and out.
+  // One unit may get all entries; an entry takes at most 12 bytes, in and out.
   const std::uint64_t room = launch_->memory_bytes() / 16 * 15;
   capacity_.max_entries = std::min<std::uint64_t>(
       sparse_aggregation::kMaxEntries, room > kTableBytes ? (room - kTableBytes) / 12 : 0);
@@ -116,7 +117,7 @@ AggregationResult XrtAggregationUnit::aggregate(const AggregationShape& shape,
   if (lost_) lose(lost_reason_);
   try {
     return aggregate_valid(shape, sources, deadline);
-  } catch (const std::bad_alloc&) {  // while nothing runs: run() loses the card for others
+  } catch (const std::bad_alloc&) {  // nothing runs yet; run() treats other errors as a lost card
     throw DeviceError("xrt", "the host has no memory for an aggregation on card " + name_);
   }
 }
@@ -158,7 +159,7 @@ std::vector<XrtAggregationUnit::Answer> XrtAggregationUnit::run(
   return answers;
 }
 
-// Nothing runs yet, so a want of memory loses nothing.
+// Nothing runs yet, so missing memory loses nothing.
 void XrtAggregationUnit::reserve(const std::vector<AggregationUnitPlan>& units) {
   try {
     for (std::size_t i = 0; i < units.size(); ++i) {
@@ -169,7 +170,7 @@ void XrtAggregationUnit::reserve(const std::vector<AggregationUnitPlan>& units) 
   }
 }
 
-// Mostly one transfer: of as many bytes as expected; a second one brings the rest.
+// Usually one transfer of the expected bytes; a second one reads the rest.
 XrtAggregationUnit::Answer XrtAggregationUnit::fetch(std::size_t index,
                                                      const AggregationUnitPlan& unit) {
   Answer answer;
@@ -223,7 +224,7 @@ double XrtAggregationUnit::modelled_seconds(const std::vector<AggregationUnitPla
          static_cast<double>(slowest) / (sparse_aggregation::kClockMhz * 1e6);
 }
 
-// Aggregations of nothing: whatever is wrong with the kernel image shows here.
+// Empty aggregations: a wrong kernel image shows here.
 void XrtAggregationUnit::measure() {
   constexpr int kLaunches = 9;
   std::vector<double> seconds;

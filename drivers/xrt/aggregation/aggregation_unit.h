@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XrtAggregationUnit: sparse vectors added up by the compute units of a PCIe FPGA card.
+// XrtAggregationUnit: adds sparse vectors on the compute units of a PCIe FPGA card.
 //
 // Units share an aggregation by ranges of positions (aggregation_plan.h). One aggregate() is one
-// transfer to, one run of and mostly one transfer from every unit that takes part; buffers are kept
-// and grow. modelled_seconds: the transfers at the card's link, one after the other, and the
-// slowest unit by the kernel's cycle model; what a real card would take, whatever the emulated one
-// took. Errors: anything XRT throws of a command or transfer, a command that ends in an error
-// state, a result that does not answer its descriptor, or no answer before the deadline loses the
-// unit for ever (DeviceError). Positions that do not ascend below the partition's end are an Error,
-// and change nothing; a buffer or host memory that cannot be had before the first command is a
-// DeviceError that loses nothing. Threads: one.
+// transfer to every unit that takes part, one run, and usually one transfer back; buffers are kept
+// and grow. modelled_seconds is the time of a real card, whatever the emulated one took: the
+// transfers over its link in turn, plus the slowest unit by the kernel's cycle model. Errors:
+// DeviceError, and the unit is lost for ever, when XRT throws in a command or transfer, a command
+// fails, a result does not answer its descriptor, or the deadline passes. DeviceError without loss
+// when memory is missing before the first command. Error without change for positions that do not
+// ascend below the partition's end. Threads: one.
 #pragma once
 
 #include <memory>
@@ -38,7 +37,7 @@ class XrtAggregationUnit final : public AggregationUnit {
                               Deadline deadline) override;
 
  private:
-  // Per unit of the plan: what is said of its result.
+  // Per unit of the plan: the header of its result.
   struct Answer {
     sparse_aggregation::ResultHeader header{};
     const std::byte* result = nullptr;
@@ -61,7 +60,7 @@ class XrtAggregationUnit final : public AggregationUnit {
 
   std::string name_;
   CardTiming timing_;
-  SettledBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // also when the constructor throws
   AggregationLaunch* launch_ = nullptr;
   AggregationCapacity capacity_;
   RawVector<std::uint32_t> positions_;

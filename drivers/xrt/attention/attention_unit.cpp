@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two launches are made ahead, so that serving does not allocate; more in flight make more.
+// Two launches are allocated at the start, so that serving does not allocate; more batches in
+// flight add launches.
 #include "xrt/attention/attention_unit.h"
 
 #include <spdlog/spdlog.h>
@@ -123,7 +124,7 @@ void XrtAttentionUnit::begin_attend(Ticket ticket, const AttentionBatch& batch,
   entry.is_counted = !batch.sequences.empty();
   DescriptorPlan plan = plan_attend(layout_, batch, entry.tag);
   entry.launch = idle_launch();
-  in_flight_.push_back(std::move(entry));  // before the start: what runs must be waited for
+  in_flight_.push_back(std::move(entry));  // before the start: a running command must be waited for
   Launch& launch = *in_flight_.back().launch;
   launch.reserve(plan.size_bytes, result_bytes(plan.result_rows.size()));
   write_attend(layout_, batch, plan, launch.descriptor());
@@ -241,8 +242,8 @@ WaitResult XrtAttentionUnit::move_page(PageId page, std::span<const std::byte> f
   return WaitResult::kDone;
 }
 
-// results: per unit the blocks of its heads, null for a unit that does not keep the page. An empty
-// payload exports.
+// results: per unit the blocks of its heads; null for a unit that does not hold the page. An empty
+// payload means export.
 WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
                                               std::span<const std::byte> payload,
                                               std::vector<const std::byte*>& results,
@@ -285,9 +286,9 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
   return WaitResult::kDone;
 }
 
-// A question without an answer stays in flight, and no second one is asked before it. So all
-// launches are idle when one is asked, and those have room for more than an empty descriptor.
-bool XrtAttentionUnit::is_alive() {
+// A probe without an answer stays in flight, and no second one is sent before it. So all launches
+// are idle when one is sent, and each has room for more than an empty descriptor.
+bool XrtAttentionUnit::lives() {
   if (in_flight_.empty()) submit({}, {});
   return wait(last_ticket_, Deadline::after(kSignOfLife)) != WaitResult::kLost;
 }
@@ -297,7 +298,7 @@ AttentionStats XrtAttentionUnit::stats() const {
   return stats_;
 }
 
-// An empty descriptor: whatever is wrong with the kernel image shows here, as an Error.
+// An empty descriptor: a wrong kernel image shows here, as an Error.
 void XrtAttentionUnit::check_kernel_version() {
   const Ticket ticket = submit(AttentionBatch{}, AttentionPartial{});
   const WaitResult result = wait(ticket, Deadline::after(kFirstAnswer));
@@ -322,7 +323,7 @@ void XrtAttentionUnit::measure() {
   const double latency = seconds[kLaunches / 2];
   capacity_.link_latency_us = latency * 1e6;
 
-  // One query over up to 256 pages, whatever they contain.
+  // One query over up to 256 pages with any contents.
   std::vector<PageId> pages(std::min<std::uint32_t>(capacity_.num_pages, 256));
   for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = static_cast<PageId>(i);
   const std::size_t q_heads = static_cast<std::size_t>(geometry_.q_heads);

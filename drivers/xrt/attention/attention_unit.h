@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XrtAttentionUnit: KV pages in the memory of a PCIe FPGA card, attended to by its compute units.
+// XrtAttentionUnit: KV pages in the memory of a PCIe FPGA card, and attention over them on its
+// compute units.
 //
-// One submit() is one descriptor to the card, one run of every compute unit, and one result back
-// from each; several may be in flight. Pools hold all layers and never leave the card but by
-// export_page(). Batches take effect in submission order, since each compute unit runs its commands
-// in the order of their start. Errors: anything XRT throws, a command that ends in an error state,
-// or a result that does not answer its descriptor loses the unit for ever (kLost); nothing throws
-// after that, and nothing blocks. Threads: one submitting thread; capacity() and stats() from any.
+// One submit() is one descriptor to the card, one run of every compute unit, and one result from
+// each; several may be in flight. Pools hold all layers; pages leave the card through export_page()
+// only. Batches take effect in submission order, since a compute unit runs its commands in the
+// order of their start. Errors: the unit is lost for ever (kLost) when XRT throws, a command fails,
+// or a result does not answer its descriptor. After that no call throws or blocks. Threads: one
+// submitting thread; capacity() and stats() from any.
 #pragma once
 
 #include <deque>
@@ -25,12 +26,12 @@
 
 namespace tandem::device::xrt_card {
 
-// Throws Error on a geometry that a card does not store.
+// Throws Error for a geometry that a card cannot store.
 void check_stored(const AttentionGeometry& geometry);
 
 class XrtAttentionUnit final : public AttentionUnit {
  public:
-  // `info`: of the card; its link's bandwidth is 0 where unknown. Runs the kernel a few times to
+  // The link's bandwidth is 0 where unknown. Runs the kernel a few times to
   // check its version and to measure latency and read bandwidth.
   XrtAttentionUnit(const xrt::device& device, std::vector<ComputeUnitHandle> handles,
                    const AttentionUnitOptions& options, const DeviceInfo& info);
@@ -41,9 +42,9 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult wait(Ticket ticket, Deadline deadline) override;
   WaitResult export_page(PageId page, std::span<std::byte> to, Deadline deadline) override;
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
-  // An empty descriptor, which no counter counts. Buffers for it are there already, so the card is
-  // asked for no memory; sending it takes what the driver takes.
-  bool is_alive() override;
+  // Sends an empty descriptor, which no counter counts. Its buffers exist already, so it allocates
+  // no memory on the card.
+  bool lives() override;
   AttentionStats stats() const override;
 
  private:
@@ -72,15 +73,15 @@ class XrtAttentionUnit final : public AttentionUnit {
   void measure();
   WaitResult lose(const std::string& reason);
 
-  const std::string id_;  // of the card, for messages
+  const std::string id_;  // the card's, for messages
   AttentionGeometry geometry_;
   KernelLayout layout_;
   xrt::device device_;
   std::vector<UnitShare> shares_;
-  SettledBuffers card_;  // also when the constructor throws
+  DrainedBuffers card_;  // also when the constructor throws
   std::vector<Launch*> idle_;
-  Launch* mover_ = nullptr;  // of pages; made at the first export or import
-  bool mover_busy_ = false;  // a move ran past its deadline
+  Launch* mover_ = nullptr;  // moves pages; made at the first export or import
+  bool mover_busy_ = false;  // a move missed its deadline
   std::deque<InFlight> in_flight_;
   AttentionCapacity capacity_;
   Ticket last_ticket_ = 0;

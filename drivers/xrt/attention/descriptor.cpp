@@ -31,7 +31,7 @@ kernel::DescriptorHeader base_header(const KernelLayout& layout, std::uint32_t t
   return h;
 }
 
-// Lays parts out one after the other behind the header.
+// Places parts one after the other behind the header.
 class Parts {
  public:
   std::uint32_t add(std::size_t bytes) {
@@ -91,7 +91,7 @@ void write_tables(const KernelLayout& layout, const AttentionBatch& batch,
   }
 }
 
-// One head of one query from every slice of its group.
+// One head of one query, from every slice of its group.
 struct HeadPartials {
   std::span<const std::byte* const> results;
   std::size_t o_offset, lse_offset;
@@ -230,7 +230,7 @@ std::string result_fault(const kernel::ResultHeader& header, std::uint32_t tag) 
            " of the descriptor, this program version " + std::to_string(kernel::kAbiVersion) +
            ": build both from the same sources";
   }
-  if (header.tag != tag) return "the kernel left the result of an earlier descriptor";
+  if (header.tag != tag) return "the kernel returned the result of an earlier descriptor";
   if (header.status != kernel::kOk) {
     return "the kernel refused its descriptor: status " + std::to_string(header.status) +
            ", detail " + std::to_string(header.detail);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing a batch into the kernel's descriptor, and unpacking and merging what the units return.
+// Packs a batch into the kernel's descriptor; unpacks and merges the units' results.
 //
-// Rows of q, k and v are packed densely in the order of the sequence table, so rows of no sequence
-// are not sent; `result_rows` says where each packed query row belongs. Partials of page slices are
-// merged exactly: L = ln sum exp(L_i), O = sum exp(L_i - L) O_i; NaN stays in its head. Pure but
-// for the bytes they write; cost: one pass over the rows. Threads: any.
+// Rows of q, k and v are packed densely in the order of the sequence table, so rows that belong to
+// no sequence are not sent. `result_rows` says where each packed query row belongs. Partials of
+// page slices are merged exactly: L = ln sum exp(L_i), O = sum exp(L_i - L) O_i; a NaN stays in its
+// head. Pure, but for the bytes written. Cost: one pass over the rows. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace tandem::device::xrt_card {
 
-// Sizes and places of a descriptor's parts; computed before the bytes are written.
+// Sizes and places of a descriptor's parts, computed before the bytes are written.
 struct DescriptorPlan {
   attention_decode::DescriptorHeader header{};
   std::size_t size_bytes = 0;
@@ -42,7 +42,7 @@ void unpack_results(const KernelLayout& layout, std::span<const UnitShare> share
                     std::span<const std::byte* const> results,
                     std::span<const std::uint32_t> result_rows, const AttentionPartial& out);
 
-// "" when the result is that of the descriptor with `tag`; else what is wrong.
+// Empty when the result answers the descriptor with `tag`; else what is wrong.
 std::string result_fault(const attention_decode::ResultHeader& header, std::uint32_t tag);
 
 }  // namespace tandem::device::xrt_card

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One descriptor serves every unit, so all must reach the memory it is in.
+// One descriptor serves every unit, so all units must reach its memory.
 #include "xrt/attention/kernel_image.h"
 
 #include "common/error.h"

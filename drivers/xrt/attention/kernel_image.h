@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attention kernel's compute units on a card, once its kernel image (xclbin) is loaded.
+// The compute units of the attention kernel, after its kernel image (xclbin) is loaded onto a card.
 //
-// Errors: Error naming the file when it is missing, is no xclbin, has no attention_decode kernel,
-// is linked in a way the driver cannot use, or is refused by the card. Threads: one.
+// Errors: Error naming the file when it is missing or damaged, has no attention_decode kernel,
+// connects the ports in a way the driver cannot use, or is refused by the card. Threads: one.
 #pragma once
 
 #include <xrt/xrt_device.h>

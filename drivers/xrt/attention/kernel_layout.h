@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model's attention geometry in the kernel's terms, and the byte sizes that follow.
+// A model's attention geometry in the kernel's terms, and the byte sizes that follow from it.
 //
-// head_dim is padded to chunks of 32. The kernel's pages hold at most 16 tokens: a unit's page of
-// more is a run of kernel pages (page p is kernel pages p * parts .. p * parts + parts - 1), one of
-// fewer leaves rows of its kernel page unused. Pure; threads: any.
+// head_dim is padded to chunks of 32. A kernel page holds at most 16 tokens. A larger page of the
+// unit is a run of kernel pages (page p is kernel pages p * parts .. p * parts + parts - 1); a
+// smaller one leaves rows of its kernel page unused. Pure. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -46,7 +46,7 @@ void Launch::reserve(std::size_t descriptor_bytes, std::span<const std::size_t> 
 
 void Launch::grow_descriptor(std::size_t bytes) {
   const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestBuffer));
-  descriptor_ = xrt::bo();  // gives the old one back first
+  descriptor_ = xrt::bo();  // frees the old one first
   descriptor_ = xrt::bo(device_, size, units_[0].kernel.group_id(kDescriptor));
   descriptor_host_ = descriptor_.map<std::byte*>();
   descriptor_bytes_ = size;

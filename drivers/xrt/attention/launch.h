@@ -2,11 +2,11 @@
 //
 // Launch: the buffers and runs that carry one descriptor through the compute units of a card.
 //
-// Made once and reused: the descriptor's buffer and one result buffer per unit keep their place on
-// the card and grow by powers of two when a batch needs more. start() sends the used bytes in one
-// transfer and starts the units; fetch() brings a result back in one transfer. Runs of one unit
-// execute in the order they were started (XRT's scheduler keeps a queue per compute unit). Threads:
-// one. Errors: whatever XRT throws; the caller treats any as the loss of the card.
+// Made once and reused. The descriptor's buffer and one result buffer per unit stay on the card and
+// grow by powers of two. start() sends the used bytes in one transfer and starts the units; fetch()
+// reads a result in one transfer. Runs of one unit execute in the order of their start, since XRT
+// keeps a queue per compute unit. Threads: one. Errors: whatever XRT throws; the caller then treats
+// the card as lost.
 #pragma once
 
 #include <xrt/xrt_bo.h>
@@ -36,15 +36,15 @@ class Launch final : public CardRuns {
   // `units` must outlive the launch.
   Launch(const xrt::device& device, std::span<const PooledUnit> units);
 
-  // Makes room; result_bytes: one per unit, 0 for a unit that will not run.
+  // Makes room. result_bytes: one per unit, 0 for a unit that does not run.
   void reserve(std::size_t descriptor_bytes, std::span<const std::size_t> result_bytes);
 
   std::span<std::byte> descriptor() { return {descriptor_host_, descriptor_bytes_}; }
 
-  // Sends the descriptor and starts the units with result_bytes > 0 of the last reserve().
+  // Sends the descriptor and starts the units whose result_bytes in the last reserve() were not 0.
   void start(std::size_t descriptor_bytes);
 
-  // The unit's result, `num_bytes` of it.
+  // The first `num_bytes` of the unit's result.
   const std::byte* fetch(std::size_t unit, std::size_t num_bytes);
 
  private:

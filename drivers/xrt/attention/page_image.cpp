@@ -14,7 +14,7 @@ namespace kernel = attention_decode;
 
 constexpr std::size_t kRowChunk = kernel::kChunk;
 
-// Byte of an i8 row where value d is.
+// The byte of value d in an i8 row.
 std::size_t i8_byte(std::size_t d) {
   return d / 64 * kernel::kWordBytes + d % kRowChunk * 2 + d / kRowChunk % 2;
 }
@@ -23,7 +23,7 @@ std::size_t value_bytes(const KernelLayout& layout) {
   return layout.kv_type == kernel::kI8 ? 1 : 2;
 }
 
-// Rows before this one of the image: (layer, k or v, head, first token of the part).
+// Number of image rows before (layer, k or v, head, first token of the part).
 std::size_t first_row(const KernelLayout& layout, ImagePlace place, std::uint32_t layer,
                       std::uint32_t kv) {
   const std::size_t tokens = std::size_t{layout.page_tokens} * layout.page_parts;

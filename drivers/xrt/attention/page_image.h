@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between a page as the contract moves it (AttentionUnit::export_page) and the kernel's blocks.
+// Converts between a page as the contract moves it (AttentionUnit::export_page) and the kernel's
+// blocks.
 //
 // Image: [num_layers, 2 (k, v), kv_heads, page_tokens, head_dim] of kv_dtype, then for i8 the
 // scales [num_layers, 2, kv_heads, page_tokens] f32. Blocks of one head of one kernel page: [2,
-// num_layers] (abi.h). Rows of the block beyond the tokens of a page and values beyond head_dim
-// become zero. Pure; threads: any.
+// num_layers] (abi.h). Rows of a block beyond the page's tokens, and values beyond head_dim, become
+// zero. Pure. Threads: any.
 #pragma once
 
 #include <cstddef>

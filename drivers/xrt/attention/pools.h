@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many pages a card's memory holds, and the pools of every compute unit.
+// How many pages fit into a card's memory, and the pools of every compute unit.
 //
-// Pools are buffers on the card only: the host keeps no copy, and pages leave the card through the
-// kernel (export). Errors: Error when not a single page fits; whatever XRT throws when the card
-// refuses memory that its kernel image promises.
+// Pools are buffers on the card only: the host keeps no copy, and the kernel exports pages. Errors:
+// Error when not one page fits; whatever XRT throws when the card refuses memory that its kernel
+// image states.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@
 
 namespace tandem::device::xrt_card {
 
-// Pages of the unit (not of the kernel) that fit: the memory behind every pool, less a sixteenth,
-// and the bounds of the options.
+// Pages of the unit (not of the kernel) that fit into 15/16 of the memory of every pool and into
+// the bounds of the options.
 std::uint32_t pages_that_fit(const KernelLayout& layout,
                              const std::vector<ComputeUnitHandle>& handles,
                              const std::vector<UnitShare>& shares,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the KV heads and pages of a model are divided over the compute units of a card.
+// Divides the KV heads and pages of a model over the compute units of a card.
 //
-// Units form a grid of head groups x page slices: a unit keeps the KV heads of its group and the
-// pages whose kernel page id leaves its slice as remainder. Head groups come first, since they need
-// no merge; slices take units that heads cannot use. Pure; threads: any.
+// Units form a grid of head groups x page slices. A unit holds the KV heads of its group, and the
+// kernel pages whose id modulo the number of slices is its slice. Head groups come first, since
+// they need no merge; slices use the units that are left. Pure. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ struct UnitShare {
   std::uint32_t num_slices = 1;
 };
 
-// At most `num_units` shares, group by group, slices of a group together. Minimises the largest
-// share of the KV bytes; of equals the one with fewest slices.
+// At most `num_units` shares, group by group, the slices of a group together. Minimises the largest
+// share of the KV bytes; among equals it takes the fewest slices.
 std::vector<UnitShare> divide_over_units(std::uint32_t kv_heads, std::size_t num_units);
 
-// How many of kernel pages 0 .. num_pages-1 belong to the share.
+// How many of the kernel pages 0 .. num_pages-1 belong to the share.
 std::uint32_t own_pages(const UnitShare& share, std::uint32_t num_pages);
 
 }  // namespace tandem::device::xrt_card

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list is never destroyed: at the end of the process XRT may already be gone.
+// The list is never destroyed: at the end of the process XRT may be gone already.
 #include "xrt/card/abandoned.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace tandem::device::xrt_card {
 namespace {
 
-constexpr std::chrono::milliseconds kFarewell{1000};
+constexpr std::chrono::milliseconds kDrainTimeout{1000};
 constexpr std::chrono::microseconds kStep{50};
 
 struct Abandoned {
@@ -28,7 +28,7 @@ Abandoned& abandoned() {
   return list;
 }
 
-bool is_still(const CardBuffers& buffers) {
+bool is_idle(const CardBuffers& buffers) {
   return std::ranges::none_of(buffers.launches,
                               [](const auto& launch) { return launch->any_running(); });
 }
@@ -45,17 +45,17 @@ void abandon(CardBuffers buffers) noexcept {
   }
 }
 
-SettledBuffers::~SettledBuffers() {
+DrainedBuffers::~DrainedBuffers() {
   try {
-    const Deadline farewell = Deadline::after(kFarewell);
-    while (!is_still(*this)) {
-      if (farewell.expired()) {
+    const Deadline deadline = Deadline::after(kDrainTimeout);
+    while (!is_idle(*this)) {
+      if (deadline.expired()) {
         abandon(std::move(*this));
         return;
       }
       std::this_thread::sleep_for(kStep);
     }
-  } catch (...) {  // a card that does not even tell may still be writing
+  } catch (...) {  // a card that gives no state may still be writing
     abandon(std::move(*this));
   }
 }
@@ -63,8 +63,8 @@ SettledBuffers::~SettledBuffers() {
 void reclaim_abandoned() noexcept {
   try {
     const std::scoped_lock lock(abandoned().mutex);
-    std::erase_if(abandoned().all, [](const auto& buffers) { return is_still(*buffers); });
-  } catch (...) {  // a card that no longer answers even this keeps its buffers
+    std::erase_if(abandoned().all, [](const auto& buffers) { return is_idle(*buffers); });
+  } catch (...) {  // a card that gives no state keeps its buffers
   }
 }
 

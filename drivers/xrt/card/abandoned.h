@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of a unit that ended (or was never finished) while a command of its still ran: the
-// command may yet write to them, so they are kept until it has ended.
+// Buffers of a unit that ended while one of its commands still ran. The command may still write to
+// them, so they are kept until it ends.
 //
-// Process-wide; the card stays open as long as it has abandoned buffers. Threads: any. Errors:
-// none; buffers that cannot even be kept track of are leaked.
+// One list per process; a card stays open while it has abandoned buffers. Threads: any. Errors:
+// none. Buffers that cannot be put on the list are leaked.
 #pragma once
 
 #include <memory>
@@ -15,22 +15,23 @@
 namespace tandem::device::xrt_card {
 
 struct CardBuffers {
-  std::vector<PooledUnit> units;  // of attention; the launches refer to the vector's storage
+  std::vector<PooledUnit> units;  // attention only; launches refer to the vector's storage
   std::vector<std::unique_ptr<CardRuns>> launches;  // with the buffers they use
 };
 
 void abandon(CardBuffers buffers) noexcept;
 
-// Owns buffers that commands use; its end waits a second for them, then abandons the buffers.
-struct SettledBuffers : CardBuffers {
-  SettledBuffers() = default;
-  SettledBuffers(const SettledBuffers&) = delete;
-  SettledBuffers& operator=(const SettledBuffers&) = delete;
-  ~SettledBuffers();
+// Owns buffers that commands use. Its destructor waits up to a second for the commands, then
+// abandons the buffers.
+struct DrainedBuffers : CardBuffers {
+  DrainedBuffers() = default;
+  DrainedBuffers(const DrainedBuffers&) = delete;
+  DrainedBuffers& operator=(const DrainedBuffers&) = delete;
+  ~DrainedBuffers();
 };
 
-// Gives back what no command uses any more. Called before a card is opened
-// and before a unit is made.
+// Frees the abandoned buffers that no command uses any more. Called before a card is opened and
+// before a unit is made.
 void reclaim_abandoned() noexcept;
 
 }  // namespace tandem::device::xrt_card

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run that was started counts as running until it has been seen completed.
+// A run that was started counts as running until it was seen completed.
 #include "xrt/card/card_runs.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr auto kPoll = microseconds(50);
 constexpr auto kPollStep = microseconds(50);
 constexpr auto kLongestSleep = milliseconds(100);
 
-// Queued or running: it may yet write to its buffers.
+// Queued or running: the command may still write to its buffers.
 bool is_pending(ert_cmd_state state) {
   return state == ERT_CMD_STATE_NEW || state == ERT_CMD_STATE_QUEUED ||
          state == ERT_CMD_STATE_SUBMITTED || state == ERT_CMD_STATE_RUNNING;
@@ -51,7 +51,7 @@ bool CardRuns::any_running() const {
       runs_, [](const UnitRun& unit) { return unit.running && is_pending(unit.run.state()); });
 }
 
-// Until a unit may have finished.
+// Returns when a unit may have finished.
 void CardRuns::sleep(milliseconds at_most) {
   for (const UnitRun& unit : runs_) {
     if (!unit.running) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CardRuns: the runs of a card's compute units that together answer one command, and waiting for
+// CardRuns: the runs of a card's compute units that together answer one command, and the wait for
 // them.
 //
-// What starts them, and the buffers they use, are the derived class's. Waiting polls for a short
-// while, since commands follow one another closely, then sleeps in XRT, whose waits are in
-// milliseconds; the last milliseconds before a deadline are slept in steps. Threads: one. Errors:
-// whatever XRT throws; the caller treats any as the loss of the card.
+// The derived class owns the buffers and starts the runs. A wait polls for a short while, since
+// commands follow one another closely. Then it sleeps in XRT, whose waits are in milliseconds; the
+// last milliseconds before a deadline pass in short sleeps. Threads: one. Errors: whatever XRT
+// throws; the caller then treats the card as lost.
 #pragma once
 
 #include <xrt/xrt_kernel.h>
@@ -27,13 +27,13 @@ class CardRuns {
   CardRuns(const CardRuns&) = delete;
   CardRuns& operator=(const CardRuns&) = delete;
 
-  // kFailed as soon as a unit has failed, though others may still run.
+  // kFailed once a unit has failed; others may still run.
   Progress poll();
 
-  // A unit may yet write to its result.
+  // Whether a unit may still write to its result.
   bool any_running() const;
 
-  // kRunning when the deadline passes first.
+  // kRunning when the deadline passes.
   Progress wait(Deadline deadline);
 
  protected:

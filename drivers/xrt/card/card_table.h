@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What XRT does not tell about a card: memory size, memory and link bandwidth, by the card's name.
+// What XRT does not say about a card, by the card's name: memory size, memory and link bandwidth.
 //
-// Figures are the vendor's data sheets (Alveo DS963, DS965, DS978). Pure; threads: any.
+// Figures are from the vendor's data sheets (Alveo DS963, DS965, DS978). Pure. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct CardFacts {
   double link_bandwidth_bytes_per_s = 0;
 };
 
-// All zero for a card that is not in the table.
+// All zero for a card outside the table.
 CardFacts card_facts(std::string_view name);
 
 }  // namespace tandem::device::xrt_card

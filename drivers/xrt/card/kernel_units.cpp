@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compute units are found in the xclbin, so any number of them works.
+// The xclbin lists the compute units, so any number of them works.
 #include "xrt/card/kernel_units.h"
 
 #include <filesystem>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The compute units of one kernel in a kernel image (xclbin), and the memories their arguments
-// reach; whatever the kernel is.
+// reach. Works for any kernel.
 //
-// Native XRT C++ API. Errors: Error naming the file when it is missing, is no xclbin, is damaged,
-// does not have the kernel, or is refused by the card. Threads: one.
+// Uses the native XRT C++ API. Errors: Error naming the file when it is missing or damaged, does
+// not have the kernel, or is refused by the card. Threads: one.
 #pragma once
 
 #include <experimental/xrt_xclbin.h>
@@ -32,7 +32,7 @@ struct KernelUnit {
   ArgumentMemory memory_of(int argument) const;
 };
 
-// `advice`: what to do about an empty path.
+// `advice`: what the user can do about an empty path.
 struct KernelImage {
   std::string path;
   std::string kernel_name;
@@ -43,8 +43,8 @@ struct KernelImage {
 // at least one.
 std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage& image);
 
-// <name>.xclbin as it comes with Tandem: beside the program (../share/tandem/bitstreams), else
-// where Tandem is installed; empty: in neither place.
+// <name>.xclbin of Tandem: beside the program (../share/tandem/bitstreams), else where Tandem is
+// installed; empty when it is in neither place.
 std::string find_kernel_image(const std::string& name);
 
 }  // namespace tandem::device::xrt_card

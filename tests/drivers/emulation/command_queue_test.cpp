@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The card's end of a command ring: aborts that race with the next start, clients that write what
-// they have handed over.
+// The card's end of the command rings: whose turn it is, what counts as finished, aborts that race
+// with the next start, clients that write what they have handed over.
 #include "emulation/card/units/command_queue.h"
 
 #include <ert.h>
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "emulation/protocol/packet_state.h"
 
@@ -84,6 +86,140 @@ TEST_F(CommandQueueTest, APacketOutsideTheClientsPacketsIsNone) {
     EXPECT_FALSE(command.has_packet());
     queue_.finish(command, ERT_CMD_STATE_ERROR);
   }
+}
+
+// Another client, in the next free slot.
+struct Neighbour {
+  Neighbour(ClientTable& clients, UnitChannel& channel)
+      : slot(clients.insert(area).value()), channel(channel) {}
+  bool submit() { return push_command(area->state().rings[0], channel, slot, kPacket, 64); }
+
+  std::shared_ptr<ClientArea> area = std::make_shared<ClientArea>(ClientArea::create());
+  uint32_t slot;
+  UnitChannel& channel;
+};
+
+TEST_F(CommandQueueTest, TwoClientsWithFullRingsTakeTurns) {
+  Neighbour other(clients_, *channel_);
+  for (uint32_t entry = 0; entry < kRingEntries; ++entry) {
+    submit();
+    ASSERT_TRUE(other.submit());
+  }
+  EXPECT_FALSE(other.submit());
+  EXPECT_EQ(queued(*channel_), 2 * kRingEntries);
+  const ClientArea* last = nullptr;
+  for (uint32_t turn = 0; turn < 2 * kRingEntries; ++turn) {
+    const Command command = take();
+    ASSERT_NE(command.client.get(), last) << turn;
+    last = command.client.get();
+    queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  }
+  EXPECT_EQ(queued(*channel_), 0u);
+  EXPECT_FALSE(queue_.busy());
+}
+
+TEST_F(CommandQueueTest, ClientsOfAllSlotsTakeTurns) {
+  // Slots in between are taken by clients without commands.
+  const auto insert_until = [&](uint32_t slot) {
+    while (clients_.insert(area_).value() + 1 < slot) {
+    }
+  };
+  std::vector<std::unique_ptr<Neighbour>> others;
+  for (const uint32_t slot : {63u, 64u, 130u, 255u}) {
+    if (slot != 64) insert_until(slot);
+    others.push_back(std::make_unique<Neighbour>(clients_, *channel_));
+    ASSERT_EQ(others.back()->slot, slot);
+  }
+  EXPECT_FALSE(clients_.insert(area_).has_value());
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& other : others) ASSERT_TRUE(other->submit());
+    submit();
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& other : others) {
+      const Command command = take();
+      EXPECT_EQ(command.client, other->area) << other->slot;
+      queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+    }
+    const Command own = take();
+    EXPECT_EQ(own.client, area_);
+    queue_.finish(own, ERT_CMD_STATE_COMPLETED);
+  }
+}
+
+TEST_F(CommandQueueTest, ACommandCountsUntilItIsFinished) {
+  EXPECT_FALSE(queue_.busy());
+  submit();
+  EXPECT_TRUE(queue_.busy());
+  const Command command = take();
+  EXPECT_TRUE(queue_.busy());
+  EXPECT_EQ(queued(*channel_), 1u);
+  const uint32_t announced = area_->state().completions.load();
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_FALSE(queue_.busy());
+  EXPECT_EQ(queued(*channel_), 0u);
+  EXPECT_EQ(area_->state().completions.load(), announced + 1);
+}
+
+TEST_F(CommandQueueTest, ACommandThatWasCancelledWhileItWaitedIsSkipped) {
+  submit();
+  submit();
+  area_->state().rings[0].entries[0].state.store(EntryState::kCancelled);
+  const Command command = take();
+  EXPECT_EQ(command.entry, &area_->state().rings[0].entries[1]);
+  EXPECT_EQ(queued(*channel_), 1u);
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(queued(*channel_), 0u);
+}
+
+TEST_F(CommandQueueTest, AFinishedCommandThatWasCancelledKeepsItsState) {
+  submit();
+  const Command command = take();
+  ASSERT_TRUE(queue_.begin(command));
+  abort(command);
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_EQ(state(), static_cast<uint32_t>(ERT_CMD_STATE_ABORT));
+}
+
+TEST_F(CommandQueueTest, CommandsOfAClientThatIsGoneAreDropped) {
+  Neighbour other(clients_, *channel_);
+  ASSERT_TRUE(other.submit());
+  ASSERT_TRUE(other.submit());
+  clients_.remove(other.slot);
+  submit();
+  const Command command = take();
+  EXPECT_EQ(command.client, area_);
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_FALSE(queue_.busy());
+  // The unit looks once more, finds nothing, and counts all as finished.
+  std::thread unit([&] { EXPECT_FALSE(queue_.next(stopping_).has_value()); });
+  while (queued(*channel_) != 0) std::this_thread::yield();
+  stopping_.store(true);
+  ring_bell(*channel_);
+  unit.join();
+}
+
+TEST_F(CommandQueueTest, ACommandRunsOnWhenItsClientIsGone) {
+  submit();
+  const Command command = take();
+  clients_.remove(slot_);
+  EXPECT_TRUE(queue_.busy());
+  queue_.finish(command, ERT_CMD_STATE_COMPLETED);
+  EXPECT_FALSE(queue_.busy());
+  EXPECT_EQ(queued(*channel_), 0u);
+}
+
+TEST_F(CommandQueueTest, AUnitThatEndsFailsWhatIsQueued) {
+  Neighbour other(clients_, *channel_);
+  submit();
+  ASSERT_TRUE(other.submit());
+  queue_.fail_all();
+  EXPECT_EQ(state(), static_cast<uint32_t>(ERT_CMD_STATE_ERROR));
+  EXPECT_EQ(queued(*channel_), 0u);
+  EXPECT_FALSE(queue_.busy());
+  stopping_.store(true);
+  submit();
+  EXPECT_FALSE(queue_.next(stopping_).has_value());
 }
 
 }  // namespace

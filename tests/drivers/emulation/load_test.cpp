@@ -97,6 +97,28 @@ TEST_F(HostileHeader, WithMoreBytesThanAreInMemoryIsRefusedAloud) {
   EXPECT_THAT(report_, HasSubstr("truncated"));
 }
 
+TEST_F(HostileHeader, OfEveryTruncatedFileIsRefused) {
+  const size_t tables =
+      offsetof(axlf, m_sections) + top_->m_header.m_numSections * sizeof(axlf_section_header);
+  xrt::device device(0u);
+  const auto handle = static_cast<xclDeviceHandle>(device);
+  testing::internal::CaptureStderr();
+  for (size_t size = 0; size < bytes_.size(); size += size < tables ? 1 : 211) {
+    const CutMemory cut(bytes_.data(), size);
+    EXPECT_EQ(TANDEM_SHIM(xclLoadXclBin)(handle, cut.file()), -EINVAL) << size;
+  }
+  testing::internal::GetCapturedStderr();
+}
+
+TEST_F(HostileHeader, InMemoryThatCannotBeReadIsRefusedAloud) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  EXPECT_EQ(load(static_cast<const axlf*>(memory)), -EINVAL);
+  EXPECT_THAT(report_, HasSubstr("m_magic"));
+  munmap(memory, page);
+}
+
 // The trial bitstream under another identity, with units of kernels that its ELF does not hold.
 std::vector<char> without_kernel() {
   std::vector<char> bytes = trial_bytes();

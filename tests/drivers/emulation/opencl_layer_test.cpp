@@ -137,4 +137,16 @@ TEST(HeldPrograms, WhatItWasNotToldOfIsIgnored) {
   EXPECT_FALSE(held.any_on(kCard));
 }
 
+TEST(HeldPrograms, AKernelThatIsMadeTwiceHoldsItsProgramOnce) {
+  HeldPrograms held;
+  held.add(kProgram, {kCard});
+  held.add(kKernel, kProgram);
+  held.add(kKernel, kProgram);
+  held.release(kProgram);
+  held.release(kKernel);
+  EXPECT_TRUE(held.any_on(kCard));
+  held.release(kKernel);
+  EXPECT_FALSE(held.any_on(kCard));
+}
+
 }  // namespace

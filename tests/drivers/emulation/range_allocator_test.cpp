@@ -59,6 +59,18 @@ TEST(RangeAllocator, StaysInsideTheAskedInterval) {
   EXPECT_EQ(allocator.allocate(1, low, high), std::nullopt);
 }
 
+TEST(RangeAllocator, TellsTheLargestFreePieceOfAnInterval) {
+  RangeAllocator allocator(0, 16 * kAllocationGranule);
+  EXPECT_EQ(allocator.allocate(1, 4 * kAllocationGranule, 16 * kAllocationGranule),
+            4 * kAllocationGranule);
+  EXPECT_EQ(allocator.largest_free(0, 16 * kAllocationGranule), 11 * kAllocationGranule);
+  EXPECT_EQ(allocator.largest_free(0, 5 * kAllocationGranule), 4 * kAllocationGranule);
+  EXPECT_EQ(allocator.largest_free(2 * kAllocationGranule, 7 * kAllocationGranule),
+            2 * kAllocationGranule);
+  EXPECT_EQ(allocator.largest_free(4 * kAllocationGranule, 5 * kAllocationGranule), 0u);
+  EXPECT_EQ(allocator.free_bytes(), 15 * kAllocationGranule);
+}
+
 TEST(RangeAllocator, RefusesSizesThatOverflow) {
   RangeAllocator allocator(0, 64 * kAllocationGranule);
   EXPECT_EQ(allocator.allocate(~uint64_t{0}), std::nullopt);

@@ -37,9 +37,7 @@ std::optional<uint32_t> CommandQueue::next_slot() const {
   for (uint32_t step = 0; step <= kPendingWords; ++step) {
     const uint32_t word = (first / 64 + step) % kPendingWords;
     uint64_t bits = channel_.pending[word].load();
-    const uint64_t from_first = ~uint64_t{0} << first % 64;
-    if (step == 0) bits &= from_first;
-    if (step == kPendingWords) bits &= ~from_first;
+    if (step == 0) bits &= ~uint64_t{0} << first % 64;
     if (bits != 0) return word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
   }
   return std::nullopt;

@@ -16,6 +16,7 @@ using namespace tandem::fpga_test;
 namespace {
 
 constexpr unsigned int kSize = 300;
+constexpr size_t kTablesEnd = 1200;
 
 cl_int code_of(const cl::Context& context, const cl::Device& device,
                const std::vector<unsigned char>& bytes) {
@@ -36,9 +37,11 @@ void check_bad_binaries(const cl::Context& context, const cl::Device& device,
                         const std::vector<unsigned char>& good) {
   CHECK(code_of(context, device, std::vector<unsigned char>(4096, 'x')) != CL_SUCCESS);
   CHECK(code_of(context, device, read_file("/proc/self/exe")) != CL_SUCCESS);
-  for (size_t size : {size_t{8}, size_t{400}, good.size() / 2, good.size() - 1}) {
+  // Every length up to the sections' bodies, and many in them.
+  for (size_t size = 1; size < good.size(); size += size < kTablesEnd ? 1 : 97) {
     CHECK(code_of(context, device, cut(good, size)) != CL_SUCCESS);
   }
+  CHECK(code_of(context, device, cut(good, good.size() - 1)) != CL_SUCCESS);
   std::vector<unsigned char> damaged = good;
   damaged[0] ^= 1;  // the magic
   CHECK(code_of(context, device, damaged) != CL_SUCCESS);
