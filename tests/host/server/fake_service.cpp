@@ -11,7 +11,7 @@
 namespace tandem::test {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPatience = std::chrono::seconds(20);
 
 // Bytes at the end of `text` that begin a UTF-8 sequence which is not complete.
 std::size_t incomplete_tail(const std::string& text) {

@@ -15,7 +15,7 @@
 
 namespace tandem::test {
 namespace {
-constexpr int kPatienceSeconds = 60;
+constexpr int kPatienceSeconds = 20;
 }  // namespace
 
 HttpClient::HttpClient(std::uint16_t port, int receive_buffer_bytes) {

@@ -17,7 +17,7 @@ RunningServer::RunningServer(FakeBehaviour behaviour, server::ServerOptions opti
 RunningServer::~RunningServer() = default;
 
 bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
