@@ -57,8 +57,8 @@ class ClaimsTest(unittest.TestCase):
 class PagesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        names = re.findall(r"^  ([a-z][a-z-]*) ", help_of(), re.MULTILINE)
-        cls.options = {name: set(OPTION.findall(text)) for name in names if (text := help_of(name)) is not None}
+        cls.names = {ANY, *re.findall(r"^  ([a-z][a-z-]*) ", help_of(), re.MULTILINE)}
+        cls.options = {name: set(OPTION.findall(text)) for name in cls.names if name and (text := help_of(name))}
         cls.options[ANY] = set().union(*cls.options.values())
 
     def test_the_help_lists_subcommands_with_options(self):
@@ -70,9 +70,11 @@ class PagesTest(unittest.TestCase):
             self.assertGreater(len(found), 10, page)
             for subcommand, option in found:
                 with self.subTest(page=page, subcommand=subcommand, option=option):
-                    self.assertIn(subcommand, self.options)
+                    self.assertTrue(subcommand in self.names, f"`tandem --help` has no {subcommand}")
+                    if subcommand not in self.options:
+                        self.skipTest(f"the program behind `tandem {subcommand}` is not built")
                     if option:
-                        self.assertIn(option, self.options[subcommand])
+                        self.assertTrue(option in self.options[subcommand], f"`tandem {subcommand} --help` has no {option}")
 
 
 if __name__ == "__main__":
