@@ -2,7 +2,7 @@
 # CUDA and NCCL, both optional: TANDEM_HAVE_CUDA (nvcc and the static runtime) and TANDEM_HAVE_NCCL (its header).
 #
 # Programs need neither a driver nor libnccl to start: the runtime is linked statically and loads the driver when it is
-# first called, and host/collectives/transport/nccl loads libnccl.so.2 itself.
+# first called, and host/transport/nccl loads libnccl.so.2 itself.
 # An nvcc that cannot compile (mostly: one that refuses a newer host compiler) is as none; the reason is a warning.
 
 option(TANDEM_CUDA "Build the CUDA kernels, the cuda backend and the nccl transport where nvcc is found" ON)

@@ -16,7 +16,7 @@
 
 #include "common/raw_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 using ByteBuffer = RawVector<std::byte>;
 
@@ -44,4 +44,4 @@ void append_value(ByteBuffer& to, const T& value) {
   std::memcpy(to.data() + at, &value, sizeof(T));
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Relaxed counters: each number is exact, together they are a snapshot only between calls.
-#include "collectives/transport/traffic.h"
+#include "transport/traffic.h"
 
 #include "common/error.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 std::uint64_t TrafficSnapshot::bytes_sent() const {
   std::uint64_t total = 0;
@@ -62,4 +62,4 @@ TrafficSnapshot Traffic::snapshot() const {
   return all;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

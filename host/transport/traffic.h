@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 struct PeerTraffic {
   std::uint64_t bytes_sent = 0;
@@ -53,4 +53,4 @@ class Traffic {
   std::atomic<std::uint64_t> steps_{0};
 };
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

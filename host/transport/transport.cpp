@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What all transports share: argument checks and the counting of traffic.
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
 #include <utility>
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 Transport::Transport(int rank, int world) : rank_(rank), world_(world), traffic_(world) {
   if (world < 1 || rank < 0 || rank >= world) {
-    throw Error("collectives", "rank " + std::to_string(rank) + " of " + std::to_string(world) +
-                                   " ranks is not a rank; ranks count from 0");
+    throw Error("transport", "rank " + std::to_string(rank) + " of " + std::to_string(world) +
+                                 " ranks is not a rank; ranks count from 0");
   }
 }
 
@@ -31,10 +31,28 @@ std::unique_ptr<Exchange> Transport::start(std::vector<Outgoing> sends,
   return exchange;
 }
 
+void Transport::send(int peer, Tag tag, Payload payload, Deadline deadline) {
+  std::vector<Outgoing> sends;
+  sends.push_back({peer, std::move(payload), tag});
+  start(std::move(sends), {})->finish(deadline);
+}
+
+Payload Transport::receive(int peer, Tag tag, Deadline deadline) {
+  const auto exchange = start({}, {{peer, tag}});
+  try {
+    Payload payload = std::move(exchange->next(deadline)->payload);
+    exchange->finish(deadline);
+    return payload;
+  } catch (const TransportError& error) {
+    close(peer, plain_text(error));
+    throw;
+  }
+}
+
 std::optional<Incoming> Exchange::next(Deadline deadline) {
   auto message = do_next(deadline);
   if (message) traffic_.count_received(message->peer, message->payload.size());
   return message;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transport: how the ranks of one group exchange messages (threads, MPI, gloo, NCCL, a simulated
-// network).
+// Transport: a rank's connections to the other ranks of a world (threads, MPI, gloo, NCCL, a
+// simulated network).
 //
-// Everything is an Exchange: one step in which a rank sends to some peers and receives from some.
 // A message has any size, zero included, and the receiver need not know it. Messages between two
-// ranks match by tag; at most one message per (source, destination, tag) is in flight. Several
-// exchanges may be in flight, with different tags. A rank never sends to itself.
+// ranks match by tag; at most one message per (source, destination, tag) is in flight. A rank never
+// sends to itself. An Exchange is one step: messages to some peers, and from some. Several
+// exchanges may be in flight, with different tags.
+// Failure: a connection fails alone where fails_alone() says so. A wait for a lost peer throws, and
+// the connections to the other peers stay usable. After FailureScope::kGroup an abort of any peer
+// ends every wait (collectives/frames/group_transport.h makes a group of it). Where fails_alone()
+// is false the first error ends every connection.
 // Ownership: the transport keeps a payload until it has left; an Exchange must not outlive its
-// Transport. Destroying an unfinished exchange is allowed only after abort().
-// Threads: one thread at a time drives a transport and its exchanges; abort() and traffic() from
-// any. Errors: TransportError naming the peer, at the latest at the deadline; afterwards every call
-// of this transport throws.
-// To add a transport: implement the protected members, document its row of README.md, and add it to
-// tests/host/collectives/transport.
+// Transport. An unfinished exchange may be destroyed after it threw, or after abort().
+// Threads: one at a time drives a transport and its exchanges; abort(), close() and traffic() from
+// any. Errors: TransportError naming the peer, at the latest at the deadline.
+// To add a transport: implement the virtual members, document its row of README.md, and add it to
+// tests/host/transport.
 #pragma once
 
 #include <memory>
@@ -22,12 +25,12 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/transport/payload.h"
-#include "collectives/transport/traffic.h"
-#include "collectives/transport/transport_error.h"
 #include "common/deadline.h"
+#include "transport/payload.h"
+#include "transport/traffic.h"
+#include "transport/transport_error.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 using Tag = std::uint32_t;  // below 2^24; wraps
 
@@ -66,6 +69,12 @@ class Exchange {
   Traffic& traffic_;
 };
 
+// Which failures end a wait.
+enum class FailureScope : std::uint8_t {
+  kConnection,  // those of the peers that it waits for
+  kGroup,       // also the abort of any peer
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -82,14 +91,29 @@ class Transport {
   // Starts a step; never blocks on a peer. `sources`: whom to receive one message from each.
   std::unique_ptr<Exchange> start(std::vector<Outgoing> sends, std::vector<Source> sources);
 
-  // Breaks the group: every present and later wait on this rank throws kAborted, and peers that
-  // wait for this rank throw soon (how soon: each implementation says). Does nothing the second
-  // time.
+  // Whether losing one peer leaves the connections to the others usable.
+  virtual bool fails_alone() const = 0;
+  // kConnection at first. A transport that cannot fail alone stays in kGroup.
+  virtual void set_failure_scope(FailureScope scope) = 0;
+
+  // One message, point to point. send() waits until it has left, which may need the peer to
+  // receive. A receive that does not end well closes
+  // the connection to its peer: the message of this tag could arrive later.
+  void send(int peer, Tag tag, Payload payload, Deadline deadline);
+  Payload receive(int peer, Tag tag, Deadline deadline);
+
+  // Ends the connection to `peer`: waits of either side for the other throw kAborted with the
+  // reason (kPeerLost where it could not be delivered). Without fails_alone() it is abort(). Does
+  // nothing the second time.
+  virtual void close(int peer, const std::string& reason) noexcept = 0;
+
+  // Ends every connection: each wait of this rank throws kAborted from now on, and peers that wait
+  // for this rank throw soon (how soon: each implementation says). Does nothing the second time.
   virtual void abort(const std::string& reason) noexcept = 0;
 
   // The transport of the ranks that call shrink() before `deadline`, in order of their old ranks.
-  // Collective among survivors; this transport must be broken, and is spent afterwards. Throws
-  // Error where the implementation cannot (mpi).
+  // Collective among survivors; this transport must have been aborted, and is spent afterwards.
+  // Throws Error where the implementation cannot (mpi).
   virtual std::unique_ptr<Transport> shrink(Deadline deadline) = 0;
 
   TrafficSnapshot traffic() const { return traffic_.snapshot(); }
@@ -106,4 +130,4 @@ class Transport {
   Traffic traffic_;
 };
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Texts of errors: stripped of what every quotation would add once more.
-#include "collectives/transport/transport_error.h"
+#include "transport/transport_error.h"
 
 #include <cstdlib>
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 std::string plain_text(const std::exception& error) {
   const std::string text = error.what();
@@ -26,4 +26,4 @@ TransportError first_cause(const TransportError& error) {
   return {error.kind(), static_cast<int>(number), text.substr(rank)};
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

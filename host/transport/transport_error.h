@@ -12,7 +12,7 @@
 
 #include "common/error.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 
 class TransportError : public Error {
  public:
@@ -25,7 +25,7 @@ class TransportError : public Error {
   };
 
   TransportError(Kind kind, int peer, const std::string& message)
-      : Error("collectives", message), kind_(kind), peer_(peer) {}
+      : Error("transport", message), kind_(kind), peer_(peer) {}
 
   Kind kind() const { return kind_; }
   int peer() const { return peer_; }  // -1: not known
@@ -42,4 +42,4 @@ std::string plain_text(const std::exception& error);
 // its rank as peer. Any other error as it is.
 TransportError first_cause(const TransportError& error);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frames: written in place before the body, verified before anybody looks at it.
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 
 #include <xxhash.h>
 
@@ -49,6 +49,7 @@ ByteBuffer new_message(std::size_t reserve_body_bytes) {
 
 Communicator::Communicator(Transport& transport, std::uint32_t call, Deadline deadline)
     : transport_(&transport), rank_(transport.rank()), call_(call), deadline_(deadline) {
+  transport.set_failure_scope(transport::FailureScope::kGroup);
   const auto world = static_cast<std::size_t>(transport.world());
   numbers_ = std::make_shared<Numbers>();
   numbers_->sent.resize(world);

@@ -18,7 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "collectives/transport/transport.h"
+#include "collectives/frames/vocabulary.h"
 #include "common/deadline.h"
 
 namespace tandem::collectives {
@@ -44,7 +44,7 @@ class Step;
 
 class Communicator {
  public:
-  // All of `transport`'s ranks. `call`: numbers the collective call, equal on all ranks.
+  // All of `transport`'s ranks, which fail together from now on. `call`: numbers the collective call, equal on all ranks.
   Communicator(Transport& transport, std::uint32_t call, Deadline deadline);
 
   int rank() const { return rank_; }

@@ -2,7 +2,7 @@
 //
 // Sorting is LSD radix, 11 bits a pass, over as many bits as the domain's indices have; it is
 // stable, so entries of one index stay in the order given.
-#include "collectives/sparse/coalesce.h"
+#include "tensor/sparse/coalesce.h"
 
 #include <algorithm>
 #include <array>
@@ -10,17 +10,16 @@
 #include <string>
 #include <utility>
 
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/wire_values.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 enum class Order : std::uint8_t { kAscending, kOther };
 
 [[noreturn]] void reject_index(std::size_t entry, std::uint64_t index, std::uint64_t num_units) {
-  throw Error("collectives", "entry " + std::to_string(entry) + " has index " +
-                                 std::to_string(index) + ", but the tensor has " +
-                                 std::to_string(num_units) + " units");
+  throw Error("sparse", "entry " + std::to_string(entry) + " has index " + std::to_string(index) +
+                            ", but the tensor has " + std::to_string(num_units) + " units");
 }
 
 // Range and order of all indices; the loop has no exit, so that it runs in vectors.
@@ -41,10 +40,10 @@ Order check(std::span<const U> indices, const CoalesceInput& input) {
   if (!ascending && input.sorted_unique) {
     const auto wrong = std::ranges::adjacent_find(indices, std::ranges::greater_equal{});
     const auto entry = static_cast<std::size_t>(wrong - indices.begin()) + 1;
-    throw Error("collectives", "entry " + std::to_string(entry) + " has index " +
-                                   std::to_string(indices[entry]) + " after " +
-                                   std::to_string(indices[entry - 1]) +
-                                   ", but the tensor was announced as sorted and unique");
+    throw Error("sparse", "entry " + std::to_string(entry) + " has index " +
+                              std::to_string(indices[entry]) + " after " +
+                              std::to_string(indices[entry - 1]) +
+                              ", but the tensor was announced as sorted and unique");
   }
   return ascending ? Order::kAscending : Order::kOther;
 }
@@ -153,4 +152,4 @@ SparseVector coalesce(const CoalesceInput& input, Reduction reduction) {
                                : coalesce_typed<std::uint32_t>(input, reduction);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

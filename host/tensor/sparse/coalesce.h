@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // Borrowed entries.
 struct CoalesceInput {
@@ -47,4 +47,4 @@ void scatter(const SparseVector& vector, DType type, void* dense);
 // The same from a dense sum; units that hold the reduction's identity become zeroes.
 void scatter(const DenseVector& vector, Reduction reduction, DType type, void* dense);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -5,17 +5,16 @@
 #include <cstring>
 #include <string>
 
-#include "collectives/sparse/coalesce.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/coalesce.h"
+#include "tensor/sparse/wire_values.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 void export_indices(const SparseVector& vector, bool as_u64, void* indices) {
   if (vector.num_entries() == 0) return;
   if (!as_u64 && vector.index_at(vector.num_entries() - 1) >> 32 != 0) {
-    throw Error("collectives", "index " +
-                                   std::to_string(vector.index_at(vector.num_entries() - 1)) +
-                                   " does not fit u32; use u64 indices");
+    throw Error("sparse", "index " + std::to_string(vector.index_at(vector.num_entries() - 1)) +
+                              " does not fit u32; use u64 indices");
   }
   visit_types(vector, [&](auto index, auto) {
     const auto from = vector.indices<decltype(index)>();
@@ -73,4 +72,4 @@ void scatter(const DenseVector& vector, Reduction reduction, DType type, void* d
   });
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "collectives/sparse/coalesce.h"
-#include "collectives/sparse/hashed_places.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/coalesce.h"
+#include "tensor/sparse/hashed_places.h"
+#include "tensor/sparse/wire_values.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::size_t kChunkValues = 4096;
@@ -64,4 +64,4 @@ SparseVector extract(const void* dense, Domain domain, DType type) {
   return out;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

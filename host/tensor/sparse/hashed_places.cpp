@@ -3,13 +3,13 @@
 // For AVX-512, AVX2 and the baseline, chosen at run time. The loops over places are plain and left
 // to the compiler's vectoriser: every step is a 32 x 32 -> 64 or a 64-bit product, a shift or a
 // choice. Division by num_owners: unit * floor(2^32 / n) >> 32 is the quotient or one less.
-#include "collectives/sparse/hashed_places.h"
+#include "tensor/sparse/hashed_places.h"
 
 // Has one step for compressing 16-bit lanes; where it is not asked for Highway leaves it out.
 #define HWY_WANT_AVX3_DL 1
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "collectives/sparse/hashed_places.cpp"
+#define HWY_TARGET_INCLUDE "tensor/sparse/hashed_places.cpp"
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
@@ -19,7 +19,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -185,11 +185,11 @@ std::size_t find(const float* values, std::size_t count, std::uint32_t first,
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tandem::collectives {
+namespace tandem::sparse {
 HWY_EXPORT(places);
 HWY_EXPORT(units);
 HWY_EXPORT(find);
@@ -220,5 +220,5 @@ void bit_places_of(const HashedOwners& hashed, std::uint32_t first, const std::u
   HWY_DYNAMIC_DISPATCH(bit_places)(hashed, first, offsets, count, places);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 #endif  // HWY_ONCE

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // Entries that find_values, find_offsets and bit_places_of may write behind their last.
 constexpr std::size_t kSlack = 64;
@@ -65,4 +65,4 @@ struct BitPlaces {
 void bit_places_of(const HashedOwners& hashed, std::uint32_t first, const std::uint16_t* offsets,
                    std::size_t count, const BitPlaces& places);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

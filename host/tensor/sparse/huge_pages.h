@@ -9,8 +9,8 @@
 
 #include <cstddef>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 void advise_huge_pages(void* begin, std::size_t size_bytes);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -2,14 +2,14 @@
 //
 // merge() takes two parts side by side, more by windows where entries are dense enough, else by
 // keys; see merge_windows.h.
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 #include <algorithm>
 
-#include "collectives/sparse/merge_windows.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/merge_windows.h"
+#include "tensor/sparse/wire_values.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 namespace {
 
@@ -112,4 +112,4 @@ void round_to_wire(SparseVector& vector, DType wire) {
   round_values(values.data(), values.size(), wire);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -9,9 +9,9 @@
 
 #include <span>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // parts: of one domain and type, at least one.
 SparseVector merge(std::span<const SparseVector> parts, Reduction reduction);
@@ -29,4 +29,4 @@ void divide(SparseVector& vector, int divisor);
 // that a rank which keeps its own part keeps what its peers receive.
 void round_to_wire(SparseVector& vector, DType wire);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/sparse/merge_windows.h"
+#include "tensor/sparse/merge_windows.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 // Branches depend only on which run ends first; the compiler makes branches of a plain choice.
@@ -128,4 +128,4 @@ SparseVector merge_by_keys(std::span<const SparseVector> parts, Reduction reduct
   return out;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

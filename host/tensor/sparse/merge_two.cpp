@@ -6,9 +6,9 @@
 #include <bit>
 #include <type_traits>
 
-#include "collectives/sparse/merge_windows.h"
+#include "tensor/sparse/merge_windows.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 // `value` where take is 1, `other` where it is 0; the compiler makes branches of a plain choice.
@@ -68,4 +68,4 @@ SparseVector merge_two(const SparseVector& first, const SparseVector& second, Re
   return out;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

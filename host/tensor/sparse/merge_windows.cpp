@@ -4,10 +4,10 @@
 // the one value that addition leaves every other as it is, so the first part needs no branch.
 // Windows with few entries find their words by a bitmap of the bitmap; dense words are packed by
 // compressing stores, which write whole vectors: the output has a vector's room at its end.
-#include "collectives/sparse/merge_windows.h"
+#include "tensor/sparse/merge_windows.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "collectives/sparse/merge_windows.cpp"
+#define HWY_TARGET_INCLUDE "tensor/sparse/merge_windows.cpp"
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -201,16 +201,16 @@ SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tandem::collectives {
+namespace tandem::sparse {
 HWY_EXPORT(merge);
 
 SparseVector merge_by_windows(std::span<const SparseVector> parts, Reduction reduction) {
   return HWY_DYNAMIC_DISPATCH(merge)(parts, reduction);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 #endif  // HWY_ONCE

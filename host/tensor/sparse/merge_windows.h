@@ -10,9 +10,9 @@
 #include <span>
 #include <type_traits>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // Units of a window: its sums and presence bits stay in the L2 cache.
 constexpr std::uint64_t kWindowUnits = 32768;
@@ -39,4 +39,4 @@ SparseVector merge_two(const SparseVector& first, const SparseVector& second, Re
 // Cost: log2(parts) passes over the keys and one over the values.
 SparseVector merge_by_keys(std::span<const SparseVector> parts, Reduction reduction);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The mapping, unit by unit; partition_vectors.cpp has it for whole vectors.
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/partition.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "collectives/sparse/hashed_places.h"
+#include "tensor/sparse/hashed_places.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 std::uint64_t ceil_div(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
@@ -105,4 +105,4 @@ std::uint64_t Partition::num_local(int owner) const {
   return 0;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 class Partition {
  public:
@@ -60,4 +60,4 @@ class Partition {
   std::vector<std::uint64_t> bounds_;
 };
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/sparse/hashed_places.h"
-#include "collectives/sparse/merge.h"
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/hashed_places.h"
+#include "tensor/sparse/merge.h"
+#include "tensor/sparse/partition.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::size_t kChunk = 4096;
@@ -174,4 +174,4 @@ SparseVector Partition::join(std::vector<SparseVector> parts, Domain domain) con
   return merge(parts, Reduction::kSum);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

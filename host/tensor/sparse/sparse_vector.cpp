@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Storage as raw bytes, so that one class serves all index and value types.
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
 #include <algorithm>
 #include <string>
 
-#include "collectives/sparse/huge_pages.h"
+#include "tensor/sparse/huge_pages.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 DType accumulation_type(DType values) {
   switch (values) {
@@ -20,8 +20,8 @@ DType accumulation_type(DType values) {
     case DType::kU64:
       return values;
     default:
-      throw Error("collectives", "values of type " + std::string(dtype_name(values)) +
-                                     " cannot be reduced; use f32, f16, bf16, f64 or u64");
+      throw Error("sparse", "values of type " + std::string(dtype_name(values)) +
+                                " cannot be reduced; use f32, f16, bf16, f64 or u64");
   }
 }
 
@@ -57,4 +57,4 @@ DenseVector::DenseVector(Domain domain, DType type, Reduction reduction)
   });
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

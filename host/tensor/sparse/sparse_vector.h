@@ -20,7 +20,7 @@
 #include "common/raw_vector.h"
 #include "tensor/dtype.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 enum class Reduction : std::uint8_t {
   kSum,
@@ -151,4 +151,4 @@ constexpr T reduce_values(Reduction reduction, T sum, T value) {
   return value > sum || value != value ? value : sum;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

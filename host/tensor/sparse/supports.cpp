@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Merges the ranks' supports once, counting how many ranks hold each unit or block.
-#include "collectives/workload/statistics.h"
+#include "tensor/sparse/supports.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/codec/format.h"
-
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 using IdsOfRanks = std::vector<std::vector<std::uint32_t>>;
@@ -39,15 +37,12 @@ std::vector<double> count_holders(const IdsOfRanks& ids) {
   return held_by;
 }
 
-// The ranks' units, or their blocks.
-IdsOfRanks ids_of(std::span<const SparseVector> by_rank, bool blocks) {
+IdsOfRanks ids_of(std::span<const SparseVector> by_rank, std::uint64_t units_per_id) {
   IdsOfRanks ids;
   for (const SparseVector& vector : by_rank) {
     auto& own = ids.emplace_back();
-    const std::uint64_t units =
-        blocks ? std::max<std::uint64_t>(1, units_per_block(vector.domain())) : 1;
     for (std::uint32_t unit : vector.indices<std::uint32_t>()) {
-      const auto id = static_cast<std::uint32_t>(unit / units);
+      const auto id = static_cast<std::uint32_t>(unit / units_per_id);
       if (own.empty() || own.back() != id) own.push_back(id);
     }
   }
@@ -86,14 +81,6 @@ std::vector<std::uint32_t> union_of(const IdsOfRanks& ids) {
   return all;
 }
 
-void fill_imbalances(const IdsOfRanks& ids, std::uint64_t num_ids, double& push, double& pull) {
-  push = 1;
-  for (const auto& own : ids) {
-    push = std::max(push, busiest_over_mean(histogram(own, num_ids, ids.size())));
-  }
-  pull = busiest_over_mean(histogram(union_of(ids), num_ids, ids.size()));
-}
-
 }  // namespace
 
 std::vector<double> union_sizes(std::span<const double> held_by) {
@@ -113,7 +100,7 @@ std::vector<double> union_sizes(std::span<const double> held_by) {
 
 SupportStatistics measure_supports(std::span<const SparseVector> by_rank) {
   SupportStatistics statistics;
-  const auto ids = ids_of(by_rank, false);
+  const auto ids = ids_of(by_rank, 1);
   const std::uint64_t num_units = by_rank.front().domain().num_units;
   std::vector<double> total(ids.size(), 0);
   double entries = 0;
@@ -131,22 +118,19 @@ SupportStatistics measure_supports(std::span<const SparseVector> by_rank) {
   return statistics;
 }
 
-void fill_measured(Problem& problem, std::span<const SparseVector> by_rank) {
-  problem.world = static_cast<int>(by_rank.size());
-  problem.domain = by_rank.front().domain();
-  const std::uint64_t units = problem.domain.num_units;
-  const std::uint64_t block = std::max<std::uint64_t>(1, units_per_block(problem.domain));
-  const IdsOfRanks entries = ids_of(by_rank, false);
-  const IdsOfRanks blocks = ids_of(by_rank, true);
-  problem.union_entries = union_sizes(count_holders(entries));
-  problem.union_blocks = union_sizes(count_holders(blocks));
-  fill_imbalances(entries, units, problem.even_push_imbalance, problem.even_pull_imbalance);
-  fill_imbalances(blocks, (units + block - 1) / block, problem.even_block_push_imbalance,
-                  problem.even_block_pull_imbalance);
-  std::size_t most = 0;
-  for (const auto& own : entries) most = std::max(most, own.size());
-  problem.entry_imbalance =
-      problem.union_entries[1] > 0 ? static_cast<double>(most) / problem.union_entries[1] : 1;
+UnionStatistics measure_unions(std::span<const SparseVector> by_rank, std::uint64_t units_per_id) {
+  const IdsOfRanks ids = ids_of(by_rank, units_per_id);
+  const std::uint64_t num_units = by_rank.front().domain().num_units;
+  const std::uint64_t num_ids = (num_units + units_per_id - 1) / units_per_id;
+  UnionStatistics unions;
+  unions.sizes = union_sizes(count_holders(ids));
+  for (const auto& own : ids) {
+    unions.push_imbalance =
+        std::max(unions.push_imbalance, busiest_over_mean(histogram(own, num_ids, ids.size())));
+    unions.most_ids = std::max(unions.most_ids, own.size());
+  }
+  unions.pull_imbalance = busiest_over_mean(histogram(union_of(ids), num_ids, ids.size()));
+  return unions;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

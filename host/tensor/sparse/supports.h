@@ -2,17 +2,17 @@
 //
 // Exact statistics of the ranks' supports, from the supports themselves.
 //
-// For tests and simulations, where one process has every rank's vector; a running group estimates
-// the same from sketches (selection/profile.h). Definitions: synthetic.h and scheme/problem.h.
-// Cost: one merge pass of all supports. Threads: any.
+// For tests and simulations, where one process has every rank's vector. Definitions of skew and
+// overlap: generate/synthetic.h. Cost: one merge pass of all supports. Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
-#include "collectives/scheme/problem.h"
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 struct SupportStatistics {
   double density = 0;  // mean over ranks
@@ -23,13 +23,21 @@ struct SupportStatistics {
 
 SupportStatistics measure_supports(std::span<const SparseVector> by_rank);
 
-// Fills union_entries, union_blocks and the imbalances of `problem` for world = by_rank.size():
-// exact, the unions as means over every choice of k ranks (a unit held by m of n ranks is in the
-// union with probability 1 - C(n - m, k) / C(n, k)).
-void fill_measured(Problem& problem, std::span<const SparseVector> by_rank);
+// The unions of the ranks' supports, counted in ids: an id is a run of `units_per_id` units.
+struct UnionStatistics {
+  // [ranks + 1]; [k]: ids in the union of k ranks' supports, the mean over every choice of k ranks
+  // (an id that m of n ranks hold is in the union with probability 1 - C(n - m, k) / C(n, k)).
+  std::vector<double> sizes;
+  // Busiest of n even ranges over the mean, at least 1: of the worst rank, and of the union of all.
+  double push_imbalance = 1;
+  double pull_imbalance = 1;
+  std::size_t most_ids = 0;  // of one rank
+};
 
-// Fills *_entries and *_blocks for all k from how many units (blocks) exactly m ranks hold.
+UnionStatistics measure_unions(std::span<const SparseVector> by_rank, std::uint64_t units_per_id);
+
+// UnionStatistics::sizes from how many ids exactly m ranks hold.
 // held_by: [world + 1]; [m] = number held by m ranks.
 std::vector<double> union_sizes(std::span<const double> held_by);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -3,10 +3,10 @@
 // For AVX-512, AVX2 and the baseline, chosen at run time. f16 by the conversion instructions where
 // the target has them; bf16 by integer arithmetic, since the instruction of some CPUs flushes
 // subnormals. What does not fill a vector goes through the scalar conversions.
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/wire_values.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "collectives/sparse/wire_values.cpp"
+#define HWY_TARGET_INCLUDE "tensor/sparse/wire_values.cpp"
 #include "hwy/foreach_target.h"
 //
 #include <cstring>
@@ -15,7 +15,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -107,11 +107,11 @@ std::size_t round(float* values, std::size_t count, bool f16) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tandem::collectives {
+namespace tandem::sparse {
 HWY_EXPORT(narrow);
 HWY_EXPORT(widen);
 HWY_EXPORT(round);
@@ -165,5 +165,5 @@ void round_values(float* values, std::size_t num_values, DType wire) {
   }
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
 #endif  // HWY_ONCE

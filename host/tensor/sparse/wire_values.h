@@ -12,7 +12,7 @@
 
 #include "tensor/dtype.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // True where `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
 // f32.
@@ -29,4 +29,4 @@ void load_wire(const std::byte* from, std::size_t num_values, DType type, DType 
 // Rounds to what `wire` (f16 or bf16) can carry, in place.
 void round_values(float* values, std::size_t num_values, DType wire);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

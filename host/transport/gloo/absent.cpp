@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for the gloo transport in builds without libgloo: says how to enable it.
-#include "collectives/transport/gloo/gloo.h"
+#include "transport/gloo/gloo.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 bool available() { return false; }
 
 std::unique_ptr<Transport> connect(const Options&) {
-  throw Error("collectives",
+  throw Error("transport",
               "this build has no gloo transport: install libgloo-dev, then configure again");
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -17,10 +17,10 @@
 #include <memory>
 #include <string>
 
-#include "collectives/transport/transport.h"
 #include "common/deadline.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 struct Options {
   int rank = 0;
@@ -53,4 +53,4 @@ bool available();
 // time gone, writes down the members, once for all. A rank that registers later gets an error.
 std::unique_ptr<Transport> connect(const Options& options);
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

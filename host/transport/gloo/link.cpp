@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What gloo's TLS transport overrides, for observing: the loop's events, reads, writes, states.
-#include "collectives/transport/gloo/link.h"
+#include "transport/gloo/link.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 namespace tcp = ::gloo::transport::tcp;
 
@@ -118,4 +118,4 @@ std::unique_ptr<::gloo::transport::Pair>& LinkContext::createPair(int peer) {
   return pair;
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

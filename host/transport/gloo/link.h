@@ -17,9 +17,9 @@
 #include <mutex>
 #include <vector>
 
-#include "collectives/transport/gloo/mesh.h"
+#include "transport/gloo/mesh.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 class Link final : public ::gloo::transport::tcp::Pair {
  public:
@@ -60,4 +60,4 @@ class LinkContext final : public ::gloo::transport::tcp::Context {
   std::vector<std::atomic<bool>>& closed_;
 };
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Polling, as gloo's stores do: a directory on a network file system has no notifications.
-#include "collectives/transport/gloo/meeting.h"
+#include "transport/gloo/meeting.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "collectives/transport/gloo/sigpipe.h"
+#include "transport/gloo/sigpipe.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 namespace {
 
 constexpr auto kPollTime = std::chrono::milliseconds(5);
@@ -27,17 +27,17 @@ std::string rank_key(const Options& options, int generation, int rank) {
 
 void check(const Options& options) {
   if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    throw Error("collectives", "gloo: rank " + std::to_string(options.rank) + " of " +
-                                   std::to_string(options.world) +
-                                   " ranks is not a rank; ranks count from 0");
+    throw Error("transport", "gloo: rank " + std::to_string(options.rank) + " of " +
+                                 std::to_string(options.world) +
+                                 " ranks is not a rank; ranks count from 0");
   }
   const auto plain = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
            (letter >= '0' && letter <= '9') || std::strchr("._-", letter) != nullptr;
   };
   if (options.prefix.empty() || !std::all_of(options.prefix.begin(), options.prefix.end(), plain)) {
-    throw Error("collectives", "gloo: the prefix '" + options.prefix +
-                                   "' must be letters, digits, '.', '_' and '-'");
+    throw Error("transport", "gloo: the prefix '" + options.prefix +
+                                 "' must be letters, digits, '.', '_' and '-'");
   }
 }
 
@@ -49,9 +49,9 @@ std::string record(int world, const std::string& addresses) {
 std::string addresses_of(const std::string& record, int peer, int world) {
   const auto end = record.find('\n');
   if (end == std::string::npos || record.substr(0, end) != std::to_string(world)) {
-    throw Error("collectives", "gloo: rank " + std::to_string(peer) + " says the world has " +
-                                   record.substr(0, end) + " ranks, this rank was told " +
-                                   std::to_string(world) + "; start all with one world size");
+    throw Error("transport", "gloo: rank " + std::to_string(peer) + " says the world has " +
+                                 record.substr(0, end) + " ranks, this rank was told " +
+                                 std::to_string(world) + "; start all with one world size");
   }
   return record.substr(end + 1);
 }
@@ -110,10 +110,10 @@ std::unique_ptr<Mesh> meet(const Options& options, int generation) {
   const auto store = open_store(options, options.deadline);
   if (!store->put(rank_key(options, generation, options.rank),
                   record(options.world, mesh->addresses()))) {
-    throw Error("collectives", "gloo: rank " + std::to_string(options.rank) + " of prefix '" +
-                                   options.prefix +
-                                   "' is taken: give every process its own rank, and every group "
-                                   "a prefix that was not used before");
+    throw Error("transport", "gloo: rank " + std::to_string(options.rank) + " of prefix '" +
+                                 options.prefix +
+                                 "' is taken: give every process its own rank, and every group "
+                                 "a prefix that was not used before");
   }
   const auto addresses = collect_addresses(options, generation, *store);
   for (int peer = 0; peer < options.world; ++peer) {
@@ -161,4 +161,4 @@ std::vector<int> agree_on_survivors(const Options& options, int next_generation,
   }
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

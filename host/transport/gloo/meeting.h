@@ -12,11 +12,11 @@
 #include <set>
 #include <vector>
 
-#include "collectives/transport/gloo/gloo.h"
-#include "collectives/transport/gloo/mesh.h"
-#include "collectives/transport/gloo/store.h"
+#include "transport/gloo/gloo.h"
+#include "transport/gloo/mesh.h"
+#include "transport/gloo/store.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 // Connects `options.rank` with the others of generation `generation`.
 std::unique_ptr<Mesh> meet(const Options& options, int generation);
@@ -26,4 +26,4 @@ std::unique_ptr<Mesh> meet(const Options& options, int generation);
 std::vector<int> agree_on_survivors(const Options& options, int next_generation,
                                     const std::set<int>& dead, Deadline deadline);
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -2,17 +2,17 @@
 //
 // Two slots above all tags carry control messages: a greeting, and a farewell whose receive is
 // posted before the greeting is sent, so that a farewell can leave at any time after.
-#include "collectives/transport/gloo/mesh.h"
+#include "transport/gloo/mesh.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
 
-#include "collectives/transport/gloo/link.h"
-#include "collectives/transport/gloo/sigpipe.h"
+#include "transport/gloo/link.h"
+#include "transport/gloo/sigpipe.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 namespace tcp = ::gloo::transport::tcp;
 
@@ -45,9 +45,9 @@ std::shared_ptr<tcp::Device> make_device(const Options& options) {
     return std::make_shared<tcp::Device>(tcp::CreateDeviceAttr(attributes));
   } catch (const std::exception& error) {
     const std::string name = options.interface.empty() ? options.address : options.interface;
-    throw Error("collectives", "gloo: cannot listen on '" + name +
-                                   "'; name an interface or an address of this host (" +
-                                   error.what() + ")");
+    throw Error("transport", "gloo: cannot listen on '" + name +
+                                 "'; name an interface or an address of this host (" +
+                                 error.what() + ")");
   }
 }
 
@@ -100,9 +100,8 @@ struct Mesh::Control {
     ControlText text{};
     std::unique_ptr<Region> region;
   };
-  std::vector<Message> greetings_in, greetings_out, farewells_in;  // [world]
-  Message farewell_out;
-  std::once_flag said_farewell;
+  std::vector<Message> greetings_in, greetings_out, farewells_in, farewells_out;  // [world]
+  std::unique_ptr<std::once_flag[]> said_farewell;                                // [world]
 };
 
 Mesh::Mesh(const Options& options, int rank, int world)
@@ -115,7 +114,7 @@ Mesh::Mesh(const Options& options, int rank, int world)
       if (peer != rank) context_->createPair(peer);
     }
   } catch (const std::exception& error) {
-    throw Error("collectives", std::string("gloo: cannot listen for peers (") + error.what() + ")");
+    throw Error("transport", std::string("gloo: cannot listen for peers (") + error.what() + ")");
   }
 }
 
@@ -141,8 +140,8 @@ void Mesh::connect(int peer, const std::string& addresses, Deadline deadline) {
   const std::size_t bytes = tcp::Address().bytes().size();
   const std::size_t at = static_cast<std::size_t>(rank_) * bytes;
   if (addresses.size() != static_cast<std::size_t>(world_) * bytes) {
-    throw Error("collectives", "gloo: rank " + std::to_string(peer) +
-                                   " speaks another version; use one build on all ranks");
+    throw Error("transport", "gloo: rank " + std::to_string(peer) +
+                                 " speaks another version; use one build on all ranks");
   }
   const std::string address = addresses.substr(at, bytes);
   try {
@@ -162,7 +161,8 @@ void Mesh::greet(const std::string& group, Deadline deadline) {
   control_->greetings_in.resize(num_ranks);
   control_->greetings_out.resize(num_ranks);
   control_->farewells_in.resize(num_ranks);
-  control_->farewell_out.region = make_region(control_->farewell_out.text.data(), kControlBytes);
+  control_->farewells_out.resize(num_ranks);
+  control_->said_farewell = std::make_unique<std::once_flag[]>(num_ranks);
   for (int peer = 0; peer < world_; ++peer) {
     if (peer != rank_) post_control(peer, greeting(group, rank_, peer));
   }
@@ -183,8 +183,9 @@ void Mesh::post_control(int peer, const std::string& greeting) {
   auto& farewell = control_->farewells_in[at];
   auto& received = control_->greetings_in[at];
   auto& sent = control_->greetings_out[at];
+  auto& last = control_->farewells_out[at];
   sent.text = control_text(greeting);
-  for (auto* message : {&farewell, &received, &sent}) {
+  for (auto* message : {&farewell, &received, &sent, &last}) {
     message->region = make_region(message->text.data(), kControlBytes);
   }
   try {
@@ -226,22 +227,22 @@ std::string Mesh::farewell_of(int peer) {
   return message.region->num_received() > 0 ? text_of(message.text) : std::string();
 }
 
-void Mesh::farewell(const std::string& reason) noexcept {
-  std::call_once(control_->said_farewell, [&] {
+void Mesh::farewell(int peer, const std::string& reason) noexcept {
+  const auto at = static_cast<std::size_t>(peer);
+  std::call_once(control_->said_farewell[at], [&] {
     const SigpipeBlock block;
-    auto& message = control_->farewell_out;
+    auto& message = control_->farewells_out[at];
     message.text = control_text(reason);
-    for (int peer = 0; peer < world_; ++peer) {
-      if (peer == rank_) continue;
-      try {
-        message.region->send(peer, kFarewellSlot, 0, kControlBytes);
-      } catch (const std::exception&) {
-        // That connection has ended already.
-      }
-      link(peer).interrupt();
+    try {
+      message.region->send(peer, kFarewellSlot, 0, kControlBytes);
+    } catch (const std::exception&) {
+      // The connection has ended already.
     }
+    link(peer).interrupt();
   });
 }
+
+void Mesh::interrupt(int peer) noexcept { link(peer).interrupt(); }
 
 void Mesh::close() noexcept {
   for (int peer = 0; peer < world_; ++peer) {
@@ -260,4 +261,4 @@ void Mesh::close() noexcept {
   }
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
-#include "collectives/transport/gloo/gloo.h"
+#include "transport/gloo/gloo.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 // Something has completed or closed since: what a rank waits for. Threads: any.
 class Activity {
@@ -85,8 +85,11 @@ class Mesh {
   // The reason that `peer` gave for breaking the group; empty if none.
   std::string farewell_of(int peer);
 
-  // Tells every peer why, as far as connections take it at once, and closes them.
-  void farewell(const std::string& reason) noexcept;
+  // Tells the peer why, as far as the connection takes it at once, and ends it. Does nothing the
+  // second time.
+  void farewell(int peer, const std::string& reason) noexcept;
+  // The same for one whose protocol is broken: it gets no farewell.
+  void interrupt(int peer) noexcept;
   // Closes every connection; returns when gloo's thread has let go of them.
   void close() noexcept;
 
@@ -107,4 +110,4 @@ class Mesh {
   std::unique_ptr<Control> control_;
 };
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -2,13 +2,13 @@
 //
 // First frames and pieces. Small messages are copied once on each side; of large ones only the
 // first 32 KiB are.
-#include "collectives/transport/gloo/message.h"
+#include "transport/gloo/message.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x316f6f6c67646e74ull;  // "tndgloo1"
@@ -92,4 +92,4 @@ void IncomingMessage::open(Mesh& mesh) {
   });
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

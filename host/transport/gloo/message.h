@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "collectives/transport/gloo/mesh.h"
-#include "collectives/transport/payload.h"
-#include "collectives/transport/transport.h"
+#include "transport/gloo/mesh.h"
+#include "transport/payload.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 class OutgoingMessage {
  public:
@@ -53,4 +53,4 @@ class IncomingMessage {
   bool done_ = false;
 };
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

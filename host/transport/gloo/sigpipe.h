@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 class SigpipeBlock {
  public:
@@ -36,4 +36,4 @@ class SigpipeBlock {
   bool was_pending_ = false;
 };
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -2,7 +2,7 @@
 //
 // A file of the directory appears by link(2), which fails when the name is taken, and is complete
 // when it appears. Redis has SETNX, which is what gloo's RedisStore::set() sends.
-#include "collectives/transport/gloo/store.h"
+#include "transport/gloo/store.h"
 
 #include <fcntl.h>
 #include <gloo/rendezvous/redis_store.h>
@@ -20,7 +20,7 @@
 
 #include "common/error.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 namespace {
 
 class DirectoryStore final : public Store {
@@ -56,8 +56,8 @@ class DirectoryStore final : public Store {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& why) const {
-    throw Error("collectives", "gloo: the store directory " + path_.string() + " " + what + " (" +
-                                   why + "); name one that all ranks can write");
+    throw Error("transport", "gloo: the store directory " + path_.string() + " " + what + " (" +
+                                 why + "); name one that all ranks can write");
   }
 
   std::filesystem::path path_;
@@ -80,7 +80,7 @@ class RedisStore final : public Store {
       return true;
     } catch (const ::gloo::EnforceNotMet&) {
       if (get(key)) return false;  // how gloo says that the key was there
-      throw Error("collectives", "gloo: the Redis server at " + name_ + " did not take a key");
+      throw Error("transport", "gloo: the Redis server at " + name_ + " did not take a key");
     } catch (const std::exception& error) {
       fail(error);
     }
@@ -109,8 +109,8 @@ class RedisStore final : public Store {
   };
 
   [[noreturn]] void fail(const std::exception& error) const {
-    throw Error("collectives", "gloo: the Redis server at " + name_ +
-                                   " does not answer; is it running? (" + error.what() + ")");
+    throw Error("transport", "gloo: the Redis server at " + name_ +
+                                 " does not answer; is it running? (" + error.what() + ")");
   }
 
   std::string name_;
@@ -126,7 +126,7 @@ std::unique_ptr<Store> open_store(const Options& options, Deadline deadline) {
   if (!options.redis_host.empty()) {
     return std::make_unique<RedisStore>(options.redis_host, options.redis_port, deadline);
   }
-  throw Error("collectives", "gloo: name a store directory or a Redis server where ranks meet");
+  throw Error("transport", "gloo: name a store directory or a Redis server where ranks meet");
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -12,9 +12,9 @@
 #include <optional>
 #include <string>
 
-#include "collectives/transport/gloo/gloo.h"
+#include "transport/gloo/gloo.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 
 class Store {
  public:
@@ -27,4 +27,4 @@ class Store {
 // The store that `options` name. The deadline bounds connecting to it and each of its answers.
 std::unique_ptr<Store> open_store(const Options& options, Deadline deadline);
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

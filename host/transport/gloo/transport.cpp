@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -14,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/gloo/gloo.h"
-#include "collectives/transport/gloo/meeting.h"
-#include "collectives/transport/gloo/mesh.h"
-#include "collectives/transport/gloo/message.h"
-#include "collectives/transport/gloo/sigpipe.h"
+#include "transport/gloo/gloo.h"
+#include "transport/gloo/meeting.h"
+#include "transport/gloo/mesh.h"
+#include "transport/gloo/message.h"
+#include "transport/gloo/sigpipe.h"
 
-namespace tandem::collectives::gloo {
+namespace tandem::transport::gloo {
 namespace {
 
 using Kind = TransportError::Kind;
@@ -38,6 +39,15 @@ std::string describe_node() {
   return std::string(host) + "/" + boot + "/" + network;
 }
 
+std::string aborted_text(int rank, const std::string& reason) {
+  return "rank " + std::to_string(rank) + " aborted: " + reason;
+}
+
+TransportError lost(int peer) {
+  return {Kind::kPeerLost, peer,
+          "rank " + std::to_string(peer) + " has left the group or died (its connection ended)"};
+}
+
 class GlooTransport final : public Transport {
  public:
   GlooTransport(Options options, int generation, std::unique_ptr<Mesh> mesh)
@@ -51,6 +61,9 @@ class GlooTransport final : public Transport {
 
   std::string_view kind() const override { return "gloo"; }
   std::string node_name() const override { return node_; }
+  bool fails_alone() const override { return true; }
+  void set_failure_scope(FailureScope scope) override { scope_ = scope; }
+  void close(int peer, const std::string& reason) noexcept override;
   void abort(const std::string& reason) noexcept override;
   std::unique_ptr<Transport> shrink(Deadline deadline) override;
 
@@ -62,11 +75,19 @@ class GlooTransport final : public Transport {
   std::unique_ptr<Exchange> do_start(std::vector<Outgoing> sends,
                                      std::vector<Source> sources) override;
 
-  // Throws what broke the group, if something has; looks at farewells when connections ended.
+  // Throws where this rank has aborted, and in a group where some peer has.
   void check_group();
+  // Throws what ended the connection to `peer`, if anything has that this rank knows of.
+  void check_connection(int peer);
+  // Moves all messages on; what ends a connection is kept for those who wait for its peer.
   void progress();
-  // Remembers the first error and throws it.
-  [[noreturn]] void fail(Kind kind, int peer, const std::string& message);
+  void end_connection(const TransportError& error);
+  // Under mutex_: whether close() ended the connection to `peer`.
+  bool closed_here(int peer) const {
+    const auto found = ended_.find(peer);
+    return found != ended_.end() && found->second.peer() == rank();
+  }
+  void say_farewell(int peer, const std::string& reason) noexcept;
   [[noreturn]] void lose(int peer);
   void wait(std::uint64_t seen, int peer, const char* missing, Deadline deadline);
 
@@ -77,11 +98,12 @@ class GlooTransport final : public Transport {
   OutgoingList sending_;
   IncomingList receiving_;
   const std::string node_;
+  FailureScope scope_ = FailureScope::kConnection;
   int known_closed_ = 0;
 
   std::mutex mutex_;
-  std::optional<TransportError> broken_;
-  bool aborted_ = false;
+  std::map<int, TransportError> ended_;   // by peer: why, where this rank knows it
+  std::optional<TransportError> aborted_;  // why this rank has aborted, or what made it
   bool spent_ = false;
   std::set<int> dead_;  // ended before this rank aborted, without a farewell
 };
@@ -116,6 +138,8 @@ class GlooExchange final : public Exchange {
 std::unique_ptr<Exchange> GlooTransport::do_start(std::vector<Outgoing> sends,
                                                   std::vector<Source> sources) {
   check_group();
+  for (const Source& source : sources) check_connection(source.peer);
+  for (const Outgoing& send : sends) check_connection(send.peer);
   const SigpipeBlock block;
   OutgoingList outgoing;
   IncomingList incoming;
@@ -124,14 +148,14 @@ std::unique_ptr<Exchange> GlooTransport::do_start(std::vector<Outgoing> sends,
     for (const Source& source : sources) {
       peer = source.peer;
       incoming.push_back(std::make_shared<IncomingMessage>(source));
-      receiving_.push_back(incoming.back());
       incoming.back()->start(*mesh_);
+      receiving_.push_back(incoming.back());
     }
     for (Outgoing& send : sends) {
       peer = send.peer;
       outgoing.push_back(std::make_shared<OutgoingMessage>(std::move(send)));
-      sending_.push_back(outgoing.back());
       outgoing.back()->start(*mesh_);
+      sending_.push_back(outgoing.back());
     }
   } catch (const std::exception&) {  // only a closed connection makes gloo throw
     lose(peer);
@@ -143,16 +167,15 @@ std::unique_ptr<Exchange> GlooTransport::do_start(std::vector<Outgoing> sends,
 
 void GlooTransport::progress() {
   std::erase_if(sending_, [](const auto& message) { return message->done(); });
-  int peer = -1;
-  try {
-    for (const auto& message : receiving_) {
-      peer = message->peer();
+  for (const auto& message : receiving_) {
+    try {
       message->progress(*mesh_);
+    } catch (const TransportError& error) {
+      end_connection(error);
+      mesh_->interrupt(error.peer());
+    } catch (const std::exception&) {  // only a closed connection makes gloo throw
+      end_connection(lost(message->peer()));
     }
-  } catch (const TransportError& error) {
-    fail(error.kind(), error.peer(), error.what());
-  } catch (const std::exception&) {
-    lose(peer);
   }
   std::erase_if(receiving_, [](const auto& message) { return message->done(); });
 }
@@ -161,12 +184,13 @@ std::shared_ptr<IncomingMessage> GlooTransport::take_any(IncomingList& wanted, D
   const SigpipeBlock block;
   for (;;) {
     const auto seen = mesh_->activity().count();
-    check_group();
     std::vector<int> ended;  // asked first: what came before the end is then seen below
     for (const auto& message : wanted) {
       if (mesh_->closed(message->peer())) ended.push_back(message->peer());
     }
     progress();
+    check_group();
+    for (const auto& message : wanted) check_connection(message->peer());
     for (auto at = wanted.begin(); at != wanted.end(); ++at) {
       if (!(*at)->done()) continue;
       auto message = std::move(*at);
@@ -183,9 +207,10 @@ void GlooTransport::wait_sent(const OutgoingList& sends, Deadline deadline) {
   for (const auto& message : sends) {
     for (;;) {
       const auto seen = mesh_->activity().count();
-      check_group();
       const bool ended = mesh_->closed(message->peer());
       progress();
+      check_group();
+      check_connection(message->peer());
       if (message->done()) break;
       if (ended) lose(message->peer());
       wait(seen, message->peer(), "a message was not taken by rank ", deadline);
@@ -195,78 +220,101 @@ void GlooTransport::wait_sent(const OutgoingList& sends, Deadline deadline) {
 
 void GlooTransport::wait(std::uint64_t seen, int peer, const char* missing, Deadline deadline) {
   if (mesh_->activity().wait(seen, deadline)) return;
-  fail(Kind::kTimeout, peer, missing + std::to_string(peer) + " by the deadline");
+  throw TransportError(Kind::kTimeout, peer, missing + std::to_string(peer) + " by the deadline");
 }
 
 void GlooTransport::check_group() {
   {
     const std::lock_guard lock(mutex_);
-    if (broken_) throw TransportError(*broken_);
-    if (aborted_) throw TransportError(Kind::kAborted, rank(), "aborted for lack of memory");
+    if (aborted_) throw TransportError(*aborted_);
   }
-  const int num_closed = mesh_->num_closed();
-  if (num_closed == known_closed_) return;
-  known_closed_ = num_closed;
-  for (int peer = 0; peer < world(); ++peer) {
-    const std::string reason = mesh_->farewell_of(peer);
-    if (reason.empty()) continue;
-    fail(Kind::kAborted, peer, "rank " + std::to_string(peer) + " aborted: " + reason);
+  if (scope_ == FailureScope::kConnection) return;
+  if (const int num_closed = mesh_->num_closed(); num_closed != known_closed_) {
+    known_closed_ = num_closed;
+    for (int peer = 0; peer < world(); ++peer) {
+      if (mesh_->farewell_of(peer).empty()) continue;
+      end_connection(lost(peer));
+      check_connection(peer);
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  if (!ended_.empty()) throw TransportError(ended_.begin()->second);
+}
+
+void GlooTransport::check_connection(int peer) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = ended_.find(peer); found != ended_.end()) {
+    throw TransportError(found->second);
   }
 }
 
-void GlooTransport::fail(Kind kind, int peer, const std::string& message) {
+// A farewell explains it better than the error that this rank met.
+void GlooTransport::end_connection(const TransportError& error) {
+  const std::string reason = mesh_->farewell_of(error.peer());
   const std::lock_guard lock(mutex_);
-  if (!broken_) {
-    const std::string prefix = "[collectives] ";
-    const bool prefixed = message.starts_with(prefix);
-    broken_.emplace(kind, peer, prefixed ? message.substr(prefix.size()) : message);
+  if (reason.empty()) {
+    ended_.emplace(error.peer(), error);
+  } else {
+    ended_.emplace(error.peer(), TransportError(Kind::kAborted, error.peer(),
+                                                aborted_text(error.peer(), reason)));
   }
-  throw TransportError(*broken_);
 }
 
 void GlooTransport::lose(int peer) {
   known_closed_ = 0;
-  check_group();  // an abort explains it better
-  fail(Kind::kPeerLost, peer,
-       "rank " + std::to_string(peer) + " has left the group or died (its connection ended)");
+  end_connection(lost(peer));
+  check_group();  // in a group an abort of another rank explains it better
+  check_connection(peer);
+  throw lost(peer);
+}
+
+void GlooTransport::close(int peer, const std::string& reason) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    ended_.emplace(peer, TransportError(Kind::kAborted, rank(), aborted_text(rank(), reason)));
+  } catch (const std::bad_alloc&) {
+    // The connection ends all the same.
+  }
+  say_farewell(peer, reason);
+  mesh_->activity().bump();
+}
+
+void GlooTransport::say_farewell(int peer, const std::string& reason) noexcept {
+  const std::string no_reason = "no reason given";  // short enough to need no memory
+  mesh_->farewell(peer, reason.empty() ? no_reason : reason);
 }
 
 void GlooTransport::abort(const std::string& reason) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (aborted_) return;
-    aborted_ = true;
     try {
       for (int peer = 0; peer < world(); ++peer) {
-        if (peer != rank() && mesh_->closed(peer) && mesh_->farewell_of(peer).empty()) {
+        if (peer != rank() && mesh_->closed(peer) && mesh_->farewell_of(peer).empty() &&
+            !closed_here(peer)) {
           dead_.insert(peer);
         }
       }
-      if (!broken_) {
-        broken_.emplace(Kind::kAborted, rank(),
-                        "rank " + std::to_string(rank()) + " aborted: " + reason);
-      }
+      aborted_.emplace(Kind::kAborted, rank(), aborted_text(rank(), reason));
     } catch (const std::bad_alloc&) {
-      // Later waits see aborted_; the peers are told all the same.
+      aborted_.emplace(Kind::kAborted, rank(), "out of memory");
     }
   }
-  const std::string no_reason = "no reason given";  // short enough to need no memory
-  mesh_->farewell(reason.empty() ? no_reason : reason);
+  for (int peer = 0; peer < world(); ++peer) {
+    if (peer != rank()) say_farewell(peer, reason);
+  }
   mesh_->activity().bump();
 }
 
 std::unique_ptr<Transport> GlooTransport::shrink(Deadline deadline) {
-  std::string reason;
   {
     const std::lock_guard lock(mutex_);
-    if ((!broken_ && !aborted_) || spent_) {
-      throw Error("collectives", spent_ ? "gloo: this transport has been shrunk before"
-                                        : "gloo: only a broken group shrinks; abort it first");
+    if (!aborted_ || spent_) {
+      throw Error("transport", spent_ ? "gloo: this transport has been shrunk before"
+                                      : "gloo: only a broken group shrinks; abort it first");
     }
     spent_ = true;
-    if (broken_) reason = broken_->what();
   }
-  abort(reason);  // for peers that have not noticed
   const auto members = agree_on_survivors(options_, generation_ + 1, dead_, deadline);
   Options next = options_;
   next.world = static_cast<int>(members.size());
@@ -285,4 +333,4 @@ std::unique_ptr<Transport> connect(const Options& options) {
   return std::make_unique<GlooTransport>(options, 0, meet(options, 0));
 }
 
-}  // namespace tandem::collectives::gloo
+}  // namespace tandem::transport::gloo

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mailboxes under one lock per receiving rank; the state of the group (who is dead, why it broke)
-// under the same locks, so that a waiting rank wakes for either.
-#include "collectives/transport/inproc/inproc.h"
+// Mailboxes under one lock per receiving rank; the state of its connections under the same lock, so
+// that a waiting rank wakes for either.
+#include "transport/inproc/inproc.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <span>
 #include <utility>
 
-namespace tandem::collectives::inproc {
+namespace tandem::transport::inproc {
 namespace {
 
 class World {
@@ -19,18 +21,33 @@ class World {
   explicit World(int num_ranks) : boxes_(static_cast<std::size_t>(num_ranks)) {
     for (auto& box : boxes_) {
       box = std::make_unique<Box>();
-      box->dead.resize(static_cast<std::size_t>(num_ranks), false);
+      box->peers.resize(static_cast<std::size_t>(num_ranks));
     }
     alive_.resize(static_cast<std::size_t>(num_ranks), true);
   }
 
   int size() const { return static_cast<int>(boxes_.size()); }
 
+  void set_scope(int rank, FailureScope scope) {
+    Box& box = box_of(rank);
+    const std::lock_guard lock(box.mutex);
+    box.scope = scope;
+  }
+
+  // Throws where the connection to one of them has been closed.
+  void check_connections(int rank, std::span<const Outgoing> sends,
+                         std::span<const Source> sources) {
+    Box& box = box_of(rank);
+    const std::lock_guard lock(box.mutex);
+    throw_if_aborted(box);
+    for (const Outgoing& send : sends) throw_if_closed(box, send.peer);
+    for (const Source& source : sources) throw_if_closed(box, source.peer);
+  }
+
   void post(int from, int to, Tag tag, Payload payload) {
-    Box& box = *boxes_[static_cast<std::size_t>(to)];
+    Box& box = box_of(to);
     {
       const std::lock_guard lock(box.mutex);
-      throw_if_broken(box);
       box.messages[{from, tag}] = std::move(payload);
     }
     box.changed.notify_all();
@@ -38,10 +55,11 @@ class World {
 
   // Any of `sources` whose message is there; removes it from both.
   Incoming take(int rank, std::vector<Source>& sources, Deadline deadline) {
-    Box& box = *boxes_[static_cast<std::size_t>(rank)];
+    Box& box = box_of(rank);
     std::unique_lock lock(box.mutex);
     for (;;) {
-      throw_if_broken(box);
+      throw_if_aborted(box);
+      for (const Source& source : sources) throw_if_closed(box, source.peer);
       for (std::size_t at = 0; at < sources.size(); ++at) {
         const auto found = box.messages.find({sources[at].peer, sources[at].tag});
         if (found == box.messages.end()) continue;
@@ -51,7 +69,7 @@ class World {
         return message;
       }
       for (const Source& source : sources) {
-        if (box.dead[static_cast<std::size_t>(source.peer)]) {
+        if (box.peers[static_cast<std::size_t>(source.peer)].left) {
           throw TransportError(TransportError::Kind::kPeerLost, source.peer,
                                "rank " + std::to_string(source.peer) + " has left the group");
         }
@@ -60,20 +78,24 @@ class World {
     }
   }
 
+  void close(int by, int peer, const std::string& reason) noexcept {
+    end_connection(box_of(by), peer, by, reason);
+    end_connection(box_of(peer), by, by, reason);
+  }
+
   void abort(int by, const std::string& reason) noexcept {
-    for (auto& box : boxes_) {
+    for (int rank = 0; rank < size(); ++rank) {
+      Box& box = box_of(rank);
       {
-        const std::lock_guard lock(box->mutex);
-        if (box->broken) continue;
-        box->broken = true;
-        box->broken_by = by;
-        try {
-          box->reason = reason;
-        } catch (const std::bad_alloc&) {
-          box->reason = "out of memory";  // short enough to need none
-        }
+        const std::lock_guard lock(box.mutex);
+        if (rank == by) box.ended = true;
+        if (!box.first_abort.reason) box.first_abort = end_of(by, reason);
       }
-      box->changed.notify_all();
+      if (rank == by) {
+        box.changed.notify_all();
+      } else {
+        end_connection(box, by, by, reason);
+      }
     }
   }
 
@@ -81,7 +103,7 @@ class World {
     for (auto& box : boxes_) {
       {
         const std::lock_guard lock(box->mutex);
-        box->dead[static_cast<std::size_t>(rank)] = true;
+        box->peers[static_cast<std::size_t>(rank)].left = true;
       }
       box->changed.notify_all();
     }
@@ -95,21 +117,54 @@ class World {
   std::pair<std::shared_ptr<World>, int> gather(int rank, Deadline deadline);
 
  private:
+  struct End {
+    int by = -1;
+    std::optional<std::string> reason;  // nullopt: not ended
+  };
+  struct Peer {
+    bool left = false;  // its transport is gone
+    End closed;
+  };
   struct Box {
     std::mutex mutex;
     std::condition_variable changed;
     std::map<std::pair<int, Tag>, Payload> messages;
-    std::vector<bool> dead;
-    bool broken = false;
-    int broken_by = -1;
-    std::string reason;
+    std::vector<Peer> peers;  // [world]
+    FailureScope scope = FailureScope::kConnection;
+    End first_abort;     // of any rank
+    bool ended = false;  // this rank has aborted
   };
 
-  static void throw_if_broken(const Box& box) {
-    if (box.broken) {
-      throw TransportError(TransportError::Kind::kAborted, box.broken_by,
-                           "rank " + std::to_string(box.broken_by) + " aborted: " + box.reason);
+  Box& box_of(int rank) { return *boxes_[static_cast<std::size_t>(rank)]; }
+
+  static End end_of(int by, const std::string& reason) {
+    try {
+      return {by, reason};
+    } catch (const std::bad_alloc&) {
+      return {by, "out of memory"};  // short enough to need none
     }
+  }
+
+  static void end_connection(Box& box, int peer, int by, const std::string& reason) {
+    {
+      const std::lock_guard lock(box.mutex);
+      End& closed = box.peers[static_cast<std::size_t>(peer)].closed;
+      if (!closed.reason) closed = end_of(by, reason);
+    }
+    box.changed.notify_all();
+  }
+
+  static void throw_end(const End& end) {
+    throw TransportError(TransportError::Kind::kAborted, end.by,
+                         "rank " + std::to_string(end.by) + " aborted: " + *end.reason);
+  }
+  static void throw_if_aborted(const Box& box) {
+    const bool counts = box.ended || box.scope == FailureScope::kGroup;
+    if (counts && box.first_abort.reason) throw_end(box.first_abort);
+  }
+  static void throw_if_closed(const Box& box, int peer) {
+    const End& closed = box.peers[static_cast<std::size_t>(peer)].closed;
+    if (closed.reason) throw_end(closed);
   }
 
   static void wait(Box& box, std::unique_lock<std::mutex>& lock, Deadline deadline, int source) {
@@ -189,6 +244,11 @@ class InprocTransport final : public Transport {
 
   std::string_view kind() const override { return "inproc"; }
   std::string node_name() const override { return "this process"; }
+  bool fails_alone() const override { return true; }
+  void set_failure_scope(FailureScope scope) override { world_->set_scope(rank(), scope); }
+  void close(int peer, const std::string& reason) noexcept override {
+    world_->close(rank(), peer, reason);
+  }
   void abort(const std::string& reason) noexcept override { world_->abort(rank(), reason); }
 
   std::unique_ptr<Transport> shrink(Deadline deadline) override {
@@ -199,6 +259,7 @@ class InprocTransport final : public Transport {
  private:
   std::unique_ptr<Exchange> do_start(std::vector<Outgoing> sends,
                                      std::vector<Source> sources) override {
+    world_->check_connections(rank(), sends, sources);
     for (Outgoing& send : sends) world_->post(rank(), send.peer, send.tag, std::move(send.payload));
     return std::make_unique<InprocExchange>(counters(), *world_, rank(), std::move(sources));
   }
@@ -209,7 +270,7 @@ class InprocTransport final : public Transport {
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> make_world(int world) {
-  if (world < 1) throw Error("collectives", "a world has at least one rank");
+  if (world < 1) throw Error("transport", "a world has at least one rank");
   const auto shared = std::make_shared<World>(world);
   std::vector<std::unique_ptr<Transport>> transports;
   for (int rank = 0; rank < world; ++rank) {
@@ -218,4 +279,4 @@ std::vector<std::unique_ptr<Transport>> make_world(int world) {
   return transports;
 }
 
-}  // namespace tandem::collectives::inproc
+}  // namespace tandem::transport::inproc

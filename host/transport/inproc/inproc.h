@@ -3,19 +3,19 @@
 // The inproc transport: ranks are threads of one process, messages are shared pointers.
 //
 // A World holds the mailboxes; every rank's transport is made from it and may outlive the handle.
-// abort() is seen by every rank at once. A rank whose transport is destroyed counts as dead: peers
-// that wait for it throw kPeerLost at once. shrink() gathers those who call it until all living
+// Connections fail alone. close() and abort() are seen at once. A rank whose transport is destroyed
+// is lost: peers that wait for it throw kPeerLost at once. shrink() gathers those who call it until all living
 // ranks have, or the deadline. Cost: one lock and one condition variable per rank; no copies.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::inproc {
+namespace tandem::transport::inproc {
 
 // One transport per rank, in rank order; give each to its thread.
 std::vector<std::unique_ptr<Transport>> make_world(int world);
 
-}  // namespace tandem::collectives::inproc
+}  // namespace tandem::transport::inproc

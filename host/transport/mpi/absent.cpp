@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for the mpi transport in builds without MPI: says how to enable it.
-#include "collectives/transport/mpi/mpi.h"
 #include "common/error.h"
+#include "transport/mpi/mpi.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 bool available() { return false; }
 
@@ -15,12 +15,12 @@ std::string unavailable_reason() {
 
 class Environment::State {};
 
-Environment::Environment(const Options&) { throw Error("mpi", unavailable_reason()); }
+Environment::Environment(const Options&) { throw Error("transport", unavailable_reason()); }
 Environment::~Environment() = default;
 int Environment::rank() const { return 0; }
 int Environment::world() const { return 1; }
 std::unique_ptr<Transport> connect(Environment&, Deadline) {
-  throw Error("mpi", unavailable_reason());
+  throw Error("transport", unavailable_reason());
 }
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

@@ -13,7 +13,7 @@
 #include <chrono>
 #include <thread>
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 class Backoff {
  public:
@@ -36,4 +36,4 @@ class Backoff {
   int idle_polls_ = 0;
 };
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

@@ -12,9 +12,9 @@
 
 #include <string>
 
-#include "collectives/transport/transport_error.h"
+#include "transport/transport_error.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 inline std::string mpi_error_text(int code) {
   char text[MPI_MAX_ERROR_STRING];
@@ -30,4 +30,4 @@ inline void check_mpi(int code, const char* call, int peer = -1) {
                        std::string(call) + who + " failed: " + mpi_error_text(code));
 }
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

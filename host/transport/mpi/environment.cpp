@@ -9,12 +9,12 @@
 #include <limits>
 #include <mutex>
 
-#include "collectives/transport/mpi/backoff.h"
-#include "collectives/transport/mpi/checked.h"
-#include "collectives/transport/mpi/mpi.h"
-#include "collectives/transport/mpi/transport.h"
+#include "transport/mpi/backoff.h"
+#include "transport/mpi/checked.h"
+#include "transport/mpi/mpi.h"
+#include "transport/mpi/transport.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 namespace {
 
 std::atomic<bool> environment_exists{false};
@@ -54,7 +54,7 @@ std::string this_node() {
 
 void require_serialized(int level) {
   if (level >= MPI_THREAD_SERIALIZED) return;
-  throw Error("mpi",
+  throw Error("transport",
               "this MPI runs with a thread level below MPI_THREAD_SERIALIZED; initialise it with "
               "MPI_Init_thread, or leave that to this library");
 }
@@ -68,7 +68,7 @@ class Environment::State {
  public:
   explicit State(const Options& options) : options_(options) {
     if (environment_exists.exchange(true)) {
-      throw Error("mpi", "one Environment per process: share the one there is");
+      throw Error("transport", "one Environment per process: share the one there is");
     }
     try {
       start();
@@ -97,7 +97,7 @@ class Environment::State {
     int initialized = 0;
     MPI_Finalized(&finalized);
     MPI_Initialized(&initialized);
-    if (finalized) throw Error("mpi", "MPI has been ended and cannot be started again");
+    if (finalized) throw Error("transport", "MPI has been ended and cannot be started again");
     int level = 0;
     if (initialized) {
       MPI_Query_thread(&level);
@@ -146,7 +146,7 @@ int Environment::world() const {
 std::unique_ptr<Transport> connect(Environment& environment, Deadline deadline) {
   const std::size_t part = environment.state().options().max_part_bytes;
   if (part == 0 || part > std::numeric_limits<int>::max()) {
-    throw Error("mpi", "max_part_bytes is from 1 to 2^31 - 1");
+    throw Error("transport", "max_part_bytes is from 1 to 2^31 - 1");
   }
   // MPI writes both until the request completes, which after a timeout it never may.
   auto pending = std::make_unique<std::pair<MPI_Comm, MPI_Request>>();
@@ -164,4 +164,4 @@ std::unique_ptr<Transport> connect(Environment& environment, Deadline deadline) 
       {pending->first, mpi_lock(), part, this_node(), environment.rank(), environment.world()});
 }
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

@@ -24,10 +24,10 @@
 #include <memory>
 #include <string>
 
-#include "collectives/transport/transport.h"
 #include "common/deadline.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 bool available();
 std::string unavailable_reason();  // empty where available
@@ -63,4 +63,4 @@ class Environment {
 std::unique_ptr<Transport> connect(Environment& environment,
                                    Deadline deadline = Deadline::after(std::chrono::minutes(1)));
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One probe of any source and one MPI_Testsome of everything in flight make a poll.
-#include "collectives/transport/mpi/progress.h"
+#include "transport/mpi/progress.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,9 +11,9 @@
 #include <new>
 #include <stdexcept>
 
-#include "collectives/transport/mpi/backoff.h"
+#include "transport/mpi/backoff.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 namespace {
 
 constexpr int kAbortTag = 1;
@@ -44,7 +44,7 @@ struct Progress::Graveyard {
 Progress::Progress(MPI_Comm communicator, std::mutex& mpi, std::size_t max_part_bytes)
     : communicator_(communicator), mpi_(mpi), max_part_bytes_(max_part_bytes) {
   if (max_part_bytes == 0 || max_part_bytes > std::numeric_limits<int>::max()) {
-    throw Error("mpi", "max_part_bytes is from 1 to 2^31 - 1");
+    throw Error("transport", "max_part_bytes is from 1 to 2^31 - 1");
   }
   const std::lock_guard lock(mpi_);
   check_mpi(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -336,4 +336,4 @@ bool Progress::abort_told() {
   });
 }
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

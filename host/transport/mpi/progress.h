@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/mpi/checked.h"
-#include "collectives/transport/transport.h"
+#include "transport/mpi/checked.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 class Progress {
  public:
@@ -108,4 +108,4 @@ class Progress {
   bool has_discarded_ = false;  // some arrival to sweep once it is complete
 };
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

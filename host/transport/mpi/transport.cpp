@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exchanges: what they wait for is Progress's; how long and how eagerly is decided here.
-#include "collectives/transport/mpi/transport.h"
+#include "transport/mpi/transport.h"
 
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/mpi/backoff.h"
-#include "collectives/transport/mpi/progress.h"
+#include "transport/mpi/backoff.h"
+#include "transport/mpi/progress.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 namespace {
 
 class MpiExchange final : public Exchange {
@@ -82,10 +82,14 @@ class MpiTransport final : public Transport {
 
   std::string_view kind() const override { return "mpi"; }
   std::string node_name() const override { return node_name_; }
+  // The MPI standard leaves MPI undefined after an error, so no connection fails alone.
+  bool fails_alone() const override { return false; }
+  void set_failure_scope(FailureScope) override {}
+  void close(int, const std::string& reason) noexcept override { progress_.abort(reason); }
   void abort(const std::string& reason) noexcept override { progress_.abort(reason); }
 
   std::unique_ptr<Transport> shrink(Deadline) override {
-    throw Error("mpi",
+    throw Error("transport",
                 "an MPI job cannot go on without a rank: its launcher ends all of them when one "
                 "dies; use the gloo transport for groups that shrink");
   }
@@ -107,4 +111,4 @@ std::unique_ptr<Transport> make_mpi_transport(const TransportParts& parts) {
   return std::make_unique<MpiTransport>(parts);
 }
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

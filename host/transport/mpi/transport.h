@@ -8,10 +8,10 @@
 #include <mutex>
 #include <string>
 
-#include "collectives/transport/mpi/checked.h"
-#include "collectives/transport/transport.h"
+#include "transport/mpi/checked.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::mpi {
+namespace tandem::transport::mpi {
 
 struct TransportParts {
   MPI_Comm communicator;  // becomes the transport's
@@ -24,4 +24,4 @@ struct TransportParts {
 
 std::unique_ptr<Transport> make_mpi_transport(const TransportParts& parts);
 
-}  // namespace tandem::collectives::mpi
+}  // namespace tandem::transport::mpi

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for the nccl transport in builds without CUDA or NCCL: says how to enable it.
-#include "collectives/transport/nccl/nccl.h"
+#include "transport/nccl/nccl.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 bool available() { return false; }
 
@@ -12,10 +12,10 @@ std::string unavailable_reason() {
          "again";
 }
 
-UniqueId make_unique_id() { throw Error("collectives", unavailable_reason()); }
+UniqueId make_unique_id() { throw Error("transport", unavailable_reason()); }
 
 std::unique_ptr<Transport> connect(const Options&) {
-  throw Error("collectives", unavailable_reason());
+  throw Error("transport", unavailable_reason());
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

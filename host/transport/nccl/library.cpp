@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // dlopen once, with the reason kept where it fails.
-#include "collectives/transport/nccl/library.h"
+#include "transport/nccl/library.h"
 
 #include "common/loaded_library.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 namespace {
 
 struct Loaded {
@@ -41,4 +41,4 @@ const Library* library() {
 
 const std::string& library_reason() { return loaded().library.reason(); }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

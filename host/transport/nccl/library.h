@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 // Where the header is older than 2.27 the function does not exist.
 using ShrinkFunction = ncclResult_t (*)(ncclComm_t, int*, int, ncclComm_t*, ncclConfig_t*, int);
@@ -34,4 +34,4 @@ struct Library {
 const Library* library();
 const std::string& library_reason();
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
-#include "collectives/transport/transport.h"
 #include "common/deadline.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 using UniqueId = std::array<std::byte, 128>;
 
@@ -55,4 +55,4 @@ UniqueId make_unique_id();
 // TransportError when not all ranks have come by the deadline.
 std::unique_ptr<Transport> connect(const Options& options);
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A round: choose, write the first pieces, move them, read sizes, move the rests, keep messages.
-#include "collectives/transport/nccl/rounds.h"
+#include "transport/nccl/rounds.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 namespace {
 
 constexpr std::size_t kPieceBytes = 16 * 1024;
@@ -277,7 +277,7 @@ void Rounds::throw_if_broken() {
 
 ncclComm_t Rounds::shrink(std::vector<int> excluded, Deadline deadline) {
   if (library_.comm_shrink == nullptr) {
-    throw Error("collectives", "forming a smaller group needs NCCL 2.27 or newer");
+    throw Error("transport", "forming a smaller group needs NCCL 2.27 or newer");
   }
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   check_cuda(cudaSetDevice(device_index_), "choosing the device");
@@ -297,4 +297,4 @@ ncclComm_t Rounds::shrink(std::vector<int> excluded, Deadline deadline) {
   return smaller;
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/nccl/library.h"
-#include "collectives/transport/nccl/staging.h"
-#include "collectives/transport/transport.h"
+#include "transport/nccl/library.h"
+#include "transport/nccl/staging.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 class Rounds {
  public:
@@ -99,4 +99,4 @@ class Rounds {
   std::string reason_;
 };
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

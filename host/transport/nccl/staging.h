@@ -13,7 +13,7 @@
 
 #include "common/error.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 inline void check_cuda(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -68,4 +68,4 @@ class Staging {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

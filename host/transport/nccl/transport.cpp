@@ -8,10 +8,10 @@
 #include <fstream>
 #include <utility>
 
-#include "collectives/transport/nccl/nccl.h"
-#include "collectives/transport/nccl/rounds.h"
+#include "transport/nccl/nccl.h"
+#include "transport/nccl/rounds.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 namespace {
 
 static_assert(sizeof(ncclUniqueId) == sizeof(UniqueId));
@@ -70,11 +70,15 @@ class NcclTransport final : public Transport {
     return std::string(host) + " " + boot;
   }
 
+  // A kernel of NCCL that waits for a lost peer holds the messages of all others up.
+  bool fails_alone() const override { return false; }
+  void set_failure_scope(FailureScope) override {}
+  void close(int, const std::string& reason) noexcept override { rounds_.abort(reason); }
   void abort(const std::string& reason) noexcept override { rounds_.abort(reason); }
 
   std::unique_ptr<Transport> shrink(Deadline deadline) override {
     if (!options_.agree_on_survivors) {
-      throw Error("collectives",
+      throw Error("transport",
                   "a smaller nccl group needs to know who lives: set "
                   "nccl::Options::agree_on_survivors");
     }
@@ -125,11 +129,11 @@ std::string unavailable_reason() {
 bool available() { return unavailable_reason().empty(); }
 
 UniqueId make_unique_id() {
-  if (!available()) throw Error("collectives", unavailable_reason());
+  if (!available()) throw Error("transport", unavailable_reason());
   ncclUniqueId id;
   const ncclResult_t result = library()->get_unique_id(&id);
   if (result != ncclSuccess) {
-    throw Error("collectives",
+    throw Error("transport",
                 std::string("NCCL makes no unique id: ") + library()->error_string(result));
   }
   UniqueId bytes;
@@ -138,10 +142,10 @@ UniqueId make_unique_id() {
 }
 
 std::unique_ptr<Transport> connect(const Options& options) {
-  if (!available()) throw Error("collectives", unavailable_reason());
+  if (!available()) throw Error("transport", unavailable_reason());
   if (options.world < 1 || options.rank < 0 || options.rank >= options.world) {
-    throw Error("collectives", "rank " + std::to_string(options.rank) + " of " +
-                                   std::to_string(options.world) + " ranks is not a rank");
+    throw Error("transport", "rank " + std::to_string(options.rank) + " of " +
+                                 std::to_string(options.world) + " ranks is not a rank");
   }
   check_cuda(cudaSetDevice(options.device_index), "choosing the device");
   ncclUniqueId id;
@@ -151,10 +155,10 @@ std::unique_ptr<Transport> connect(const Options& options) {
   ncclComm_t comm = nullptr;
   const ncclResult_t result = library()->comm_init(&comm, options.world, id, options.rank, &config);
   if (comm == nullptr || (result != ncclSuccess && result != ncclInProgress)) {
-    throw Error("collectives",
+    throw Error("transport",
                 std::string("NCCL makes no communicator: ") + library()->error_string(result));
   }
   return std::make_unique<NcclTransport>(options, comm);
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One heap of events: a message's first byte reaches a stage, or its last byte the receiver.
-#include "collectives/transport/simulated/network.h"
+#include "transport/simulated/network.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "collectives/communicator.h"
-
-namespace tandem::collectives::simulated {
+namespace tandem::transport::simulated {
 namespace {
 
 void require(bool holds, const char* what) {
-  if (!holds) throw Error("collectives", std::string("simulated network: ") + what);
+  if (!holds) throw Error("transport", std::string("simulated network: ") + what);
 }
 
 bool is_time(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
@@ -109,7 +107,7 @@ double Network::send(double now, int from, Outgoing message) {
     latency = link->second.first;
   }
   const std::size_t size = message.payload.size();
-  const std::size_t frame = std::min(size, kFrameBytes);
+  const std::size_t frame = std::min(size, options_.frame_bytes);
   const double bytes = static_cast<double>(frame) +
                        static_cast<double>(size - frame) * static_cast<double>(options_.scale);
   const double start = std::max(now, port.free_at);
@@ -160,4 +158,4 @@ std::optional<Flight> Network::next_arrival(double horizon) {
   return std::nullopt;
 }
 
-}  // namespace tandem::collectives::simulated
+}  // namespace tandem::transport::simulated

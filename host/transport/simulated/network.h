@@ -24,9 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::simulated {
+namespace tandem::transport::simulated {
 
 struct LinkOverride {
   int from = 0;
@@ -52,6 +52,7 @@ struct NetworkOptions {
   int nodes_per_rack = 0;                    // 0: one rack
   double oversubscription = 1;               // the rack's ports over its uplink
   std::uint64_t scale = 1;                   // a body of b bytes counts as b * scale
+  std::size_t frame_bytes = 0;               // at the front of each message; they are not scaled
   std::vector<PortOverride> ports;
   std::vector<LinkOverride> links;
 };
@@ -123,4 +124,4 @@ class Network {
   std::vector<std::size_t> unused_;  // places in moving_
 };
 
-}  // namespace tandem::collectives::simulated
+}  // namespace tandem::transport::simulated

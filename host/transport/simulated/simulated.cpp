@@ -2,7 +2,7 @@
 //
 // Whoever is last to wait moves the network on, under the world's lock, and wakes those whose
 // messages have arrived.
-#include "collectives/transport/simulated/simulated.h"
+#include "transport/simulated/simulated.h"
 
 #include <pthread.h>
 
@@ -10,13 +10,15 @@
 #include <condition_variable>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <queue>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
-namespace tandem::collectives::simulated {
+namespace tandem::transport::simulated {
 namespace {
 
 constexpr std::size_t kStackBytes = 512 << 10;
@@ -56,26 +58,53 @@ class World {
     at(rank).clock = std::max(at(rank).clock, least);
   }
 
+  void set_scope(int rank, FailureScope scope) {
+    const std::lock_guard lock(mutex_);
+    at(rank).scope = scope;
+  }
+
   // Returns when the last of the messages has left.
   double start(int rank, std::vector<Outgoing> sends, Expected& expected);
   Flight take(int rank, Expected& expected, Deadline deadline);
   void forget(int rank, Expected& expected);
+  void close(int by, int peer, const std::string& reason) noexcept;
   void abort(int by, const std::string& reason) noexcept;
   void leave(int rank);
 
  private:
+  struct End {
+    int by = -1;
+    std::string reason;
+  };
   struct Rank {
     std::condition_variable woken;
     double clock = 0;
     bool left = false;
-    bool blamed = false;  // had left when the others stalled
+    bool blamed = false;   // had left when the others stalled
+    bool stalled = false;  // its last wait ended because nothing was under way
+    FailureScope scope = FailureScope::kConnection;
+    bool aborted = false;            // by itself
+    std::optional<End> first_abort;  // of any rank
+    std::map<int, End> closed;       // by peer
     Expected* waits_for = nullptr;
     std::unordered_map<std::uint64_t, Expected*> expected;
     std::unordered_map<std::uint64_t, Flight> unexpected;
   };
 
   Rank& at(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
-  void throw_if_broken() const;
+  static End end_of(int by, const std::string& reason) {
+    try {
+      return {by, reason};
+    } catch (const std::bad_alloc&) {
+      return {by, "out of memory"};  // short enough to need none
+    }
+  }
+  bool awaits_lost_rank(const Rank& rank) const;
+  static void throw_end(const End& end);
+  static void throw_if_aborted(const Rank& rank);
+  static void throw_if_closed(const Rank& rank, int peer);
+  static void throw_if_ended(const Rank& rank, const Expected& expected);
+  void end_connection(Rank& rank, int peer, const End& end) noexcept;
   void move_on();
   bool deliver(Flight flight);
   void wake(Rank& rank);
@@ -85,22 +114,41 @@ class World {
   Network network_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::size_t num_running_ = 0;  // ranks that neither wait nor have left
-  bool stalled_ = false;
-  bool broken_ = false;
-  int broken_by_ = -1;
-  std::string reason_;
 };
 
-void World::throw_if_broken() const {
-  if (!broken_) return;
-  throw TransportError(TransportError::Kind::kAborted, broken_by_,
-                       "rank " + std::to_string(broken_by_) + " aborted: " + reason_);
+void World::throw_end(const End& end) {
+  throw TransportError(TransportError::Kind::kAborted, end.by,
+                       "rank " + std::to_string(end.by) + " aborted: " + end.reason);
+}
+
+void World::throw_if_aborted(const Rank& rank) {
+  const bool counts = rank.aborted || rank.scope == FailureScope::kGroup;
+  if (counts && rank.first_abort) throw_end(*rank.first_abort);
+}
+
+void World::throw_if_closed(const Rank& rank, int peer) {
+  const auto found = rank.closed.find(peer);
+  if (found != rank.closed.end()) throw_end(found->second);
+}
+
+void World::throw_if_ended(const Rank& rank, const Expected& expected) {
+  throw_if_aborted(rank);
+  if (rank.closed.empty()) return;
+  for (const Source& source : expected.sources) {
+    if (rank.expected.count(key_of(source.peer, source.tag)) > 0) {
+      throw_if_closed(rank, source.peer);
+    }
+  }
 }
 
 double World::start(int rank, std::vector<Outgoing> sends, Expected& expected) {
   const std::lock_guard lock(mutex_);
-  throw_if_broken();
   Rank& own = at(rank);
+  throw_if_aborted(own);
+  if (!own.closed.empty()) {
+    for (const Source& source : expected.sources) throw_if_closed(own, source.peer);
+    for (const Outgoing& send : sends) throw_if_closed(own, send.peer);
+  }
   for (const Source& source : expected.sources) {
     const std::uint64_t key = key_of(source.peer, source.tag);
     if (const auto early = own.unexpected.find(key); early != own.unexpected.end()) {
@@ -118,29 +166,30 @@ double World::start(int rank, std::vector<Outgoing> sends, Expected& expected) {
 Flight World::take(int rank, Expected& expected, Deadline deadline) {
   std::unique_lock lock(mutex_);
   Rank& own = at(rank);
-  throw_if_broken();
+  throw_if_ended(own, expected);
   if (expected.arrived.empty()) {
+    own.stalled = false;
     own.waits_for = &expected;
     if (--num_running_ == 0) move_on();
-    while (own.waits_for != nullptr && !broken_ && !stalled_) {
+    while (own.waits_for != nullptr) {
       if (deadline.is_never()) {
         own.woken.wait(lock);
       } else if (own.woken.wait_until(lock, deadline.time_point()) == std::cv_status::timeout) {
         break;
       }
     }
-    if (own.waits_for != nullptr) {  // not by a message
+    if (own.waits_for != nullptr) {  // the deadline
       own.waits_for = nullptr;
       ++num_running_;
     }
-    throw_if_broken();
+    throw_if_ended(own, expected);
   }
   if (expected.arrived.empty()) {
     int awaited = -1;
     for (const Source& source : expected.sources) {
       if (own.expected.count(key_of(source.peer, source.tag)) == 0) continue;
       if (awaited < 0) awaited = source.peer;
-      if (!(stalled_ ? at(source.peer).blamed : at(source.peer).left)) continue;
+      if (!(own.stalled ? at(source.peer).blamed : at(source.peer).left)) continue;
       throw TransportError(TransportError::Kind::kPeerLost, source.peer,
                            "rank " + std::to_string(source.peer) + " has left the group");
     }
@@ -201,26 +250,64 @@ void World::move_on() {
   if (!any) fail_stalled();
 }
 
+bool World::awaits_lost_rank(const Rank& rank) const {
+  return std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
+    return rank.expected.count(key_of(source.peer, source.tag)) > 0 &&
+           ranks_[static_cast<std::size_t>(source.peer)]->left;
+  });
+}
+
+// Nothing is under way: whoever waits for a rank that has left fails, and may free the others.
+// Where nobody does, all fail. Later departures are consequences.
 void World::fail_stalled() {
-  stalled_ = true;
-  // Later departures are consequences.
+  std::vector<Rank*> waiting, blocked;
   for (auto& rank : ranks_) {
     rank->blamed = rank->left;
-    rank->woken.notify_all();
+    if (rank->waits_for == nullptr) continue;
+    waiting.push_back(rank.get());
+    if (awaits_lost_rank(*rank)) blocked.push_back(rank.get());
   }
+  for (Rank* rank : blocked.empty() ? waiting : blocked) {
+    rank->stalled = true;
+    wake(*rank);
+  }
+}
+
+// Wakes the rank where that ends its wait.
+void World::end_connection(Rank& rank, int peer, const End& end) noexcept {
+  try {
+    rank.closed.emplace(peer, end);
+  } catch (const std::bad_alloc&) {
+    // The wait ends at its deadline.
+  }
+  if (rank.waits_for == nullptr) return;
+  const bool awaited =
+      std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
+        return source.peer == peer && rank.expected.count(key_of(peer, source.tag)) > 0;
+      });
+  if (awaited || rank.aborted || rank.scope == FailureScope::kGroup) wake(rank);
+}
+
+void World::close(int by, int peer, const std::string& reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  const End end = end_of(by, reason);
+  end_connection(at(by), peer, end);
+  end_connection(at(peer), by, end);
 }
 
 void World::abort(int by, const std::string& reason) noexcept {
   const std::lock_guard lock(mutex_);
-  if (broken_) return;
-  broken_ = true;
-  broken_by_ = by;
-  try {
-    reason_ = reason;
-  } catch (const std::bad_alloc&) {
-    reason_ = "out of memory";  // short enough to need none
+  const End end = end_of(by, reason);
+  Rank& own = at(by);
+  if (own.aborted) return;
+  own.aborted = true;
+  for (auto& rank : ranks_) {
+    if (!rank->first_abort) rank->first_abort = end;
   }
-  for (auto& rank : ranks_) rank->woken.notify_all();
+  if (own.waits_for != nullptr) wake(own);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != by) end_connection(at(peer), by, end);
+  }
 }
 
 void World::leave(int rank) {
@@ -228,7 +315,7 @@ void World::leave(int rank) {
   Rank& own = at(rank);
   own.left = true;
   own.unexpected.clear();
-  if (--num_running_ > 0 || broken_ || stalled_) return;
+  if (--num_running_ > 0) return;
   for (const auto& other : ranks_) {
     if (other->waits_for != nullptr) return move_on();
   }
@@ -271,9 +358,14 @@ class SimulatedTransport final : public Transport {
   std::string node_name() const override {
     return "simulated node " + std::to_string(world_->node_of(rank()));
   }
+  bool fails_alone() const override { return true; }
+  void set_failure_scope(FailureScope scope) override { world_->set_scope(rank(), scope); }
+  void close(int peer, const std::string& reason) noexcept override {
+    world_->close(rank(), peer, reason);
+  }
   void abort(const std::string& reason) noexcept override { world_->abort(rank(), reason); }
   std::unique_ptr<Transport> shrink(Deadline) override {
-    throw Error("collectives", "a simulated group cannot shrink; make a smaller one");
+    throw Error("transport", "a simulated group cannot shrink; make a smaller one");
   }
   double clock() const { return world_->clock(rank()); }
 
@@ -339,7 +431,7 @@ std::vector<std::unique_ptr<Transport>> make_world(const NetworkOptions& options
 double now(const Transport& transport) {
   const auto* simulated = dynamic_cast<const SimulatedTransport*>(&transport);
   if (simulated == nullptr) {
-    throw Error("collectives", "only the simulated transport has a virtual clock");
+    throw Error("transport", "only the simulated transport has a virtual clock");
   }
   return simulated->clock();
 }
@@ -361,10 +453,10 @@ void run_ranks(const NetworkOptions& options, const std::function<void(Transport
   if (num_started < threads.size()) threads[num_started].transport->abort("no more threads");
   for (std::size_t at = 0; at < num_started; ++at) pthread_join(threads[at].thread, nullptr);
   if (num_started < threads.size()) {
-    throw Error("collectives", "the system gives no more than " + std::to_string(num_started) +
-                                   " threads; simulate fewer ranks");
+    throw Error("transport", "the system gives no more than " + std::to_string(num_started) +
+                                 " threads; simulate fewer ranks");
   }
   rethrow_cause(threads);
 }
 
-}  // namespace tandem::collectives::simulated
+}  // namespace tandem::transport::simulated

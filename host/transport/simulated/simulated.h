@@ -8,8 +8,8 @@
 // exchange's messages has left. Times depend on the messages alone, never on how threads run: the
 // network moves on only when every rank waits, and then only as far as no rank's next message could
 // disturb (the least latency). Ranks that nobody runs hold all others up, until their deadlines.
-// When all wait and nothing is under way, they throw at once: kPeerLost where an awaited rank has
-// left, else kTimeout. Deadlines are real time. shrink() throws Error.
+// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost at
+// once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real time. shrink() throws Error.
 // Cost: one lock; a wait is a thread switch; up to 1,024 ranks are tested.
 #pragma once
 
@@ -17,10 +17,10 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/transport/simulated/network.h"
-#include "collectives/transport/transport.h"
+#include "transport/simulated/network.h"
+#include "transport/transport.h"
 
-namespace tandem::collectives::simulated {
+namespace tandem::transport::simulated {
 
 // One transport per rank, in rank order; give each to its thread.
 std::vector<std::unique_ptr<Transport>> make_world(const NetworkOptions& options);
@@ -33,4 +33,4 @@ double now(const Transport& transport);
 // group; the first exception by rank is rethrown, the cause before the aborts that followed.
 void run_ranks(const NetworkOptions& options, const std::function<void(Transport&)>& body);
 
-}  // namespace tandem::collectives::simulated
+}  // namespace tandem::transport::simulated

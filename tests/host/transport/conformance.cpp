@@ -2,7 +2,7 @@
 //
 // Contents are words that count up from a seed of (source, destination, tag): cheap to make and to
 // compare at 64 MiB, and different everywhere.
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,12 +13,12 @@
 namespace tandem::test {
 namespace {
 
-using collectives::ByteBuffer;
-using collectives::Exchange;
-using collectives::Incoming;
-using collectives::Payload;
+using transport::ByteBuffer;
+using transport::Exchange;
+using transport::Incoming;
+using transport::Payload;
 
-std::uint64_t seed_of(int source, int destination, collectives::Tag tag) {
+std::uint64_t seed_of(int source, int destination, transport::Tag tag) {
   const auto pair =
       static_cast<std::uint64_t>(source) << 16 | static_cast<std::uint64_t>(destination & 0xffff);
   return (pair << 24 | tag) * 0x9e3779b97f4a7c15ull;
@@ -52,7 +52,7 @@ std::size_t pair_bytes(int source, int destination, int world) {
 
 }  // namespace
 
-Conformance::Conformance(collectives::Transport& transport, Deadline deadline)
+Conformance::Conformance(transport::Transport& transport, Deadline deadline)
     : transport_(transport), deadline_(deadline) {}
 
 void Conformance::expect(bool holds, const std::string& what) const {
@@ -258,7 +258,7 @@ void Conformance::counters() {
   expect(counted.steps == 3, "three steps were counted as " + std::to_string(counted.steps));
   expect(counted.peers.size() == static_cast<std::size_t>(world()), "counters of another world");
   for (int peer = 0; peer < world(); ++peer) {
-    collectives::PeerTraffic wanted;
+    transport::PeerTraffic wanted;
     if (peer != rank()) {
       wanted = {3 * pair_bytes(rank(), peer, world()), 3, 3 * pair_bytes(peer, rank(), world()), 3};
     }

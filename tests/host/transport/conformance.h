@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
 namespace tandem::test {
 
@@ -25,7 +25,7 @@ class ConformanceError : public std::runtime_error {
 
 class Conformance {
  public:
-  explicit Conformance(collectives::Transport& transport,
+  explicit Conformance(transport::Transport& transport,
                        Deadline deadline = Deadline::after(std::chrono::seconds(60)));
 
   void names();                           // kind and node name, and that ranks agree on kind
@@ -42,9 +42,9 @@ class Conformance {
   void everything(std::size_t largest_bytes = std::size_t{64} << 20);
 
  private:
-  using Outgoing = collectives::Outgoing;
-  using Source = collectives::Source;
-  using Tag = collectives::Tag;
+  using Outgoing = transport::Outgoing;
+  using Source = transport::Source;
+  using Tag = transport::Tag;
 
   int world() const { return transport_.world(); }
   int rank() const { return transport_.rank(); }
@@ -52,13 +52,13 @@ class Conformance {
     return ((rank() + distance) % world() + world()) % world();
   }
   Outgoing outgoing(int to, std::size_t bytes, Tag tag) const;
-  void expect_message(const collectives::Incoming& message, std::size_t bytes, Tag tag) const;
+  void expect_message(const transport::Incoming& message, std::size_t bytes, Tag tag) const;
   // Takes all messages of `exchange`; sizes[peer] is what each must have.
-  void take_all(collectives::Exchange& exchange, const std::vector<std::size_t>& sizes, Tag tag,
+  void take_all(transport::Exchange& exchange, const std::vector<std::size_t>& sizes, Tag tag,
                 std::size_t expected_messages) const;
   void expect(bool holds, const std::string& what) const;
 
-  collectives::Transport& transport_;
+  transport::Transport& transport_;
   Deadline deadline_;
   Tag next_tag_ = 0;
 };

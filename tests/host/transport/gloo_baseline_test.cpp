@@ -15,9 +15,9 @@
 #include <random>
 
 #include "collectives/collective.h"
-#include "host/collectives/transport/gloo_world.h"
+#include "host/transport/gloo_world.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
 using std::chrono::seconds;
@@ -108,4 +108,4 @@ TEST(GlooBaseline, SumsOfFractionsDifferFromGloosOnlyByRounding) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

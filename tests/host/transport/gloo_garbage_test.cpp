@@ -13,9 +13,9 @@
 #include <iterator>
 #include <optional>
 
-#include "host/collectives/transport/gloo_world.h"
+#include "host/transport/gloo_world.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
 using std::chrono::milliseconds;
@@ -92,4 +92,4 @@ INSTANTIATE_TEST_SUITE_P(
         message({48, 77, 0, 0, 0, 0}, 0), std::vector<std::size_t>{}));
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

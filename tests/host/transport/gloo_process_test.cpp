@@ -11,10 +11,10 @@
 #include <memory>
 #include <thread>
 
-#include "host/collectives/transport/child_process.h"
-#include "host/collectives/transport/gloo_world.h"
+#include "host/transport/child_process.h"
+#include "host/transport/gloo_world.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
 using std::chrono::milliseconds;
@@ -193,4 +193,4 @@ TEST(GlooProcesses, SayThatARedisServerIsAbsentOrSilent) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "host/collectives/scheme/product.h"
-#include "host/collectives/transport/gloo_world.h"
+#include "host/transport/gloo_world.h"
 
 namespace tandem::test {
 namespace {
@@ -14,10 +14,10 @@ namespace {
 class GlooProduct : public ::testing::TestWithParam<int> {};
 
 TEST_P(GlooProduct, SumsExactlyWithEverySchemeCodecAndCount) {
-  if (!collectives::gloo::available()) GTEST_SKIP() << "this build has no libgloo";
+  if (!transport::gloo::available()) GTEST_SKIP() << "this build has no libgloo";
   std::mutex mutex;
   std::vector<std::string> failures;
-  run_gloo_ranks(GetParam(), [&](std::unique_ptr<collectives::Transport> transport) {
+  run_gloo_ranks(GetParam(), [&](std::unique_ptr<transport::Transport> transport) {
     const auto own = run_product(*transport);
     const std::lock_guard lock(mutex);
     failures.insert(failures.end(), own.begin(), own.end());

@@ -10,19 +10,19 @@
 #include <cstdlib>
 #include <string>
 
-#include "collectives/transport/gloo/gloo.h"
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
+#include "transport/gloo/gloo.h"
 
 namespace {
 
 using namespace std::chrono;
 using tandem::Deadline;
-using tandem::collectives::ByteBuffer;
-using tandem::collectives::Outgoing;
-using tandem::collectives::Payload;
-using tandem::collectives::Source;
-using tandem::collectives::Transport;
-using tandem::collectives::TransportError;
+using tandem::transport::ByteBuffer;
+using tandem::transport::Outgoing;
+using tandem::transport::Payload;
+using tandem::transport::Source;
+using tandem::transport::Transport;
+using tandem::transport::TransportError;
 
 constexpr std::size_t kStreamBytes = std::size_t{6} << 20;
 
@@ -64,7 +64,7 @@ int main(int num_arguments, char** arguments) {
   if (num_arguments != 7) return 2;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string scenario = arguments[1];
-  tandem::collectives::gloo::Options options;
+  tandem::transport::gloo::Options options;
   options.rank = std::atoi(arguments[2]);
   options.world = std::atoi(arguments[3]);
   const std::string store = arguments[4];
@@ -77,7 +77,7 @@ int main(int num_arguments, char** arguments) {
     options.redis_port = std::atoi(store.c_str() + colon + 1);
   }
   try {
-    const auto transport = tandem::collectives::gloo::connect(options);
+    const auto transport = tandem::transport::gloo::connect(options);
     if (scenario == "conform") {
       tandem::test::Conformance(*transport).everything(std::size_t{2} << 20);
       std::puts("ok");

@@ -8,10 +8,12 @@
 #include <chrono>
 #include <future>
 
-#include "host/collectives/transport/conformance.h"
-#include "host/collectives/transport/gloo_world.h"
+#include "collectives/frames/group_transport.h"
+#include "host/transport/conformance.h"
+#include "host/transport/connections.h"
+#include "host/transport/gloo_world.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
 using std::chrono::milliseconds;
@@ -22,12 +24,12 @@ using test::run_gloo_ranks;
 #define SKIP_WITHOUT_GLOO() \
   if (!gloo::available()) GTEST_SKIP() << "this build has no libgloo"
 
-// The transports of a world, made by threads and handed to one.
+// The ranks of a world as a group that fails together, made by threads and handed to one.
 std::vector<std::unique_ptr<Transport>> make_world(int world) {
   std::vector<std::unique_ptr<Transport>> transports(static_cast<std::size_t>(world));
   run_gloo_ranks(world, [&](std::unique_ptr<Transport> transport) {
     const auto rank = static_cast<std::size_t>(transport->rank());
-    transports[rank] = std::move(transport);
+    transports[rank] = std::make_unique<collectives::GroupTransport>(std::move(transport));
   });
   return transports;
 }
@@ -81,6 +83,11 @@ TEST(GlooTransport, MovesLargeMessages) {
 
 // Rank 0 wants messages of 1 and 2; 1 sends only when it has heard from 2, which speaks to 1 only
 // when its own large message has left: served in order of ranks, nobody would ever move.
+TEST(GlooTransport, ConnectionsFailAloneAndGroupsTogether) {
+  SKIP_WITHOUT_GLOO();
+  test::check_connections([](int world, const auto& body) { run_gloo_ranks(world, body); });
+}
+
 TEST(GlooTransport, AWaitForOnePeerDoesNotStopAnother) {
   SKIP_WITHOUT_GLOO();
   constexpr std::size_t kLarge = std::size_t{32} << 20;
@@ -355,4 +362,4 @@ TEST(GlooTransport, RanksOfOneHostAndNetworkShareANode) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/transport/gloo/gloo.h"
+#include "transport/gloo/gloo.h"
 
 namespace tandem::test {
 
@@ -39,8 +39,8 @@ class StoreDirectory {
   std::filesystem::path path_;
 };
 
-inline collectives::gloo::Options gloo_options(const StoreDirectory& store, int rank, int world) {
-  collectives::gloo::Options options;
+inline transport::gloo::Options gloo_options(const StoreDirectory& store, int rank, int world) {
+  transport::gloo::Options options;
   options.rank = rank;
   options.world = world;
   options.store_directory = store.path();
@@ -49,15 +49,14 @@ inline collectives::gloo::Options gloo_options(const StoreDirectory& store, int 
 }
 
 // Runs `body` with each options' transport, in threads of their own.
-inline void run_gloo_ranks(
-    const std::vector<collectives::gloo::Options>& ranks,
-    const std::function<void(std::unique_ptr<collectives::Transport>)>& body) {
+inline void run_gloo_ranks(const std::vector<transport::gloo::Options>& ranks,
+                           const std::function<void(std::unique_ptr<transport::Transport>)>& body) {
   std::vector<std::exception_ptr> errors(ranks.size());
   std::vector<std::thread> threads;
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     threads.emplace_back([&, at] {
       try {
-        body(collectives::gloo::connect(ranks[at]));
+        body(transport::gloo::connect(ranks[at]));
       } catch (...) {
         errors[at] = std::current_exception();
       }
@@ -69,10 +68,10 @@ inline void run_gloo_ranks(
   }
 }
 
-inline void run_gloo_ranks(
-    int world, const std::function<void(std::unique_ptr<collectives::Transport>)>& body) {
+inline void run_gloo_ranks(int world,
+                           const std::function<void(std::unique_ptr<transport::Transport>)>& body) {
   const StoreDirectory store;
-  std::vector<collectives::gloo::Options> ranks;
+  std::vector<transport::gloo::Options> ranks;
   for (int rank = 0; rank < world; ++rank) ranks.push_back(gloo_options(store, rank, world));
   run_gloo_ranks(ranks, body);
 }

@@ -6,11 +6,12 @@
 #include <atomic>
 #include <future>
 
-#include "collectives/transport/inproc/inproc.h"
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
+#include "host/transport/connections.h"
 #include "support/ranks.h"
+#include "transport/inproc/inproc.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
 using std::chrono::milliseconds;
@@ -37,6 +38,10 @@ TEST(InprocTransport, MovesLargeMessages) {
   test::run_ranks(2, [](std::unique_ptr<Transport> transport) {
     test::Conformance(*transport).sizes(std::size_t{64} << 20);
   });
+}
+
+TEST(InprocTransport, ConnectionsFailAloneAndGroupsTogether) {
+  test::check_connections(test::run_ranks);
 }
 
 TEST(InprocTransport, TimesOutNamingTheLatePeer) {
@@ -87,4 +92,4 @@ TEST(InprocTransport, SurvivorsFormASmallerGroupInOldOrder) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Selection by magnitude over indices; the values are copied once at the end.
-#include "collectives/workload/captured.h"
+#include "tensor/sparse/generate/captured.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <limits>
 #include <numeric>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 std::vector<float> read_captured_gradient(const std::string& path) {
   std::error_code error;
@@ -52,4 +52,4 @@ SparseVector top_k(std::span<const float> values, std::size_t count) {
   return vector;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

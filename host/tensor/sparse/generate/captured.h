@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 std::vector<float> read_captured_gradient(const std::string& path);
 
 // The `count` values of largest magnitude (all, if fewer). Domain: {values.size(), 1}.
 SparseVector top_k(std::span<const float> values, std::size_t count);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

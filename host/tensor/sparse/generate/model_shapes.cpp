@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The table of shapes, and how one becomes options of the synthetic generator.
-#include "collectives/workload/model_shapes.h"
+#include "tensor/sparse/generate/model_shapes.h"
 
 #include <algorithm>
 #include <array>
 #include <string>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::uint64_t kMillion = 1'000'000;
@@ -51,4 +51,4 @@ SyntheticOptions synthetic_options(const ModelShape& shape, std::uint64_t scale,
   return options;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -12,9 +12,9 @@
 #include <span>
 #include <string_view>
 
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 struct ModelShape {
   std::string_view name;
@@ -35,4 +35,4 @@ const ModelShape& model_shape(std::string_view name);
 // units are single values in runs of a row (how element-sparse libraries see an embedding).
 SyntheticOptions synthetic_options(const ModelShape& shape, std::uint64_t scale, bool as_rows);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

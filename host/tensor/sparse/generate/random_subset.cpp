@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Halving with hypergeometric counts; small parts by selection sampling or by sorted draws.
-#include "collectives/workload/random_subset.h"
+#include "tensor/sparse/generate/random_subset.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 std::uint64_t splitmix(std::uint64_t& state) {
@@ -100,4 +100,4 @@ void append_subset(std::uint64_t begin, std::uint64_t population, std::uint64_t 
   append_subset(begin + half, rest, count - left, random, to);
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 // xoshiro256** seeded by splitmix64.
 class Random {
@@ -32,4 +32,4 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b);
 void append_subset(std::uint64_t begin, std::uint64_t population, std::uint64_t count,
                    Random& random, std::vector<std::uint32_t>& to);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -2,16 +2,16 @@
 //
 // Supports are drawn over runs of units (run_units; usually 1), in a head and a tail region, each
 // with its own density and overlap, and expanded to units at the end.
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "collectives/workload/random_subset.h"
+#include "tensor/sparse/generate/random_subset.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error("workload", what); }
@@ -245,4 +245,4 @@ SparseVector synthetic_gradient(const SyntheticOptions& options, int rank, int w
   return vector;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -17,9 +17,9 @@
 
 #include <cstdint>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 struct SyntheticOptions {
   Domain domain;               // below 2^32 units
@@ -42,4 +42,4 @@ SparseVector synthetic_gradient(const SyntheticOptions& options, int rank, int w
 // Fills [num_entries, width] f32 values as described above, from (seed, rank).
 void fill_values(SparseVector& vector, int rank, std::uint64_t seed);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Splitting, numbering by frequency, and the rows of a batch.
-#include "collectives/workload/tokens.h"
+#include "tensor/sparse/generate/tokens.h"
 
 #include <algorithm>
 #include <cctype>
@@ -11,9 +11,9 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "collectives/workload/random_subset.h"
+#include "tensor/sparse/generate/random_subset.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 bool is_word_byte(char c) {
@@ -110,4 +110,4 @@ SparseVector TokenCorpus::embedding_gradient(std::uint32_t width, std::size_t ba
   return vector;
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

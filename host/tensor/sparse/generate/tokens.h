@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
 class TokenCorpus {
  public:
@@ -42,4 +42,4 @@ class TokenCorpus {
   std::vector<std::uint32_t> tokens_;
 };
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

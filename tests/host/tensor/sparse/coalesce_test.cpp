@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From user memory to sparse vectors and back, against a map that is filled entry by entry.
-#include "collectives/sparse/coalesce.h"
+#include "tensor/sparse/coalesce.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 #include "host/collectives/codec/codec_cases.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
@@ -237,4 +237,4 @@ TEST(Scatter, TurnsTheIdentityOfADenseMaximumIntoZero) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -2,7 +2,7 @@
 //
 // Both ways of merging, and the dense kernels, bit for bit against a map that is filled part by
 // part.
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 #include <map>
 #include <random>
 
-#include "collectives/sparse/merge_windows.h"
 #include "host/collectives/codec/codec_cases.h"
+#include "tensor/sparse/merge_windows.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
@@ -186,4 +186,4 @@ TEST(RoundToWire, IsWhatAPeerReceives) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

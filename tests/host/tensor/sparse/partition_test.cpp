@@ -2,17 +2,17 @@
 //
 // Partitions: the mapping is invertible, ordered and even; split and join agree with it; hashed
 // owners balance for supports that do not know the seed.
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/partition.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "collectives/sparse/hashed_places.h"
 #include "host/collectives/codec/codec_cases.h"
+#include "tensor/sparse/hashed_places.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr std::uint64_t kWideUnits = (std::uint64_t{1} << 33) + 77;
@@ -146,4 +146,4 @@ TEST(Partition, HashedOwnersBalanceForAdversarialSupports) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

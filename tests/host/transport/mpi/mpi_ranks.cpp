@@ -15,34 +15,34 @@
 #include <string>
 #include <thread>
 
-#include "collectives/transport/mpi/mpi.h"
-#include "collectives/transport/mpi/transport.h"
-#include "host/collectives/mpi/reference.h"
 #include "host/collectives/scheme/product.h"
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
+#include "host/transport/mpi/reference.h"
+#include "transport/mpi/mpi.h"
+#include "transport/mpi/transport.h"
 
 namespace tandem::test {
 namespace {
 
-using collectives::Outgoing;
-using collectives::Payload;
-using collectives::Source;
-using collectives::Transport;
-using collectives::TransportError;
-using collectives::mpi::Environment;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using transport::Outgoing;
+using transport::Payload;
+using transport::Source;
+using transport::Transport;
+using transport::TransportError;
+using transport::mpi::Environment;
 
 void expect(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what);
 }
 
 std::unique_ptr<Transport> make_transport(Environment& environment) {
-  return collectives::mpi::connect(environment, Deadline::after(seconds(60)));
+  return transport::mpi::connect(environment, Deadline::after(seconds(60)));
 }
 
-collectives::mpi::Options small_parts() {
-  collectives::mpi::Options options;
+transport::mpi::Options small_parts() {
+  transport::mpi::Options options;
   options.max_part_bytes = 100'000;
   return options;
 }
@@ -55,7 +55,7 @@ void conform() {
   const auto second = make_transport(environment);
   expect(first->kind() == "mpi", "another kind");
   const auto early = first->rank() == 0 && first->world() > 1
-                         ? first->start({{1, Payload(collectives::ByteBuffer(250'001)), 77}}, {})
+                         ? first->start({{1, Payload(transport::ByteBuffer(250'001)), 77}}, {})
                          : nullptr;
   Conformance(*second).everything(largest);
   if (early) early->finish(Deadline::after(seconds(60)));
@@ -77,7 +77,7 @@ void drop() {
   for (const std::size_t bytes : {std::size_t{10}, std::size_t{1} << 20}) {
     for (const bool wanted : {false, true}) {
       std::vector<Outgoing> sends;
-      sends.push_back({next, Payload(collectives::ByteBuffer(bytes + wanted)), 7});
+      sends.push_back({next, Payload(transport::ByteBuffer(bytes + wanted)), 7});
       const auto exchange = transport->start(std::move(sends), {{previous, 7}});
       if (wanted) expect(exchange->next(deadline)->payload.size() == bytes + 1, "the dropped one");
       exchange->finish(deadline);
@@ -154,7 +154,7 @@ void hang() {
     return;
   }
   std::vector<Outgoing> sends;
-  sends.push_back({late, Payload(collectives::ByteBuffer(std::size_t{8} << 20)), 1});
+  sends.push_back({late, Payload(transport::ByteBuffer(std::size_t{8} << 20)), 1});
   const bool only_sends = transport->rank() == 0;
   const auto exchange = transport->start(
       std::move(sends), only_sends ? std::vector<Source>{} : std::vector<Source>{{late, 1}});
@@ -192,7 +192,7 @@ void abort_by_one() {
 }
 
 void killed() {
-  collectives::mpi::Options options;
+  transport::mpi::Options options;
   options.leave_timeout = milliseconds(300);
   Environment environment(options);
   const auto transport = make_transport(environment);
@@ -215,15 +215,15 @@ void lie() {
   Environment environment;
   std::mutex lock;
   MPI_Comm communicator = MPI_COMM_NULL;
-  collectives::mpi::check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator), "MPI_Comm_dup");
+  transport::mpi::check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &communicator), "MPI_Comm_dup");
   if (environment.rank() == 1) {
     const std::uint64_t length = ~std::uint64_t{0};
     constexpr int kTagOfCutMessage = 2 + 2 * 5 + 1;  // of tag 5: see progress.h
-    collectives::mpi::check_mpi(
+    transport::mpi::check_mpi(
         MPI_Send(&length, sizeof(length), MPI_BYTE, 0, kTagOfCutMessage, communicator), "MPI_Send");
     return;
   }
-  const auto transport = collectives::mpi::make_mpi_transport(
+  const auto transport = transport::mpi::make_mpi_transport(
       {communicator, lock, std::size_t{1} << 20, "node", environment.rank(), environment.world()});
   const auto exchange = transport->start({}, {{1, 5}});
   const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(60))); },
@@ -243,6 +243,15 @@ void alone() {
   expect(transport->rank() == environment.rank(), "ranks differ");
   expect(transport->world() == environment.world(), "worlds differ");
   expect(transport->node_name().find("net:[") != std::string::npos, transport->node_name());
+  // The library forbids it: closing one connection ends them all.
+  expect(!transport->fails_alone(), "a connection of MPI fails alone");
+  transport->close(1 - transport->rank(), "not needed");
+  try {
+    transport->start({}, {});
+    throw std::runtime_error("a connection outlived another");
+  } catch (const TransportError& error) {
+    expect(error.kind() == TransportError::Kind::kAborted, error.what());
+  }
 }
 
 int run(const std::string& check) {

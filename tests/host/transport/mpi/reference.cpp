@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inputs of both types have the same supports: skewed, and nothing on rank 1.
-#include "host/collectives/mpi/reference.h"
+#include "host/transport/mpi/reference.h"
 
 #include <cstring>
 #include <stdexcept>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "collectives/scheme/scheme.h"
-#include "collectives/transport/mpi/checked.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "transport/mpi/checked.h"
 
 namespace tandem::test {
 namespace {
@@ -31,11 +31,11 @@ constexpr DType dtype_of() {
 // A fiftieth of the units, 60 % of them in the first eighth; rank 1 holds nothing.
 template <typename T>
 SparseVector input_of(int rank, int world) {
-  collectives::SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = kDomain;
   options.density = 0.02;
-  collectives::set_first_eighth_skew(options);
-  const SparseVector floats = collectives::synthetic_gradient(options, rank, world, 11);
+  sparse::set_first_eighth_skew(options);
+  const SparseVector floats = sparse::synthetic_gradient(options, rank, world, 11);
   SparseVector input(kDomain, dtype_of<T>());
   if (rank == 1) return input;
   input.resize(floats.num_entries());
@@ -68,7 +68,7 @@ std::vector<T> dense_of(const collectives::Reduced& reduced) {
 }
 
 template <typename T>
-void compare(collectives::Transport& transport, std::uint32_t& call) {
+void compare(transport::Transport& transport, std::uint32_t& call) {
   const SparseVector input = input_of<T>(transport.rank(), transport.world());
   std::vector<T> expected = dense_of<T>(input);
   const auto type = std::is_same_v<T, float> ? MPI_FLOAT : MPI_UINT64_T;
@@ -91,7 +91,7 @@ void compare(collectives::Transport& transport, std::uint32_t& call) {
 
 }  // namespace
 
-void compare_with_mpi_allreduce(collectives::Transport& transport) {
+void compare_with_mpi_allreduce(transport::Transport& transport) {
   std::uint32_t call = 1;
   compare<std::uint64_t>(transport, call);
   compare<float>(transport, call);

@@ -6,10 +6,10 @@
 // comparison is of bits. Throws std::runtime_error naming scheme and type.
 #pragma once
 
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
 namespace tandem::test {
 
-void compare_with_mpi_allreduce(collectives::Transport& transport);
+void compare_with_mpi_allreduce(transport::Transport& transport);
 
 }  // namespace tandem::test

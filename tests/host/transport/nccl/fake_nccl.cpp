@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/transport/nccl/library.h"
+#include "transport/nccl/library.h"
 
 namespace {
 
@@ -201,7 +201,7 @@ const char* error_string(ncclResult_t) { return "an error of the fake"; }
 
 }  // namespace
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 const Library* library() {
   static const Library fake = {get_unique_id, comm_init,   finalize,     end,
@@ -215,7 +215,7 @@ const std::string& library_reason() {
   return none;
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl
 
 extern "C" {
 

@@ -7,10 +7,10 @@
 #include <atomic>
 #include <barrier>
 
-#include "host/collectives/nccl/nccl_world.h"
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
+#include "host/transport/nccl/nccl_world.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 namespace {
 
 using std::chrono::milliseconds;
@@ -29,6 +29,15 @@ TEST(NcclRoundsTest, DoesWhatEveryTransportMustDo) {
     });
     EXPECT_THAT(errors, Each(IsEmpty())) << "world " << world;
   }
+}
+
+TEST(NcclRoundsTest, NoConnectionFailsAlone) {
+  const auto errors = run_world(2, [](Transport& transport) {
+    EXPECT_FALSE(transport.fails_alone());
+    transport.close(1 - transport.rank(), "not needed");
+    EXPECT_THROW(transport.start({}, {}), TransportError);
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
 // Each rank waits for its send before it takes what the other has posted behind it.
@@ -120,4 +129,4 @@ TEST(NcclRoundsTest, ShrinkWithoutAWayToAgreeSaysWhatToSet) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

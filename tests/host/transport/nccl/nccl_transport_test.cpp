@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "host/collectives/nccl/nccl_world.h"
-#include "host/collectives/transport/conformance.h"
+#include "host/transport/conformance.h"
+#include "host/transport/nccl/nccl_world.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 namespace {
 
 class NcclTransportTest : public testing::Test {
@@ -57,4 +57,4 @@ TEST_F(NcclTransportTest, DoesWhatEveryTransportMustDo) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

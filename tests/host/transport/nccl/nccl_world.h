@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/transport/nccl/nccl.h"
+#include "transport/nccl/nccl.h"
 
-namespace tandem::collectives::nccl {
+namespace tandem::transport::nccl {
 
 // Runs body(transport) on every rank; returns what each threw, empty where nothing.
 inline std::vector<std::string> run_world(
@@ -40,4 +40,4 @@ inline std::vector<std::string> run_world(
   return errors;
 }
 
-}  // namespace tandem::collectives::nccl
+}  // namespace tandem::transport::nccl

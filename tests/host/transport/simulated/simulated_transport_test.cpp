@@ -5,15 +5,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 
-#include "collectives/communicator.h"
-#include "collectives/transport/simulated/simulated.h"
-#include "host/collectives/transport/conformance.h"
+#include "collectives/frames/communicator.h"
+#include "host/transport/conformance.h"
+#include "host/transport/connections.h"
+#include "transport/simulated/simulated.h"
 
-namespace tandem::collectives {
+namespace tandem::transport {
 namespace {
 
+using collectives::Communicator;
+using collectives::kFrameBytes;
+using collectives::new_message;
 using simulated::NetworkOptions;
 
 constexpr double kLatency = 1e-3;
@@ -147,6 +152,7 @@ TEST(SimulatedTransport, RanksOfANodeShareItsAdapterAndAreFastAmongThemselves) {
 TEST(SimulatedTransport, ScaleCountsBodiesNotFrames) {
   NetworkOptions options = network(2);
   options.scale = 64;
+  options.frame_bytes = kFrameBytes;
   simulated::run_ranks(options, [](Transport& rank) {
     if (rank.rank() == 0) return send(rank, 1, kFrameBytes + 100);
     receive(rank, 0);
@@ -205,6 +211,32 @@ TEST(SimulatedTransport, AThousandRanksExchange) {
   EXPECT_EQ(num_right, kWorld);
 }
 
+TEST(SimulatedTransport, ConnectionsFailAloneAndGroupsTogether) {
+  const auto run_ranks = [](int world, const auto& body) {
+    auto transports = simulated::make_world(network(world));
+    std::vector<std::future<void>> ranks;
+    for (auto& transport : transports) {
+      ranks.push_back(std::async(std::launch::async, [&body, own = std::move(transport)]() mutable {
+        body(std::move(own));
+      }));
+    }
+    for (auto& rank : ranks) rank.get();
+  };
+  test::check_connections(run_ranks, true);
+}
+
+TEST(SimulatedTransport, ARankThatWaitsForALostOneFailsAndTheOthersGoOn) {
+  simulated::run_ranks(network(3), [](Transport& rank) {
+    if (rank.rank() == 2) return;
+    if (rank.rank() == 1) {
+      EXPECT_EQ(receive(rank, 0).payload.size(), 5u);
+      return;
+    }
+    EXPECT_THROW(receive(rank, 2), TransportError);  // once nothing is under way
+    send(rank, 1, 5);
+  });
+}
+
 TEST(SimulatedTransport, WaitingForNothingFailsAtOnce) {
   for (const bool leaves : {false, true}) {
     simulated::run_ranks(network(2), [&](Transport& rank) {
@@ -250,4 +282,4 @@ TEST(SimulatedTransport, RefusesImpossibleNetworks) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::transport

@@ -10,16 +10,16 @@
 #include <fstream>
 #include <set>
 
-#include "collectives/workload/captured.h"
-#include "collectives/workload/model_shapes.h"
-#include "collectives/workload/random_subset.h"
-#include "collectives/workload/statistics.h"
-#include "collectives/workload/synthetic.h"
-#include "collectives/workload/tokens.h"
 #include "support/scratch_path.h"
 #include "support/tree.h"
+#include "tensor/sparse/generate/captured.h"
+#include "tensor/sparse/generate/model_shapes.h"
+#include "tensor/sparse/generate/random_subset.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/generate/tokens.h"
+#include "tensor/sparse/supports.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 std::vector<SparseVector> world_of(const SyntheticOptions& options, int world,
@@ -203,31 +203,6 @@ TEST(Synthetic, RefusesWhatCannotBe) {
   EXPECT_THROW(synthetic_gradient(options, 0, 2, 1), Error);
 }
 
-TEST(Statistics, MatchesTheNaiveUnionOfEveryChoice) {
-  SyntheticOptions options;
-  options.domain = {300, 1};
-  options.density = 0.1;
-  const auto by_rank = world_of(options, 4);
-  Problem problem;
-  fill_measured(problem, by_rank);
-  std::vector<double> sum(5, 0), choices(5, 0);
-  for (unsigned chosen = 1; chosen < 16; ++chosen) {
-    std::set<std::uint32_t> all;
-    std::size_t size = 0;
-    for (unsigned rank = 0; rank < 4; ++rank) {
-      if ((chosen >> rank & 1) == 0) continue;
-      ++size;
-      for (std::uint32_t unit : by_rank[rank].indices<std::uint32_t>()) all.insert(unit);
-    }
-    sum[size] += static_cast<double>(all.size());
-    choices[size] += 1;
-  }
-  for (std::size_t size = 1; size <= 4; ++size) {
-    EXPECT_NEAR(problem.union_entries[size], sum[size] / choices[size], 1e-9);
-  }
-  EXPECT_EQ(problem.union_blocks[4], 2);
-}
-
 TEST(Tokens, NumbersWordsByFrequencyAndSumsRepeatedRows) {
   const TokenCorpus corpus = TokenCorpus::from_text("b a, a c a b");
   EXPECT_EQ(corpus.vocabulary_size(), 4u);
@@ -289,4 +264,4 @@ TEST(ModelShapes, HaveThePublishedDensitiesAtAnyScale) {
 }
 
 }  // namespace
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse
