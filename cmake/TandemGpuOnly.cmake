@@ -43,7 +43,7 @@ tandem_add_library(tandem_drivers
   PUBLIC tandem_device
   PRIVATE tandem_device_cpu tandem_device_cuda tandem_device_parallel)
 include(tests/host/engine/EngineRig.cmake)
-foreach(folder tests/support tests/gpu_kernels tests/drivers/device tests/drivers/cuda tests/host/collectives/nccl
+foreach(folder tests/support tests/gpu_kernels tests/drivers/device tests/drivers/cuda tests/host/transport/nccl
         benchmarks/gpu)
   add_subdirectory(${folder})
 endforeach()

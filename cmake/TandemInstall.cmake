@@ -13,7 +13,7 @@ get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
      tandem_dataflow tandem_emulation_protocol)
 set(collectives_libraries ${libraries})
-list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor|device|collectives.*)$")
+list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*)$")
 set(serving_libraries ${libraries})
 list(REMOVE_ITEM serving_libraries ${collectives_libraries})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tandem)
@@ -23,11 +23,11 @@ foreach(component collectives serving)
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component})
   install(EXPORT Tandem-${component} NAMESPACE Tandem:: DESTINATION ${package_dir} COMPONENT ${component})
 endforeach()
-install(DIRECTORY host/common host/tensor host/collectives drivers/device
+install(DIRECTORY host/common host/tensor host/transport host/collectives drivers/device
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT collectives FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY host/ drivers/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
         FILES_MATCHING PATTERN "*.h" PATTERN "emulation" EXCLUDE
-        REGEX "/(common|tensor|collectives|device)$" EXCLUDE)
+        REGEX "/(common|tensor|transport|collectives|device)$" EXCLUDE)
 install(DIRECTORY fpga_hls/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem COMPONENT serving
         FILES_MATCHING PATTERN "abi.h" PATTERN "status.h" PATTERN "include" EXCLUDE PATTERN "vector_add" EXCLUDE)
 configure_package_config_file(cmake/TandemConfig.cmake.in ${CMAKE_BINARY_DIR}/TandemConfig.cmake

@@ -12,9 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collectives/sparse/merge.h"
 #include "host/collectives/kernel_samples.h"
 #include "sparse_aggregation/numerics.h"
+#include "tensor/sparse/merge.h"
 #include "xrt/aggregation/aggregation_plan.h"
 
 extern "C" void sparse_aggregation(const tandem::sparse_aggregation::Word* descriptor,
@@ -27,11 +27,11 @@ namespace tandem::bench {
 namespace {
 
 namespace kernel = sparse_aggregation;
-using collectives::Reduction;
-using collectives::SparseVector;
 using device::xrt_card::AggregationPlan;
 using device::xrt_card::AggregationUnitPlan;
 using device::xrt_card::CardTiming;
+using sparse::Reduction;
+using sparse::SparseVector;
 
 constexpr std::size_t kUnits = 8;
 constexpr double kClockHz = kernel::kClockMhz * 1e6;

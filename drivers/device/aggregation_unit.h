@@ -21,6 +21,7 @@
 
 #include "common/deadline.h"
 #include "tensor/dtype.h"
+#include "tensor/view.h"
 
 namespace tandem::device {
 
@@ -35,6 +36,7 @@ struct AggregationShape {
 struct AggregationSource {
   std::span<const std::uint32_t> positions;  // [num_entries] ascending, below num_positions
   std::span<const std::byte> values;         // [num_entries] of the shape's type
+  Placement placement;                       // of both; where accepts() says so
 };
 
 struct AggregationResult {
@@ -60,10 +62,23 @@ class AggregationUnit {
   // Why the unit cannot do it; empty: it can.
   virtual std::string refusal(const AggregationShape& shape) const = 0;
 
-  // sources: [num_sources], rank order.
+  // Whether sources may lie there. Host memory is accepted always.
+  virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
+
+  // sources: [num_sources], rank order. Error for a placement that accepts() denies.
   virtual AggregationResult aggregate(const AggregationShape& shape,
                                       std::span<const AggregationSource> sources,
                                       Deadline deadline) = 0;
 };
+
+// Throws Error naming the first source whose memory `unit` does not accept.
+inline void check_placements(const AggregationUnit& unit,
+                             std::span<const AggregationSource> sources) {
+  for (const AggregationSource& source : sources) {
+    if (unit.accepts(source.placement)) continue;
+    require_host(source.placement, "device",
+                 ("for " + unit.name() + " positions and values").c_str());
+  }
+}
 
 }  // namespace tandem::device

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 
 namespace tandem::collectives {
 

@@ -34,10 +34,11 @@
 #include <utility>
 #include <vector>
 
+#include "collectives/frames/vocabulary.h"
 #include "collectives/group.h"
-#include "collectives/sparse/sparse_vector.h"
 #include "common/raw_vector.h"
 #include "tensor/dtype.h"
+#include "tensor/view.h"
 
 namespace tandem::collectives {
 
@@ -64,6 +65,7 @@ struct SparseView {
   const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
   const void* values = nullptr;   // [num_entries, width] of type
   bool sorted_unique = false;     // the caller's promise; checked
+  Placement placement;            // of both arrays; calls need host memory and refuse other
 
   // I: 4 or 8 bytes, unsigned. T: float, double, std::uint64_t. values: [indices.size(), width]
   template <typename I, typename T>
@@ -97,11 +99,12 @@ struct DenseView {
   DType type = DType::kF32;
   std::size_t num_values = 0;
   void* values = nullptr;  // [num_values]
+  Placement placement;     // of the values; calls need host memory and refuse other
 
   // T: float, double, std::uint64_t.
   template <typename T>
   static DenseView of(std::vector<T>& values) {
-    return {dtype_of<T>(), values.size(), values.data()};
+    return {dtype_of<T>(), values.size(), values.data(), {}};
   }
 };
 
@@ -226,10 +229,15 @@ SparseView SparseView::of(const std::vector<I>& indices, const std::vector<T>& v
   if (values.size() != indices.size() * width) {
     throw Error("collectives", "a sparse tensor has `width` values for every index");
   }
-  return {num_units,      width,
-          dtype_of<T>(),  sizeof(I) == 4 ? IndexType::kU32 : IndexType::kU64,
-          indices.size(), indices.data(),
-          values.data(),  false};
+  return {num_units,
+          width,
+          dtype_of<T>(),
+          sizeof(I) == 4 ? IndexType::kU32 : IndexType::kU64,
+          indices.size(),
+          indices.data(),
+          values.data(),
+          false,
+          {}};
 }
 
 }  // namespace tandem::collectives

@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <limits>
 
-#include "collectives/sparse/coalesce.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/coalesce.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::numeric_limits<std::int64_t>::max();
 
-void check_pointer(const void* values, std::size_t count) {
+void check_memory(const void* values, std::size_t count, const Placement& placement) {
+  require_host(placement, "collectives", "indices or values");
   if (count > 0 && values == nullptr) {
     throw Error("collectives",
                 "indices or values are null, but there are " + std::to_string(count) + " of them");
@@ -39,20 +40,20 @@ SparseVector to_vector(const SparseView& view, Reduction reduction) {
     throw Error("collectives", "32-bit indices cannot name " + std::to_string(view.num_units) +
                                    " units; use 64-bit ones above 2^32");
   }
-  check_pointer(view.indices, view.num_entries);
-  check_pointer(view.values, view.num_entries);
+  check_memory(view.indices, view.num_entries, view.placement);
+  check_memory(view.values, view.num_entries, view.placement);
   if (view.num_entries > kMostBytes / 8 / view.width) {
     throw Error("collectives", std::to_string(view.num_entries) + " entries of " +
                                    std::to_string(view.width) +
                                    " values are more than 2^63 bytes; check num_entries");
   }
-  const CoalesceInput input{domain,
-                            view.type,
-                            view.index_type == IndexType::kU64,
-                            view.num_entries,
-                            view.indices,
-                            view.values,
-                            view.sorted_unique};
+  const sparse::CoalesceInput input{domain,
+                                    view.type,
+                                    view.index_type == IndexType::kU64,
+                                    view.num_entries,
+                                    view.indices,
+                                    view.values,
+                                    view.sorted_unique};
   return coalesce(input, reduction);
 }
 
@@ -61,18 +62,19 @@ SparseVector to_vector(const DenseView& view, std::uint32_t width) {
     throw Error("collectives", std::to_string(view.num_values) + " values are not units of " +
                                    std::to_string(width) + "; choose a width that divides them");
   }
-  check_pointer(view.values, view.num_values);
+  check_memory(view.values, view.num_values, view.placement);
   return extract(view.values, checked_domain(view.num_values / width, width, view.type), view.type);
 }
 
 DenseVector to_dense_vector(const DenseView& view, Reduction reduction) {
-  check_pointer(view.values, view.num_values);
+  check_memory(view.values, view.num_values, view.placement);
   DenseVector dense(checked_domain(view.num_values, 1, view.type), accumulation_type(view.type),
                     reduction);
   if (view.num_values == 0) return dense;
   visit_type(dense.type(), [&](auto value) {
-    load_wire(static_cast<const std::byte*>(view.values), view.num_values, dense.type(), view.type,
-              reinterpret_cast<std::byte*>(dense.values<decltype(value)>().data()));
+    sparse::load_wire(static_cast<const std::byte*>(view.values), view.num_values, dense.type(),
+                      view.type,
+                      reinterpret_cast<std::byte*>(dense.values<decltype(value)>().data()));
   });
   return dense;
 }
@@ -118,8 +120,9 @@ SparseTensor to_tensor(const SparseVector& vector, DType type, IndexType index_t
 void write_values(const DenseVector& from, const DenseView& view) {
   if (view.num_values == 0) return;
   visit_type(from.type(), [&](auto value) {
-    store_wire(reinterpret_cast<const std::byte*>(from.values<decltype(value)>().data()),
-               view.num_values, from.type(), view.type, static_cast<std::byte*>(view.values));
+    sparse::store_wire(reinterpret_cast<const std::byte*>(from.values<decltype(value)>().data()),
+                       view.num_values, from.type(), view.type,
+                       static_cast<std::byte*>(view.values));
   });
 }
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "collectives/collective.h"
-#include "collectives/sparse/sparse_vector.h"
+#include "collectives/frames/vocabulary.h"
 
 namespace tandem::collectives {
 

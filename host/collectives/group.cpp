@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "collectives/frames/group_transport.h"
 #include "collectives/group_state.h"
 
 namespace tandem::collectives {
@@ -36,7 +37,10 @@ Group Group::shrink(Deadline deadline) {
   return Group(state_->transport().shrink(deadline));
 }
 
-Group::State::State(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+Group::State::State(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {
+  if (dynamic_cast<GroupTransport*>(transport_.get()) != nullptr) return;  // it has shrunk
+  transport_ = std::make_unique<GroupTransport>(std::move(transport_));
+}
 
 Group::State::~State() {
   bool in_flight = false;

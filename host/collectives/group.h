@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/transport/transport.h"
+#include "collectives/frames/vocabulary.h"
 #include "common/deadline.h"
 
 namespace tandem::collectives {

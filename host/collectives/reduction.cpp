@@ -11,7 +11,7 @@
 
 #include "collectives/codec/codec.h"
 #include "collectives/scheme/scheme.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {

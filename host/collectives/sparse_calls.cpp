@@ -10,8 +10,8 @@
 #include "collectives/reduction.h"
 #include "collectives/scheme/owner_exchange.h"
 #include "collectives/scheme/received.h"
-#include "collectives/sparse/coalesce.h"
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/coalesce.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::collectives {
 namespace {
@@ -155,7 +155,7 @@ void SparseAllreducePlan::execute(void* indices, void* values) const {
 }
 
 SparseView SparseTensor::view() const {
-  return {num_units, width, type, index_type, num_entries, indices.data(), values.data(), true};
+  return {num_units, width, type, index_type, num_entries, indices.data(), values.data(), true, {}};
 }
 
 Report last_report(const Group& group) { return group.state().report(); }

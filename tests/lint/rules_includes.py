@@ -39,7 +39,7 @@ KERNEL_RUNTIME = re.compile(r"^fpga_hls/runtime/|^fpga_hls/include/tandem_channe
 
 VENDORS = (
     ("CUDA", re.compile(r"^(cuda|cublas|cudnn|nccl|nvtx)[\w/]*\.h|^cuda/|^cub/|^cutlass/"),
-     ("drivers/cuda/", "gpu_kernels/", "host/collectives/transport/nccl/", "host/common/nccl_library.")),
+     ("drivers/cuda/", "gpu_kernels/", "host/transport/nccl/", "host/common/nccl_library.")),
     ("XRT", re.compile(r"^(xrt/|xrt\.h|xclbin\.h|xclhal2|ert\.h|experimental/xrt_)"),
      ("drivers/xrt/", "drivers/emulation/", "bitstreams/")),
     ("OpenCL", re.compile(r"^CL/"),

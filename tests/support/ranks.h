@@ -12,19 +12,19 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/transport/inproc/inproc.h"
+#include "transport/inproc/inproc.h"
 
 namespace tandem::test {
 
 inline void run_ranks(int world,
-                      const std::function<void(std::unique_ptr<collectives::Transport>)>& body) {
-  auto transports = collectives::inproc::make_world(world);
+                      const std::function<void(std::unique_ptr<transport::Transport>)>& body) {
+  auto transports = transport::inproc::make_world(world);
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(world));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     threads.emplace_back([&body, &errors, at, transport = std::move(transports[at])]() mutable {
-      collectives::Transport* borrowed = transport.get();
+      transport::Transport* borrowed = transport.get();
       try {
         body(std::move(transport));
       } catch (...) {

@@ -17,17 +17,17 @@
 #include <string>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
 #include "common/thread_pool.h"
 #include "cpu/kernels/speed/stream.h"
 #include "drivers/cpu/samples.h"
+#include "tensor/sparse/sparse_vector.h"
 
 namespace tandem::bench {
 
 // About density * num_units entries, f32, width 1, a narrow domain.
-inline collectives::SparseVector random_support(std::uint64_t num_units, double density,
-                                                std::uint64_t seed) {
-  collectives::SparseVector vector({num_units, 1}, DType::kF32);
+inline sparse::SparseVector random_support(std::uint64_t num_units, double density,
+                                           std::uint64_t seed) {
+  sparse::SparseVector vector({num_units, 1}, DType::kF32);
   vector.resize(static_cast<std::size_t>(static_cast<double>(num_units) * density * 1.2) + 1000);
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> uniform(1e-12, 1);

@@ -5,15 +5,15 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "collectives/sparse/merge.h"
-#include "collectives/sparse/merge_windows.h"
 #include "kernel_samples.h"
+#include "tensor/sparse/merge.h"
+#include "tensor/sparse/merge_windows.h"
 
 namespace tandem::bench {
 namespace {
 
-using collectives::Reduction;
-using collectives::SparseVector;
+using sparse::Reduction;
+using sparse::SparseVector;
 
 void measure(std::size_t num_parts, double density) {
   constexpr double kEntries = 2e6;

@@ -15,28 +15,28 @@
 #include <map>
 
 #include "collectives/scheme/scheme.h"
-#include "collectives/sparse/partition.h"
-#include "collectives/transport/gloo/gloo.h"
-#include "collectives/transport/mpi/mpi.h"
-#include "collectives/workload/synthetic.h"
-#include "collectives/workload/tokens.h"
 #include "drivers/cpu/samples.h"
 #include "host/collectives/peer_allreduce.h"
 #include "host/collectives/timed_transport.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/generate/tokens.h"
+#include "tensor/sparse/partition.h"
+#include "transport/gloo/gloo.h"
+#include "transport/mpi/mpi.h"
 
 namespace tandem::bench {
 namespace {
 
 using collectives::Aggregator;
 using collectives::Communicator;
-using collectives::DenseVector;
-using collectives::Partition;
 using collectives::Reduced;
 using collectives::Scheme;
 using collectives::SchemeMemory;
 using collectives::SchemeSettings;
-using collectives::SparseVector;
-using collectives::Transport;
+using sparse::DenseVector;
+using sparse::Partition;
+using sparse::SparseVector;
+using transport::Transport;
 
 struct Settings {
   std::uint64_t elements = 50'000'000;
@@ -59,16 +59,16 @@ struct Settings {
 
 SparseVector make_input(const Settings& settings, int rank, int world) {
   if (!settings.corpus.empty()) {
-    return collectives::TokenCorpus(settings.corpus)
+    return sparse::TokenCorpus(settings.corpus)
         .embedding_gradient(settings.width, settings.tokens, rank, world, 0,
                             settings.elements / settings.width);
   }
-  collectives::SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {settings.elements / settings.width, settings.width};
   options.density = settings.density;
   options.zipf_exponent = settings.zipf_exponent;
-  if (settings.skewed && settings.zipf_exponent == 0) set_first_eighth_skew(options);
-  return synthetic_gradient(options, rank, world, 5);
+  if (settings.skewed && settings.zipf_exponent == 0) sparse::set_first_eighth_skew(options);
+  return sparse::synthetic_gradient(options, rank, world, 5);
 }
 
 double processor_seconds() {
@@ -305,14 +305,14 @@ void add_options(CLI::App& app, Settings& settings) {
 }
 
 std::unique_ptr<Transport> connect(const Settings& settings,
-                                   collectives::mpi::Environment& environment) {
-  if (settings.transport == "mpi") return collectives::mpi::connect(environment);
-  collectives::gloo::Options options;
+                                   transport::mpi::Environment& environment) {
+  if (settings.transport == "mpi") return transport::mpi::connect(environment);
+  transport::gloo::Options options;
   options.rank = environment.rank();
   options.world = environment.world();
   options.store_directory = folder_of_all();
   options.interface = settings.interface;
-  auto transport = collectives::gloo::connect(options);
+  auto transport = transport::gloo::connect(options);
   remove_folder_of_all(options.store_directory);
   return transport;
 }
@@ -326,7 +326,7 @@ int main(int count, char** arguments) {
   tandem::bench::add_options(app, settings);
   CLI11_PARSE(app, count, arguments);
   try {
-    tandem::collectives::mpi::Environment environment;
+    tandem::transport::mpi::Environment environment;
     const auto transport = tandem::bench::connect(settings, environment);
     tandem::bench::Race(settings, *transport).run();
     return 0;

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "collectives/codec/encode_dense.h"
-#include "collectives/sparse/coalesce.h"
 #include "kernel_samples.h"
+#include "tensor/sparse/coalesce.h"
 
 namespace tandem::bench {
 namespace {

@@ -9,13 +9,13 @@
 
 #include <chrono>
 
-#include "collectives/transport/mpi/checked.h"
 #include "host/collectives/peer_allreduce.h"
+#include "transport/mpi/checked.h"
 
 namespace tandem::bench {
 namespace {
 
-using collectives::mpi::check_mpi;
+using transport::mpi::check_mpi;
 
 class GlooAllreduce final : public PeerAllreduce {
  public:

@@ -11,14 +11,14 @@
 #include <system_error>
 #include <thread>
 
-#include "collectives/transport/mpi/checked.h"
 #include "common/error.h"
 #include "host/collectives/peer_allreduce.h"
+#include "transport/mpi/checked.h"
 
 namespace tandem::bench {
 namespace {
 
-using collectives::mpi::check_mpi;
+using transport::mpi::check_mpi;
 
 class MpiAllreduce final : public PeerAllreduce {
  public:

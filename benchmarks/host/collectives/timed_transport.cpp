@@ -9,8 +9,8 @@
 namespace tandem::bench {
 namespace {
 
-using collectives::Exchange;
-using collectives::Incoming;
+using transport::Exchange;
+using transport::Incoming;
 
 class Stopwatch {
  public:
@@ -28,7 +28,7 @@ class Stopwatch {
 
 class TimedExchange final : public Exchange {
  public:
-  TimedExchange(collectives::Traffic& traffic, std::unique_ptr<Exchange> inner, double& total)
+  TimedExchange(transport::Traffic& traffic, std::unique_ptr<Exchange> inner, double& total)
       : Exchange(traffic), inner_(std::move(inner)), total_(total) {}
 
   void finish(Deadline deadline) override {
@@ -48,8 +48,8 @@ class TimedExchange final : public Exchange {
 
 }  // namespace
 
-std::unique_ptr<Exchange> TimedTransport::do_start(std::vector<collectives::Outgoing> sends,
-                                                   std::vector<collectives::Source> sources) {
+std::unique_ptr<Exchange> TimedTransport::do_start(std::vector<transport::Outgoing> sends,
+                                                   std::vector<transport::Source> sources) {
   const Stopwatch stopwatch(seconds_inside_);
   return std::make_unique<TimedExchange>(
       counters(), inner_.start(std::move(sends), std::move(sources)), seconds_inside_);

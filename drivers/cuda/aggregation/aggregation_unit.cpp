@@ -86,11 +86,17 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     return "";
   }
 
+  // Its own memory is read in place.
+  bool accepts(const Placement& placement) const override {
+    return placement.on_host() || placement.device == info_.id;
+  }
+
   AggregationResult aggregate(const AggregationShape& shape,
                               std::span<const AggregationSource> sources,
                               Deadline deadline) override {
     const std::string reason = refusal(shape);
     if (!reason.empty()) throw Error("cuda", info_.id + " refuses the aggregation: " + reason);
+    check_placements(*this, sources);
     check_sources(shape, sources);
     if (lost_) throw DeviceError("cuda", info_.id + " was lost in an earlier aggregation");
     check(cudaSetDevice(device_index_), "choosing the device");
@@ -127,7 +133,9 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     std::uint64_t num_entries = 0;
     for (const AggregationSource& source : sources) {
       num_entries += source.positions.size();
-      if (!source.positions.empty() && source.positions.back() >= shape.num_positions) {
+      // What lies on the device, the kernel checks.
+      const bool readable = source.placement.on_host() && !source.positions.empty();
+      if (readable && source.positions.back() >= shape.num_positions) {
         throw Error("cuda", "positions of a source are not below the partition's end");
       }
       if (source.values.size() != source.positions.size() * dtype_block_bytes(shape.type)) {
@@ -161,7 +169,13 @@ class CudaAggregationUnit final : public device::AggregationUnit {
           "clearing the bitmap");
     check(cudaMemsetAsync(device_counts_.data(), 0, 2 * sizeof(std::uint32_t), stream_.get()),
           "clearing the counts");
-    for (const AggregationSource& source : sources) add(shape, layout, source, deadline);
+    for (const AggregationSource& source : sources) {
+      if (source.placement.on_host()) {
+        add(shape, layout, source, deadline);
+      } else {
+        add_in_place(shape, layout, source);
+      }
+    }
     compact(shape, layout);
     done_.record(stream_);
     wait(done_, deadline, "compacting");
@@ -182,21 +196,47 @@ class CudaAggregationUnit final : public device::AggregationUnit {
       copy(slot.device.data(), slot.host.data(), count * 4, cudaMemcpyHostToDevice);
       copy(slot.device.data() + kValuesAt, slot.host.data() + kValuesAt, bytes,
            cudaMemcpyHostToDevice);
-      gpu_kernels::ScatterAdd job;
-      job.positions = slot.device.as<std::uint32_t>();
-      job.values = slot.device.data() + kValuesAt;
-      job.type =
-          shape.type == DType::kF32 ? gpu_kernels::ValueType::kF32 : gpu_kernels::ValueType::kU64;
-      job.num_entries = static_cast<std::uint32_t>(count);
-      job.maximum = shape.maximum;
-      job.num_positions = shape.num_positions;
-      job.dense = sums_.data();
-      job.present = reinterpret_cast<std::uint32_t*>(sums_.data() + layout.present);
-      job.faults = device_counts_.as<std::uint32_t>();
-      check(gpu_kernels::scatter_add(job, stream_.get()), "adding up a source");
+      scatter(
+          shape, layout,
+          {{slot.device.as<std::uint32_t>(), count}, {slot.device.data() + kValuesAt, bytes}, {}});
       slot.free.record(stream_);
       slot.used = true;
     }
+  }
+
+  // A source in memory of this GPU, which its queue makes ready.
+  void add_in_place(const AggregationShape& shape, const Layout& layout,
+                    const AggregationSource& source) {
+    if (source.placement.queue != nullptr) {
+      const auto queue = static_cast<cudaStream_t>(source.placement.queue);
+      check(cudaEventRecord(ready_.get(), queue), "waiting for a source");
+      check(cudaStreamWaitEvent(stream_.get(), ready_.get(), 0), "waiting for a source");
+    }
+    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // a kernel counts in 32 bits
+    for (std::size_t begin = 0; begin < source.positions.size(); begin += kMostAtOnce) {
+      const std::size_t count = std::min(kMostAtOnce, source.positions.size() - begin);
+      scatter(shape, layout,
+              {source.positions.subspan(begin, count),
+               source.values.subspan(begin * layout.value_bytes, count * layout.value_bytes),
+               {}});
+    }
+  }
+
+  // source: in device memory.
+  void scatter(const AggregationShape& shape, const Layout& layout,
+               const AggregationSource& source) {
+    gpu_kernels::ScatterAdd job;
+    job.positions = source.positions.data();
+    job.values = source.values.data();
+    job.type =
+        shape.type == DType::kF32 ? gpu_kernels::ValueType::kF32 : gpu_kernels::ValueType::kU64;
+    job.num_entries = static_cast<std::uint32_t>(source.positions.size());
+    job.maximum = shape.maximum;
+    job.num_positions = shape.num_positions;
+    job.dense = sums_.data();
+    job.present = reinterpret_cast<std::uint32_t*>(sums_.data() + layout.present);
+    job.faults = device_counts_.as<std::uint32_t>();
+    check(gpu_kernels::scatter_add(job, stream_.get()), "adding up a source");
   }
 
   void compact(const AggregationShape& shape, const Layout& layout) {
@@ -246,7 +286,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
   bool lost_ = false;
   std::size_t next_slot_ = 0;
   Stream stream_;
-  Event done_;
+  Event done_, ready_;
   Slot slots_[2];
   DeviceBuffer sums_, device_counts_;  // counts: faults, entries of the union
   PinnedBuffer counts_, positions_, values_;

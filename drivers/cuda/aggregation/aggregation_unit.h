@@ -5,7 +5,8 @@
 // Entries pass in pieces of 1 Mi through two pinned buffers, so that filling one overlaps with the
 // copy and the kernel of the other; pieces of all sources run in rank order on one stream. Sums
 // stand dense in device memory and are never cleared: a bit per position says which are of this
-// call. The union comes back as positions and values in pinned memory.
+// call. Sources that lie on this GPU are read in place, after the work of their queue. The union
+// comes back as positions and values in pinned memory.
 // Memory: 2 * value + 4 bytes and a bit per position, taken at the first call that needs it; result
 // copies of 4 + value bytes per entry in pinned memory.
 // Cost: PCIe moves 4 + value bytes per entry in, and per entry of the union out; launches: one per

@@ -113,6 +113,7 @@ AggregationResult XrtAggregationUnit::aggregate(const AggregationShape& shape,
                                                 std::span<const AggregationSource> sources,
                                                 Deadline deadline) {
   if (const std::string reason = refusal(shape); !reason.empty()) throw Error("xrt", reason);
+  check_placements(*this, sources);
   check_sources(shape, sources);
   if (lost_) lose(lost_reason_);
   try {

@@ -288,7 +288,7 @@ WaitResult XrtAttentionUnit::move_kernel_page(std::uint32_t kernel_page,
 
 // A probe without an answer stays in flight, and no second one is sent before it. So all launches
 // are idle when one is sent, and each has room for more than an empty descriptor.
-bool XrtAttentionUnit::lives() {
+bool XrtAttentionUnit::is_alive() {
   if (in_flight_.empty()) submit({}, {});
   return wait(last_ticket_, Deadline::after(kSignOfLife)) != WaitResult::kLost;
 }

@@ -44,7 +44,7 @@ class XrtAttentionUnit final : public AttentionUnit {
   WaitResult import_page(PageId page, std::span<const std::byte> from, Deadline deadline) override;
   // Sends an empty descriptor, which no counter counts. Its buffers exist already, so it allocates
   // no memory on the card.
-  bool lives() override;
+  bool is_alive() override;
   AttentionStats stats() const override;
 
  private:

@@ -8,36 +8,36 @@
 #include <cmath>
 #include <cstring>
 
-#include "collectives/workload/captured.h"
-#include "collectives/workload/synthetic.h"
-#include "collectives/workload/tokens.h"
 #include "common/error.h"
+#include "tensor/sparse/generate/captured.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/generate/tokens.h"
 
 namespace tandem::apps {
 namespace {
 
 using collectives::SparseTensor;
-using collectives::SparseVector;
+using sparse::SparseVector;
 
 SparseVector synthetic(const BenchOptions& options, int rank, int world) {
-  collectives::SyntheticOptions shape;
+  sparse::SyntheticOptions shape;
   shape.domain = {options.elements, 1};
   shape.density = options.density;
   shape.overlap = options.overlap;
-  if (options.skew > 1) collectives::set_skew(shape, options.skew, world);
-  return collectives::synthetic_gradient(shape, rank, world, options.seed);
+  if (options.skew > 1) sparse::set_skew(shape, options.skew, world);
+  return sparse::synthetic_gradient(shape, rank, world, options.seed);
 }
 
 SparseVector top_k(const BenchOptions& options, int rank) {
-  const auto values = collectives::read_captured_gradient(
-      fmt::format("{}/gradient-{}.f32", options.gradients, rank));
+  const auto values =
+      sparse::read_captured_gradient(fmt::format("{}/gradient-{}.f32", options.gradients, rank));
   const double count = options.density * static_cast<double>(values.size());
-  return collectives::top_k(values, static_cast<std::size_t>(std::llround(count)));
+  return sparse::top_k(values, static_cast<std::size_t>(std::llround(count)));
 }
 
 SparseVector make_vector(const BenchOptions& options, int rank, int world) {
   if (options.pattern == "zipf") {
-    const collectives::TokenCorpus corpus(options.corpus);
+    const sparse::TokenCorpus corpus(options.corpus);
     return corpus.embedding_gradient(static_cast<std::uint32_t>(options.width),
                                      static_cast<std::size_t>(options.tokens), rank, world, 0);
   }

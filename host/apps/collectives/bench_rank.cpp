@@ -57,9 +57,9 @@ ReduceOptions call_options(const BenchOptions& bench, const std::string& scheme)
   options.scheme = scheme;
   options.codec = bench.codec;
   options.bucket = scheme;
-  options.reduction = bench.reduction == "max"    ? collectives::Reduction::kMax
-                      : bench.reduction == "mean" ? collectives::Reduction::kMean
-                                                  : collectives::Reduction::kSum;
+  options.reduction = bench.reduction == "max"    ? sparse::Reduction::kMax
+                      : bench.reduction == "mean" ? sparse::Reduction::kMean
+                                                  : sparse::Reduction::kSum;
   if (!bench.wire.empty()) options.wire = dtype_from(bench.wire);
   options.ranks_per_node = bench.ranks_per_node;
   options.explain = bench.explain;
@@ -90,7 +90,7 @@ void verify(const BenchOptions& options, const std::string& scheme, const Sparse
 }
 
 // Sums of the traffic of all ranks' last call.
-void gather_traffic(Group& group, const collectives::TrafficSnapshot& own, SchemeResult& result) {
+void gather_traffic(Group& group, const transport::TrafficSnapshot& own, SchemeResult& result) {
   std::vector<std::uint64_t> row;
   for (const auto& peer : own.peers) {
     row.push_back(peer.bytes_sent);
@@ -137,7 +137,7 @@ class SchemeBench {
     call.aggregator = aggregator_.aggregator.get();
     try {
       measure(call, result);
-    } catch (const collectives::TransportError&) {
+    } catch (const transport::TransportError&) {
       throw;
     } catch (const Error& error) {
       // All ranks agree that these arguments cannot be reduced by this scheme.
@@ -160,7 +160,7 @@ class SchemeBench {
       if (i == 0 && options_.verify) verify(options_, call.scheme, expected_, sum);
     }
     std::vector<double> seconds;
-    collectives::TrafficSnapshot traffic;
+    transport::TrafficSnapshot traffic;
     for (int i = 0; i < options_.samples; ++i) {
       collectives::barrier(group_, call);
       const auto start_traffic = group_.traffic();

@@ -24,11 +24,11 @@
 #include <thread>
 
 #include "collectives/collective.h"
-#include "collectives/transport/gloo/gloo.h"
-#include "collectives/transport/inproc/inproc.h"
-#include "collectives/transport/mpi/mpi.h"
-#include "collectives/transport/nccl/nccl.h"
 #include "common/error.h"
+#include "transport/gloo/gloo.h"
+#include "transport/inproc/inproc.h"
+#include "transport/mpi/mpi.h"
+#include "transport/nccl/nccl.h"
 
 extern char** environ;
 
@@ -36,7 +36,7 @@ namespace tandem::apps {
 namespace {
 
 using collectives::Group;
-using collectives::Transport;
+using transport::Transport;
 
 constexpr int kPeerFailed = 3;
 
@@ -58,8 +58,8 @@ void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
     if (!error) continue;
     try {
       std::rethrow_exception(error);
-    } catch (const collectives::TransportError& failure) {
-      if (failure.kind() != collectives::TransportError::Kind::kAborted) throw;
+    } catch (const transport::TransportError& failure) {
+      if (failure.kind() != transport::TransportError::Kind::kAborted) throw;
       echo = error;
     }
   }
@@ -67,7 +67,7 @@ void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
 }
 
 int run_threads(int world, const RankBody& body) {
-  auto transports = collectives::inproc::make_world(world);
+  auto transports = transport::inproc::make_world(world);
   std::vector<std::exception_ptr> errors(transports.size());
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < transports.size(); ++rank) {
@@ -228,7 +228,7 @@ Deadline meeting_deadline(const BenchOptions& options) {
 }
 
 // redis://host:port, or a folder.
-void set_store(const std::string& store, collectives::gloo::Options& options) {
+void set_store(const std::string& store, transport::gloo::Options& options) {
   constexpr std::string_view kRedis = "redis://";
   if (!store.starts_with(kRedis)) {
     options.store_directory = store;
@@ -246,19 +246,19 @@ void set_store(const std::string& store, collectives::gloo::Options& options) {
 }
 
 std::unique_ptr<Transport> meet(const BenchOptions& options) {
-  collectives::gloo::Options gloo;
+  transport::gloo::Options gloo;
   gloo.rank = options.rank;
   gloo.world = world_of(options);
   set_store(options.store, gloo);
   gloo.interface = options.interface;
   if (gloo.interface.empty()) gloo.address = options.address;
   gloo.deadline = meeting_deadline(options);
-  return collectives::gloo::connect(gloo);
+  return transport::gloo::connect(gloo);
 }
 
 // Ranks with a GPU each; they meet over gloo to share NCCL's id.
 std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
-  namespace nccl = collectives::nccl;
+  namespace nccl = transport::nccl;
   if (!nccl::available()) throw Error("allreduce-bench", nccl::unavailable_reason());
   Group meeting(meet(options));
   nccl::Options gpu;
@@ -281,14 +281,14 @@ int launch_ranks(const BenchOptions& options, const std::vector<std::string>& ar
     if (options.launched) end_with_launcher();
     return run_rank(options.transport == "gloo" ? meet(options) : meet_on_gpus(options), body);
   }
-  collectives::mpi::Environment environment;
+  transport::mpi::Environment environment;
   if (options.world > 0 && options.world != environment.world()) {
     throw Error("allreduce-bench",
                 "--world " + std::to_string(options.world) + ", but the MPI job has " +
                     std::to_string(environment.world()) + "; start it with mpirun -n " +
                     std::to_string(options.world));
   }
-  return run_rank(collectives::mpi::connect(environment, meeting_deadline(options)), body);
+  return run_rank(transport::mpi::connect(environment, meeting_deadline(options)), body);
 }
 
 }  // namespace tandem::apps

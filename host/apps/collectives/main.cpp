@@ -6,7 +6,7 @@
 
 #include "apps/collectives/command.h"
 #include "apps/exit_code.h"
-#include "collectives/transport/transport_error.h"
+#include "transport/transport_error.h"
 
 namespace {
 
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   return tandem::apps::exit_code_of([&] {
     try {
       return run(argc, argv);
-    } catch (const tandem::collectives::TransportError& error) {
+    } catch (const tandem::transport::TransportError& error) {
       std::fprintf(stderr, "tandem: %s\n", error.what());
       return tandem::apps::kDeviceFailed;
     }

@@ -8,8 +8,8 @@
 
 #include "apps/collectives/command.h"
 #include "collectives/simulation/simulation.h"
-#include "collectives/workload/model_shapes.h"
 #include "common/error.h"
+#include "tensor/sparse/generate/model_shapes.h"
 
 namespace tandem::apps {
 namespace {
@@ -88,7 +88,7 @@ void print_table(const collectives::SimulationResult& result) {
 
 std::string known_models() {
   std::string names;
-  for (const collectives::ModelShape& shape : collectives::model_shapes()) {
+  for (const sparse::ModelShape& shape : sparse::model_shapes()) {
     names += (names.empty() ? "" : ", ") + std::string(shape.name);
   }
   return names;
@@ -101,7 +101,7 @@ void run(SimulateOptions& options) {
   simulation.codec = *codec;
   simulation.workload.domain = {options.elements, 1};
   if (options.skew > 1) {
-    collectives::set_skew(simulation.workload, options.skew, simulation.network.world);
+    sparse::set_skew(simulation.workload, options.skew, simulation.network.world);
   }
   simulation.network.latency_s = options.latency_us * 1e-6;
   simulation.network.bandwidth_bytes_per_s = options.gbit_per_s * 1e9 / 8;

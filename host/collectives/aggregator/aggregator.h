@@ -14,9 +14,10 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/sparse/merge.h"
+#include "collectives/frames/vocabulary.h"
 #include "common/deadline.h"
 #include "device/aggregation_unit.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 

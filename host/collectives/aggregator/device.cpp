@@ -86,7 +86,7 @@ class DeviceAggregator final : public Aggregator {
     for (std::size_t p = 0; p < parts.size(); ++p) {
       std::span<const std::uint32_t> positions = parts[p].indices<std::uint32_t>();
       if (width != 1) positions = spread(positions, width, positions_[p]);
-      sources_.push_back({positions, parts[p].value_bytes()});
+      sources_.push_back({positions, parts[p].value_bytes(), {}});
     }
     return sources_;
   }

@@ -67,7 +67,8 @@ class Blocks final : public Format {
         store_unaligned(numbers += 4, current);
         block += units * row_bytes;
       }
-      store_wire(from, domain.width, vector.type(), wire, block + index % units * row_bytes);
+      sparse::store_wire(from, domain.width, vector.type(), wire,
+                         block + index % units * row_bytes);
       from += vector.row_bytes();
     }
     return count;
@@ -124,7 +125,7 @@ void fill_identity(std::byte* to, std::size_t num_values, DType wire, Reduction 
     const auto identity = identity_of<decltype(zero)>(reduction);
     std::byte typed[sizeof(identity)];
     store_unaligned(typed, identity);
-    store_wire(typed, 1, type, wire, least);
+    sparse::store_wire(typed, 1, type, wire, least);
   });
   const std::size_t bytes = dtype_block_bytes(wire);
   for (std::size_t i = 0; i < num_values; ++i) std::memcpy(to + i * bytes, least, bytes);

@@ -8,7 +8,7 @@
 
 #include "collectives/codec/format.h"
 #include "collectives/codec/header.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {
@@ -90,7 +90,7 @@ Codec choose_codec(const EncodingStatistics& statistics, DType wire) {
 
 void encode(const SparseVector& vector, Codec codec, DType wire, Reduction reduction,
             ByteBuffer& message) {
-  if (!can_carry(vector.type(), wire)) {
+  if (!sparse::can_carry(vector.type(), wire)) {
     throw Error("codec", "values of type " + std::string(dtype_name(vector.type())) +
                              " cannot travel as " + std::string(dtype_name(wire)));
   }
@@ -118,7 +118,7 @@ SparseVector decode(std::span<const std::byte>& body, Domain domain, DType type,
   const auto wire = static_cast<DType>(header.wire);
   if (codec == Codec::kAuto || header.codec > kCodecs.size()) reject_encoding("an unknown codec");
   if (header.reserved != 0) reject_encoding("reserved bits are set");
-  if (!can_carry(type, wire)) reject_encoding("values of another type");
+  if (!sparse::can_carry(type, wire)) reject_encoding("values of another type");
   if (header.width != domain.width) reject_encoding("units of another width");
   const Format& format = format_of(codec);
   if (!format.supports(domain)) reject_encoding("a codec that does not fit the domain");

@@ -26,8 +26,7 @@
 #include <string>
 #include <string_view>
 
-#include "collectives/sparse/sparse_vector.h"
-#include "collectives/transport/payload.h"
+#include "collectives/frames/vocabulary.h"
 
 namespace tandem::collectives {
 

@@ -27,7 +27,7 @@ class Dense final : public Format {
     const auto indices = vector.indices<std::uint32_t>();
     const std::byte* from = vector.value_bytes().data();
     for (std::size_t entry = 0; entry < indices.size(); ++entry, from += vector.row_bytes()) {
-      store_wire(from, domain.width, vector.type(), wire, to + indices[entry] * row_bytes);
+      sparse::store_wire(from, domain.width, vector.type(), wire, to + indices[entry] * row_bytes);
     }
     return domain.num_units;
   }

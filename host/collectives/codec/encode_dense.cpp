@@ -15,21 +15,21 @@
 
 #include "collectives/codec/format.h"
 #include "collectives/codec/header.h"
-#include "collectives/sparse/hashed_places.h"
-#include "collectives/sparse/huge_pages.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/hashed_places.h"
+#include "tensor/sparse/huge_pages.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {
 
 constexpr std::size_t kPiece = 1024;
-constexpr std::size_t kGroups = kBitWords * 64;  // of a table of bits
+constexpr std::size_t kGroups = sparse::kBitWords * 64;  // of a table of bits
 
 struct Piece {
-  std::array<std::uint16_t, kPiece + kSlack> offsets;
-  std::array<std::uint32_t, kPiece + kSlack> owners;
-  std::array<std::uint32_t, kPiece + kSlack> words;
-  std::array<std::uint64_t, kPiece + kSlack> bits;
+  std::array<std::uint16_t, kPiece + sparse::kSlack> offsets;
+  std::array<std::uint32_t, kPiece + sparse::kSlack> owners;
+  std::array<std::uint32_t, kPiece + sparse::kSlack> words;
+  std::array<std::uint64_t, kPiece + sparse::kSlack> bits;
   std::array<std::byte*, kPiece> places;  // of the values
   std::array<float, kPiece> values;
   std::array<std::uint16_t, kPiece> rounded;
@@ -37,13 +37,13 @@ struct Piece {
 
 // Of up to 256 pieces at even distances.
 double sampled_density(const float* dense, std::uint64_t num_units) {
-  std::array<std::uint16_t, kPiece + kSlack> offsets;
+  std::array<std::uint16_t, kPiece + sparse::kSlack> offsets;
   constexpr std::uint64_t kSamples = 256;
   const std::uint64_t stride = std::max<std::uint64_t>(kPiece, num_units / kSamples);
   std::size_t found = 0, seen = 0;
   for (std::uint64_t first = 0; first < num_units; first += stride) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, num_units - first));
-    found += find_offsets(dense + first, count, offsets.data());
+    found += sparse::find_offsets(dense + first, count, offsets.data());
     seen += count;
   }
   return seen == 0 ? 0 : static_cast<double>(found) / static_cast<double>(seen);
@@ -59,7 +59,7 @@ class Target {
     header_.codec = static_cast<std::uint8_t>(Codec::kBitmap);
     header_.wire = static_cast<std::uint8_t>(wire);
     reserve(expected + kGroups);
-    advise_huge_pages(message.data(), message.size());
+    sparse::advise_huge_pages(message.data(), message.size());
   }
 
   // The place of the next value.
@@ -67,7 +67,7 @@ class Target {
 
   // Of the next kGroups units, or those that are left: the bits, and the end of the values.
   void add(const std::uint64_t* words, const std::byte* end) {
-    const std::size_t num_words = std::min(kBitWords, words_ - words_done_);
+    const std::size_t num_words = std::min(sparse::kBitWords, words_ - words_done_);
     add_words(reinterpret_cast<const std::byte*>(words), num_words);
     count_ += static_cast<std::size_t>(end - next()) / value_bytes_;
     if (count_ + kGroups > capacity_) reserve((count_ + kGroups) * 5 / 4);
@@ -148,45 +148,45 @@ void scatter_piece(const float* values, std::size_t count, DType wire, Piece& pi
     return;
   }
   for (std::size_t i = 0; i < count; ++i) piece.values[i] = values[piece.offsets[i]];
-  store_wire(reinterpret_cast<const std::byte*>(piece.values.data()), count, DType::kF32, wire,
-             reinterpret_cast<std::byte*>(piece.rounded.data()));
+  sparse::store_wire(reinterpret_cast<const std::byte*>(piece.values.data()), count, DType::kF32,
+                     wire, reinterpret_cast<std::byte*>(piece.rounded.data()));
   place_values<std::uint16_t>(values, count, piece, streams);
   store_values<std::uint16_t>(piece, count, [&](std::size_t i) { return piece.rounded[i]; });
 }
 
 // What all threads share.
-struct Source {
+struct DenseSource {
   const float* dense;
-  HashedOwners hashed;
+  sparse::HashedOwners hashed;
   std::uint64_t num_units;
   DType wire;
 };
 
 // A table's units, the same for all owners.
-std::uint64_t stretch_units(const HashedOwners& hashed) {
+std::uint64_t stretch_units(const sparse::HashedOwners& hashed) {
   return kGroups * std::uint64_t{hashed.num_owners};
 }
 
 // Units [begin, end); begin: a multiple of stretch_units().
-void encode_range(const Source& source, std::uint64_t begin, std::uint64_t end,
+void encode_range(const DenseSource& source, std::uint64_t begin, std::uint64_t end,
                   std::vector<Target>& targets) {
   Piece piece;
   Streams streams;
   for (const Target& target : targets) streams.next.push_back(target.next());
-  streams.words.resize(targets.size() * kBitWords);
-  const BitPlaces places{piece.owners.data(), piece.words.data(), piece.bits.data()};
+  streams.words.resize(targets.size() * sparse::kBitWords);
+  const sparse::BitPlaces places{piece.owners.data(), piece.words.data(), piece.bits.data()};
   for (std::uint64_t stretch_end = begin; begin < end; begin = stretch_end) {
     stretch_end = std::min(end, begin + stretch_units(source.hashed));
     for (std::uint64_t first = begin; first < stretch_end; first += kPiece) {
       const float* values = source.dense + first;
       const auto units = std::min<std::uint64_t>(kPiece, stretch_end - first);
-      const std::size_t count = find_offsets(values, units, piece.offsets.data());
-      bit_places_of(source.hashed, static_cast<std::uint32_t>(first), piece.offsets.data(), count,
-                    places);
+      const std::size_t count = sparse::find_offsets(values, units, piece.offsets.data());
+      sparse::bit_places_of(source.hashed, static_cast<std::uint32_t>(first), piece.offsets.data(),
+                            count, places);
       scatter_piece(values, count, source.wire, piece, streams);
     }
     for (std::size_t owner = 0; owner < targets.size(); ++owner) {
-      targets[owner].add(&streams.words[owner * kBitWords], streams.next[owner]);
+      targets[owner].add(&streams.words[owner * sparse::kBitWords], streams.next[owner]);
       streams.next[owner] = targets[owner].next();
     }
     std::ranges::fill(streams.words, 0);
@@ -200,7 +200,7 @@ struct Part {
   std::vector<Target> targets;  // [num_owners]
 };
 
-void encode_part(const Source& source, double density, std::span<ByteBuffer> messages, Part& part) {
+void encode_part(const DenseSource& source, double density, std::span<ByteBuffer> messages, Part& part) {
   const bool first = part.begin == 0;  // its buffers are the messages, with room for all
   const std::uint64_t n = source.hashed.num_owners;
   const std::uint64_t units = first ? source.num_units : part.end - part.begin;
@@ -214,7 +214,7 @@ void encode_part(const Source& source, double density, std::span<ByteBuffer> mes
 }
 
 // Ranges of whole stretches, of kLeastUnits at least unless there is one part only.
-std::vector<Part> make_parts(const Source& source, int num_threads) {
+std::vector<Part> make_parts(const DenseSource& source, int num_threads) {
   constexpr std::uint64_t kLeastUnits = 1 << 20;
   const std::uint64_t stretch = stretch_units(source.hashed);
   const std::uint64_t num_parts =
@@ -241,12 +241,12 @@ void encode_dense(const float* dense, const Partition& partition, DType wire,
   const std::uint64_t num_units = partition.num_units();
   TANDEM_CHECK(can_encode_dense({num_units, 1}, DType::kF32, partition));
   TANDEM_CHECK_OP(messages.size(), ==, static_cast<std::size_t>(partition.num_owners()));
-  TANDEM_CHECK(can_carry(DType::kF32, wire));
+  TANDEM_CHECK(sparse::can_carry(DType::kF32, wire));
   const auto run = [&](std::size_t count, const std::function<void(std::size_t)>& body) {
     if (threads != nullptr && count > 1) return threads->run(count, body);
     for (std::size_t i = 0; i < count; ++i) body(i);
   };
-  const Source source{dense,
+  const DenseSource source{dense,
                       {static_cast<std::uint32_t>(partition.num_owners()), partition.seed()},
                       num_units,
                       wire};

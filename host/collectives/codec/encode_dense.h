@@ -14,8 +14,8 @@
 #include <span>
 
 #include "collectives/codec/codec.h"
-#include "collectives/sparse/partition.h"
 #include "common/thread_pool.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::collectives {
 

@@ -3,7 +3,7 @@
 // What formats share: reading with bounds, and index part plus packed values.
 #include "collectives/codec/format.h"
 
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 
@@ -36,7 +36,7 @@ std::uint64_t IndexFormat::encode(const SparseVector& vector, DType wire, Reduct
   append_indices(vector, message);
   const std::size_t num_values = vector.num_entries() * vector.domain().width;
   std::byte* to = extend(message, num_values * dtype_block_bytes(wire));
-  store_wire(vector.value_bytes().data(), num_values, vector.type(), wire, to);
+  sparse::store_wire(vector.value_bytes().data(), num_values, vector.type(), wire, to);
   return vector.num_entries();
 }
 
@@ -51,8 +51,8 @@ SparseVector IndexFormat::decode(const Encoded& encoded, Reduction, BodyReader& 
   read_indices(indices, out);
   visit_type(encoded.type, [&](auto zero) {
     const auto to = std::as_writable_bytes(out.values<decltype(zero)>());
-    load_wire(values.data(), out.num_entries() * encoded.domain.width, encoded.type, encoded.wire,
-              to.data());
+    sparse::load_wire(values.data(), out.num_entries() * encoded.domain.width, encoded.type,
+                      encoded.wire, to.data());
   });
   return out;
 }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "collectives/codec/format.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 
@@ -30,8 +30,8 @@ class PresentUnits {
     const std::size_t row_bytes = encoded_.domain.width * dtype_block_bytes(encoded_.wire);
     for (std::uint64_t done = 0; done < num_units; done += chunk_units_) {
       const auto units = std::min<std::uint64_t>(chunk_units_, num_units - done);
-      load_wire(from + done * row_bytes, units * encoded_.domain.width, encoded_.type,
-                encoded_.wire, buffer_.data());
+      sparse::load_wire(from + done * row_bytes, units * encoded_.domain.width, encoded_.type,
+                        encoded_.wire, buffer_.data());
       visit_type(encoded_.type, [&](auto zero) { keep<decltype(zero)>(first + done, units); });
     }
   }

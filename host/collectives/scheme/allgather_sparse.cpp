@@ -11,7 +11,7 @@
 #include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 #include "collectives/scheme/received.h"
 
 namespace tandem::collectives {

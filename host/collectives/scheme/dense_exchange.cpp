@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "collectives/scheme/folding.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {

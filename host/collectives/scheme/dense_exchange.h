@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 #include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/received.h"
 #include "collectives/scheme/scheme.h"

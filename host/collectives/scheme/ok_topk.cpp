@@ -23,7 +23,7 @@
 #include "collectives/scheme/owner_exchange.h"
 #include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {

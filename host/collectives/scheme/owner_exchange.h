@@ -14,7 +14,7 @@
 
 #include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/scheme.h"
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::collectives {
 

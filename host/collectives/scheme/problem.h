@@ -9,10 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collectives/codec/codec.h"
-#include "collectives/sparse/sparse_vector.h"
+#include "collectives/frames/vocabulary.h"
 
 namespace tandem::collectives {
 
@@ -84,6 +85,10 @@ struct Cost {
 
 // Independent uniform supports: union_entries[k] = N (1 - (1 - d)^k), blocks likewise; no skew.
 void fill_independent(Problem& problem, double density);
+
+// Fills union_entries, union_blocks and the imbalances exactly, for world = by_rank.size(). For
+// tests and simulations, where one process has every rank's vector.
+void fill_measured(Problem& problem, std::span<const SparseVector> by_rank);
 
 // Bytes of `own` in codec delta over what encoded_bytes() expects of a uniform support: below 1
 // where entries cluster. 1 without entries. Cost: an encoding.

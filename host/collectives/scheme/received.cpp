@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 
@@ -71,7 +71,7 @@ void drop_identity(SparseVector& vector, T identity) {
 }  // namespace
 
 void settle(SparseVector& vector, const SchemeSettings& settings) {
-  round_to_wire(vector, settings.wire);
+  sparse::round_to_wire(vector, settings.wire);
   if (settings.reduction == Reduction::kMax) return;
   visit_types(vector, [&](auto index, auto value) {
     drop_identity<decltype(index)>(vector, identity_of<decltype(value)>(settings.reduction));

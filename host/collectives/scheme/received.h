@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 #include "collectives/scheme/scheme.h"
 
 namespace tandem::collectives {

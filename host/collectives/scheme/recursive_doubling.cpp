@@ -11,7 +11,7 @@
 #include "collectives/scheme/dense_exchange.h"
 #include "collectives/scheme/folding.h"
 #include "collectives/scheme/received.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {

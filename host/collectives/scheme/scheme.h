@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "collectives/aggregator/aggregator.h"
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
+#include "collectives/frames/vocabulary.h"
 #include "collectives/scheme/problem.h"
-#include "collectives/sparse/sparse_vector.h"
 
 namespace tandem::collectives {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "collectives/codec/codec.h"
-#include "collectives/sparse/merge.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
 namespace {
@@ -228,11 +228,12 @@ double seconds_per_item(double items, Body&& body) {
 }
 
 ComputeModel time_kernels() {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {1 << 20, 1};
   options.density = 1.0 / 32;
   std::vector<SparseVector> parts;
-  for (int rank = 0; rank < 4; ++rank) parts.push_back(synthetic_gradient(options, rank, 4, 1));
+  for (int rank = 0; rank < 4; ++rank)
+    parts.push_back(sparse::synthetic_gradient(options, rank, 4, 1));
   const auto entries = static_cast<double>(parts[0].num_entries());
   ComputeModel model;
   model.merge_s_per_entry = seconds_per_item(4 * entries, [&] { merge(parts, Reduction::kSum); });

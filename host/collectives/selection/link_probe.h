@@ -16,7 +16,7 @@
 #include <functional>
 #include <span>
 
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 #include "collectives/scheme/problem.h"
 
 namespace tandem::collectives {

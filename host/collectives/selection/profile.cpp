@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "collectives/codec/format.h"
-#include "collectives/workload/statistics.h"
+#include "tensor/sparse/supports.h"
 
 namespace tandem::collectives {
 namespace {
@@ -148,7 +148,7 @@ std::vector<double> estimate_holders(const std::vector<const SupportSketch*>& sk
 
 std::vector<double> estimate_unions(const std::vector<const SupportSketch*>& sketches,
                                     double most) {
-  std::vector<double> sizes = union_sizes(estimate_holders(sketches));
+  std::vector<double> sizes = sparse::union_sizes(estimate_holders(sketches));
   double mean = 0, largest = 0;
   for (const SupportSketch* sketch : sketches) {
     mean += static_cast<double>(sketch->num_present) / static_cast<double>(sketches.size());

@@ -17,9 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "collectives/frames/vocabulary.h"
 #include "collectives/scheme/problem.h"
-#include "collectives/sparse/sparse_vector.h"
-#include "collectives/transport/payload.h"
 
 namespace tandem::collectives {
 

@@ -3,14 +3,13 @@
 // Everything that decides is computed from the gathered headers in rank order, so it is the same
 // arithmetic on every rank.
 #include "collectives/selection/selector.h"
+#include "collectives/frames/vocabulary.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
-
-#include "collectives/transport/transport_error.h"
 
 namespace tandem::collectives {
 namespace {

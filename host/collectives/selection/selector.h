@@ -26,10 +26,10 @@
 #include <string>
 #include <vector>
 
+#include "collectives/frames/vocabulary.h"
 #include "collectives/scheme/scheme.h"
 #include "collectives/selection/link_probe.h"
 #include "collectives/selection/profile.h"
-#include "collectives/transport/payload.h"
 
 namespace tandem::collectives {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "collectives/scheme/scheme.h"
-#include "collectives/transport/simulated/simulated.h"
-#include "collectives/workload/model_shapes.h"
+#include "tensor/sparse/generate/model_shapes.h"
+#include "transport/simulated/simulated.h"
 
 namespace tandem::collectives {
 namespace {
@@ -22,11 +22,11 @@ constexpr auto kTimeLimit = std::chrono::minutes(10);  // real time, per scheme
 
 // A tensor small enough to be reduced here, standing for the full one.
 struct Scaled {
-  SyntheticOptions workload;
+  sparse::SyntheticOptions workload;
   std::uint64_t scale = 1;  // values of the full tensor over its own
 };
 
-Scaled scale_down(const SyntheticOptions& full, std::uint64_t scale) {
+Scaled scale_down(const sparse::SyntheticOptions& full, std::uint64_t scale) {
   Scaled scaled{full, 1};
   Domain& domain = scaled.workload.domain;
   while (scaled.scale < scale && domain.width % 2 == 0 && domain.width / 2 >= kLeastWidth) {
@@ -52,7 +52,7 @@ Footprint footprint_of(std::string_view scheme) {
 }
 
 // Least scale at which the data of all ranks fit.
-std::uint64_t least_scale(const SimulationOptions& options, const SyntheticOptions& full,
+std::uint64_t least_scale(const SimulationOptions& options, const sparse::SyntheticOptions& full,
                           double densification, Footprint footprint) {
   const double ranks = options.network.world;
   const double values = static_cast<double>(full.domain.num_units) * full.domain.width;
@@ -73,18 +73,18 @@ std::uint64_t least_scale(const SimulationOptions& options, const SyntheticOptio
   return static_cast<std::uint64_t>(std::max(1.0, scale));
 }
 
-std::vector<SparseVector> make_inputs(const SyntheticOptions& workload, int world,
+std::vector<SparseVector> make_inputs(const sparse::SyntheticOptions& workload, int world,
                                       std::uint64_t seed) {
   std::vector<SparseVector> inputs;
   for (int rank = 0; rank < world; ++rank) {
-    inputs.push_back(synthetic_gradient(workload, rank, world, seed));
+    inputs.push_back(sparse::synthetic_gradient(workload, rank, world, seed));
   }
   return inputs;
 }
 
 // Supports only: enough units to know the statistics by.
-SyntheticOptions sample_of(const SyntheticOptions& full, int world) {
-  SyntheticOptions sample = full;
+sparse::SyntheticOptions sample_of(const sparse::SyntheticOptions& full, int world) {
+  sparse::SyntheticOptions sample = full;
   sample.domain.width = 1;
   const double entries = full.density * static_cast<double>(full.domain.num_units) * world;
   const auto fraction = static_cast<std::uint64_t>(std::ceil(entries / 4e6));
@@ -105,7 +105,7 @@ SchemeSettings settings_of(const SimulationOptions& options) {
   return settings;
 }
 
-LinkModel link_of(const simulated::NetworkOptions& network) {
+LinkModel link_of(const transport::simulated::NetworkOptions& network) {
   LinkModel link;
   link.latency_s = network.latency_s;
   link.bandwidth_bytes_per_s = network.bandwidth_bytes_per_s / network.ranks_per_node;
@@ -117,7 +117,7 @@ LinkModel link_of(const simulated::NetworkOptions& network) {
 
 // The model's prediction for the full tensor, from the unions of the scaled one.
 double predict(const Scheme& scheme, const SimulationOptions& options, const Scaled& scaled,
-               const SyntheticOptions& full, Problem problem) {
+               const sparse::SyntheticOptions& full, Problem problem) {
   const double units = static_cast<double>(full.domain.num_units) /
                        static_cast<double>(scaled.workload.domain.num_units);
   const double blocks = static_cast<double>(scaled.scale);
@@ -145,17 +145,18 @@ double full_bytes(std::uint64_t bytes, std::uint64_t messages, std::uint64_t sca
 
 std::vector<RankFigures> run_scheme(const Scheme& scheme, const SimulationOptions& options,
                                     std::uint64_t scale, std::vector<SparseVector> inputs) {
-  simulated::NetworkOptions network = options.network;
+  transport::simulated::NetworkOptions network = options.network;
   network.scale = scale;
+  network.frame_bytes = kFrameBytes;
   const SchemeSettings settings = settings_of(options);
   std::vector<RankFigures> figures(inputs.size());
-  simulated::run_ranks(network, [&](Transport& transport) {
+  transport::simulated::run_ranks(network, [&](Transport& transport) {
     Communicator ranks(transport, 1, Deadline::after(kTimeLimit));
     SchemeMemory memory;
     const auto aggregator = make_cpu_aggregator();
     const auto rank = static_cast<std::size_t>(transport.rank());
     scheme.allreduce(ranks, std::move(inputs[rank]), settings, memory, *aggregator);
-    figures[rank] = {simulated::now(transport), transport.traffic()};
+    figures[rank] = {transport::simulated::now(transport), transport.traffic()};
   });
   return figures;
 }
@@ -163,7 +164,8 @@ std::vector<RankFigures> run_scheme(const Scheme& scheme, const SimulationOption
 void summarise(const std::vector<RankFigures>& figures, SimulatedScheme& scheme) {
   for (const RankFigures& rank : figures) {
     std::uint64_t received_messages = 0;
-    for (const PeerTraffic& peer : rank.traffic.peers) received_messages += peer.messages_received;
+    for (const transport::PeerTraffic& peer : rank.traffic.peers)
+      received_messages += peer.messages_received;
     const double sent =
         full_bytes(rank.traffic.bytes_sent(), rank.traffic.messages_sent(), scheme.scale);
     scheme.seconds = std::max(scheme.seconds, rank.seconds);
@@ -181,13 +183,14 @@ class Simulation {
   explicit Simulation(const SimulationOptions& options) : options_(options) {
     result_.workload = options.workload;
     if (!options.model.empty()) {
-      const ModelShape& shape = model_shape(options.model);
-      result_.workload = synthetic_options(shape, 1, options.as_rows);
+      const sparse::ModelShape& shape = sparse::model_shape(options.model);
+      result_.workload = sparse::synthetic_options(shape, 1, options.as_rows);
       result_.dense_values = shape.dense_values;
     }
-    simulated::validate(options.network);
-    const SyntheticOptions sample = sample_of(result_.workload, options.network.world);
-    result_.statistics = measure_supports(make_inputs(sample, options.network.world, options.seed));
+    transport::simulated::validate(options.network);
+    const sparse::SyntheticOptions sample = sample_of(result_.workload, options.network.world);
+    result_.statistics =
+        sparse::measure_supports(make_inputs(sample, options.network.world, options.seed));
     const double own = result_.statistics.density * static_cast<double>(sample.domain.num_units);
     result_.densification = own > 0 ? result_.statistics.union_entries / own : 1;
   }

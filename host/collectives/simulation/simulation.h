@@ -18,18 +18,18 @@
 
 #include "collectives/codec/codec.h"
 #include "collectives/scheme/problem.h"
-#include "collectives/transport/simulated/network.h"
-#include "collectives/workload/statistics.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/supports.h"
+#include "transport/simulated/network.h"
 
 namespace tandem::collectives {
 
 struct SimulationOptions {
   std::string model;                  // a name of workload/model_shapes.h; empty: `workload`
   bool as_rows = false;               // of a model: units are its rows, not single values
-  SyntheticOptions workload;          // at full size
-  simulated::NetworkOptions network;  // world included; its scale is set here
-  std::vector<std::string> schemes;   // names; empty: all
+  sparse::SyntheticOptions workload;  // at full size
+  transport::simulated::NetworkOptions network;  // world included; its scale is set here
+  std::vector<std::string> schemes;              // names; empty: all
   Codec codec = Codec::kAuto;
   DType wire = DType::kF32;
   std::uint64_t seed = 1;
@@ -51,9 +51,9 @@ struct SimulatedScheme {
 };
 
 struct SimulationResult {
-  SyntheticOptions workload;             // at full size
+  sparse::SyntheticOptions workload;     // at full size
   std::uint64_t dense_values = 0;        // of the model, reduced densely besides
-  SupportStatistics statistics;          // measured on the data of the least scale
+  sparse::SupportStatistics statistics;  // measured on the data of the least scale
   double densification = 1;              // entries of the union over those of a rank
   double dense_ring_s = 0;               // of the sparse tensor sent densely
   std::vector<SimulatedScheme> schemes;  // in the order asked for

@@ -8,16 +8,16 @@
 #include <cstdlib>
 #include <random>
 
-#include "collectives/sparse/merge.h"
 #include "common/error.h"
 #include "cuda/backend.h"
 #include "device/aggregation_unit.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::device {
 namespace {
 
-using collectives::Reduction;
-using collectives::SparseVector;
+using sparse::Reduction;
+using sparse::SparseVector;
 
 class CudaAggregationTest : public testing::Test {
  protected:

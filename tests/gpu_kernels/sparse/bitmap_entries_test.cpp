@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "collectives/sparse/merge.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/random_entries.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -45,9 +45,9 @@ Entries<T> take(std::uint32_t* bitmap, std::uint64_t num_positions, const void* 
 
 template <typename T>
 void expect_compacts(std::uint64_t num_positions, std::size_t count, DType type, ValueType value,
-                     collectives::Reduction reduction) {
+                     sparse::Reduction reduction) {
   SCOPED_TRACE(testing::Message() << count << " of " << num_positions);
-  collectives::DenseVector dense({num_positions, 1}, type, reduction);
+  sparse::DenseVector dense({num_positions, 1}, type, reduction);
   const auto given = random_values<T>(count, 2);
   const auto at = random_indices(count, num_positions, 3);
   const auto all = dense.values<T>();
@@ -64,7 +64,7 @@ void expect_compacts(std::uint64_t num_positions, std::size_t count, DType type,
   mark.values = device_dense.data();
   mark.type = value;
   mark.num_positions = num_positions;
-  mark.absent_is_least = reduction == collectives::Reduction::kMax;
+  mark.absent_is_least = reduction == sparse::Reduction::kMax;
   mark.bitmap = bitmap.data();
   ASSERT_EQ(mark_present(mark, nullptr), cudaSuccess);
   bitmap.download();
@@ -78,7 +78,7 @@ void expect_compacts(std::uint64_t num_positions, std::size_t count, DType type,
 }
 
 TEST_P(KernelTest, CompactsDenseValuesAsTheHostDoes) {
-  using collectives::Reduction;
+  using sparse::Reduction;
   for (const std::uint64_t num_positions : {1, 31, 32, 33, 1024, 8191, 8192, 8193, 20'000}) {
     for (const std::size_t part : {0, 1, 3}) {
       const auto count = static_cast<std::size_t>(num_positions * part / 3);

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "collectives/codec/codec.h"
-#include "collectives/sparse/partition.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/random_entries.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -16,16 +16,16 @@ namespace {
 using collectives::Codec;
 constexpr std::size_t kHeaderBytes = 16;  // of an encoding, before its body
 
-std::vector<unsigned char> body_of_codec(const collectives::SparseVector& part, Codec codec,
+std::vector<unsigned char> body_of_codec(const sparse::SparseVector& part, Codec codec,
                                          ValueType wire) {
-  collectives::ByteBuffer message;
-  encode(part, codec, dtype_of(wire), collectives::Reduction::kSum, message);
+  transport::ByteBuffer message;
+  encode(part, codec, dtype_of(wire), sparse::Reduction::kSum, message);
   const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
   return {bytes + kHeaderBytes, bytes + message.size()};
 }
 
 template <typename T>
-void expect_same_bodies(const std::vector<collectives::SparseVector>& parts, ValueType wire,
+void expect_same_bodies(const std::vector<sparse::SparseVector>& parts, ValueType wire,
                         Codec codec) {
   SCOPED_TRACE(testing::Message() << codec_name(codec) << ", wire " << static_cast<int>(wire));
   EncodeParts job;
@@ -68,11 +68,11 @@ void expect_same_bodies(const std::vector<collectives::SparseVector>& parts, Val
 }
 
 template <typename T>
-std::vector<collectives::SparseVector> parts_of(std::size_t count, std::uint64_t num_units,
-                                                int num_owners, DType type) {
+std::vector<sparse::SparseVector> parts_of(std::size_t count, std::uint64_t num_units,
+                                           int num_owners, DType type) {
   const auto vector = sparse_vector(num_units, type, random_indices(count, num_units, 5),
                                     random_values<T>(count, 6));
-  return collectives::Partition::hashed(num_units, num_owners, 9).split(vector);
+  return sparse::Partition::hashed(num_units, num_owners, 9).split(vector);
 }
 
 TEST_P(KernelTest, EncodesPartsAsTheCodecsDoInEveryWireType) {

@@ -5,9 +5,9 @@
 
 #include <limits>
 
-#include "collectives/sparse/partition.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/random_entries.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -42,7 +42,7 @@ void expect_same_parts(const Shape& shape, DType type, std::uint64_t seed) {
   job.workspace = workspace.data();
   ASSERT_EQ(hash_partition(job, nullptr), cudaSuccess);
 
-  const auto expected = collectives::Partition::hashed(shape.num_units, shape.num_owners, seed)
+  const auto expected = sparse::Partition::hashed(shape.num_units, shape.num_owners, seed)
                             .split(sparse_vector(shape.num_units, type, indices, values));
   const auto got_locals = locals.download();
   const auto got_values = values_out.download();
@@ -50,7 +50,7 @@ void expect_same_parts(const Shape& shape, DType type, std::uint64_t seed) {
   workspace.download();
   std::size_t begin = 0;
   for (int owner = 0; owner < shape.num_owners; ++owner) {
-    const collectives::SparseVector& part = expected[static_cast<std::size_t>(owner)];
+    const sparse::SparseVector& part = expected[static_cast<std::size_t>(owner)];
     ASSERT_EQ(got_begins[static_cast<std::size_t>(owner)], begin) << "owner " << owner;
     ASSERT_LE(begin + part.num_entries(), got_locals.size());
     for (std::size_t entry = 0; entry < part.num_entries(); ++entry) {

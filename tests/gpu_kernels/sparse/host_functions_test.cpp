@@ -6,10 +6,10 @@
 
 #include <random>
 
-#include "collectives/sparse/partition.h"
 #include "sparse/hashed_owners.h"
 #include "sparse/wire_values.h"
 #include "tensor/dtype.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -20,7 +20,7 @@ TEST(HashedOwnersTest, GivesEveryUnitTheOwnerAndThePlaceThatPartitionGives) {
   for (int num_owners = 1; num_owners <= kMaxOwners; ++num_owners) {
     const std::uint64_t seed = random();
     const HashedOwners owners = make_hashed_owners(num_owners, seed);
-    const auto partition = collectives::Partition::hashed(kUnits, num_owners, seed);
+    const auto partition = sparse::Partition::hashed(kUnits, num_owners, seed);
     for (int draw = 0; draw < 400; ++draw) {
       const std::uint64_t last = 0xffffffffu - static_cast<std::uint64_t>(draw);
       for (const std::uint64_t unit : {random() % kUnits, std::uint64_t(draw), last}) {

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
 #include "sparse/wire_values.h"
+#include "tensor/sparse/sparse_vector.h"
 
 namespace tandem::gpu_kernels {
 
@@ -64,10 +64,10 @@ inline DType dtype_of(ValueType type) {
 }
 
 template <typename T>
-collectives::SparseVector sparse_vector(std::uint64_t num_units, DType type,
-                                        const std::vector<std::uint32_t>& indices,
-                                        const std::vector<T>& values) {
-  collectives::SparseVector vector({num_units, 1}, type);
+sparse::SparseVector sparse_vector(std::uint64_t num_units, DType type,
+                                   const std::vector<std::uint32_t>& indices,
+                                   const std::vector<T>& values) {
+  sparse::SparseVector vector({num_units, 1}, type);
   vector.resize(indices.size());
   std::copy(indices.begin(), indices.end(), vector.indices<std::uint32_t>().begin());
   std::copy(values.begin(), values.end(), vector.values<T>().begin());

@@ -4,15 +4,15 @@
 #include "sparse/scatter_add.h"
 
 #include "collectives/codec/codec.h"
-#include "collectives/sparse/merge.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/random_entries.h"
 #include "sparse/bitmap_entries.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::gpu_kernels {
 namespace {
 
-using collectives::Reduction;
+using sparse::Reduction;
 
 struct Totals {
   explicit Totals(std::uint64_t positions, std::size_t value_bytes)
@@ -47,7 +47,7 @@ template <typename T>
 void expect_same_as_merge(DType type, ValueType value, Reduction reduction) {
   constexpr std::uint64_t kPositions = 7001;
   Totals totals(kPositions, sizeof(T));
-  std::vector<collectives::SparseVector> sources;
+  std::vector<sparse::SparseVector> sources;
   for (unsigned source = 0; source < 5; ++source) {
     const std::size_t count = source == 2 ? 0 : 1500 + 700 * source;
     const auto indices = random_indices(count, kPositions, source);
@@ -158,9 +158,9 @@ TEST_P(KernelTest, ReadsCoo32BodiesOfEveryWireType) {
   for (const ValueType wire : {ValueType::kF32, ValueType::kF16, ValueType::kBF16}) {
     auto vector =
         sparse_vector(kPositions, DType::kF32, indices, random_values<float>(indices.size(), 2));
-    collectives::ByteBuffer message;
+    transport::ByteBuffer message;
     encode(vector, collectives::Codec::kCoo32, dtype_of(wire), Reduction::kSum, message);
-    round_to_wire(vector, dtype_of(wire));
+    sparse::round_to_wire(vector, dtype_of(wire));
     const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
     const auto got =
         read_back<float>({bytes + 16, bytes + message.size()}, wire, indices.size(), kPositions);
@@ -170,7 +170,7 @@ TEST_P(KernelTest, ReadsCoo32BodiesOfEveryWireType) {
   }
   const auto vector = sparse_vector(kPositions, DType::kU64, indices,
                                     random_values<std::uint64_t>(indices.size(), 3));
-  collectives::ByteBuffer message;
+  transport::ByteBuffer message;
   encode(vector, collectives::Codec::kCoo32, DType::kU64, Reduction::kSum, message);
   const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
   const auto got = read_back<std::uint64_t>({bytes + 16, bytes + message.size()}, ValueType::kU64,

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "collectives/collective.h"
-#include "collectives/transport/inproc/inproc.h"
+#include "transport/inproc/inproc.h"
 
 namespace collectives = tandem::collectives;
 
 int main() {
-  auto transports = collectives::inproc::make_world(2);
+  auto transports = transport::inproc::make_world(2);
   std::vector<std::thread> ranks;
   for (auto& transport : transports) {
     ranks.emplace_back([&transport] {

@@ -12,7 +12,8 @@
 #include <set>
 #include <vector>
 
-#include "collectives/sparse/merge.h"
+#include "collectives/frames/vocabulary.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::collectives::test {
 

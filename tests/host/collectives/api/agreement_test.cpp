@@ -139,7 +139,7 @@ TEST(Agreement, CountsThatOverflowAreRefused) {
 }
 
 TEST(Agreement, TheSumOfAllRanksSizesIsChecked) {
-  auto transports = inproc::make_world(2);
+  auto transports = transport::inproc::make_world(2);
   std::vector<RankResult> outcomes(2);
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < 2; ++rank) {

@@ -121,7 +121,7 @@ TEST(AsyncCalls, AbortFailsTheCallHereAndOnThePeers) {
 }
 
 TEST(AsyncCalls, DestroyingTheGroupEndsWhatIsInFlight) {
-  auto transports = inproc::make_world(2);
+  auto transports = transport::inproc::make_world(2);
   std::vector<std::uint64_t> values = {1};
   auto group = std::make_unique<Group>(std::move(transports[0]));
   const Pending first = allreduce_async(*group, DenseView::of(values));
@@ -135,7 +135,7 @@ TEST(AsyncCalls, DestroyingTheGroupEndsWhatIsInFlight) {
 }
 
 TEST(AsyncCalls, TimeInTheQueueCountsAgainstTheTimeout) {
-  auto transports = inproc::make_world(2);
+  auto transports = transport::inproc::make_world(2);
   Group group(std::move(transports[0]));
   std::vector<std::uint64_t> values = {1};
   ReduceOptions patient;

@@ -17,7 +17,7 @@
 #include "collectives/codec/codec.h"
 #include "collectives/collective.h"
 #include "collectives/scheme/scheme.h"
-#include "collectives/transport/inproc/inproc.h"
+#include "transport/inproc/inproc.h"
 
 namespace tandem::collectives::test {
 
@@ -59,7 +59,7 @@ inline std::vector<RankResult> run_on(std::vector<std::unique_ptr<Transport>> tr
 }
 
 inline std::vector<RankResult> run_groups(int world, const GroupBody& body) {
-  return run_on(inproc::make_world(world), body);
+  return run_on(transport::inproc::make_world(world), body);
 }
 
 // A u64 tensor and its naive sum over ranks.

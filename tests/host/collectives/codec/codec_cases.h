@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/sparse/sparse_vector.h"
+#include "collectives/frames/vocabulary.h"
 
 namespace tandem::collectives::test {
 

@@ -11,8 +11,8 @@
 
 #include "codec_cases.h"
 #include "collectives/codec/encode_dense.h"
-#include "collectives/sparse/coalesce.h"
-#include "collectives/sparse/wire_values.h"
+#include "tensor/sparse/coalesce.h"
+#include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
 namespace {
@@ -250,7 +250,7 @@ TEST(EncodeDense, AppendsWhatExtractSplitAndBitmapDo) {
         const Domain domain{num_units, 1};
         const Partition partition = Partition::hashed(num_units, num_owners, 77);
         ASSERT_TRUE(can_encode_dense(domain, DType::kF32, partition));
-        const auto parts = partition.split(extract(dense.data(), domain, DType::kF32));
+        const auto parts = partition.split(sparse::extract(dense.data(), domain, DType::kF32));
         for (const DType wire : {DType::kF32, DType::kF16, DType::kBF16}) {
           std::vector<ByteBuffer> messages(parts.size(), ByteBuffer(3, std::byte{9}));
           encode_dense(dense.data(), partition, wire, messages);
@@ -292,7 +292,7 @@ TEST(EncodeDense, GrowsMessagesWhereASampleSeesNothing) {
     if (unit % (num_units / 256) >= 1024) dense[unit] = 1.0f + static_cast<float>(unit);
   }
   const Partition partition = Partition::hashed(num_units, 5, 3);
-  const auto parts = partition.split(extract(dense.data(), {num_units, 1}, DType::kF32));
+  const auto parts = partition.split(sparse::extract(dense.data(), {num_units, 1}, DType::kF32));
   for (const int num_threads : {1, 2}) {
     ThreadPool threads(num_threads);
     std::vector<ByteBuffer> messages(5);
@@ -318,11 +318,11 @@ TEST(WireValues, RoundEveryFloatLikeTheScalarConversions) {
   for (const DType wire : {DType::kF16, DType::kBF16}) {
     std::vector<std::uint16_t> stored(values.size());
     const auto* from = reinterpret_cast<const std::byte*>(values.data());
-    store_wire(from, values.size(), DType::kF32, wire, reinterpret_cast<std::byte*>(stored.data()));
+    sparse::store_wire(from, values.size(), DType::kF32, wire, reinterpret_cast<std::byte*>(stored.data()));
     std::vector<float> back(values.size()), rounded = values;
-    load_wire(reinterpret_cast<const std::byte*>(stored.data()), stored.size(), DType::kF32, wire,
+    sparse::load_wire(reinterpret_cast<const std::byte*>(stored.data()), stored.size(), DType::kF32, wire,
               reinterpret_cast<std::byte*>(back.data()));
-    round_values(rounded.data(), rounded.size(), wire);
+    sparse::round_values(rounded.data(), rounded.size(), wire);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::uint16_t expected =

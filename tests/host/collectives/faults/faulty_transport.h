@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/communicator.h"
-#include "collectives/transport/transport.h"
+#include "collectives/frames/communicator.h"
+#include "transport/transport.h"
 
 namespace tandem::collectives::test {
 
@@ -38,7 +38,7 @@ struct Fault {
 
 class FaultyExchange final : public Exchange {
  public:
-  FaultyExchange(Traffic& traffic, std::unique_ptr<Exchange> inner)
+  FaultyExchange(transport::Traffic& traffic, std::unique_ptr<Exchange> inner)
       : Exchange(traffic), inner_(std::move(inner)) {}
   void finish(Deadline deadline) override { inner_->finish(deadline); }
 
@@ -54,6 +54,13 @@ class FaultyTransport final : public Transport {
 
   std::string_view kind() const override { return inner_->kind(); }
   std::string node_name() const override { return inner_->node_name(); }
+  bool fails_alone() const override { return inner_->fails_alone(); }
+  void set_failure_scope(transport::FailureScope scope) override {
+    inner_->set_failure_scope(scope);
+  }
+  void close(int peer, const std::string& reason) noexcept override {
+    inner_->close(peer, reason);
+  }
   void abort(const std::string& reason) noexcept override { inner_->abort(reason); }
   std::unique_ptr<Transport> shrink(Deadline deadline) override { return inner_->shrink(deadline); }
 

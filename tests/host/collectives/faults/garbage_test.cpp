@@ -22,7 +22,7 @@ struct FaultyRun {
 };
 
 FaultyRun run_with(Fault& fault, const GroupBody& body) {
-  auto transports = inproc::make_world(kWorld);
+  auto transports = transport::inproc::make_world(kWorld);
   auto& guilty = transports[kGuilty];
   guilty = std::make_unique<FaultyTransport>(std::move(guilty), fault);
   FaultyRun run{run_on(std::move(transports), body)};
@@ -112,7 +112,7 @@ TEST(Garbage, AMessageForAnotherRankIsRejected) {
 TEST(Garbage, AHeaderWithALyingLengthIsRejected) {
   // Well framed, so only the reader of headers can notice; it must not believe 4 GiB.
   for (const std::uint32_t lie : {0xffffffffu, 30u, 0u}) {
-    auto transports = inproc::make_world(2);
+    auto transports = transport::inproc::make_world(2);
     std::thread liar([&] {
       Communicator ranks(*transports[1], 0, Deadline::after(std::chrono::seconds(20)));
       ByteBuffer message = new_message();

@@ -78,7 +78,7 @@ TEST(LostRanks, SurvivorsOfADeathFailBeforeTheDeadlineAndFormTheSmallerGroup) {
 TEST(LostRanks, ADeathInsideEverySchemeIsNoticed) {
   for (const Scheme* scheme : all_schemes()) {
     // The rank leaves before its first message of the scheme.
-    auto transports = inproc::make_world(5);
+    auto transports = transport::inproc::make_world(5);
     std::vector<RankResult> results(5);
     std::atomic<int> num_started{0};
     std::vector<std::thread> threads;

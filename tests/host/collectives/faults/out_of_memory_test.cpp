@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "collectives/transport/simulated/simulated.h"
 #include "host/collectives/api/groups.h"
+#include "transport/simulated/simulated.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TANDEM_TEST_HAS_OWN_NEW 0
@@ -82,9 +82,9 @@ TEST(OutOfMemory, BreaksTheGroupAndNotTheProcess) {
 
 TEST(OutOfMemory, BreaksASimulatedGroupLikewise) {
   if (!TANDEM_TEST_HAS_OWN_NEW) GTEST_SKIP() << "sanitizers have an operator new of their own";
-  simulated::NetworkOptions options;
+  transport::simulated::NetworkOptions options;
   options.world = 2;
-  expect_all_done(run_on(simulated::make_world(options), reduce_beyond_memory));
+  expect_all_done(run_on(transport::simulated::make_world(options), reduce_beyond_memory));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include <limits>
 
-#include "collectives/sparse/partition.h"
 #include "host/collectives/scheme/supports.h"
 #include "support/ranks.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::test {
 namespace {

@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "collectives/aggregator/aggregator.h"
-#include "collectives/communicator.h"
+#include "collectives/frames/communicator.h"
 #include "collectives/scheme/scheme.h"
-#include "collectives/sparse/merge.h"
+#include "tensor/sparse/merge.h"
 
 namespace tandem::test {
 namespace {

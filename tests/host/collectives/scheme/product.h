@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "collectives/codec/codec.h"
-#include "collectives/transport/transport.h"
+#include "transport/transport.h"
 
 namespace tandem::test {
 
@@ -29,7 +29,7 @@ struct ProductOptions {
 
 // What went wrong on this rank: a line per case, empty when all sums are exact. A broken transport
 // ends the run.
-std::vector<std::string> run_product(collectives::Transport& transport,
+std::vector<std::string> run_product(transport::Transport& transport,
                                      const ProductOptions& options = {});
 
 }  // namespace tandem::test

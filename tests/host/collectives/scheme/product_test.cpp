@@ -17,7 +17,7 @@ class Product : public ::testing::TestWithParam<int> {};
 TEST_P(Product, SumsExactlyWithEverySchemeCodecAndCount) {
   std::mutex mutex;
   std::vector<std::string> failures;
-  run_ranks(GetParam(), [&](std::unique_ptr<collectives::Transport> transport) {
+  run_ranks(GetParam(), [&](std::unique_ptr<transport::Transport> transport) {
     const auto own = run_product(*transport);
     const std::lock_guard lock(mutex);
     failures.insert(failures.end(), own.begin(), own.end());

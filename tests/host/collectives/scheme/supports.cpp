@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "collectives/sparse/merge.h"
-#include "collectives/sparse/partition.h"
+#include "tensor/sparse/merge.h"
+#include "tensor/sparse/partition.h"
 
 namespace tandem::test {
 

@@ -28,21 +28,21 @@ std::vector<std::vector<std::uint64_t>> make_supports(Support support, std::uint
                                                       int world, std::uint64_t hash_seed);
 
 // A vector of `type` on these units.
-collectives::SparseVector make_vector(collectives::Domain domain, DType type,
-                                      const std::vector<std::uint64_t>& units, std::uint64_t seed);
+sparse::SparseVector make_vector(sparse::Domain domain, DType type,
+                                 const std::vector<std::uint64_t>& units, std::uint64_t seed);
 
 using NaiveRows = std::map<std::uint64_t, std::vector<double>>;
 // kMean: divided by the number of vectors.
-NaiveRows reduce_naively(const std::vector<collectives::SparseVector>& by_rank,
-                         collectives::Reduction reduction);
+NaiveRows reduce_naively(const std::vector<sparse::SparseVector>& by_rank,
+                         sparse::Reduction reduction);
 
 // Sorted entries; of a dense result the units that differ from the identity in any value.
-collectives::SparseVector present_entries(const collectives::Reduced& reduced,
-                                          collectives::Reduction reduction);
+sparse::SparseVector present_entries(const collectives::Reduced& reduced,
+                                     sparse::Reduction reduction);
 
 // Empty where `sum` has exactly the rows of `expected` to within `tolerance` x (1 + magnitude).
 // Rows of zeros, to within the tolerance, may be absent on either side (sums that cancel).
-std::string difference(const collectives::SparseVector& sum, const NaiveRows& expected,
+std::string difference(const sparse::SparseVector& sum, const NaiveRows& expected,
                        double tolerance);
 
 // Everything that ranks must have in common, as bytes.

@@ -8,12 +8,12 @@
 #include <cmath>
 
 #include "collectives/scheme/scheme.h"
-#include "collectives/sparse/merge.h"
-#include "collectives/sparse/partition.h"
-#include "collectives/workload/statistics.h"
-#include "collectives/workload/synthetic.h"
 #include "host/collectives/scheme/supports.h"
 #include "support/ranks.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/merge.h"
+#include "tensor/sparse/partition.h"
+#include "tensor/sparse/supports.h"
 
 namespace tandem::test {
 namespace {
@@ -34,12 +34,12 @@ struct Workload {
   Problem problem;
 };
 
-Workload make_workload(const std::string& name, const SyntheticOptions& options, int world,
+Workload make_workload(const std::string& name, const sparse::SyntheticOptions& options, int world,
                        Codec codec, DType wire = DType::kF32) {
   Workload workload{name, {}, {}};
   workload.problem.wire = wire;
   for (int rank = 0; rank < world; ++rank) {
-    workload.by_rank.push_back(synthetic_gradient(options, rank, world, 42));
+    workload.by_rank.push_back(sparse::synthetic_gradient(options, rank, world, 42));
   }
   fill_measured(workload.problem, workload.by_rank);
   workload.problem.delta_ratio = 0;
@@ -118,8 +118,8 @@ void expect_predicted(const Scheme& scheme, const Workload& workload) {
   }
 }
 
-SyntheticOptions density_of(std::uint64_t num_units, double density) {
-  SyntheticOptions options;
+sparse::SyntheticOptions density_of(std::uint64_t num_units, double density) {
+  sparse::SyntheticOptions options;
   options.domain = {num_units, 1};
   options.density = density;
   return options;
@@ -139,11 +139,11 @@ TEST(SchemeTraffic, BytesOfIndependentSupportsAreAsPredictedWithEveryChoiceOfCod
 
 TEST(SchemeTraffic, BytesOfSkewedSupportsAreAsPredicted) {
   for (const int world : {4, 16}) {
-    SyntheticOptions eighth = density_of(100'000, 0.01);
-    set_first_eighth_skew(eighth);
-    SyntheticOptions zipf = density_of(100'000, 0.01);
+    sparse::SyntheticOptions eighth = density_of(100'000, 0.01);
+    sparse::set_first_eighth_skew(eighth);
+    sparse::SyntheticOptions zipf = density_of(100'000, 0.01);
     zipf.zipf_exponent = 1.1;
-    SyntheticOptions overlapping = density_of(100'000, 0.02);
+    sparse::SyntheticOptions overlapping = density_of(100'000, 0.02);
     overlapping.overlap = 0.5;
     for (const Codec codec : {Codec::kCoo32, Codec::kAuto}) {
       const Workload workloads[] = {make_workload("first eighth", eighth, world, codec),
@@ -245,8 +245,8 @@ TEST(SchemeTraffic, OmniReduceMovesNonZeroBlocksOnlyInAsManyRoundsAsTheLongestSt
 }
 
 TEST(SchemeTraffic, TheBusiestRanksBytesFollowTheSkew) {
-  SyntheticOptions options = density_of(400'000, 0.01);
-  set_skew(options, 5, 8);
+  sparse::SyntheticOptions options = density_of(400'000, 0.01);
+  sparse::set_skew(options, 5, 8);
   const Workload workload = make_workload("skew 5", options, 8, Codec::kCoo32);
   for (const char* name : {"sparcml_split_allgather", "parameter_server", "balanced_parallelism"}) {
     SCOPED_TRACE(name);
@@ -295,8 +295,8 @@ TEST(SchemeTraffic, BalancedParallelismIsBalancedWhereEvenRangesAreNot) {
     for (const double factor : {100.0, 400.0}) {
       SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(factor) + " n ln n entries");
       const double entries = factor * n * std::log(n);
-      SyntheticOptions options = density_of(1'000'000, 1.02 * entries / 1'000'000);
-      set_first_eighth_skew(options);
+      sparse::SyntheticOptions options = density_of(1'000'000, 1.02 * entries / 1'000'000);
+      sparse::set_first_eighth_skew(options);
       const Workload workload = make_workload("first eighth", options, n, Codec::kCoo32);
       const Partition owners = Partition::hashed(1'000'000, n, SchemeSettings{}.seed);
       const double bound = 1 + 2 * std::sqrt(1 / factor);  // 1.2 and 1.1

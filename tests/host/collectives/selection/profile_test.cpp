@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/workload/random_subset.h"
-#include "collectives/workload/statistics.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/random_subset.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "tensor/sparse/supports.h"
 
 namespace tandem::collectives {
 namespace {
@@ -16,11 +16,11 @@ struct Both {
   Problem exact, estimated;
 };
 
-Both profile_world(const SyntheticOptions& options, int world) {
+Both profile_world(const sparse::SyntheticOptions& options, int world) {
   std::vector<SparseVector> inputs;
   std::vector<RankProfile> profiles;
   for (int rank = 0; rank < world; ++rank) {
-    inputs.push_back(synthetic_gradient(options, rank, world, 11));
+    inputs.push_back(sparse::synthetic_gradient(options, rank, world, 11));
     ByteBuffer bytes;
     profile_support(inputs.back(), world).append_to(bytes);
     std::span<const std::byte> rest = bytes;
@@ -35,7 +35,7 @@ Both profile_world(const SyntheticOptions& options, int world) {
 }
 
 TEST(Profile, IsExactForSmallSupports) {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {20'000, 1};
   options.density = 0.03;
   options.overlap = 0.4;
@@ -49,7 +49,7 @@ TEST(Profile, IsExactForSmallSupports) {
 TEST(Profile, EstimatesUnionsOfLargeSupports) {
   for (const double overlap : {-1.0, 0.0, 0.2, 0.9}) {
     for (const int world : {2, 8, 32}) {
-      SyntheticOptions options;
+      sparse::SyntheticOptions options;
       options.domain = {2'000'000, 1};
       options.density = 0.01;
       options.overlap = overlap;
@@ -67,11 +67,11 @@ TEST(Profile, EstimatesUnionsOfLargeSupports) {
 
 TEST(Profile, SeesTheImbalanceOfEvenRanges) {
   for (const double overlap : {0.1, 0.7}) {
-    SyntheticOptions options;
+    sparse::SyntheticOptions options;
     options.domain = {1'000'000, 1};
     options.density = 0.01;
     options.overlap = overlap;
-    set_first_eighth_skew(options);
+    sparse::set_first_eighth_skew(options);
     const auto [exact, estimated] = profile_world(options, 16);
     EXPECT_NEAR(estimated.even_push_imbalance, exact.even_push_imbalance, 1e-9);
     EXPECT_NEAR(estimated.even_pull_imbalance / exact.even_pull_imbalance, 1, 0.15);
@@ -81,7 +81,7 @@ TEST(Profile, SeesTheImbalanceOfEvenRanges) {
 }
 
 TEST(Profile, SeesRowsAsUnits) {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {10'000, 64};
   options.density = 0.05;
   const auto [exact, estimated] = profile_world(options, 4);
@@ -90,7 +90,7 @@ TEST(Profile, SeesRowsAsUnits) {
 }
 
 TEST(Profile, OfNothingIsBalanced) {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {1000, 1};
   options.density = 0;
   const auto [exact, estimated] = profile_world(options, 3);
@@ -100,16 +100,16 @@ TEST(Profile, OfNothingIsBalanced) {
 }
 
 TEST(Profile, RejectsGarbageWithoutHarm) {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {100'000, 1};
   options.density = 0.05;
   ByteBuffer bytes;
-  profile_support(synthetic_gradient(options, 0, 4, 1), 4).append_to(bytes);
+  profile_support(sparse::synthetic_gradient(options, 0, 4, 1), 4).append_to(bytes);
   for (std::size_t size = 0; size < bytes.size(); size += 97) {
     std::span<const std::byte> cut(bytes.data(), size);
     EXPECT_THROW(RankProfile::parse(cut, 4), Error);
   }
-  Random random(5);
+  sparse::Random random(5);
   for (int round = 0; round < 300; ++round) {
     ByteBuffer damaged = bytes;
     for (int flips = 0; flips < 8; ++flips) {

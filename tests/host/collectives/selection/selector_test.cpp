@@ -7,8 +7,8 @@
 
 #include <map>
 
-#include "collectives/transport/simulated/simulated.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "transport/simulated/simulated.h"
 
 namespace tandem::collectives {
 namespace {
@@ -54,7 +54,7 @@ class Selectors {
     workload_.domain = {100'000, 1};
   }
 
-  SyntheticOptions& workload() { return workload_; }
+  sparse::SyntheticOptions& workload() { return workload_; }
   Selector& of(int rank) { return selectors_[static_cast<std::size_t>(rank)]; }
   std::size_t header_bytes() const { return header_bytes_; }
 
@@ -63,7 +63,7 @@ class Selectors {
     const int world = static_cast<int>(selectors_.size());
     std::vector<ByteBuffer> headers;
     for (int rank = 0; rank < world; ++rank) {
-      headers.push_back(of(rank).header(synthetic_gradient(workload_, rank, world, 3), world));
+      headers.push_back(of(rank).header(sparse::synthetic_gradient(workload_, rank, world, 3), world));
     }
     header_bytes_ = headers.front().size();
     std::string name;
@@ -86,7 +86,7 @@ class Selectors {
  private:
   std::vector<const Scheme*> candidates_;
   std::vector<Selector> selectors_;
-  SyntheticOptions workload_;
+  sparse::SyntheticOptions workload_;
   std::size_t header_bytes_ = 0;
 };
 
@@ -261,11 +261,11 @@ TEST(Selector, NamesTheRankWhoseHeaderIsGarbage) {
   const Scheme* candidates[] = {&only};
   options.candidates = candidates;
   Selector selector(options);
-  SyntheticOptions workload;
+  sparse::SyntheticOptions workload;
   workload.domain = {1000, 1};
   std::vector<ByteBuffer> headers;
   for (int rank = 0; rank < 3; ++rank) {
-    headers.push_back(selector.header(synthetic_gradient(workload, rank, 3, 1), 3));
+    headers.push_back(selector.header(sparse::synthetic_gradient(workload, rank, 3, 1), 3));
   }
   headers[1].resize(headers[1].size() - 1);
   try {
@@ -297,7 +297,7 @@ TEST(Selector, ExplainsTheChoice) {
 
 TEST(LinkProbe, FindsTheSimulatedLinksOnEveryRankAlike) {
   for (const int per_node : {1, 4}) {
-    simulated::NetworkOptions network;
+    transport::simulated::NetworkOptions network;
     network.world = 8;
     network.latency_s = 50e-6;
     network.bandwidth_bytes_per_s = 1.25e8;
@@ -306,13 +306,13 @@ TEST(LinkProbe, FindsTheSimulatedLinksOnEveryRankAlike) {
     network.node_latency_s = 4e-6;
     network.node_bandwidth_bytes_per_s = 2e9;
     std::vector<LinkModel> found(8);
-    simulated::run_ranks(network, [&](Transport& transport) {
+    transport::simulated::run_ranks(network, [&](Transport& transport) {
       Communicator ranks(transport, 1, Deadline::after(std::chrono::seconds(60)));
       std::vector<std::uint64_t> nodes;
       for (int rank = 0; rank < 8; ++rank)
         nodes.push_back(static_cast<std::uint64_t>(rank / per_node));
       found[static_cast<std::size_t>(transport.rank())] =
-          probe_links(ranks, nodes, [&] { return simulated::now(transport); });
+          probe_links(ranks, nodes, [&] { return transport::simulated::now(transport); });
     });
     for (const LinkModel& link : found) {
       EXPECT_EQ(link.latency_s, found[0].latency_s);
@@ -334,12 +334,12 @@ TEST(LinkProbe, EveryRankTakesPart) {
       {0, 0},          {0, 1},          {0, 1, 2},          {0, 0, 0},
       {0, 1, 2, 3, 4}, {0, 0, 0, 1, 1}, {0, 0, 1, 1, 2, 2}, {0, 0, 0, 0, 0, 0, 0, 0}};
   for (const auto& nodes : worlds) {
-    simulated::NetworkOptions network;
+    transport::simulated::NetworkOptions network;
     network.world = static_cast<int>(nodes.size());
     std::vector<std::uint64_t> sent(nodes.size()), steps(nodes.size());
-    simulated::run_ranks(network, [&](Transport& transport) {
+    transport::simulated::run_ranks(network, [&](Transport& transport) {
       Communicator ranks(transport, 1, Deadline::after(std::chrono::seconds(60)));
-      probe_links(ranks, nodes, [&] { return simulated::now(transport); });
+      probe_links(ranks, nodes, [&] { return transport::simulated::now(transport); });
       sent[static_cast<std::size_t>(transport.rank())] = transport.traffic().bytes_sent();
       steps[static_cast<std::size_t>(transport.rank())] = transport.traffic().steps;
     });
@@ -353,9 +353,9 @@ TEST(LinkProbe, EveryRankTakesPart) {
 
 TEST(LinkProbe, GivesUsableNumbersOnThreads) {
   std::vector<MachineModel> found(4);
-  simulated::NetworkOptions network;
+  transport::simulated::NetworkOptions network;
   network.world = 4;
-  simulated::run_ranks(network, [&](Transport& transport) {
+  transport::simulated::run_ranks(network, [&](Transport& transport) {
     Communicator ranks(transport, 1, Deadline::after(std::chrono::seconds(60)));
     found[static_cast<std::size_t>(transport.rank())] = probe_machine(ranks);
   });

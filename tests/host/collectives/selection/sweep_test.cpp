@@ -9,8 +9,8 @@
 
 #include "collectives/scheme/scheme.h"
 #include "collectives/selection/selector.h"
-#include "collectives/transport/simulated/simulated.h"
-#include "collectives/workload/synthetic.h"
+#include "tensor/sparse/generate/synthetic.h"
+#include "transport/simulated/simulated.h"
 
 namespace tandem::collectives {
 namespace {
@@ -24,8 +24,8 @@ struct Setting {
   double gbit_per_s;
 };
 
-simulated::NetworkOptions network_of(const Setting& setting) {
-  simulated::NetworkOptions network;
+transport::simulated::NetworkOptions network_of(const Setting& setting) {
+  transport::simulated::NetworkOptions network;
   network.world = setting.world;
   network.latency_s = setting.latency_s;
   network.bandwidth_bytes_per_s = setting.gbit_per_s / 8 * 1e9;
@@ -33,27 +33,27 @@ simulated::NetworkOptions network_of(const Setting& setting) {
 }
 
 std::vector<SparseVector> inputs_of(const Setting& setting) {
-  SyntheticOptions options;
+  sparse::SyntheticOptions options;
   options.domain = {1 << 18, 1};
   options.density = setting.density;
   options.overlap = setting.overlap;
-  if (setting.skew > 1) set_skew(options, setting.skew, setting.world);
+  if (setting.skew > 1) sparse::set_skew(options, setting.skew, setting.world);
   std::vector<SparseVector> inputs;
   for (int rank = 0; rank < setting.world; ++rank) {
-    inputs.push_back(synthetic_gradient(options, rank, setting.world, 17));
+    inputs.push_back(sparse::synthetic_gradient(options, rank, setting.world, 17));
   }
   return inputs;
 }
 
 double measure(const Scheme& scheme, const Setting& setting, std::vector<SparseVector> inputs) {
   std::vector<double> seconds(inputs.size());
-  simulated::run_ranks(network_of(setting), [&](Transport& transport) {
+  transport::simulated::run_ranks(network_of(setting), [&](Transport& transport) {
     Communicator ranks(transport, 1, Deadline::after(std::chrono::seconds(100)));
     SchemeMemory memory;
     const auto aggregator = make_cpu_aggregator();
     const auto rank = static_cast<std::size_t>(transport.rank());
     scheme.allreduce(ranks, std::move(inputs[rank]), {}, memory, *aggregator);
-    seconds[rank] = simulated::now(transport);
+    seconds[rank] = transport::simulated::now(transport);
   });
   return *std::max_element(seconds.begin(), seconds.end());
 }
@@ -65,9 +65,10 @@ Selector choose(const Setting& setting, const std::vector<SparseVector>& inputs)
   for (const SparseVector& input : inputs)
     headers.push_back(Selector().header(input, setting.world));
   MachineModel machine;
-  simulated::run_ranks(network_of(setting), [&](Transport& transport) {
+  transport::simulated::run_ranks(network_of(setting), [&](Transport& transport) {
     Communicator ranks(transport, 1, Deadline::after(std::chrono::seconds(100)));
-    const LinkModel link = probe_links(ranks, {}, [&] { return simulated::now(transport); });
+    const LinkModel link =
+        probe_links(ranks, {}, [&] { return transport::simulated::now(transport); });
     if (transport.rank() == 0) machine = {link, {0, 0, 0}};
   });
   Problem problem;

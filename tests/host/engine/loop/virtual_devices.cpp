@@ -80,7 +80,7 @@ std::vector<int> VirtualRunner::silent_units(std::span<const RunnerItem> items) 
     const bool needed = std::ranges::any_of(items, [&](const RunnerItem& item) {
       return std::ranges::find(item.blocks, unit, &BlockPlace::unit) != item.blocks.end();
     });
-    if (needed && !units_[static_cast<std::size_t>(unit)]->lives()) silent.push_back(unit);
+    if (needed && !units_[static_cast<std::size_t>(unit)]->is_alive()) silent.push_back(unit);
   }
   return silent;
 }

@@ -50,7 +50,7 @@ class VirtualUnit final : public device::AttentionUnit {
                                  Deadline deadline) override;
   device::WaitResult import_page(device::PageId page, std::span<const std::byte> from,
                                  Deadline deadline) override;
-  bool lives() override { return clock_.now() < options_.dies_at; }
+  bool is_alive() override { return clock_.now() < options_.dies_at; }
   device::AttentionStats stats() const override { return {}; }
 
   TokenId& token(device::PageId page, int slot) {

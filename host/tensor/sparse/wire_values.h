@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values between their accumulation type and the type they travel in.
+//
+// Rounding is to nearest even; a NaN stays a NaN of its sign (its payload is the quiet one of the
+// scalar conversions in tensor/dtype.h, to which the kernels are bit-equal on every instruction
+// set). Wire memory is unaligned. Threads: any. Cost: one pass at memory speed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace tandem::sparse {
+
+// True where `wire` can carry values of `type` (f32, f64 or u64): the type itself, f16 or bf16 for
+// f32.
+bool can_carry(DType type, DType wire);
+
+// from: [num_values] of type; to: [num_values] of wire.
+void store_wire(const std::byte* from, std::size_t num_values, DType type, DType wire,
+                std::byte* to);
+
+// The inverse. from: [num_values] of wire; to: [num_values] of type.
+void load_wire(const std::byte* from, std::size_t num_values, DType type, DType wire,
+               std::byte* to);
+
+// Rounds to what `wire` (f16 or bf16) can carry, in place.
+void round_values(float* values, std::size_t num_values, DType wire);
+
+}  // namespace tandem::sparse

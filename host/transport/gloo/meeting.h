@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Meeting: how ranks find each other in a store, at first and after a failure.
+//
+// Keys are "<prefix>.<generation>.<what>". Every rank puts its world and its addresses, waits for
+// those of the others, connects and greets. After a failure survivors of generation g register
+// under g + 1; whoever sees that the list is complete puts it, and the first put holds. Cost: one
+// key per rank, one look per missing key every 5 ms. Errors: Error, TransportError. Threads: one.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "transport/gloo/gloo.h"
+#include "transport/gloo/mesh.h"
+#include "transport/gloo/store.h"
+
+namespace tandem::transport::gloo {
+
+// Connects `options.rank` with the others of generation `generation`.
+std::unique_ptr<Mesh> meet(const Options& options, int generation);
+
+// The old ranks, ascending, that form the next generation; the caller is among them. `dead`: old
+// ranks that were seen dying, for which nobody waits long.
+std::vector<int> agree_on_survivors(const Options& options, int next_generation,
+                                    const std::set<int>& dead, Deadline deadline);
+
+}  // namespace tandem::transport::gloo

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mesh: a TCP connection to every peer through gloo's tcp transport, made observable.
+//
+// gloo waits for one buffer at a time, poisons all connections when such a wait times out, and
+// leaves waiting who waits for a buffer that a dying connection was amid. So nothing here waits in
+// gloo: its classes are extended where its TLS transport extends them, to count completions, to
+// note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
+// Ownership: regions borrow memory; destroying one ends all access to it. Regions go before the
+// mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt() from any.
+// Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
+// Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
+#pragma once
+
+#include <gloo/transport/tcp/context.h>
+#include <gloo/transport/tcp/device.h>
+#include <gloo/transport/tcp/pair.h>
+#include <gloo/transport/tcp/unbound_buffer.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "transport/gloo/gloo.h"
+
+namespace tandem::transport::gloo {
+
+// Something has completed or closed since: what a rank waits for. Threads: any.
+class Activity {
+ public:
+  std::uint64_t count() const;
+  void bump();
+  // Returns when the count is no longer `seen`, or false at the deadline.
+  bool wait(std::uint64_t seen, Deadline deadline) const;
+
+  // mark() where locks of gloo are held, publish() after they are released.
+  void mark() { marked_.store(true); }
+  void publish() {
+    if (marked_.exchange(false)) bump();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::uint64_t count_ = 0;
+  std::atomic<bool> marked_{false};
+};
+
+// Memory that is sent or received, with completions that can be asked for.
+class Region final : public ::gloo::transport::tcp::UnboundBuffer {
+ public:
+  using ::gloo::transport::tcp::UnboundBuffer::UnboundBuffer;
+  int num_sent();
+  int num_received();
+};
+
+// One connection.
+class Link;
+
+class Mesh {
+ public:
+  // Listens for every peer. Throws Error if the address of `options` is not this host's.
+  Mesh(const Options& options, int rank, int world);
+  ~Mesh();
+
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+
+  // What peers need to connect: one address for each, the own one empty.
+  std::string addresses() const;
+  // Connects to `peer`, whose addresses() are given, or waits for it to connect.
+  void connect(int peer, const std::string& addresses, Deadline deadline);
+  // After all are connected: checks with every peer that it is the one that was meant.
+  void greet(const std::string& group, Deadline deadline);
+
+  std::unique_ptr<Region> make_region(const void* bytes, std::size_t size);
+
+  // Ask before looking at completions: what came before the end has then been counted.
+  bool closed(int peer) const { return closed_[static_cast<std::size_t>(peer)].load(); }
+  int num_closed() const;
+  // The reason that `peer` gave for breaking the group; empty if none.
+  std::string farewell_of(int peer);
+
+  // Tells the peer why, as far as the connection takes it at once, and ends it. Does nothing the
+  // second time.
+  void farewell(int peer, const std::string& reason) noexcept;
+  // The same for one whose protocol is broken: it gets no farewell.
+  void interrupt(int peer) noexcept;
+  // Closes every connection; returns when gloo's thread has let go of them.
+  void close() noexcept;
+
+  Activity& activity() { return activity_; }
+
+ private:
+  struct Control;  // greetings and farewells
+
+  Link& link(int peer);
+  void post_control(int peer, const std::string& greeting);
+  void await_greeting(int peer, Deadline deadline);
+
+  int rank_;
+  int world_;
+  Activity activity_;
+  std::vector<std::atomic<bool>> closed_;  // [world]
+  std::shared_ptr<::gloo::transport::tcp::Context> context_;
+  std::unique_ptr<Control> control_;
+};
+
+}  // namespace tandem::transport::gloo

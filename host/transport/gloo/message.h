@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Messages on a mesh: sizes unknown to the receiver, any size, no wait.
+//
+// A message is a first frame (magic, length, up to 32 KiB of the payload), received into a buffer
+// that is posted before its size is known, then pieces of 4 MiB, posted when the frame has come. A
+// tag is a gloo slot; gloo keeps the order within a slot. Ownership: a message keeps its memory and
+// must outlive the mesh's access, that is live until done() or Mesh::close(). Threads: the rank's.
+// Errors: gloo's exceptions for a closed connection; kGarbage for what is no first frame.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "transport/gloo/mesh.h"
+#include "transport/payload.h"
+#include "transport/transport.h"
+
+namespace tandem::transport::gloo {
+
+class OutgoingMessage {
+ public:
+  explicit OutgoingMessage(Outgoing outgoing) : outgoing_(std::move(outgoing)) {}
+  void start(Mesh& mesh);
+  bool done();  // the network has it all
+  int peer() const { return outgoing_.peer; }
+
+ private:
+  Outgoing outgoing_;
+  ByteBuffer first_;
+  std::unique_ptr<Region> first_region_, rest_region_;
+  int num_pieces_ = 0;
+};
+
+class IncomingMessage {
+ public:
+  explicit IncomingMessage(Source source) : source_(source) {}
+  void start(Mesh& mesh);
+  // Looks what has come, and asks for the rest once the first frame has.
+  void progress(Mesh& mesh);
+  bool done() const { return done_; }
+  int peer() const { return source_.peer; }
+  Payload take() { return Payload(std::move(body_)); }
+
+ private:
+  void open(Mesh& mesh);
+
+  Source source_;
+  ByteBuffer first_, body_;
+  std::unique_ptr<Region> first_region_, rest_region_;
+  int num_pieces_ = 0;
+  bool opened_ = false;
+  bool done_ = false;
+};
+
+}  // namespace tandem::transport::gloo

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Store: a key is written once, for all ranks; how they meet and agree.
+//
+// put() is atomic: of several writers of one key exactly one wins, with all its bytes; this decides
+// who belongs to a smaller group. The directory is ours and not gloo's FileStore, whose set()
+// overwrites when two write at once; it holds one file per key and is left to its owner to remove.
+// Errors: Error naming the store. Threads: one. Cost: a few system calls, or one Redis round trip.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/gloo/gloo.h"
+
+namespace tandem::transport::gloo {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  // False if the key has a value already, which then stays.
+  virtual bool put(const std::string& key, const std::string& value) = 0;
+  virtual std::optional<std::string> get(const std::string& key) = 0;
+};
+
+// The store that `options` name. The deadline bounds connecting to it and each of its answers.
+std::unique_ptr<Store> open_store(const Options& options, Deadline deadline);
+
+}  // namespace tandem::transport::gloo

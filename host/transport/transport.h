@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transport: a rank's connections to the other ranks of a world (threads, MPI, gloo, NCCL, a
+// simulated network).
+//
+// A message has any size, zero included, and the receiver need not know it. Messages between two
+// ranks match by tag; at most one message per (source, destination, tag) is in flight. A rank never
+// sends to itself. An Exchange is one step: messages to some peers, and from some. Several
+// exchanges may be in flight, with different tags.
+// Failure: a connection fails alone where fails_alone() says so. A wait for a lost peer throws, and
+// the connections to the other peers stay usable. After FailureScope::kGroup an abort of any peer
+// ends every wait (collectives/frames/group_transport.h makes a group of it). Where fails_alone()
+// is false the first error ends every connection.
+// Ownership: the transport keeps a payload until it has left; an Exchange must not outlive its
+// Transport. An unfinished exchange may be destroyed after it threw, or after abort().
+// Threads: one at a time drives a transport and its exchanges; abort(), close() and traffic() from
+// any. Errors: TransportError naming the peer, at the latest at the deadline.
+// To add a transport: implement the virtual members, document its row of README.md, and add it to
+// tests/host/transport.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/deadline.h"
+#include "transport/payload.h"
+#include "transport/traffic.h"
+#include "transport/transport_error.h"
+
+namespace tandem::transport {
+
+using Tag = std::uint32_t;  // below 2^24; wraps
+
+struct Outgoing {
+  int peer = -1;
+  Payload payload;
+  Tag tag = 0;
+};
+
+struct Source {
+  int peer = -1;
+  Tag tag = 0;
+};
+
+struct Incoming {
+  int peer = -1;
+  Payload payload;
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // The next message, in any order; nullopt once every expected one has been taken.
+  std::optional<Incoming> next(Deadline deadline);
+
+  // Waits until every message of this exchange has left (which may need the peers to receive).
+  // Messages not yet taken with next() are dropped.
+  virtual void finish(Deadline deadline) = 0;
+
+ protected:
+  explicit Exchange(Traffic& traffic) : traffic_(traffic) {}
+  virtual std::optional<Incoming> do_next(Deadline deadline) = 0;
+
+ private:
+  Traffic& traffic_;
+};
+
+// Which failures end a wait.
+enum class FailureScope : std::uint8_t {
+  kConnection,  // those of the peers that it waits for
+  kGroup,       // also the abort of any peer
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  virtual std::string_view kind() const = 0;  // "inproc", "mpi", "gloo", "nccl", "simulated"
+  int rank() const { return rank_; }
+  int world() const { return world_; }
+
+  // Names the machine this rank runs on; ranks with the same name share a node.
+  virtual std::string node_name() const = 0;
+
+  // Starts a step; never blocks on a peer. `sources`: whom to receive one message from each.
+  std::unique_ptr<Exchange> start(std::vector<Outgoing> sends, std::vector<Source> sources);
+
+  // Whether losing one peer leaves the connections to the others usable.
+  virtual bool fails_alone() const = 0;
+  // kConnection at first. A transport that cannot fail alone stays in kGroup.
+  virtual void set_failure_scope(FailureScope scope) = 0;
+
+  // One message, point to point. send() waits until it has left, which may need the peer to
+  // receive. A receive that does not end well closes
+  // the connection to its peer: the message of this tag could arrive later.
+  void send(int peer, Tag tag, Payload payload, Deadline deadline);
+  Payload receive(int peer, Tag tag, Deadline deadline);
+
+  // Ends the connection to `peer`: waits of either side for the other throw kAborted with the
+  // reason (kPeerLost where it could not be delivered). Without fails_alone() it is abort(). Does
+  // nothing the second time.
+  virtual void close(int peer, const std::string& reason) noexcept = 0;
+
+  // Ends every connection: each wait of this rank throws kAborted from now on, and peers that wait
+  // for this rank throw soon (how soon: each implementation says). Does nothing the second time.
+  virtual void abort(const std::string& reason) noexcept = 0;
+
+  // The transport of the ranks that call shrink() before `deadline`, in order of their old ranks.
+  // Collective among survivors; this transport must have been aborted, and is spent afterwards.
+  // Throws Error where the implementation cannot (mpi).
+  virtual std::unique_ptr<Transport> shrink(Deadline deadline) = 0;
+
+  TrafficSnapshot traffic() const { return traffic_.snapshot(); }
+
+ protected:
+  Transport(int rank, int world);
+  virtual std::unique_ptr<Exchange> do_start(std::vector<Outgoing> sends,
+                                             std::vector<Source> sources) = 0;
+  Traffic& counters() { return traffic_; }
+
+ private:
+  int rank_;
+  int world_;
+  Traffic traffic_;
+};
+
+}  // namespace tandem::transport

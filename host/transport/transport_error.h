@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TransportError: a peer or the network failed during a collective call.
+//
+// After it the group is broken: every later call on it fails at once, on every rank that has
+// noticed; the survivors may form a smaller group (Group::shrink). The message names the rank and
+// the phase of the algorithm.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "common/error.h"
+
+namespace tandem::transport {
+
+class TransportError : public Error {
+ public:
+  enum class Kind {
+    kTimeout,   // the deadline passed before `peer` did its part
+    kPeerLost,  // `peer` closed its connection, died, or left the group
+    kAborted,   // some rank aborted the call; the message carries its reason
+    kGarbage,   // `peer` sent what does not decode
+    kLocal,     // this rank failed by itself; the message names it
+  };
+
+  TransportError(Kind kind, int peer, const std::string& message)
+      : Error("transport", message), kind_(kind), peer_(peer) {}
+
+  Kind kind() const { return kind_; }
+  int peer() const { return peer_; }  // -1: not known
+
+ private:
+  Kind kind_;
+  int peer_;
+};
+
+// "[collectives] text" without the module, for texts that are quoted in others.
+std::string plain_text(const std::exception& error);
+
+// Of an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why", the first: its text and
+// its rank as peer. Any other error as it is.
+TransportError first_cause(const TransportError& error);
+
+}  // namespace tandem::transport
