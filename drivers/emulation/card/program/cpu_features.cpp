@@ -17,7 +17,7 @@ struct Feature {
   bool present;
 };
 
-// The features bitstreams/glue/cpu_features.h knows.
+// The features that cpu_features.h of bitstreams' glue knows.
 bool cpu_has(std::string_view name) {
 #define TANDEM_FEATURE(name) \
   { name, __builtin_cpu_supports(name) != 0 }
