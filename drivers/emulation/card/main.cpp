@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tandem-card: one emulated card. Started by the XRT shim, as nobody's child, with a socket as
-// descriptor 3.
+// tandem-card: one emulated card. The XRT shim starts it as an orphan, with a socket as descriptor
+// 3.
 //
-// "--application <pid>": the card belongs to one application, whose connection the socket is. It
-// ends with it: descriptor 4 is a pipe that the application holds, and the kernel kills the card
-// when that closes, whatever the card does. The number is for people who look for the card.
-// "--shared <name>" makes it a server at the abstract Unix socket of that name for as long as it
-// has clients. Binding the name is the lock: it answers "ready" on descriptor 3, or "taken" and
-// ends. The process ends too when a kernel crashes.
+// "--application <pid>": the card belongs to one application, which is at the other end of the
+// socket. Descriptor 4 is a pipe that the application holds; when it closes, the kernel kills the
+// card, whatever the card does. The number is for people who look for the card. "--shared <name>":
+// the card serves at the abstract Unix socket of that name while it has clients. The bound name is
+// the lock: the card answers "ready" on descriptor 3, or "taken" and ends. A kernel that crashes
+// ends the process.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -38,17 +38,18 @@ int usage() {
   return 2;
 }
 
-// What the application closed is not to be an area or a client of the card, which kernels print to.
+// Kernels print to descriptors 0 to 2. Where the application closed one, it must not become an area
+// or a client of the card.
 void fill_standard_descriptors() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // takes the lowest free one
+    if (fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // gets the lowest free number
   }
 }
 
 void prepare_process(int last_descriptor) {
   signal(SIGPIPE, SIG_IGN);
   fill_standard_descriptors();
-  setvbuf(stdout, nullptr, _IOLBF, 0);  // what kernels print must not be lost with the process
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // output of kernels must not be lost with the process
   close_range(static_cast<unsigned>(last_descriptor) + 1, ~0U, 0);  // the application's own
   rlimit files{};  // export handles and windows are descriptors
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -56,17 +57,17 @@ void prepare_process(int last_descriptor) {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
-// Never destroyed: that would wait for kernels, of which one may run for ever.
+// Never destroyed: its destructor would wait for kernels, and one may run for ever.
 CardServer& make_server(pid_t starter) { return *new CardServer(starter); }
 
-// Nothing is ever written to the pipe, so all it tells of is the end of the application: with this
-// signal also to a card that is stopped, or that loads a library which never returns.
+// Nothing is written to the pipe, so its only event is the end of the application. The signal
+// reaches a card that is stopped too, and one that loads a library which never returns.
 void live_by(int lifeline) {
   fcntl(lifeline, F_SETOWN, getpid());
   fcntl(lifeline, F_SETSIG, SIGKILL);
   fcntl(lifeline, F_SETFL, O_ASYNC | O_NONBLOCK);
   pollfd event{lifeline, POLLIN, 0};
-  if (poll(&event, 1, 0) > 0) _exit(0);  // it was quicker
+  if (poll(&event, 1, 0) > 0) _exit(0);  // the application has ended already
 }
 
 int serve_one_application() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address of a shared card: an abstract Unix socket, so nothing lies in the file system and the
+// The address of a shared card: an abstract Unix socket. Nothing lies in the file system, and the
 // name is free again once the card has ended. Threads: any.
 #pragma once
 

@@ -18,7 +18,7 @@ constexpr uint64_t kAreaBytes = kPacketsOffset + kPacketAreaBytes;
 
 }  // namespace
 
-// A fresh area is all zero, which is every member's initial value; writing them would touch 2 MiB.
+// A fresh area is all zero, the initial value of every member. Writing them would touch 2 MiB.
 ClientArea ClientArea::create() {
   static_assert(static_cast<uint32_t>(EntryState::kFree) == 0);
   return ClientArea(SharedArea::create("tandem-client", kAreaBytes));

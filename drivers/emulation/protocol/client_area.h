@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The memory that one client (an application) shares with its card: completion word, command rings,
-// and the packets the rings point to.
+// and the packets that the rings point to.
 //
-// The client writes a command packet (the public ERT format) into the packets and puts its offset
-// into the ring of a unit; the unit's thread runs it, writes the packet's state and counts a
-// completion. Both sides spin briefly, then sleep on a futex. Threads: producers of one ring are
-// serialised within the client; its consumer is the unit's thread. Whoever moves an entry out of
-// kQueued or kRunning by compare-and-swap decides the packet's final state.
+// The client writes a command packet (the public ERT format) and puts its offset into a unit's
+// ring. The unit's thread runs it, writes the packet's state and counts a completion. Both sides
+// spin briefly, then sleep on a futex. Threads: the client serialises producers of one ring; its
+// consumer is the unit's thread. The side that moves an entry out of kQueued or kRunning by
+// compare-and-swap decides the packet's final state.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ struct ClientState {
 class ClientArea {
  public:
   ClientArea() = default;
-  // The card makes a fresh one for each client, which then adopts its descriptor.
+  // The card creates an area per client; the client adopts its descriptor.
   static ClientArea create();
   static ClientArea adopt(int descriptor);
 
@@ -56,7 +56,7 @@ class ClientArea {
   uint32_t* packet_header(uint64_t offset) const {
     return reinterpret_cast<uint32_t*>(packets() + offset);
   }
-  // Counts a completion and wakes who waits for one.
+  // Counts a completion and wakes its waiters.
   void announce() const;
 
  private:
@@ -69,9 +69,9 @@ class ClientArea {
 // ring is full.
 bool push_command(Ring& ring, UnitChannel& unit, uint32_t slot, uint64_t packet_offset,
                   uint32_t packet_bytes);
-// Makes the unit's thread look again: at new commands, or at one it runs that was cancelled.
+// Makes the unit's thread look for new commands and for a cancelled one that it runs.
 void ring_bell(UnitChannel& unit);
-// How many commands wait for a unit or run on it.
+// How many commands wait for the unit or run on it.
 uint32_t queued(const UnitChannel& unit);
 
 }  // namespace tandem::emulation

@@ -3,9 +3,9 @@
 // Control messages between an application and its card: a Unix socket carrying text and file
 // descriptors.
 //
-// The first request is "open"; those after it begin with a number, as does the answer to each: who
-// gave up waiting for an answer knows it when it comes late. A request numbered 0 gets none.
-// Answers are "ok ..." or "error <text>"; numbers are decimal. Descriptors stand in [].
+// The first request is "open". Later requests begin with a number, and so do their answers: a
+// caller that gave up recognises a late answer. A request with number 0 gets no answer. Answers are
+// "ok ..." or "error <text>"; numbers are decimal. Descriptors stand in [].
 // clang-format off
 //   open <version> <platform> <memory bytes>   ok <slot> <first peer address>  [CardArea's three]
 //   load <uuid> <lines, see loaded_program.h> [ELF]     ok <generation>
@@ -18,10 +18,10 @@
 //   leave                                      ok <number of clients that remain>
 //   withdraw <number>                          ok; gives back what the last request got, if it has that number
 // clang-format on
-// An export handle is a socket to the card that has the buffer; "lease" [socket] sent to it is
-// answered on that socket with "ok <offset> <bytes> <group>" [device memory], and the memory lives
-// while the socket does. A closed socket tells each side that the other is gone. No SIGPIPE.
-// Errors: false / empty when the peer is gone. Threads: one at a time per end.
+// An export handle is a socket to the buffer's card. It takes "lease" [socket] and answers on that
+// socket with "ok <offset> <bytes> <group>" [device memory]; the memory stays while the socket is
+// open. A closed socket means that the other side is gone. No SIGPIPE. Errors: false or empty when
+// the peer is gone. Threads: one at a time per end.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct Message {
   std::vector<int> descriptors;  // owned by the receiver
 };
 
-enum class SendResult { kSent, kFull, kGone };  // kFull: the peer does not read what it was sent
+enum class SendResult { kSent, kFull, kGone };  // kFull: the peer does not read its messages
 
 // Never waits.
 SendResult try_send(int socket, const std::string& text, const std::vector<int>& descriptors = {});

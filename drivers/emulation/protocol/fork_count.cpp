@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A handler that fork() runs in the child counts.
+// fork() runs a handler in the child, which counts.
 #include "emulation/protocol/fork_count.h"
 
 #include <pthread.h>

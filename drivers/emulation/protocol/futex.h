@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waiting on a word in memory shared between processes: spin for a moment, then sleep in the
+// Waits on a word in memory shared between processes: spins for a moment, then sleeps in the
 // kernel.
 //
-// Cost: a wake-up that hits the spinning phase costs a cache miss; a sleeping one a system call and
+// Cost: a wake-up during the spin costs a cache miss; a wake-up from sleep costs a system call and
 // a context switch. Threads: any.
 #pragma once
 
@@ -23,17 +23,17 @@ void futex_wake_all(std::atomic<uint32_t>& word);
 bool spin_while_equal(const std::atomic<uint32_t>& word, uint32_t seen,
                       std::chrono::nanoseconds duration);
 
-// Spinning that learns: the budget grows while spinning pays and falls to nothing while it does not
-// (long kernels, long pauses, no free core), where it would only keep a core from those who have
-// work. Threads: one at a time.
+// Spins with a budget that adapts: it grows while spinning pays, and falls to nothing while it does
+// not (long kernels, long pauses, no free core), when it would take a core from other work.
+// Threads: one at a time.
 class AdaptiveSpin {
  public:
   // Spins until *word != seen or the budget is used up; true when it changed.
   bool wait(const std::atomic<uint32_t>& word, uint32_t seen);
 
  private:
-  // Above what waking an idle core of a virtual machine takes there and back (some 50 us): below
-  // it, two sides that both sleep would never find that spinning pays.
+  // Longer than it takes to wake an idle core of a virtual machine and to be woken (some 50 us).
+  // With less, two sides that both sleep would never find that spinning pays.
   static constexpr std::chrono::nanoseconds kLargest{100'000};
   static constexpr std::chrono::nanoseconds kSmallest{500};
   static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is gone

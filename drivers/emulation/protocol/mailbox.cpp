@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lock is broken by exchanging the dead holder's id for one's own: of several who try, one has
-// it.
+// A lock of a dead holder is taken by exchanging the holder's id for one's own, so only one process
+// takes it.
 #include "emulation/protocol/mailbox.h"
 
 #include <poll.h>
@@ -16,10 +16,10 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr int kShortWaits = 1000;  // before looking at the holder
+constexpr int kShortWaits = 1000;  // before the first look at the holder
 constexpr std::chrono::milliseconds kPause{1};
 
-// Also of a process whose parent has not yet asked how it ended.
+// Also true for a zombie.
 bool has_ended(int32_t process) {
   const int descriptor = pidfd_open(process, 0);
   if (descriptor < 0) return errno == ESRCH;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mailbox of a compute unit: arguments on their way to the kernel's next call, and what its
-// last call put out.
+// The mailbox of a compute unit: arguments for the kernel's next call, and outputs of its last
+// call.
 //
 // Words are counted from the start of the register map. The program's side is the register map
-// itself; the shim copies between the two when a program releases inputs or takes outputs back, the
-// unit's thread before and after each call. Threads and processes: any, under a lock that bears its
-// holder's process id: one whose holder was killed is broken.
+// itself. The shim copies between both when a program releases inputs or takes outputs; the unit's
+// thread copies before and after each call. Threads and processes: any, under a lock that holds its
+// owner's process id. The lock of a killed owner is taken over.
 #pragma once
 
 #include <atomic>

@@ -22,23 +22,23 @@ constexpr uint32_t kGlobalInterruptOffset = 0x4;
 constexpr uint32_t kInterruptEnableOffset = 0x8;
 constexpr uint32_t kInterruptStatusOffset = 0xc;
 
-// Of a unit whose first argument lies at kMailboxArgumentOffset: how often it is still to run, and
-// the control words of its mailbox, as XRT 2.13 expects them.
+// For a unit whose first argument lies at kMailboxArgumentOffset: how often it still runs, and the
+// control words of its mailbox, where XRT 2.13 expects them.
 constexpr uint32_t kCounterOffset = 0x10;
 constexpr uint32_t kMailboxInputOffset = 0x14;
 constexpr uint32_t kMailboxOutputOffset = 0x18;
 constexpr uint32_t kMailboxArgumentOffset = 0x20;
 constexpr uint32_t kMailboxReleased = 1;  // by the program, to the kernel
 
-// Replaces bits 0 to 3 of the packet header with `state`; everything written before is visible to
-// who reads it.
+// Replaces bits 0 to 3 of the packet header with `state`. A reader of the state sees all earlier
+// writes.
 inline void set_packet_state(uint32_t* header, uint32_t state) {
   std::atomic_ref<uint32_t> word(*header);
   word.store((word.load(std::memory_order_relaxed) & ~0xFu) | state, std::memory_order_release);
 }
 
-// Moves a packet that has not ended to RUNNING; false when it has: whoever ended it may have done
-// so between the caller's claim of the ring entry and this call.
+// Moves a packet to RUNNING; false when it has ended, which may happen after the caller claimed the
+// ring entry.
 inline bool set_packet_running(uint32_t* header) {
   std::atomic_ref<uint32_t> word(*header);
   uint32_t before = word.load(std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Process descriptors, with the C linkage that glibc 2.36's <sys/pidfd.h> forgets to state.
-// Threads: any.
+// Process descriptors with C linkage, which <sys/pidfd.h> of glibc 2.36 does not state. Threads:
+// any.
 #pragma once
 
 extern "C" {

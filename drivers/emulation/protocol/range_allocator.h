@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Allocation of intervals: a card's memory as the kernels see it, its peer windows, a client's
-// packets.
+// Allocates intervals: of a card's memory, of its peer windows, of a client's packets.
 //
-// First fit at multiples of 4 KiB, lowest address first; cost linear in the number of free pieces.
+// First fit at multiples of 4 KiB, lowest address first. Cost: linear in the number of free pieces.
 // Threads: any (one mutex).
 #pragma once
 
@@ -20,7 +19,7 @@ class RangeAllocator {
  public:
   RangeAllocator(uint64_t base, uint64_t size_bytes);
 
-  // `size_bytes` (> 0, rounded up to the granule) inside [low, high); nothing when there is no
+  // `size_bytes` (> 0, rounded up to the granule) inside [low, high); empty when there is no
   // room.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
   std::optional<uint64_t> allocate(uint64_t size_bytes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mapping lies between two inaccessible guard pages, so that running over either end faults.
+// The mapping lies between two inaccessible guard pages, so an access beyond either end faults.
 #include "emulation/protocol/shared_area.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace tandem::emulation {
 namespace {
 
-// Wide enough for strides that overshoot by far.
+// Wide, since an overrun may step over many pages.
 constexpr uint64_t kGuardBytes = uint64_t{64} << 20;
 
 [[noreturn]] void fail(const char* what) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A memory area two processes share: an anonymous file (memfd) and its mapping. Pages exist once
-// they are touched.
+// A memory area that two processes share: an anonymous file (memfd) and its mapping. Pages exist
+// once they are touched.
 //
-// Errors: std::system_error when the area cannot be made or mapped. Threads: any; move-only.
+// Errors: std::system_error when the area cannot be made or mapped. Threads: any. Move-only.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class SharedArea {
   static SharedArea create(const char* name, uint64_t size_bytes, uint64_t reserved_bytes = 0);
   // Maps the area behind `descriptor`, which the object then owns.
   static SharedArea adopt(int descriptor, uint64_t size_bytes);
-  // Maps `size_bytes` from `offset` on of the area behind `descriptor`, which stays the caller's.
+  // Maps `size_bytes` from `offset` on of the area behind `descriptor`, which the caller owns.
   static SharedArea window(int descriptor, uint64_t offset, uint64_t size_bytes);
 
   SharedArea(SharedArea&& other) noexcept;
@@ -31,7 +31,7 @@ class SharedArea {
   std::byte* data() const { return data_; }
   uint64_t size_bytes() const { return size_bytes_; }
   int descriptor() const { return descriptor_; }
-  // Gives the pages of an interval back to the system; they read as zero afterwards.
+  // Returns the pages of an interval to the system; they read as zero afterwards.
   void discard(uint64_t offset, uint64_t size_bytes) const;
 
  private:
@@ -39,7 +39,7 @@ class SharedArea {
 
   int descriptor_ = -1;
   uint64_t size_bytes_ = 0;
-  uint64_t reserved_bytes_ = 0;  // after the mapping, its guard included
+  uint64_t reserved_bytes_ = 0;  // after the mapping, with its guard
   std::byte* data_ = nullptr;
 };
 

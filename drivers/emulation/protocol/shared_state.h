@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory that a card shares with all its clients: a doorbell, registers and statistics per
-// compute unit, and what brought the card down.
+// The memory that a card shares with all its clients: a bell, registers and statistics per compute
+// unit, and the cause of a crash.
 //
-// Commands themselves lie in the clients' own areas (client_area.h), a ring per client and unit, so
-// launches share no lock between processes, and a client that dies at any point leaves nothing
-// locked; a unit's mailbox has a lock that outlives no holder (mailbox.h).
-// Putting a command into a ring is: write the entry, advance the ring, set the client's bit in
-// `pending`, count `submitted` (the futex word of the unit's thread). `submitted` - `finished`
-// tells how busy a unit is; it is exact only while nobody dies. Threads: any.
+// Commands lie in the clients' own areas (client_area.h), a ring per client and unit. So launches
+// share no lock between processes, and a client that dies leaves nothing locked; the lock of a
+// unit's mailbox is taken from a dead holder (mailbox.h). To launch: write the entry, advance the
+// ring, set the client's bit in `pending`, count `submitted` (the futex word of the unit's thread).
+// `submitted` - `finished` is the load of a unit; it is exact while no client dies. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -47,13 +46,13 @@ struct UnitChannel {
   alignas(64) std::atomic<uint32_t> registers[kRegisterWords];
 };
 
-// What brought the card down, written by its signal handler.
+// The cause of a crash, written by the card's signal handler.
 struct Fault {
   std::atomic<int32_t> signal{0};
   std::atomic<int32_t> unit{-1};
   std::atomic<uint32_t> is_memory_access{0};
   std::atomic<uint32_t> is_null{0};         // near address 0 of the process
-  std::atomic<uint64_t> device_address{0};  // as the kernel's pointers map to the card's memory
+  std::atomic<uint64_t> device_address{0};  // of the kernel's pointer
 };
 
 struct SharedState {

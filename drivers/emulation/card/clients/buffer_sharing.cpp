@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both handles and leases are sockets, so the system tells when their last holder is gone, however
-// it went.
+// Handles and leases are sockets, so the system reports when their last holder is gone, for
+// whatever reason.
 #include "emulation/card/clients/buffer_sharing.h"
 
 #include <sys/socket.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Export handles of buffers and the leases other cards' clients take on them.
+// Export handles of buffers, and the leases that clients of other cards take on them.
 //
-// A handle is one end of a socket pair; the card keeps the other end and holds the buffer until
-// every copy of the handle is closed, in whatever process. See control_channel.h for what it
+// A handle is one end of a socket pair. The card keeps the other end, and holds the buffer until
+// every copy of the handle is closed, in whatever process. control_channel.h lists what a handle
 // answers. A lease holds the buffer until its socket closes. Threads: the card's main thread.
 #pragma once
 
@@ -22,10 +22,11 @@ class BufferSharing {
  public:
   BufferSharing(EventLoop& loop, DeviceSpace& space) : loop_(loop), space_(space) {}
 
-  // A new handle of the buffer at `address`; the caller's. Throws std::runtime_error.
-  // `group`: what the exporter calls the buffer's memory group; importers are told.
+  // Returns a new handle of the buffer at `address`, which the caller owns. Throws
+  // std::runtime_error. `group`: the buffer's memory group in the exporter's numbering, passed on
+  // to importers.
   int export_buffer(uint64_t address, uint32_t group);
-  // What is behind a handle of this card.
+  // The buffer behind a handle of this card.
   struct Shared {
     uint64_t address = 0;
     uint32_t group = 0;
@@ -43,7 +44,7 @@ class BufferSharing {
 
   EventLoop& loop_;
   DeviceSpace& space_;
-  std::map<ino_t, Export> exports_;  // by the handle's inode, which all its copies share
+  std::map<ino_t, Export> exports_;  // by the handle's inode, which its copies share
 };
 
 }  // namespace tandem::emulation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop, the clients' coming and going, and the requests.
+// The event loop, the arrival and departure of clients, and their requests.
 #include "emulation/card/clients/card_server.h"
 
 #include <fcntl.h>
@@ -23,10 +23,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstClientTimeout{10'000};
 constexpr uint64_t kMaxMemoryBytes = uint64_t{1} << 43;
-constexpr std::chrono::milliseconds kBurialInterval{20};
+constexpr std::chrono::milliseconds kCleanupInterval{20};
 constexpr std::chrono::milliseconds kFullPause{20};
-// What a kernel has to come to its end after its client died.
-constexpr std::chrono::milliseconds kLastMoments{2'000};
+// How long a kernel may run on after its client died.
+constexpr std::chrono::milliseconds kKernelEndLimit{2'000};
 
 template <typename Value>
 Value read(std::istream& words) {
@@ -37,8 +37,8 @@ Value read(std::istream& words) {
 
 std::string ok(uint64_t number) { return "ok " + std::to_string(number); }
 
-// What kernels print from now on goes nowhere: who waits for the end of the starter's output must
-// not wait for the card's.
+// Output of kernels is dropped from here on: a program that waits for the end of the starter's
+// output must not wait for the card.
 void leave_terminal() {
   std::fflush(nullptr);
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -79,20 +79,20 @@ void CardServer::accept_clients() {
       std::fprintf(stderr, "tandem-card: a client cannot be taken: %s\n", error.what());
     }
   }
-  // Without a free descriptor the client stays in the queue, which would be an event at once.
+  // Without a free descriptor the client stays in the queue, and the same event would come at once.
   if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(kFullPause);
 }
 
 void CardServer::run() {
   while (!finished()) {
     auto timeout = had_client_ ? std::chrono::milliseconds(-1) : kFirstClientTimeout;
-    if (!remains_.empty()) timeout = kBurialInterval;
+    if (!remains_.empty()) timeout = kCleanupInterval;
     if (!loop_.run_one(timeout) && !had_client_) return;
-    bury();
+    release_dead_clients();
   }
 }
 
-// Closing the listener resets clients that connected since; they start a card of their own.
+// Closing the listener resets clients that connected meanwhile; they start another card.
 bool CardServer::finished() {
   if (!clients_.empty()) return false;
   if (listener_ < 0) return true;
@@ -202,12 +202,12 @@ CardServer::Answer CardServer::load(std::istream& lines, const std::string& uuid
       throw std::runtime_error("another bitstream is in use on this card, by process " +
                                std::to_string(user->id) + "; close its kernels first");
     }
-    program_->load(uuid, lines, request.descriptors[0], [this] { bury(); });
+    program_->load(uuid, lines, request.descriptors[0], [this] { release_dead_clients(); });
   }
   return {ok(areas_->shared().generation.load()), {}};
 }
 
-// A client other than `except` with a context: on `unit`, or on any.
+// A client other than `except` with a context on `unit`, or on any unit.
 const Client* CardServer::find_context(const std::optional<uint32_t>& unit,
                                        const Client* except) const {
   for (const auto& [socket, client] : clients_) {
@@ -266,7 +266,7 @@ CardServer::Answer CardServer::release(Client& client, uint64_t address) {
   return {"ok", {}};
 }
 
-// Comes right after the request it means, or the client has since asked for something else.
+// A withdrawal counts only right after its request: later, the grant is another request's.
 CardServer::Answer CardServer::withdraw(Client& client, uint64_t number) {
   if (client.grant.request != number) return {"ok", {}};
   const Grant grant = std::exchange(client.grant, {});
@@ -306,7 +306,7 @@ CardServer::Answer CardServer::map_peer(Client& client, std::istream& words, Mes
   return {ok(address), {}};
 }
 
-// A card of the client's own is killed as soon as it has this answer.
+// A client kills its own card once it has this answer.
 CardServer::Answer CardServer::leave() const {
   std::fflush(nullptr);
   return {ok(clients_.size() - 1), {}, false, true};
@@ -327,11 +327,11 @@ void CardServer::drop_client(int socket) {
 }
 
 void CardServer::end_commands_of(const Remains& remains) {
-  if (std::chrono::steady_clock::now() - remains.since < kLastMoments) return;
+  if (std::chrono::steady_clock::now() - remains.since < kKernelEndLimit) return;
   if (const auto area = remains.area.lock()) program_->end_commands_of(*area);
 }
 
-void CardServer::bury() {
+void CardServer::release_dead_clients() {
   for (auto remains = remains_.begin(); remains != remains_.end();) {
     if (!remains->area.expired()) {
       end_commands_of(*remains);

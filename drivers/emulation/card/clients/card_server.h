@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A card as a server: takes clients, answers their requests (control_channel.h), and cleans up
-// after those that go, however they went.
+// A card as a server: it accepts clients, answers their requests (control_channel.h), and cleans up
+// after clients that are gone.
 //
-// Launches do not come by here: they go through the clients' rings. What a client that died held
-// stays until its running command ended, so no kernel writes into memory that is somebody else's by
-// then; one that computes on and on is ended. Threads: the card's main thread.
+// Launches do not pass through here: they use the clients' rings. What a dead client held stays
+// until its running command has ended, so no kernel writes into memory that another client has got.
+// A kernel that does not end is stopped. Threads: the card's main thread.
 #pragma once
 
 #include <chrono>
@@ -29,18 +29,18 @@ namespace tandem::emulation {
 
 class CardServer {
  public:
-  // `starter`: process whose terminal the card prints to until that client leaves; 0: for ever.
+  // `starter`: the process whose terminal the card prints to until that client leaves; 0: for ever.
   explicit CardServer(pid_t starter) : starter_(starter) {}
 
   // Takes the connection of a client.
   void add_client(int socket);
-  // Takes clients from a listening socket, which it then owns.
+  // Accepts clients from a listening socket, which it then owns.
   void listen_on(int socket);
   // Answers requests until the last client is gone.
   void run();
 
  private:
-  // What a client that is gone held, until no unit runs a command of it.
+  // What a dead client held, kept until no unit runs a command of it.
   struct Remains {
     std::weak_ptr<ClientArea> area;
     std::map<uint64_t, uint32_t> holds;
@@ -71,14 +71,15 @@ class CardServer {
   const Client* find_context(const std::optional<uint32_t>& unit, const Client* except) const;
   void drop_client(int socket);
   void end_commands_of(const Remains& remains);
-  void bury();
+  void release_dead_clients();
   bool finished();
 
   const pid_t starter_;
   EventLoop loop_;
   int listener_ = -1;
   std::string platform_;
-  std::unique_ptr<CardAreas> areas_;  // from the first open on; kernels may use it to the end
+  std::unique_ptr<CardAreas>
+      areas_;  // from the first open on; kernels may use it until the process ends
   std::optional<DeviceSpace> space_;
   std::optional<BufferSharing> sharing_;
   std::optional<LoadedProgram> program_;

@@ -39,7 +39,7 @@ void Client::cancel_commands(SharedState& shared) const {
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     Ring& ring = area->state().rings[unit];
     uint32_t next = ring.finished.load();
-    // The counters are the client's: a damaged one is to cost no more than a ring.
+    // The client writes these counters, so a damaged one must not cost more than one ring.
     const uint32_t submitted = next + std::min(ring.submitted.load() - next, kRingEntries);
     if (next == submitted) continue;
     for (; next != submitted; ++next) cancel(ring.entries[next % kRingEntries]);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card knows of one client: its connection, its area, and what it holds.
+// What a card knows about one client: its connection, its area and what it holds.
 //
-// Destroying it closes the descriptors only; CardServer gives back the rest. Threads: the card's
-// main thread.
+// The destructor closes descriptors only; CardServer releases the rest. Threads: the card's main
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +23,7 @@ struct Context {
   bool exclusive = false;
 };
 
-// What a client's last request got, should the client not have waited for the answer.
+// What the client's last request was granted, in case the client gave up waiting for the answer.
 struct Grant {
   uint64_t request = 0;  // its number
   std::optional<uint64_t> hold;
@@ -31,7 +31,7 @@ struct Grant {
 };
 
 struct Client {
-  // Takes the connection over; notes the process at its other end.
+  // Takes ownership of the connection and notes the process at its other end.
   explicit Client(int connection);
   ~Client();
   Client(const Client&) = delete;
@@ -45,7 +45,7 @@ struct Client {
   int process = -1;  // readable once the process has ended; -1 when it cannot be watched
   uint32_t slot = 0;
   std::shared_ptr<ClientArea> area;    // once opened
-  std::map<uint64_t, uint32_t> holds;  // pieces of the device space, how often
+  std::map<uint64_t, uint32_t> holds;  // pieces of the device space, and how often each
   std::vector<Context> contexts;
   Grant grant;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First free slot.
+// A new client gets the first free slot.
 #include "emulation/card/clients/client_table.h"
 
 #include <algorithm>

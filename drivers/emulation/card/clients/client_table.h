@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The areas of the clients a card has, by slot. Slots are in the clients' hands and name their bits
-// in UnitChannel::pending.
+// The areas of a card's clients, by slot. A client knows its slot, which is its bit in
+// UnitChannel::pending.
 //
-// Whoever finds an area keeps it: it outlives its client while a unit runs one of its commands.
+// find() shares ownership: an area outlives its client while a unit runs one of its commands.
 // Threads: any (one mutex).
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tandem::emulation {
 
 class ClientTable {
  public:
-  // Nothing when all kMaxClients slots are taken.
+  // Empty when all kMaxClients slots are taken.
   std::optional<uint32_t> insert(std::shared_ptr<ClientArea> area);
   // nullptr when the slot is free.
   std::shared_ptr<ClientArea> find(uint32_t slot) const;

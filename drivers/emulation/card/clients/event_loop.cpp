@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// epoll, one event at a time: a batch could name descriptors that an earlier event of it removed.
+// epoll, one event at a time: a batch could name descriptors that an earlier event of the batch
+// removed.
 #include "emulation/card/clients/event_loop.h"
 
 #include <sys/epoll.h>
@@ -44,10 +45,10 @@ bool EventLoop::run_one(std::chrono::milliseconds timeout) {
   }
   const auto found = functions_.find(event.data.fd);
   if (found == functions_.end()) return true;
-  const auto function = found->second;  // kept alive should it remove itself
+  const auto function = found->second;  // a copy, since the function may remove itself
   try {
     (*function)();
-  } catch (const std::exception& error) {  // one client's trouble is not that of all
+  } catch (const std::exception& error) {  // an error of one client does not end the loop
     std::fprintf(stderr, "tandem-card: %s\n", error.what());
   }
   return true;

@@ -2,8 +2,8 @@
 //
 // Calls a function when a descriptor becomes readable or its other end closes.
 //
-// A function may add and remove descriptors, its own too; what it throws is reported and does not
-// end the loop. Errors: std::system_error. Threads: one.
+// A function may add and remove descriptors, also its own. An exception from it is reported and
+// does not end the loop. Errors: std::system_error. Threads: one.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // The descriptor stays the caller's, who removes it before closing it.
+  // The caller owns the descriptor and removes it before closing it.
   void add(int descriptor, std::function<void()> on_event);
   void remove(int descriptor);
-  // Waits for one event and calls its function; false when `timeout` (negative: none) passed.
+  // Waits for one event and calls its function; false when `timeout` (negative: none) passes first.
   bool run_one(std::chrono::milliseconds timeout);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a card: what it shares with its clients, its device memory, and the clients' areas.
-// Threads: any.
+// The memory of a card: the state it shares with its clients, its device memory, and the clients'
+// areas. Threads: any.
 #pragma once
 
 #include "emulation/card/clients/client_table.h"

@@ -3,9 +3,9 @@
 // The address space of a card's kernels: device memory from 0 on, and after a wide gap windows onto
 // buffers of other cards (peers).
 //
-// Every piece is counted: it lives while a client, an export handle or another card's window holds
-// it; its memory goes back to the system when the last one is gone. A window keeps the other card's
-// lease (a descriptor) for as long. Threads: the card's main thread; kernels use the memory itself.
+// Every piece is counted. It exists while a client, an export handle or another card's window holds
+// it; then its memory returns to the system. A window keeps the other card's lease (a descriptor)
+// for the same time. Threads: the card's main thread; kernels use the memory itself.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace tandem::emulation {
 
 class DeviceSpace {
  public:
-  // Where the windows of a card with `memory_bytes` begin: overrunning its memory faults long
-  // before.
+  // Where the windows of a card with `memory_bytes` begin, far behind its memory: an overrun faults
+  // before it gets there.
   static uint64_t first_peer_address(uint64_t memory_bytes);
   // Device memory with room for windows behind it. Throws std::system_error.
   static SharedArea make_memory(uint64_t memory_bytes);
@@ -29,16 +29,16 @@ class DeviceSpace {
   // `areas.device` is of make_memory().
   explicit DeviceSpace(CardAreas& areas);
 
-  // Held once. Nothing when there is no such piece inside [low, high).
+  // The piece is held once. Empty when [low, high) has no room for it.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
   uint64_t largest_free(uint64_t low, uint64_t high) const;
-  // Makes a window onto another card's memory, held once; owns both descriptors from then on.
+  // Makes a window onto another card's memory, held once; it then owns both descriptors.
   // Throws std::runtime_error.
   uint64_t map_peer(int memory, uint64_t offset, uint64_t size_bytes, int lease);
 
-  // Size of the piece at `address` as it was asked for; 0 when there is none.
+  // Requested size of the piece at `address`; 0 when there is none.
   uint64_t size_of(uint64_t address) const;
-  // The file and the offset in it that the piece at `address` is a mapping of.
+  // The file, and the offset in it, that the piece at `address` maps.
   std::pair<int, uint64_t> backing(uint64_t address) const;
   void hold(uint64_t address);
   void release(uint64_t address);

@@ -17,7 +17,7 @@ struct Feature {
   bool present;
 };
 
-// The features bitstreams/compiler/glue/cpu_features.h knows.
+// The features that bitstreams/compiler/glue/cpu_features.h knows.
 bool cpu_has(std::string_view name) {
 #define TANDEM_FEATURE(name) \
   { name, __builtin_cpu_supports(name) != 0 }

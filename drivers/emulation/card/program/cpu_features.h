@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether this machine's CPU can run a kernel library, told from the library's bytes alone.
+// Whether this machine's CPU can run a kernel library, found from the library's bytes alone.
 //
-// A library without a mark (built by an older builder) is taken to need nothing. Threads: any.
-// Source: bitstreams/compiler/glue/cpu_features.h writes the mark.
+// A library without a mark (of an older builder) counts as one without needs. Threads: any. Source:
+// bitstreams/compiler/glue/cpu_features.h writes the mark.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies the ELF into a fresh anonymous file (the loader tells libraries apart by file) and opens
-// that.
+// Copies the ELF into a fresh anonymous file and opens that, since the loader tells libraries apart
+// by file.
 #include "emulation/card/program/kernel_library.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ int copy_of(int elf) {
   return copy;
 }
 
-// Throws when this CPU would stumble over the library's instructions, before any of them runs.
+// Throws when this CPU lacks instructions of the library, before any of them runs.
 void check_cpu(int elf) {
   struct stat status {};
   if (fstat(elf, &status) != 0 || status.st_size <= 0) return;
@@ -102,14 +102,14 @@ std::unique_ptr<KernelLibrary> KernelLibrary::load_again() const {
   return std::make_unique<KernelLibrary>(descriptor_, entry_->name);
 }
 
-// By the process' number, so that a debugger can open it too.
+// Named by process id, so that a debugger can open it too.
 std::string KernelLibrary::path() const {
   return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor_);
 }
 
 void KernelLibrary::unload() {
   dlclose(handle_);
-  // A library the loader keeps (it may, for thread-local destructors) keeps its path too.
+  // The loader may keep a library, for thread-local destructors; then it keeps its path too.
   void* kept = dlopen(path().c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (kept == nullptr) close(descriptor_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends are checked before a stream is made; a stream is owned from the moment it exists.
+// Both ends are checked before a stream is made. A stream has an owner from the moment it exists.
 #include "emulation/card/program/link_table.h"
 
 #include <stdexcept>

@@ -2,9 +2,9 @@
 //
 // What the shim asks a card to load: compute units and the stream links between them.
 //
-// Lines of text: "<kernel>:<unit>" or "<kernel>:<unit>:free" per unit, in XRT's order, "free" for
-// units that run from load to unload; then "link <depth> <unit> <argument> <unit> <argument>
-// <name>" per link, writer first, units by index. Errors: std::runtime_error naming the line. Pure.
+// Lines of text. Per unit, in XRT's order: "<kernel>:<unit>", or "<kernel>:<unit>:free" for a unit
+// that runs from load to unload. Then per link, writer first, units by index: "link <depth> <unit>
+// <argument> <unit> <argument> <name>". Errors: std::runtime_error naming the line. Pure.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct LinkEnd {
 };
 
 struct LinkRequest {
-  uint32_t depth = 0;  // 0: as the streams' types say
+  uint32_t depth = 0;  // 0: the depth of the streams' types
   LinkEnd writer;
   LinkEnd reader;
   std::string name;
@@ -37,7 +37,7 @@ struct LoadRequest {
   std::vector<LinkRequest> links;
 };
 
-// `lines`: all behind the request's first line.
+// `lines`: the request without its first line.
 LoadRequest read_load_request(std::istream& lines);
 
 }  // namespace tandem::emulation

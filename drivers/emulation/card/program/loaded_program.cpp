@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that can fail is done before the units of the bitstream before end.
+// All steps that can fail come before the units of the previous bitstream end.
 #include "emulation/card/program/loaded_program.h"
 
 #include <unistd.h>
@@ -14,14 +14,15 @@
 namespace tandem::emulation {
 namespace {
 
-// A unit tells of a command's end a moment before it is idle; on a loaded machine that may be long.
+// A unit reports a command's end before it is idle. On a loaded machine the time between may be
+// long.
 constexpr std::chrono::milliseconds kIdleTimeout{5'000};
 
-// A unit that was replaced keeps 256 MiB of address space and what its kernel touched of them, a
-// library and a descriptor for as long as the process lives.
+// A replaced unit keeps its stack (256 MiB of address space, and the pages its kernel touched), a
+// library and a descriptor until the process ends.
 constexpr size_t kMaxReplaced = 64;
 
-// The applications are to see a failed card, not one that hangs.
+// Ends the process, so that applications see a failed card instead of one that hangs.
 [[noreturn]] void end_card(const std::string& reason) {
   std::fprintf(stderr, "tandem-card: %s\n", reason.c_str());
   _exit(1);
@@ -74,7 +75,7 @@ void LoadedProgram::replace(size_t index) {
     auto successor =
         std::make_unique<UnitThread>(areas_, static_cast<uint32_t>(index), unit->plan_again());
     unit->put_aside();
-    static_cast<void>(unit.release());  // lives on: what its thread held is nobody's to destroy
+    static_cast<void>(unit.release());  // leaked: its thread may hold parts of it
     unit = std::move(successor);
     unit->launch();
   } catch (const std::exception& error) {
@@ -82,7 +83,7 @@ void LoadedProgram::replace(size_t index) {
   }
 }
 
-// All threads end before anything goes that another unit's thread may touch.
+// All threads end before anything is destroyed that another unit's thread may use.
 void LoadedProgram::end_units() {
   for (const auto& unit : units_) unit->stop();
   for (const auto& unit : units_) unit->join();
@@ -90,7 +91,7 @@ void LoadedProgram::end_units() {
   units_.clear();
 }
 
-// A unit's rings have one consumer, so the old threads have ended by now.
+// A ring has one consumer, so the old threads have ended before this.
 void LoadedProgram::start_units(const LoadRequest& request,
                                 std::vector<std::unique_ptr<KernelLibrary>> libraries) {
   try {
@@ -106,7 +107,7 @@ void LoadedProgram::start_units(const LoadRequest& request,
     links_->bind(schedulers);
     for (const auto& unit : units_) unit->launch();
   } catch (const std::exception& error) {
-    end_card(error.what());  // neither bitstream is whole
+    end_card(error.what());  // neither bitstream is complete
   }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bitstream a card has loaded: a thread per compute unit. One at a time, for all clients.
+// The bitstream that a card has loaded: a thread per compute unit. There is one at a time, for all
+// clients.
 //
-// Errors: std::runtime_error saying what is wrong; the bitstream before stays. Threads: the card's
-// main thread.
+// Errors: std::runtime_error with the reason; the previous bitstream stays loaded. Threads: the
+// card's main thread.
 #pragma once
 
 #include <functional>
@@ -24,14 +25,14 @@ class LoadedProgram {
   explicit LoadedProgram(CardAreas& areas) : areas_(areas) {}
 
   ~LoadedProgram() { end_units(); }
-  // Replaces what is loaded by the bitstream `uuid`. `lines`: as load_request.h says. `elf`:
-  // descriptor of its shared object, which stays the caller's. Units that wait for streams are
-  // stopped; while one computes, this waits a while, calls `meanwhile`, and in the end fails.
+  // Loads the bitstream `uuid` in place of the previous one. `lines`: see load_request.h. `elf`:
+  // descriptor of its shared object, owned by the caller. Units that wait for streams are stopped.
+  // While a unit computes, this waits and calls `meanwhile`; it fails when the wait takes too long.
   void load(const std::string& uuid, std::istream& lines, int elf,
             const std::function<void()>& meanwhile);
   const std::string& uuid() const { return uuid_; }  // empty: none is loaded
-  // Ends kernels that compute for `client`, which is gone; to be called again until none does.
-  // Other units take the place of theirs; where none can, the process ends. Throws nothing.
+  // Ends kernels that compute for the dead `client`; call it again until none does. A new unit
+  // takes the place of each; where none can be made, the process ends. Throws nothing.
   void end_commands_of(const ClientArea& client);
 
  private:
@@ -45,7 +46,7 @@ class LoadedProgram {
   std::string uuid_;
   hls_runtime::UnitGroup group_;
   std::vector<std::unique_ptr<UnitThread>> units_;
-  size_t num_replaced_ = 0;           // in the process' life
+  size_t num_replaced_ = 0;           // since the process started
   std::unique_ptr<LinkTable> links_;  // between the units, made by their libraries
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A client's bit in `pending` is cleared when its ring was found empty, and set again when it
-// filled meanwhile.
+// A client's bit in `pending` is cleared when its ring is empty, and set again when the ring filled
+// meanwhile.
 #include "emulation/card/units/command_queue.h"
 
 #include <ert.h>
@@ -22,7 +22,7 @@ std::optional<Command> CommandQueue::next(const std::atomic<bool>& stopping) {
   while (!stopping.load()) {
     const uint32_t seen = channel_.submitted.load(std::memory_order_acquire);
     if (auto command = take()) return command;
-    // All that was counted until then has ended, or died with its client before it could be run.
+    // All commands counted so far have ended, or were dropped with their client.
     channel_.finished.store(seen, std::memory_order_release);
     if (spin_.wait(channel_.submitted, seen)) continue;
     channel_.asleep.store(1);
@@ -82,8 +82,8 @@ std::optional<Command> CommandQueue::take_from(uint32_t slot) {
   }
 }
 
-// Who aborts a run may start it again at once, so its packet may already wait for the next command:
-// the entry tells whether this one is still wanted.
+// An application may abort a run and start it again at once, so its packet may already belong to
+// the next command. The ring entry says whether this command is cancelled.
 bool CommandQueue::begin(const Command& command) {
   return set_packet_running(command.packet()) && !command.cancelled();
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands of one compute unit: taken from the clients' rings in turn, so that no client waits
-// for more than one command of each other.
+// The commands of one compute unit. Clients take turns: a client waits for at most one command of
+// each other client.
 //
-// Cost: no system call while commands come quickly; else the thread spins for a moment and sleeps
-// on the unit's bell. Threads: next(), begin() and finish() belong to the unit's thread; busy() to
-// any.
+// Cost: no system call while commands come quickly. Otherwise the thread spins for a moment, then
+// sleeps on the unit's bell. Threads: next(), begin() and finish() belong to the unit's thread;
+// busy() to any.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,8 @@
 
 namespace tandem::emulation {
 
-// A command that its unit runs. The packet's place is a copy: a client may write its ring any time.
+// A command that its unit runs. The packet's place is copied: a client may write its ring at any
+// time.
 struct Command {
   std::shared_ptr<ClientArea> client;
   Ring* ring = nullptr;
@@ -32,7 +33,7 @@ struct Command {
   }
   uint32_t* packet() const { return client->packet_header(packet_offset); }
 
-  // True once it was aborted or its client died: nobody wants its end. The unit's bell rings then.
+  // True once it was aborted or its client died. The unit's bell rings then.
   bool cancelled() const {
     return entry->state.load(std::memory_order_acquire) != EntryState::kRunning;
   }
@@ -43,14 +44,14 @@ class CommandQueue {
   CommandQueue(UnitChannel& channel, uint32_t unit, const ClientTable& clients)
       : channel_(channel), unit_(unit), clients_(clients) {}
 
-  // Waits for the next command; nothing once `stopping` is set (and the bell was rung).
+  // Waits for the next command; empty once `stopping` is set and the bell rings.
   std::optional<Command> next(const std::atomic<bool>& stopping);
-  // Marks its packet as running; false when the command, which has a packet, is not to run any
-  // more.
+  // Marks the command's packet as running; false when the command was cancelled. It must have a
+  // packet.
   bool begin(const Command& command);
-  // Ends the command: `state` goes into its packet unless it was cancelled.
+  // Ends the command. Writes `state` into its packet unless it was cancelled.
   void finish(const Command& command, uint32_t state);
-  // Ends all that is queued with an error; for a unit that takes no more commands.
+  // Ends all queued commands with an error; for a unit that takes no more.
   void fail_all();
   bool busy() const;
 

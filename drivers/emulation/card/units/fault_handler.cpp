@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signal handlers: only atomic stores and _exit, both safe there.
+// Signal handlers: they use atomic stores and _exit only, which are safe there.
 #include "emulation/card/units/fault_handler.h"
 
 #include <signal.h>
@@ -22,7 +22,7 @@ void print(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
-// A stack that ran over looks like any other bad access, but has its own remedy.
+// A stack overflow looks like any other bad access, but the user can do something else about it.
 void report_overflow(const void* address) {
   const hls_runtime::Scheduler* const unit = hls_runtime::Scheduler::current();
   if (unit == nullptr || !unit->overflowed(address)) return;
@@ -43,7 +43,7 @@ void on_fault(int signal, siginfo_t* info, void*) {
     const auto address = reinterpret_cast<uint64_t>(info->si_addr);
     const auto base = reinterpret_cast<uint64_t>(handled_areas->device.data());
     fault.is_memory_access.store(signal == SIGSEGV || signal == SIGBUS ? 1 : 0);
-    // A non-canonical address raises a fault that does not tell it.
+    // For a non-canonical address the fault does not state the address.
     const bool unknown = info->si_code == SI_KERNEL;
     fault.is_null.store(!unknown && address < kNullBytes ? 1 : 0);
     fault.device_address.store(unknown ? ~uint64_t{0} : address - base);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kExecWriteReservedWords = 6;
 constexpr uint32_t kForEver = ~uint32_t{0};
-constexpr uint32_t kControlWords = 4;  // those before the arguments
+constexpr uint32_t kControlWords = 4;  // the words before the arguments
 
 uint32_t word_at(const std::vector<unsigned char>& bytes, uint32_t word) {
   uint32_t value;
@@ -42,7 +42,7 @@ RegisterFile::RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32
   channel_.first_argument.store(first_argument);
 }
 
-// What programs left in the unit of the bitstream before is not this one's.
+// Drops what programs left for the previous bitstream's unit.
 void RegisterFile::clear_mailbox() {
   Mailbox& mailbox = channel_.mailbox;
   MailboxLock lock(mailbox);
@@ -83,7 +83,7 @@ bool RegisterFile::load(const uint32_t* packet, uint64_t packet_bytes) {
   return true;
 }
 
-// Pairs of offset and value; what they do not name stays as it was.
+// Pairs of offset and value. Registers that they do not name keep their values.
 bool RegisterFile::load_pairs(const uint32_t* payload, uint32_t num_payload, uint32_t first) {
   read_programs_words();
   for (uint32_t word = first; word + 1 < num_payload; word += 2) {
@@ -138,7 +138,7 @@ void RegisterFile::put_outputs() {
   for (uint32_t word = first_word(); word < end; ++word) {
     const uint32_t value = word_at(values_, word);
     const uint64_t bit = uint64_t{1} << word;
-    // An output may come to equal what the program's inputs had in its place.
+    // An output may equal the input in its place; then it still replaces the previous output.
     if (value == word_at(before_, word) && (mailbox.output_words & bit) == 0) continue;
     mailbox.outputs[word] = value;
     mailbox.output_words |= bit;

@@ -3,15 +3,13 @@
 // A compute unit's registers: as its kernel sees them during a call, and as programs read and write
 // them.
 //
-// A command brings the arguments (or has them read from the registers programs wrote), begin() and
-// finish() frame every call, and again() says whether the unit is to run once more: it counts down
-// the auto-restart counter, or repeats until the auto-restart bit of the control register is
-// cleared. Outputs are what the call changed; only those words are written back, as a program may
-// be writing the next call's arguments meanwhile.
-//
-// A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and a mailbox
-// (protocol/mailbox.h), by which it gets its arguments when the command brings none. Threads: the
-// unit's; programs touch the shared words only.
+// A command brings the arguments, or they are read from the registers. begin() and finish() frame
+// every call. again() says whether the unit runs once more: it counts down the auto-restart
+// counter, or repeats until the auto-restart bit is cleared. Outputs are the words that a call
+// changed; only these are written back, since a program may write the next call's arguments
+// meanwhile. A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and
+// a mailbox (protocol/mailbox.h), which holds its arguments when the command brings none. Threads:
+// the unit's; programs use the shared words only.
 #pragma once
 
 #include <cstddef>
@@ -25,11 +23,11 @@ namespace tandem::emulation {
 
 class RegisterFile {
  public:
-  // `register_bytes` and `first_argument` (byte offset): as the kernel's entry says. The unit's
+  // `register_bytes` and `first_argument` (byte offset) come from the kernel's entry. The unit's
   // registers start at zero.
   RegisterFile(UnitChannel& channel, uint32_t register_bytes, uint32_t first_argument);
 
-  // Takes a start command, `packet` [packet_bytes / 4] with its header; false when it is malformed.
+  // Loads a start command, `packet` [packet_bytes / 4] with its header; false when it is malformed.
   // The packet must stay while the command runs: clearing its counter stops the repetitions.
   bool load(const uint32_t* packet, uint64_t packet_bytes);
   unsigned char* data() { return values_.data(); }
@@ -55,7 +53,7 @@ class RegisterFile {
   const uint32_t first_argument_;
   std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
   std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
-  const uint32_t* live_counter_ = nullptr;  // of the packet
+  const uint32_t* live_counter_ = nullptr;  // in the packet
   uint32_t rest_ = 0;                       // repetitions that the packet asked for
   bool by_mailbox_ = false;
   bool free_ = false;  // the command set the auto-restart bit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread leaves by the system call: pthread_exit() would unwind stacks that are half used.
+// The thread ends by the system call: pthread_exit() would unwind stacks that are half used.
 #include "emulation/card/units/thread_end.h"
 
 #include <signal.h>
@@ -23,7 +23,7 @@ uint64_t interrupted_at(const ucontext_t& context) {
 #elif defined(__aarch64__)
   return context.uc_mcontext.pc;
 #else
-  return 0;  // in no code: the thread goes on
+  return 0;  // outside all code: the thread goes on
 #endif
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a thread from outside while it computes in code of its own, such as a kernel without end
-// that nobody waits for any more.
+// Ends a thread from outside while it runs given code, such as a kernel that does not end and that
+// no client waits for.
 //
-// A signal asks the thread; its handler ends it where the interrupted instruction lies in the given
-// code, so no lock of the C library or of the card is held. Anywhere else the thread goes on and is
-// to be asked again. Nothing on its stacks is unwound, and they are never given back: the caller
-// bounds how often that happens. Threads: watch_thread() is the thread's own, the rest for any.
+// A signal asks the thread. Its handler ends the thread when the interrupted instruction lies in
+// the given code, so no lock of the C library or of the card is held. Elsewhere the thread goes on,
+// and the caller asks again. Its stacks are neither unwound nor freed, so the caller bounds how
+// often this happens. Threads: watch_thread() is called by the thread itself, the rest by any.
 #pragma once
 
 #include <pthread.h>
@@ -21,12 +21,12 @@ struct CodeRange {
   uint64_t end = 0;
 };
 
-// What may end, as the thread's handler sees it; it outlives the thread.
+// What the thread's signal handler looks at; outlives the thread.
 struct ThreadEnd {
   CodeRange code;
   bool (*is_unwanted)(const void* owner) = nullptr;  // called in a signal handler
   const void* owner = nullptr;
-  std::atomic<bool> ended{false};  // nothing runs on the thread from then on
+  std::atomic<bool> ended{false};  // nothing runs on the thread any more
 };
 
 void install_thread_end();

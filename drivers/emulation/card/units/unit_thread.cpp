@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unit's loop. The packet is copied before the kernel runs: the application may rewrite it once
-// it is done.
+// The unit's loop. The packet is copied before the kernel runs, since the application may rewrite
+// it once it is done.
 #include "emulation/card/units/unit_thread.h"
 
 #include <ert.h>
@@ -21,7 +21,7 @@ using hls_runtime::End;
 
 namespace {
 
-// Local arrays of a kernel stand for on-chip memory, of which a large card has tens of megabytes.
+// A kernel's local arrays stand for on-chip memory; a large card has tens of megabytes of it.
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kSignalStackBytes = 64 << 10;
 
@@ -98,7 +98,7 @@ UnitPlan UnitThread::plan_again() const {
 
 bool UnitThread::busy() const { return queue_.busy() && !scheduler_.asleep(); }
 
-// Runs the unit with a signal stack of its own, so that a stack overflow is reported too.
+// The unit has its own signal stack, so that a stack overflow is reported too.
 void* UnitThread::start(void* self) {
   const auto signal_stack = std::make_unique<char[]>(kSignalStackBytes);
   stack_t stack{};
@@ -123,7 +123,7 @@ void UnitThread::run() {
   } else {
     while ((command_ = queue_.next(stopping_))) run_command();
   }
-  // Commands of this bitstream are nothing to the next.
+  // Commands for this bitstream are not for the next one.
   queue_.fail_all();
   scheduler_.leave_thread();
 }
@@ -132,7 +132,7 @@ void UnitThread::run_command() {
   const Command& command = *command_;
   const bool valid = load_registers(command);
   End end = End::kDone;
-  // One that is not to run any more was aborted since the command was taken.
+  // begin() fails for a command that was aborted after it was taken.
   if (valid && queue_.begin(command)) {
     called_for_.store(command.client.get());
     calling_.store(true);
@@ -143,11 +143,11 @@ void UnitThread::run_command() {
   if (end == End::kDeadlock) report("deadlock: " + scheduler_.message());
   const bool good = valid && end == End::kDone;
   queue_.finish(command, good ? ERT_CMD_STATE_COMPLETED : ERT_CMD_STATE_ERROR);
-  command_.reset();  // its client may be waited for
+  command_.reset();  // frees its client's area
 }
 
-// Calls the kernel until the unit is stopped. One with tasks is called once: they live on. After a
-// deadlock the unit rests, as in hardware.
+// Calls the kernel until the unit is stopped. A kernel with tasks is called once, since tasks go on
+// after the call. After a deadlock the unit does nothing more, as in hardware.
 void UnitThread::run_freely() {
   End end = End::kDone;
   while (!stopping_.load() && end == End::kDone && !scheduler_.has_tasks()) end = call_kernel();
@@ -155,7 +155,7 @@ void UnitThread::run_freely() {
   if (!stopping_.load()) scheduler_.run_tasks();
 }
 
-// Asked while the unit waits, and in a signal handler.
+// Called while the unit waits, and in a signal handler.
 bool UnitThread::is_cancelled() const { return calling_.load() && command_->cancelled(); }
 
 void UnitThread::report(const std::string& message) const {
@@ -168,7 +168,8 @@ bool UnitThread::load_registers(const Command& command) {
   return command.has_packet() && registers_.load(command.packet(), command.packet_bytes);
 }
 
-// Once, or until the repetitions are over, the command is aborted or the kernel cannot go on.
+// Calls the kernel once, or until its repetitions are over, the command is aborted or the kernel
+// cannot go on.
 End UnitThread::run_kernel(const Command& command) {
   End end = End::kDone;
   do {

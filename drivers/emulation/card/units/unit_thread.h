@@ -3,13 +3,13 @@
 // A compute unit: a thread that takes commands from its queue, runs the kernel and reports
 // completion.
 //
-// Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (offset, value
-// pairs). A malformed packet, a deadlock of the kernel's processes and an unload while a kernel
-// waits end a command in state ERROR. A free-running unit takes no commands: its kernel is called
-// from launch() to stop(). Threads: made, launched, stopped and destroyed by the card's main
-// thread; all units of a bitstream are stopped and joined before the first is destroyed, as links
-// join them. A kernel that computes without end for a client that is gone is ended with its thread;
-// another unit takes its place.
+// Commands: ERT_START_CU (register map), ERT_EXEC_WRITE and ERT_START_KEY_VAL (pairs of offset and
+// value). A command ends in state ERROR when its packet is malformed, the kernel's processes
+// deadlock, or the bitstream is unloaded while the kernel waits. A free-running unit takes no
+// commands: its kernel runs from launch() to stop(). A kernel that computes without end for a dead
+// client is ended with its thread, and another unit takes its place. Threads: made, launched,
+// stopped and destroyed by the card's main thread. All units of a bitstream are stopped and joined
+// before the first is destroyed, since links join them.
 #pragma once
 
 #include <pthread.h>
@@ -28,7 +28,7 @@
 
 namespace tandem::emulation {
 
-// What a unit is made of.
+// The parts a unit is made from.
 struct UnitPlan {
   std::string name;
   bool free_running = false;
@@ -45,21 +45,21 @@ class UnitThread {
   UnitThread& operator=(const UnitThread&) = delete;
 
   void launch();
-  // Ends every wait for streams; the command that runs fails.
+  // Ends every wait for streams; the running command fails.
   void stop();
   void join();
 
-  // Asks the thread to end where it computes for `client`, whose command was cancelled. Not where
-  // streams link the unit to others, which would be left with half of its data.
+  // Asks the thread to end if it computes for `client`, whose command was cancelled. Does nothing
+  // for a unit with stream links, since its neighbours would be left with half of its data.
   void ask_to_end(const ClientArea& client) const;
-  // Whether the thread ended by that. Then the object cannot be destroyed any more: put_aside()
-  // ends its command, and a unit of the same plan takes its place.
+  // Whether the thread ended that way. Then the object must not be destroyed: put_aside() ends its
+  // command, and a unit of the same plan takes its place.
   bool ended() const { return end_.ended.load(std::memory_order_acquire); }
   void put_aside();
-  // With another load of the kernel. Errors: std::runtime_error.
+  // The plan with a new load of the kernel. Errors: std::runtime_error.
   UnitPlan plan_again() const;
 
-  // Whether a kernel computes; one that waits for streams can be stopped.
+  // Whether a kernel computes. A kernel that waits for streams does not: it can be stopped.
   bool busy() const;
   hls_runtime::Scheduler& scheduler() { return scheduler_; }
 
@@ -85,9 +85,9 @@ class UnitThread {
   const UnitPlan plan_;
   RegisterFile registers_;
   hls_runtime::Scheduler scheduler_;
-  std::optional<Command> command_;                      // that was taken
-  std::atomic<bool> calling_{false};                    // the kernel, for command_
-  std::atomic<const ClientArea*> called_for_{nullptr};  // only to be compared
+  std::optional<Command> command_;                      // taken from the queue
+  std::atomic<bool> calling_{false};                    // the kernel runs for command_
+  std::atomic<const ClientArea*> called_for_{nullptr};  // compared only, never used
   ThreadEnd end_;
   std::atomic<bool> stopping_{false};
   bool launched_ = false;
