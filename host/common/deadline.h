@@ -2,8 +2,7 @@
 //
 // Deadline: the point in monotonic time that every blocking wait of the system takes.
 //
-// A value type; copying is free. Deadline::never() waits for ever and is meant for tests and idle
-// loops only.
+// A value type; copying is free. Only tests and idle loops use Deadline::never().
 #pragma once
 
 #include <chrono>
