@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The failure path of TANDEM_CHECK: one line on stderr, then abort, so that a core dump shows the
-// place.
+// TANDEM_CHECK prints one line on stderr and aborts, so that a core dump shows the place.
 #include "common/error.h"
 
 #include <cstdio>

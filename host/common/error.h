@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors of the whole system: what a caller can act on, what a device did, and what must never
-// happen.
+// The errors of the whole system.
 //
-// Error        the caller can act (argument, file, network); the message starts "[module]" and says
-// what to do. DeviceError  a device failed; the throwing object's documentation states what is left
-// of it. TANDEM_CHECK a broken invariant: prints both operands and aborts; never used for input.
+// Error: the caller can act on it (an argument, a file, the network). The message starts with
+// "[module]" and says what to do.
+// DeviceError: a device failed. The header of the object that throws it states the object's state.
+// TANDEM_CHECK: a broken invariant. It prints both operands and aborts. Never used for input.
 // Threads: any.
 #pragma once
 

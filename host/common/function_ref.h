@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FunctionRef: a reference to something callable, for parameters that are called before the callee
-// returns.
+// FunctionRef: a reference to a callable, for parameters that are called before the callee returns.
 //
-// Two words, nothing allocated (std::function allocates for a lambda that captures more than two
-// references, which is most of a short loop's overhead). The callable must outlive the reference: a
-// lambda in the argument list does.
+// It takes two words and allocates nothing. std::function allocates for a lambda with more than two
+// captured references, and that is most of a short loop's overhead. The callable must outlive the
+// reference; a lambda in the argument list does.
 #pragma once
 
 #include <memory>

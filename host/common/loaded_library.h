@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LoadedLibrary: a shared library that is loaded when it is asked for, so that programs start
-// without it, and its functions by name.
+// LoadedLibrary: a shared library that a program loads at run time, and its functions by name.
 //
-// The library stays loaded. What fails is kept as a reason, in words for a person. Threads: one
-// while it is made and searched, then any. Errors: none.
+// Programs start without the library. It stays loaded. A failure is not thrown: reason() says it in
+// words for the user. Threads: one for construction and find(), then any. Errors: none.
 #pragma once
 
 #include <dlfcn.h>
@@ -22,13 +21,13 @@ class LoadedLibrary {
     if (handle_ == nullptr) reason_ = product + " cannot be loaded: " + dlerror();
   }
 
-  // Null where there is none: an older or newer library.
+  // Null where the library has no such function: an older or newer version.
   template <typename Function>
   Function find_optional(const char* name) const {
     return handle_ == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle_, name));
   }
 
-  // Without it the library cannot be used.
+  // A function that the library must have; reason() says if it is absent.
   template <typename Function>
   void find(const char* name, Function& function) {
     function = find_optional<Function>(name);
@@ -37,7 +36,7 @@ class LoadedLibrary {
     }
   }
 
-  // Why the library cannot be used; empty where it can.
+  // Why the library cannot be used; empty: it can.
   const std::string& reason() const { return reason_; }
 
  private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which NUMA node the pages of a piece of memory come from, whoever touches them first.
+// bind_memory: binds the pages of a piece of memory to a NUMA node, whichever thread touches them
+// first.
 //
-// For memory that many threads share and that is touched late, such as a pool. Whole system pages
-// inside the piece are bound; what has been touched before stays where it is. Best effort: false
-// where the system refuses or the build has no hwloc, and then first touch decides, which is slower
-// and nothing else. Threads: any.
+// For memory that many threads share and touch late, such as a pool. Only whole system pages inside
+// the piece are bound. Pages that were touched before stay where they are. Best effort: the result
+// is false when the system refuses or the build has no hwloc. Then the first touch decides, which
+// can only be slower. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace tandem {
 
-// `processors`: of the node, as the system numbers them; empty changes nothing.
+// `processors`: those of the node, in the system's numbers; empty: nothing changes.
 bool bind_memory(std::span<std::byte> memory, const std::vector<int>& processors);
 
 }  // namespace tandem

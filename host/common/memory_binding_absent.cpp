@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds without hwloc: first touch decides.
+// Builds without hwloc: the first touch decides.
 #include "common/memory_binding.h"
 
 namespace tandem {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binding of memory by hwloc, which finds the node of a set of processors and knows how each system
-// is asked.
+// Memory binding by hwloc: it finds the node of a set of processors and calls the system.
 #include "common/memory_binding.h"
 
 #include <hwloc.h>
@@ -18,7 +17,7 @@ struct Destroy {
   void operator()(hwloc_bitmap_s* bitmap) const { hwloc_bitmap_free(bitmap); }
 };
 
-// This machine, read once; null where hwloc cannot.
+// This machine, read once; null when hwloc cannot read it.
 hwloc_topology* machine() {
   static const std::unique_ptr<hwloc_topology, Destroy> topology = [] {
     hwloc_topology* raw = nullptr;

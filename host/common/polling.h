@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a thread does between two looks at a word or an event: a pause of the processor, or a sleep
-// that ends in time (how long: wait_pace.h). Threads: each has its own.
+// What a polling thread does between two checks: a pause instruction, or a short sleep.
+//
+// wait_pace.h says how long to sleep. Threads: each thread has its own objects.
 #pragma once
 
 #include <sys/prctl.h>
@@ -19,8 +20,8 @@ inline void relax() {
 #endif
 }
 
-// While it lives, sleeps of this thread end within a microsecond of their time, where the kernel's
-// default is 50; nothing changes before the first sleep.
+// While an object exists, sleeps of this thread end within 1 us of their time; the kernel's default
+// is 50 us. The timer slack of the thread changes with the first sleep.
 class ShortSleeps {
  public:
   ShortSleeps() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What needs no hwloc: the affinity mask, a machine without structure, the machine of this process.
+// The part that needs no hwloc: the affinity mask, a flat machine, this machine.
 #include "common/processors.h"
 
 #include <sched.h>
@@ -13,8 +13,7 @@
 namespace tandem {
 
 std::vector<int> affinity_mask() {
-  // Machines with more processors than a cpu_set_t holds: the kernel refuses a set that is too
-  // small.
+  // The kernel refuses a set with fewer bits than the machine has processors, so the set grows.
   for (int capacity = CPU_SETSIZE; capacity <= (1 << 20); capacity *= 4) {
     const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
     std::vector<cpu_set_t> set((bytes + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));

@@ -3,11 +3,11 @@
 // ProcessorLayout: the processors that this process may run on, and where they are: which physical
 // core, which last-level cache, which NUMA node.
 //
-// Read through hwloc where the build has it; otherwise every processor of the affinity mask is a
-// core of one node. `quota` is what control groups grant on top of the mask (cpu_quota.h). Machines
-// can be described by text or a file too, so that plans are tested on machines that are not here;
-// threads cannot be bound to those. Threads: any. Cost: some milliseconds, once per process for
-// this_machine(). Errors: Error for a description that hwloc does not take.
+// hwloc reads them where the build has it. Without hwloc, every processor of the affinity mask
+// counts as a core of one node. A text or a file can describe another machine, so that plans are
+// tested for machines that are not here; threads cannot be bound to those. Threads: any.
+// Cost: some milliseconds, once per process for this_machine().
+// Errors: Error for a description that hwloc refuses.
 #pragma once
 
 #include <cstdint>
@@ -28,35 +28,35 @@ struct Processor {
 
 struct ProcessorLayout {
   std::vector<Processor> processors;  // by node, cache, core, thread; at least one
-  int num_nodes = 1;                  // that have a usable processor; caches and cores likewise
+  int num_nodes = 1;                  // nodes with a usable processor; so caches and cores
   int num_caches = 1;
   int num_cores = 1;
   std::vector<std::uint64_t> cache_bytes;                  // [num_caches] 0: unknown
-  double quota = std::numeric_limits<double>::infinity();  // processors' worth of time
+  double quota = std::numeric_limits<double>::infinity();  // in processors, see cpu_quota.h
   bool is_this_machine = false;
 };
 
-// Which machine to read; of the two at most one.
+// Which machine to read. At most one of `synthetic` and `xml_path` is set; none: this machine.
 struct ProcessorSource {
   std::string synthetic;                    // hwloc's notation: "numa:2 core:4 pu:2"
-  std::string xml_path;                     // what lstopo wrote
-  std::optional<std::vector<int>> allowed;  // processors of the mask; none: all of the machine
+  std::string xml_path;                     // a file that lstopo wrote
+  std::optional<std::vector<int>> allowed;  // the affinity mask; none: all of the machine
   double quota = std::numeric_limits<double>::infinity();
 };
 
-// False where the build has no hwloc: then described machines are refused.
+// Whether the build has hwloc. Without it, described machines are refused.
 bool processors_are_known();
 
 ProcessorLayout read_processors(const ProcessorSource& source);
 
-// The machine as this process found it at the first call. Later changes of the mask, of a thread or
-// of all, do not show: a thread that a pool has bound must not make the next pool's machine small.
+// This machine at the time of the first call. Later changes of the mask do not show: a thread that
+// one pool has bound must not make the machine look small to the next pool.
 const ProcessorLayout& this_machine();
 
-// Processors of the calling thread's affinity mask; empty when the system does not say.
+// The affinity mask of the calling thread; empty when the system does not tell.
 std::vector<int> affinity_mask();
 
-// Every processor a core of its own on one node.
+// A machine of one node where each processor is a core.
 ProcessorLayout flat_processors(const std::vector<int>& processors, double quota);
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds without hwloc: the mask is all that is known, one core of one node for each processor.
+// Builds without hwloc know only the mask: each processor is a core of one node.
 #include "common/error.h"
 #include "common/processors.h"
 

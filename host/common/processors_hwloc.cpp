@@ -3,8 +3,8 @@
 // read_processors() by hwloc (2.5 or later): every processor's core, last-level cache and NUMA
 // node.
 //
-// Only hwloc's reader of the operating system is used: its reader of CPU registers binds itself to
-// every processor in turn, and those of buses and accelerators would start their drivers.
+// hwloc uses only its operating system backend. Its CPU register backend binds itself to every
+// processor in turn, and its bus and accelerator backends start drivers.
 #include <hwloc.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Handle load(const ProcessorSource& source) {
   return handle;
 }
 
-// hwloc's objects of a processor, by their logical numbers over the whole machine.
+// The objects that contain a processor, by hwloc's logical numbers.
 struct Place {
   unsigned node = 0, cache = 0, core = 0;
   int id = 0;

@@ -2,8 +2,8 @@
 //
 // RawVector: a std::vector whose resize() leaves new elements uninitialised.
 //
-// For large buffers that are about to be overwritten: value-initialising them costs a pass over
-// memory. Otherwise a std::vector in every respect. Threads: as std::vector.
+// For large buffers that the caller overwrites at once: std::vector's initialisation costs a pass
+// over memory. In all else it is a std::vector. Threads: as std::vector.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Levenshtein's distance with neighbours that changed places as one typo, a row at a time.
+// The optimal string alignment distance (Levenshtein's, and a swap is one edit), row by row.
 #include "common/suggestion.h"
 
 #include <algorithm>

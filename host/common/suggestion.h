@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The known name that a mistyped one is most like.
+// suggestion: the known name that is closest to a mistyped one.
 //
-// At most two typos (a letter added, dropped or changed, two that changed places), and one in
-// three letters; '-' and '_' are
-// alike. Pure; threads: any.
+// A typo is a letter added, dropped or changed, or two neighbours swapped. A name matches with at
+// most two typos and at most one per three letters. '-' and '_' are equal. Pure; threads: any.
 #pragma once
 
 #include <span>
@@ -13,8 +12,8 @@
 
 namespace tandem {
 
-// " (did you mean 'platform'?)"; nothing when none of `known` is like `name`. prefix: what is typed
-// in front of every name, and counts as none of its letters.
+// " (did you mean 'platform'?)"; empty when no name of `known` matches. prefix: what users type in
+// front of every name ("--"); its letters do not count.
 std::string suggestion(std::string_view name, std::span<const std::string_view> known,
                        std::string_view prefix = {});
 

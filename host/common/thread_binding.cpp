@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binding by sched_setaffinity, which every Linux has: hwloc says where, not how.
+// Binding by sched_setaffinity, which every Linux has.
 #include "common/thread_binding.h"
 
 #include <sched.h>

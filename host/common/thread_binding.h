@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binding of the calling thread to processors, and for a while only.
+// Binds the calling thread to processors, for good or for a scope.
 //
-// Best effort: a system that refuses (the mask has changed since, a sandbox) leaves the thread
-// where it may run, which is slower and nothing else. Threads: acts on the calling thread.
+// Best effort: when the system refuses (a sandbox, a mask that has changed), the thread stays where
+// it may run. That can only be slower. Threads: acts on the calling thread.
 #pragma once
 
 #include <vector>
 
 namespace tandem {
 
-// processors: as the system numbers them; empty changes nothing. False when the system refused.
+// processors: in the system's numbers; empty: nothing changes. False when the system refuses.
 bool bind_this_thread(const std::vector<int>& processors);
 
-// Bound in its lifetime; the mask of before comes back.
+// Binds the thread for a scope; the destructor restores the earlier mask.
 class BindingScope {
  public:
   explicit BindingScope(const std::vector<int>& processors);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processors are put into the order in which they are given out; threads take the first ones.
+// Sorts the processors by preference; the threads take the first ones.
 #include "common/thread_plan.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace tandem {
 namespace {
 
-// Processors as they are given out: first threads of cores before second ones, and among those a
-// processor of every node in turn, from every cache of the node in turn.
+// The order of preference: first hyper-threads before second ones. Among equals the nodes take
+// turns, and within a node its caches take turns.
 std::vector<Processor> by_preference(const ProcessorLayout& machine) {
   struct Candidate {
     int thread, rank_in_node, rank_in_cache;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_threads: how many threads a pool gets and where each of them runs; a pure function of the
-// machine.
+// plan_threads: how many threads a pool has and where each of them runs. A pure function.
 //
-// Order: one thread per physical core before any hyper-thread is used; nodes are filled evenly, and
-// within a node its last-level caches. Threads are numbered by node, so those of a node are
-// neighbours.
+// Order: every physical core gets a thread before a hyper-thread does. Nodes are filled evenly, and
+// so are the last-level caches of a node. Threads of one node have consecutive numbers.
 //
-// Pin::kOn binds every thread to a processor of its own; Error when there are fewer processors than
-// threads. Pin::kOff binds none, and the machine counts as one node: a thread that wanders has no
-// memory of its own. Pin::kAuto is on for a pool that takes every physical core; off where threads
-// are more than cores or than the quota; otherwise, on a machine of several nodes, it binds threads
-// to all processors of their node, since two pools of few threads would choose the same cores.
+// Pin::kOn binds each thread to one processor; Error with more threads than processors.
+// Pin::kOff binds no thread, and the machine counts as one node, since unbound threads move.
+// Pin::kAuto acts as kOn for a pool that takes every physical core, and as kOff for more threads
+// than cores or than the quota. Else, on several nodes, it binds a thread to all processors of its
+// node: bound to single cores, two small pools would choose the same ones.
 #pragma once
 
 #include <vector>
@@ -24,7 +22,7 @@ enum class Pin { kAuto, kOn, kOff };
 
 struct ThreadPlace {
   int node = 0;                 // in [0, num_nodes)
-  std::vector<int> processors;  // what the thread is bound to; empty: not bound
+  std::vector<int> processors;  // the thread is bound to these; empty: not bound
 
   bool operator==(const ThreadPlace&) const = default;
 };
@@ -32,7 +30,7 @@ struct ThreadPlace {
 struct ThreadPlan {
   std::vector<ThreadPlace> threads;  // [num_threads]
   int num_nodes = 1;                 // nodes that have a thread
-  bool crowded = false;  // more threads than processors or quota: waiting threads must not spin
+  bool crowded = false;              // more threads than processors or quota: threads must not spin
 
   bool operator==(const ThreadPlan&) const = default;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: one job at a time behind a gate. Workers spin for a moment on a counter of jobs, then
-// sleep on it (futex through std::atomic::wait); a worker that finds the gate open enters, takes
-// parts from the regions' counters and leaves. The caller closes the gate when no part is left and
-// waits only for those inside: a worker that the system has not scheduled in time holds nobody up.
-// Nobody is woken by a system call who does not sleep.
+// One job at a time, behind a gate. Workers spin on a counter of jobs, then sleep on it (futex
+// through std::atomic::wait). A worker that finds the gate open enters, takes parts from the
+// counters of the regions, and leaves. The caller closes the gate when no part is left and waits
+// only for the workers inside, so a worker that the system schedules late delays no one. A wake-up
+// call is made only for workers that sleep.
 #include "common/thread_pool.h"
 
 #include <sched.h>
@@ -25,7 +25,7 @@
 namespace tandem {
 namespace {
 
-// Two lines: processors fetch them in pairs.
+// Two cache lines: processors prefetch lines in pairs.
 constexpr std::size_t kApart = 128;
 
 inline void relax() {
@@ -36,12 +36,12 @@ inline void relax() {
 #endif
 }
 
-// Longer than the gap between two loops of one layer. By the clock: a pause takes from 5 to 150
-// cycles, depending on the processor.
+// Longer than the gap between two loops of one layer. Measured by the clock, since a pause
+// instruction takes 5 to 150 cycles, depending on the processor.
 constexpr std::chrono::microseconds kSpinTime{50};
 
-// True once `done()` holds, false when the time to spin is over. Crowded threads do not spin at
-// all: the one that is waited for needs the processor.
+// True once `done()` holds, false when the time to spin is over. Crowded threads do not spin: the
+// thread they wait for needs the processor.
 template <typename Done>
 bool spin_until(bool crowded, const Done& done) {
   if (done()) return true;
@@ -56,7 +56,7 @@ bool spin_until(bool crowded, const Done& done) {
   return false;
 }
 
-// The pool whose part this thread runs.
+// The pool that this thread runs a part of.
 constinit thread_local const void* inside = nullptr;
 
 struct alignas(kApart) Region {
@@ -67,7 +67,8 @@ struct alignas(kApart) Region {
 }  // namespace
 
 struct ThreadPool::State {
-  // The gate: whether workers may enter, whether the caller sleeps on it, and how many are inside.
+  // The gate: whether workers may enter, whether the caller sleeps, and how many workers are
+  // inside.
   static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
   static constexpr std::uint32_t kCallerSleeps = std::uint32_t{1} << 30;
   static constexpr std::uint32_t kInside = kCallerSleeps - 1;

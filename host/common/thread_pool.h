@@ -2,22 +2,20 @@
 //
 // ThreadPool: a fixed team of threads for short data-parallel loops (microseconds to milliseconds).
 //
-// run(n, body) calls body once for every part in [0, n), on the caller and the team, and returns
-// when all are done. Parts are taken in order from one counter, so uneven parts balance. A body may
-// take the number of the worker that runs it too: in [0, num_threads()), never two at once.
+// run(n, body) calls the body once for every part in [0, n), on the caller and the workers, and
+// returns when all parts have ended. One counter hands out the parts in order, so uneven parts
+// balance. A body may also take the number of its worker, in [0, num_threads()).
 //
-// run_regions() is for memory that lies in regions, on several NUMA nodes: a worker takes the parts
-// of its own region first, and then helps with the others; place() is the same without helping, for
-// the first touch of that memory.
+// run_regions() is for memory in regions on several NUMA nodes: a worker takes the parts of its own
+// region first, then those of others. place() takes only its own, for the first touch of memory.
 //
-// Workers spin for some 50 us before they sleep, since a decode step is a chain of many small
-// loops; where threads are more than processors they do not spin. Workers are bound as
-// thread_plan.h says. The caller is worker 0 and stays unbound (threads that it starts later would
-// inherit that); its processor is left free for it. A pool of one thread runs everything on the
-// caller. Threads: run() from one thread at a time (a second caller waits its turn). Errors: the
-// first exception a body throws is rethrown after all parts have ended; a body that calls run() of
-// its own pool gets Error, as does who asks for more threads than the system makes. Cost: an empty
-// run of spinning threads takes well below a microsecond.
+// Workers spin for about 50 us before they sleep, since a decode step is many small loops. They do
+// not spin with more threads than processors. thread_plan.h says where workers are bound. The
+// caller is worker 0. It stays unbound, since threads that it starts would inherit the binding.
+// Threads: run() from one thread at a time; a second caller waits.
+// Errors: the first exception of a body is rethrown after all parts have ended. Error for a body
+// that calls run() of its own pool, and when the system cannot start the threads.
+// Cost: an empty run takes well below 1 us while workers spin.
 #pragma once
 
 #include <cstddef>
@@ -55,13 +53,13 @@ class ThreadPool {
   void run(std::size_t num_parts, Body body);
   void run(std::size_t num_parts, WorkerBody body);
 
-  // Region r has the parts bounds[r] .. bounds[r + 1]; bounds begin at 0 and do not fall. With as
-  // many regions as nodes, region r is at home on node r; otherwise regions are dealt to workers in
-  // order, all R over all W.
+  // Region r has the parts bounds[r] .. bounds[r + 1]; bounds begin at 0 and never decrease. With
+  // as many regions as nodes, region r belongs to node r. Otherwise the regions are spread over all
+  // workers in order.
   void run_regions(std::span<const std::size_t> bounds, WorkerBody body);
 
-  // Every part is run by a worker at home in its region, the caller being bound to its own place
-  // meanwhile. At most as many regions as threads (or one per node): Error otherwise.
+  // A worker of the region runs each of its parts; the caller is bound to its place meanwhile.
+  // Error for more regions than threads (unless there is one per node).
   void place(std::span<const std::size_t> bounds, WorkerBody body);
 
  private:

@@ -9,19 +9,19 @@
 namespace tandem {
 
 struct Utf8Sequence {
-  std::size_t length = 1;   // bytes it takes; for a wrong one those a decoder skips
+  std::size_t length = 1;   // bytes; of an invalid sequence: those that a decoder skips
   bool valid = false;       // a whole code point
-  bool incomplete = false;  // the text ends within what may become one
+  bool incomplete = false;  // the text ends within a sequence that may still become valid
 };
 
-// The sequence at the start of `text`, which must not be empty. A wrong one is cut as Unicode
-// recommends (maximal subparts): the longest prefix of a possible sequence, at least one byte.
+// The sequence at the start of `text`, which must not be empty. An invalid one is cut as Unicode
+// recommends (maximal subparts): the longest prefix of a valid sequence, at least one byte.
 Utf8Sequence next_utf8(std::string_view text);
 
-// Well-formed, whole sequences only.
+// Whether all of `bytes` is well-formed.
 bool is_valid_utf8(std::string_view bytes);
 
-// Bytes that begin a code point (all but continuation bytes).
+// The number of bytes that are no continuation bytes.
 std::size_t count_code_points(std::string_view bytes);
 
 }  // namespace tandem

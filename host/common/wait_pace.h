@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WaitPace: how long a thread that polls for the end of a device's work pauses between two looks.
+// WaitPace: how long a thread that polls a device pauses between two checks.
 //
-// Not at all in the first moments, nor around the time that the last wait of this thread took:
-// steps of decoding repeat, so their ends are caught at once. Else 1/400 of what was waited so
-// far, from 5 us to 200 us, so that long work does not burn a core and every wait is seen to end
-// within 10 us or 1/400 of its length, and never later than 200 us behind its end. Pure: the caller
-// has the clock. Threads: one.
+// There is no pause in the first 100 us, nor near the time that the last wait took: decode steps
+// repeat, so their ends are seen at once. Else a pause is 1/400 of the time waited so far, from
+// 5 us to 200 us. Long work then does not keep a core busy, and the end of a wait is seen within
+// 10 us or 1/400 of its length, at most 200 us late. Pure: the caller has the clock. Threads: one.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ class WaitPace {
   static constexpr Duration kLeastPause = std::chrono::microseconds(5);
   static constexpr Duration kMostPause = std::chrono::microseconds(200);
 
-  // After `waited`; zero: look again at once.
+  // The pause after `waited`; zero: check again at once.
   Duration pause(Duration waited) const {
     if (waited < kFirstMoments) return {};
     const Duration near = std::min<Duration>(last_ / 10, std::chrono::milliseconds(1));

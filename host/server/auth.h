@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// API keys: reading the key file, and checking a request's Authorization header against it.
+// API keys: reads the key file, and checks a request's Authorization header.
 //
-// A comparison takes the same time wherever two keys of one length begin to differ, and all keys
-// are compared, so timing tells nothing but lengths. Threads: immutable after construction.
+// Every key is compared, and in constant time for keys of one length, so that timing reveals only
+// lengths. Threads: immutable after construction.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@
 namespace tandem::server {
 
 // One key per line; blank lines and lines that begin with '#' are skipped. Throws
-// Error("server", ...) naming file and line when the file cannot be read, a key has blanks or
-// control characters, or there is no key at all (an empty file must not mean an open server).
+// Error("server", ...) naming file and line when the file cannot be read, when a key has blanks or
+// control characters, or when there is no key (an empty file must not open the server).
 std::vector<std::string> load_api_keys(const std::string& path);
 
 class KeyCheck {
@@ -23,7 +23,7 @@ class KeyCheck {
 
   bool required() const { return !keys_.empty(); }
 
-  // `authorization`: the header's value ("Bearer KEY"). True as well when no key is required.
+  // `authorization`: the header's value ("Bearer KEY"). Also true when no key is required.
   bool accepts(std::string_view authorization) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins listener and routes. Order of the end: no new connections, no posts from foreign threads,
-// connections closed (which cancels their requests), threads run out of work and are joined.
+// Joins listener and routes. stop() first refuses new connections, then posts from other threads.
+// It then closes the connections, which cancels their requests, and joins the threads.
 #include "server/http_server.h"
 
 #include <spdlog/spdlog.h>

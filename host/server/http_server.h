@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HttpServer: the daemon's front door: OpenAI's API, /health and /metrics over HTTP/1.1.
+// HttpServer: OpenAI's API, /health and /metrics over HTTP/1.1.
 //
-// It speaks to what answers only through GenerationService and never blocks its threads: a slow or
-// vanished client costs a bounded buffer and gets its request cancelled. Life: construct (binds;
-// the port is known), start, then drain and/or stop, from one controlling thread. The service must
-// outlive the server; its sinks may still be called after the server has gone. There is no TLS: put
-// a proxy in front where the network is not trusted.
+// It generates text through GenerationService only. Its threads never block: a slow client has a
+// bounded buffer, and the request of a client that goes away is cancelled. The constructor binds,
+// so the port is known; then start(), drain(), stop(), from one controlling thread. The service
+// must outlive the server, and may call its sinks after the server's end. There is no TLS: use a
+// proxy where the network is not trusted.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ struct ServerOptions {
 class HttpServer {
  public:
   // `metrics` (may be null) counts the answers by route and status. Throws Error("server", ...)
-  // when it cannot listen there or an option makes no sense.
+  // when it cannot listen or an option is out of range.
   HttpServer(ServerOptions options, GenerationService& service, trace::Metrics* metrics);
   ~HttpServer();  // stop()
 
   void start();
   std::uint16_t port() const;
 
-  // Accepts no more connections, lets every exchange in progress finish, closes idle connections.
-  // True when none is left; false when the deadline passed first (then stop() ends them).
+  // Accepts no new connections, closes idle ones, and waits for exchanges in progress. True when no
+  // connection is left; false when the deadline passes first (then call stop()).
   bool drain(Deadline deadline);
 
-  // Closes what is open, cancels its requests, ends the threads. May be called twice, and while
-  // another thread waits in drain().
+  // Closes all connections, cancels their requests, ends the threads. May be called twice, and
+  // while another thread waits in drain().
   void stop();
 
  private:

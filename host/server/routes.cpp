@@ -80,7 +80,7 @@ std::string Routes::label(const http::Request& request) {
   return route == nullptr ? "other" : route->label;
 }
 
-// A browser asks before it sends a key, so this needs none.
+// A browser sends this request before it sends a key, so no key is needed.
 std::optional<http::Response> Routes::preflight(const http::Request& request) const {
   const bool asks = request.method == "OPTIONS" && !request.header("origin").empty() &&
                     !request.header("access-control-request-method").empty();

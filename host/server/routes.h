@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Routes: which path and method leads where, who may go there, and what every answer carries.
+// Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
 //   GET  /v1/models         the one model; /v1/models/{id} itself or 404
 //   POST /v1/completions, /v1/chat/completions    application/json
-// HEAD goes wherever GET goes. OPTIONS answers with Allow. Cross-origin use from browsers (CORS) is
-// off unless an origin is configured; requiring application/json for POST keeps web pages from
-// posting here without asking, since that type makes a browser ask first. Threads: any.
+// HEAD is accepted wherever GET is. OPTIONS answers with Allow. Cross-origin use from browsers
+// (CORS) is off unless an origin is configured. A POST must be application/json: that type makes a
+// browser send a preflight request, so a web page cannot post here unasked. Threads: any.
 #pragma once
 
 #include <functional>
@@ -35,16 +35,16 @@ class Routes {
  public:
   Routes(RouteOptions options, GenerationService& service);
 
-  // Decides on the head alone: 404, 401, 405, 415, and OPTIONS.
+  // An answer that needs no body: 404, 401, 405, 415, and OPTIONS.
   std::optional<http::Response> admit(const http::Request& request) const;
 
   // Answers an admitted request; errors become OpenAI's error objects.
   void handle(http::Exchange& exchange) const;
 
-  // Adds the CORS headers where they are due.
+  // Adds the CORS headers that the request needs.
   void add_headers(const http::Request& request, http::Response& response) const;
 
-  // The pattern a request falls under, of a fixed set ("/v1/models/{id}", "other"): for metrics.
+  // The route of a request, of a fixed set ("/v1/models/{id}", "other"), for metrics.
   static std::string label(const http::Request& request);
 
  private:

@@ -3,10 +3,10 @@
 // CommunicationMatrix: who sent how much to whom, as CSV and as an SVG heat map.
 //
 // Cell [from, to] holds bytes and messages; the diagonal is zero. CSV: one line per ordered pair,
-// "from,to,bytes,messages", pairs without traffic included, so that tools can pivot it. SVG: one
-// square per pair, shaded by bytes on a linear scale to the largest cell, exact figures in each
-// square's tooltip, row and column sums at the margins; no script, no font files. Threads: a plain
-// value.
+// "from,to,bytes,messages", also for pairs without traffic, so that tools can pivot it. SVG: one
+// square per pair, shaded by bytes on a linear scale up to the largest cell. Tooltips show the
+// exact figures, the margins show the sums of rows and columns. No script, no font files. Threads:
+// a plain value.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class CommunicationMatrix {
   std::uint64_t bytes(int from, int to) const { return cells_[cell(from, to)].bytes; }
   std::uint64_t messages(int from, int to) const { return cells_[cell(from, to)].messages; }
 
-  // Busiest over mean of what ranks send and receive, in bytes; 1 where nothing moved.
+  // Bytes of the busiest rank over the mean of all ranks; 1 without traffic.
   double send_imbalance() const;
   double receive_imbalance() const;
 

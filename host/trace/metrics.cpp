@@ -2,10 +2,9 @@
 //
 // Metrics over prometheus-cpp: the families are made once, labelled series on first use.
 //
-// Totals arrive as absolute values while a Prometheus counter only grows by increments, so a series
-// remembers what it has counted and adds the difference; a total that went back (a unit that was
-// replaced) adds nothing. Threads: prometheus-cpp's metrics are atomic; the lock guards the table
-// of totals.
+// Totals come as absolute values, but a Prometheus counter takes increments. A series therefore
+// keeps its last total and adds the difference. A total that has decreased (a unit was replaced)
+// adds nothing. Threads: the metrics are atomic; the lock guards the table of totals.
 #include "trace/metrics.h"
 
 #include <prometheus/counter.h>
@@ -90,7 +89,7 @@ struct Metrics::Registry {
       counters("tandem_compute_busy_seconds_total", "Time the compute device was busy.");
   Family<Counter>& http = counters("tandem_http_requests_total", "HTTP answers by route, status.");
 
-  // The unlabelled and the fixed series exist from the start, so that rates have a zero.
+  // Series without labels and with fixed labels exist from the start, so that rates begin at zero.
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});

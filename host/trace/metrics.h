@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Metrics: what the daemon tells Prometheus; one object per process, filled by engine and server.
+// Metrics: the daemon's figures for Prometheus. One object per process; engine and server fill it.
 //
 // Names begin with tandem_; histograms are in seconds, counters end in _total.
 // Threads: any; observing costs an atomic or two.
@@ -24,7 +24,7 @@ class Metrics {
   void observe_time_to_first_token_seconds(double seconds);
   void observe_inter_token_seconds(double seconds);
 
-  // Gauges and counters that the engine sets after every step; totals must not decrease.
+  // The engine sets these gauges and counters after every step; totals must not decrease.
   void set_requests(int running, int waiting);
   void set_tokens_total(std::uint64_t prompt, std::uint64_t cached, std::uint64_t generated);
   void set_preemptions_total(std::uint64_t count);

@@ -3,12 +3,12 @@
 // Timeline: what ran when, written to a file that Perfetto and chrome://tracing open.
 //
 // The format is Chrome's trace events: a process per device, a thread per track, complete events
-// ("X") in microseconds since the timeline was made. Spans are written as they end, through one
-// buffer of fixed size, so memory does not grow with the run; a file that ends early still opens.
-// The file is bounded, too: at `max_bytes` one last event says so, and later spans are dropped.
-// A Span on a timeline that is null costs one branch. Spans of a track must nest or lie apart:
-// callers see to it. Threads: any. Errors: Error("trace", ...) when the file cannot be made; when
-// it can no longer be written, later spans are dropped and close() says so.
+// ("X") in microseconds since the construction. A span is written when it ends, through a buffer of
+// fixed size, so memory does not grow. A file that ends early still opens. At `max_bytes` one last
+// event says so, and later spans are dropped. Spans of a track must nest or lie apart; the callers
+// ensure that. A Span on a null timeline costs one branch. Threads: any.
+// Errors: Error("trace", ...) when the file cannot be made. When a write fails, later spans are
+// dropped and close() returns false.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct TrackId {
   int device = 0, track = 0;
 };
 
-// Shown beside a span; what is negative is left out.
+// Shown beside a span; negative values are left out.
 struct SpanDetails {
   int layer = -1;
   int sub_batch = -1;
@@ -39,7 +39,7 @@ class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Minutes of decoding, and about what viewers still open.
+  // Minutes of decoding, and about the largest file that viewers open.
   static constexpr std::size_t kMostBytes = std::size_t{512} << 20;
 
   explicit Timeline(const std::string& path, std::size_t max_bytes = kMostBytes);
@@ -53,10 +53,10 @@ class Timeline {
   void span(TrackId track, std::string_view name, Clock::time_point begin, Clock::time_point end,
             const SpanDetails& details = {});
 
-  // Ends the file; false when not all of it could be written. Spans after it are dropped.
+  // Ends the file; false when a write has failed. Later spans are dropped.
   bool close();
   const std::string& path() const { return path_; }
-  // Whether spans were dropped because the file is as long as it may be.
+  // Whether spans were dropped because the file has reached max_bytes.
   bool is_full() const;
 
  private:

@@ -2,8 +2,8 @@
 //
 // The reading half and the phases of a connection; answers are in connection_answer.cpp.
 //
-// At most one read and one write are in flight. Timers are checked against their expiry in the
-// handler, since a handler that is already queued cannot be cancelled.
+// At most one read and one write are in flight. A timer's handler checks the expiry, since a
+// handler that is already queued cannot be cancelled.
 #include "server/http/connection.h"
 
 #include <spdlog/spdlog.h>
@@ -116,7 +116,7 @@ bool Connection::on_head() {
     }
     return true;
   }
-  // A body that is already here is skipped and the connection lives on; else it is not waited for.
+  // The connection stays open only if the whole body is here already: it is skipped.
   std::size_t consumed = 0;
   const bool complete = reader_.consume(input_, &consumed) == ReadState::kComplete;
   input_.erase(0, consumed);
@@ -169,7 +169,7 @@ void Connection::on_read(const ErrorCode& error, std::size_t size) {
 
 void Connection::on_end_of_input() {
   end_of_input_ = true;
-  // An answer that is complete but not yet sent still goes out.
+  // A complete answer is still sent.
   if (phase_ == Phase::kHandling && answer_complete_) return;
   close();
 }
@@ -191,7 +191,7 @@ void Connection::on_read_timeout() {
 }
 
 void Connection::linger() {
-  // Closing with unread input would reset the connection and may destroy the answer on its way.
+  // A close with unread input resets the connection, and the client may lose the answer.
   phase_ = Phase::kLingering;
   const auto self = std::exchange(self_, nullptr);
   input_.clear();

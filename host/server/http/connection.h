@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connection: one client's socket: reads requests, hands them out one at a time, sends the answers.
+// Connection: one client's socket. It reads requests, handles one at a time and sends the answers.
 //
-// Phases: idle -> reading -> handling -> (idle | lingering | closed). While a request is handled
-// the socket is still read: bytes are kept for the next (pipelined) request, and end of file means
-// that the client has gone, so its answer is abandoned at once. A client that wants an answer must
-// therefore not shut down its sending side. Unsent bytes of a stream are bounded; a client that
-// takes none for stall_timeout, or lets the bound be reached, is dropped. Threads: start, drain,
-// abort and poster from any thread; all else runs on the strand of the socket. Ownership: pending
-// socket operations keep the connection alive, and it keeps itself while it handles a request.
+// Phases: idle -> reading -> handling -> (idle | lingering | closed). While it handles a request it
+// reads on, up to max_header_bytes, and keeps the bytes for the next (pipelined) request. End of
+// file means that the client has gone: its answer is abandoned. So a client that waits for an
+// answer must not shut down its sending side. Unsent bytes of a stream are bounded. A client that
+// takes no byte for stall_timeout, or reaches the bound, is dropped. Threads: start, drain, abort
+// and poster from any thread; all else on the socket's strand. Ownership: pending socket operations
+// keep the connection alive, and it keeps itself alive while it handles a request.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -32,7 +32,7 @@ struct Hooks {
   // Sees the head before the body is read; an answer here refuses the request.
   std::function<std::optional<Response>(const Request&)> admit;
   std::function<void(Exchange&)> handle;
-  // The body of the server's own errors (malformed HTTP, limits, an exception of a handler).
+  // The answer for an error of the server (malformed HTTP, a limit, an exception of a handler).
   std::function<Response(int status, const std::string& message)> error_response;
   // Sees every answer before its head is sent; may add headers.
   std::function<void(const Request&, Response&)> finalize;
@@ -104,7 +104,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string input_;        // received, not yet consumed
   bool read_in_flight_ = false;
 
-  // Itself, while it handles a request: no operation is pending when a client is no longer read.
+  // Itself, while it handles a request: nothing is pending once the input buffer is full.
   std::shared_ptr<Connection> self_;
   Request request_;
   std::shared_ptr<PendingAnswer> pending_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The writing half of a connection: answers, streams and the bounded queue of unsent bytes.
+// The writing half of a connection: answers, streams and the bounded buffer of unsent bytes.
 //
-// Whatever gathers while a write is in flight leaves in the next one, so a burst of events costs
-// one system call. The stall timer restarts with every byte the client takes.
+// Bytes that come while a write is in flight go out with the next write, so a burst of events costs
+// one system call. The stall timer restarts with every byte that the client takes.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -63,7 +63,7 @@ void Connection::write(std::string_view data) {
   } else {
     output_ += data;
   }
-  // One large piece (an echoed prompt with its log-probabilities) is no sign of a slow client.
+  // One large piece (an echoed prompt with log-probabilities) does not mean a slow client.
   largest_piece_bytes_ = std::max(largest_piece_bytes_, data.size());
   if (unsent_bytes() > hooks_->limits.max_stream_buffer_bytes + largest_piece_bytes_) {
     spdlog::warn("[server] dropping a client that left {} bytes of its stream unread",

@@ -2,12 +2,11 @@
 //
 // Exchange: one HTTP request and its answer, as a handler sees it.
 //
-// A handler answers at once (respond), or keeps a PendingAnswer on the exchange and answers later:
-// respond(), or begin_stream(), any number of write(), end_stream(). Threads: everything on the
-// connection's strand (where the handler is called) except the Poster, which any thread may call to
-// get back onto the strand. Nothing here blocks. Errors: a client that goes away or takes its bytes
-// too slowly is told to the PendingAnswer once, by abandon(); later calls on the exchange do
-// nothing.
+// A handler calls respond() at once, or keeps a PendingAnswer on the exchange and answers later:
+// respond(), or begin_stream(), any number of write(), end_stream(). Nothing here blocks.
+// Threads: all calls on the connection's strand, where the handler runs. Any thread may call the
+// Poster, which runs work on that strand. Errors: when the client goes away or takes its bytes too
+// slowly, the PendingAnswer gets one abandon(), and later calls on the exchange do nothing.
 #pragma once
 
 #include <functional>
@@ -42,13 +41,13 @@ struct Response {
   std::string body;
 };
 
-// Work that runs on the connection's strand, in order; dropped when the connection is gone.
+// Runs work on the connection's strand, in order; drops it when the connection is closed.
 using Poster = std::function<void(std::function<void()>)>;
 
 class PendingAnswer {
  public:
   virtual ~PendingAnswer() = default;
-  virtual void abandon() = 0;  // nobody waits for the answer any more
+  virtual void abandon() = 0;  // the client has gone
 };
 
 class Exchange {

@@ -2,9 +2,8 @@
 //
 // Limits: what one client may take of the daemon's memory, sockets and time.
 //
-// Worst-case memory of the front is about max_connections x (max_header_bytes + max_body_bytes +
-// max_stream_buffer_bytes + the largest piece of a stream); all of it is only reached by clients
-// that use their whole allowance.
+// The server takes at most about max_connections x (max_header_bytes + max_body_bytes +
+// max_stream_buffer_bytes + the largest piece of a stream).
 #pragma once
 
 #include <chrono>
@@ -16,12 +15,12 @@ struct Limits {
   std::size_t max_header_bytes = 16 * 1024;      // request line + headers; 431 beyond
   std::size_t max_body_bytes = 4 * 1024 * 1024;  // 413 beyond
   std::size_t max_connections = 256;             // the next ones are told 503
-  // Unsent bytes of a stream, besides its largest piece; the client is dropped beyond.
+  // Unsent bytes of a stream, besides its largest piece; beyond them the client is dropped.
   std::size_t max_stream_buffer_bytes = 1024 * 1024;
   std::chrono::milliseconds read_timeout{30'000};   // first byte to last byte of a request
   std::chrono::milliseconds idle_timeout{75'000};   // between requests of a connection
   std::chrono::milliseconds stall_timeout{30'000};  // a client that takes no byte for so long
-  std::chrono::milliseconds linger_timeout{1'000};  // after a closing answer, for unread input
+  std::chrono::milliseconds linger_timeout{1'000};  // reads on after the last answer, see linger()
 };
 
 }  // namespace tandem::server::http

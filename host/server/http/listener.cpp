@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every listening socket accepts on a strand of its own. Running out of file descriptors pauses
-// accepting for a moment instead of ending it.
+// Every listening socket accepts on a strand of its own. When the process has no free file
+// descriptor, accepting pauses and then resumes.
 #include "server/http/listener.h"
 
 #include <spdlog/spdlog.h>
@@ -21,10 +21,10 @@ namespace tandem::server::http {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-// The connections that exist. Kept by every connection, so that the last may outlive the listener.
+// All connections. Each of them keeps the set, so that the last may outlive the listener.
 class ConnectionSet {
  public:
-  // A connection is counted from reserve() to remove(), and reached from add() on.
+  // A connection counts from reserve() to remove(); from add() on it can be drained and aborted.
   std::uint64_t reserve() {
     std::lock_guard lock(mutex_);
     connections_.emplace(next_id_, std::weak_ptr<Connection>());

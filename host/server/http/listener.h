@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Listener: the listening sockets, one per address of the host, and the connections they accepted.
+// Listener: the listening sockets, one per address of the host, and their connections.
 //
-// Beyond max_connections a client is told 503; far beyond, its connection is closed at once.
+// Beyond max_connections a client gets 503; far beyond, its connection is closed at once.
 // Threads: all calls from one controlling thread; the io_context may run on any number.
 #pragma once
 
@@ -24,9 +24,9 @@ namespace tandem::server::http {
 
 class ConnectionSet;
 
-// Sockets that listen on every endpoint, each on a strand of its own and all on one port, the first
-// endpoint's; where that is 0, any port that is free on all. An address this machine does not have
-// is left out as long as another works. Throws boost::system::system_error.
+// One listening socket per endpoint, each on a strand of its own. All listen on the port of the
+// first endpoint; if that is 0, on one port that is free on all addresses. Addresses that this
+// machine lacks are left out if another works. Throws boost::system::system_error.
 std::vector<boost::asio::ip::tcp::acceptor> listen_on_all(
     boost::asio::io_context& io, std::vector<boost::asio::ip::tcp::endpoint> endpoints);
 

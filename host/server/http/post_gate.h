@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PostGate: lets foreign threads (the engine's) post onto an io_context until it is about to end.
+// PostGate: lets other threads (the engine's) post onto an io_context until close().
 //
-// enter() gives a guard that is true while the io_context lives for at least as long as the guard;
-// close() waits for guards to go and makes all later ones false. Sinks may thus outlive the server.
+// While a guard of enter() that is true exists, the io_context exists. close() waits for such
+// guards; later guards are false. Sinks may therefore outlive the server.
 // Threads: any. Cost: an uncontended shared lock.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only file that instantiates Beast's parser. Beyond its grammar checks: HTTP/1.0 and 1.1 only,
-// Host in 1.1, no expectation but 100-continue, a bound on chunk extensions and trailers.
+// The only file that instantiates Beast's parser. It also checks: HTTP/1.0 or 1.1, Host in 1.1, no
+// expectation but 100-continue, a bound on chunk extensions and trailers.
 #include "server/http/request_reader.h"
 
 #include <algorithm>

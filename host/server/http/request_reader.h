@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RequestReader: bytes of a connection -> requests, one after the other, within limits.
+// RequestReader: the bytes of a connection -> requests, one after the other, within limits.
 //
-// Knows no socket, so that tests and the fuzz target can feed it any split of any bytes. The head
-// is reported before the body is read, so that a request can be refused (and 100-continue decided)
-// without its body. Threads: one thread. Cost: one copy of the body. Source: RFC 9112; the grammar
-// is Boost.Beast's parser.
+// It knows no socket, so that tests and the fuzz target can split bytes anywhere. It reports the
+// head before it reads the body, so that a request can be refused (and 100-continue decided)
+// without its body. Threads: one. Cost: one copy of the body. Source: RFC 9112; the grammar is
+// Boost.Beast's parser.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 namespace tandem::server::http {
 
 enum class ReadState {
-  kNeedMore,  // all input that can be used has been consumed
+  kNeedMore,  // nothing more can be consumed before further input
   kHead,      // the head is complete; call consume() again for the body
   kComplete,  // the request is complete; restart() before the next
-  kRefused,   // see refusal(); the connection cannot be read any further
+  kRefused,   // see refusal(); nothing more can be read from the connection
 };
 
 struct Refusal {
@@ -37,7 +37,7 @@ class RequestReader {
   RequestReader(const RequestReader&) = delete;
   RequestReader& operator=(const RequestReader&) = delete;
 
-  // `consumed`: how many bytes of the front of `input` are used up; hand the rest in again.
+  // `consumed`: how many bytes at the front of `input` were used; pass the others again.
   ReadState consume(std::string_view input, std::size_t* consumed);
   void restart();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Serialises answer heads and chunks (RFC 9112 sections 4, 6, 7) and reads request targets
-// (section 3.2). Header values are the server's own; CR and LF in one are turned into spaces so
-// that text from a request quoted in a header can never start another.
+// (section 3.2). CR and LF in a header value become spaces, so that text of a request that is
+// quoted in a header cannot start another header.
 #include "server/http/wire.h"
 
 #include <array>

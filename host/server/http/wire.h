@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of HTTP/1.1 answers, and the path of a request target. Pure functions, any thread.
+// Writes the bytes of HTTP/1.1 answers, and reads request targets. Pure functions; threads: any.
 #pragma once
 
 #include <optional>

@@ -2,8 +2,8 @@
 //
 // AnswerFormat: pieces of generated text -> the JSON objects of OpenAI's API, whole or in chunks.
 //
-// One per request: it holds the id, the time and the model name that all chunks repeat. Threads:
-// one. Text is expected to be whole UTF-8; anything else is replaced by U+FFFD.
+// One object per request holds the id, the time and the model name that all chunks repeat. Bytes
+// that are not UTF-8 become U+FFFD. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Usage {
 
 class AnswerFormat {
  public:
-  // `with_usage`: chunks carry "usage": null, as they do when the last one will have it.
+  // `with_usage`: chunks have "usage": null, since the last one will have the usage.
   AnswerFormat(AnswerKind kind, std::string model, bool with_usage);
 
   std::string whole(const std::vector<AnswerPiece>& choices, const Usage& usage) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Error bodies. Text quoted from a request may be cut anywhere: broken UTF-8 is replaced.
+// Text of a request that a message quotes may be cut anywhere, so broken UTF-8 is replaced.
 #include "server/openai/api_error.h"
 
 #include <nlohmann/json.hpp>

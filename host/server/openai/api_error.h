@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ApiError: what a client did wrong (or we cannot do), in the shape of OpenAI's error object.
+// ApiError: an error for the client, in the form of OpenAI's error object.
 //
-// Thrown while a request is read, caught where it is answered; never crosses the engine's thread.
+// It is thrown while a request is read and caught where the request is answered, on one thread.
 #pragma once
 
 #include <stdexcept>

@@ -51,7 +51,8 @@ int output_room(std::size_t prompt_tokens, int max_request_tokens, const char* p
   return max_request_tokens - static_cast<int>(prompt_tokens);
 }
 
-// Tokenising costs far more than looking at a length, so what cannot fit is refused before.
+// Tokenising is expensive, so a text whose length already shows that it cannot fit is refused
+// first.
 std::vector<TokenId> tokens_of(const std::string& text, const GenerationService& service) {
   const std::size_t longest = service.longest_token_bytes();
   const std::size_t at_least = longest == 0 ? 0 : (text.size() + longest - 1) / longest;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The handlers of OpenAI's endpoints: bodies in, plans out to GenerationCall.
+// The handlers of OpenAI's endpoints: a request's body -> a plan for GenerationCall.
 //
-// Prompts are tokenised here, on the connection's thread; chat goes through the model's template.
-// A prompt that leaves no room for output is 400 context_length_exceeded with both lengths; an
-// output limit beyond the context is cut to what fits. Threads: any; stateless.
+// They tokenise prompts on the connection's thread; a chat first goes through the model's template.
+// A prompt that leaves no room for output is 400 context_length_exceeded with both lengths. A
+// max_tokens beyond the context is reduced to what fits. Threads: any; stateless.
 #pragma once
 
 #include "server/generation_service.h"

@@ -19,7 +19,7 @@ std::string short_number(double value) {
   return text;
 }
 
-// What a client sent, short enough for a message.
+// The value that the client sent, shortened for a message.
 std::string describe(const json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   if (value.is_string()) return "a string";

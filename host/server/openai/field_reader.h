@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FieldReader: typed, range-checked access to the fields of one JSON object, with bookkeeping of
-// what was read so that the rest can be refused.
+// FieldReader: typed, range-checked access to the fields of one JSON object. It remembers which
+// fields were read, so that all others can be refused.
 //
 // null counts as absent, as in OpenAI's API. Every error is an ApiError 400 that names the field by
 // its path ("stream_options.include_usage"). Threads: one.
@@ -23,10 +23,10 @@ struct NumberRange {
   bool open_low = false;  // low itself is excluded
 };
 
-// 400 saying what is wrong with the field at `path`.
+// Throws the 400 that says what is wrong with the field at `path`.
 [[noreturn]] void fail_field(const std::string& path, const std::string& problem);
 
-// Checked conversions of a value that is there; `path` for the message.
+// Checked conversions of a value; `path` names it in messages.
 double number_value(const nlohmann::json& value, const std::string& path, NumberRange range);
 std::int64_t integer_value(const nlohmann::json& value, const std::string& path, std::int64_t low,
                            std::int64_t high);
@@ -48,7 +48,7 @@ class FieldReader {
 
   std::string path(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // 400 for the first field that nobody asked for.
+  // 400 for the first field that was not read.
   void refuse_unread() const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The merge keeps no order between choices: a stream carries their events as they come, each with
-// its index. Cost: one posted closure per event; JSON is made on the connection's thread.
+// Events of different choices have no order: a stream carries them as they come, each with its
+// index. Cost: one posted closure per event; the connection's thread makes the JSON.
 #include "server/openai/generation_call.h"
 
 #include <spdlog/spdlog.h>
@@ -19,7 +19,7 @@ void GenerationCall::start(http::Exchange& exchange, GenerationService& service,
   http::Response head;
   head.content_type = "text/event-stream";
   head.headers.push_back({"Cache-Control", "no-cache"});
-  head.headers.push_back({"X-Accel-Buffering", "no"});  // reverse proxies must not gather events
+  head.headers.push_back({"X-Accel-Buffering", "no"});  // reverse proxies must not buffer events
   exchange.begin_stream(std::move(head));
   for (const Choice& choice : call->choices_) {
     exchange.write(call->format_.opening_event(choice.whole.index));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationCall: one API request in progress: its submissions to the service, and their events
-// merged into one answer or one stream.
+// GenerationCall: one API request in progress. It submits the choices to the service and merges
+// their events into one answer or one stream.
 //
-// Threads: everything on the connection's strand; the sinks given to the service only post there.
-// Ownership: kept by the exchange until answered or abandoned; sinks hold it weakly, so that they
-// may outlive it and the server. Errors: a submission that is refused or fails cancels the others;
-// before a stream has begun that is an HTTP status, afterwards an error event.
+// Threads: all on the connection's strand; the sinks of the service only post there. Ownership: the
+// exchange keeps the call until it is answered or abandoned. Sinks hold it weakly, so that they may
+// outlive it and the server. Errors: when one submission is refused or fails, the others are
+// cancelled. The client gets an HTTP status, or an error event if the stream has begun.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ struct PlannedChoice {
   GenerationRequest request;
   std::string echo;            // text put before the output
   bool echo_logprobs = false;  // and the log-probabilities of the prompt
-  bool scores_only = false;    // no output wanted; the one token the engine must make is dropped
+  bool scores_only = false;    // no output: the one token that the service generates is dropped
 };
 
 struct GenerationPlan {
@@ -40,8 +40,8 @@ struct GenerationPlan {
 class GenerationCall final : public http::PendingAnswer,
                              public std::enable_shared_from_this<GenerationCall> {
  public:
-  // Submits all choices and keeps itself on the exchange. Throws ApiError (429, 503, 400) when one
-  // is refused; the others are then cancelled.
+  // Submits all choices and keeps itself on the exchange. When one is refused, cancels the others
+  // and throws ApiError (429, 503, 400).
   static void start(http::Exchange& exchange, GenerationService& service, GenerationPlan plan);
 
   GenerationCall(http::Exchange& exchange, GenerationService& service, GenerationPlan plan);
@@ -53,7 +53,7 @@ class GenerationCall final : public http::PendingAnswer,
     bool submitted = false;
     bool finished = false;
     bool echoed = false;
-    AnswerPiece whole;  // what a plain answer has gathered
+    AnswerPiece whole;  // the answer so far, where it is not streamed
     std::vector<OutputToken> tokens;
     std::unique_ptr<CompletionLogprobs> completion_logprobs;
   };

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Read and forgotten: none of them changes what is generated.
+// Ignored: none of them changes the output.
 constexpr std::array kIgnored = {
     "user",
     "metadata",
@@ -35,7 +35,7 @@ bool is_no_tool(const json& value) { return value == json("none") || value == js
 bool is_text_format(const json& value) { return value == json{{"type", "text"}}; }
 bool is_text_modality(const json& value) { return value == json::array({"text"}); }
 
-// Accepted only with the value that asks for what happens anyway.
+// Accepted only with the value that changes nothing.
 struct NeutralField {
   const char* name;
   bool (*is_neutral)(const json&);

@@ -10,7 +10,7 @@
 
 namespace tandem::server::openai {
 
-// Sampling, stops, n, stream; also reads away what is ignored or neutral.
+// Sampling, stops, n, stream; also reads the fields that are ignored or neutral.
 GenerationOptions read_generation_options(FieldReader& fields, const RequestContext& context);
 
 // A JSON array of ids within the vocabulary.

@@ -2,9 +2,9 @@
 //
 // parse_document: untrusted bytes -> a JSON object, strictly.
 //
-// Besides the grammar (which excludes NaN, trailing text and invalid UTF-8) it refuses duplicate
-// keys, deep nesting and more values than a request can need, since a JSON value takes up to forty
-// times the bytes of its text. Cost: one pass, no recursion. Errors: ApiError 400.
+// The grammar excludes NaN, trailing text and invalid UTF-8. Duplicate keys, deep nesting and very
+// many values are also refused: a JSON value takes up to forty times the bytes of its text.
+// Cost: one pass, no recursion. Errors: ApiError 400.
 #pragma once
 
 #include <cstddef>

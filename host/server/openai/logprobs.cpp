@@ -44,8 +44,8 @@ std::string completion_token(const std::string& bytes) {
   return is_valid_utf8(bytes) ? bytes : "bytes:" + escaped_bytes(bytes);
 }
 
-// How many bytes of `text` the token covers: all of it, all but an artificial leading space, or
-// none (a control token that was added).
+// How many bytes of `text` the token covers: its whole length, one less for an artificial leading
+// space, or 0 for a control token that was added.
 std::size_t covered_bytes(std::string_view text, std::string_view token) {
   if (text.substr(0, token.size()) == token) return token.size();
   if (!token.empty() && token.front() == ' ') {

@@ -2,10 +2,10 @@
 //
 // The two shapes in which OpenAI's API reports log-probabilities.
 //
-// Chat: per token its text, logprob, bytes and alternatives. Completions: parallel arrays, with
-// text_offset counted in code points from the start of the returned text. A token that is not whole
-// UTF-8 reads as "\xf0\x9f" (chat) or "bytes:\xf0\x9f" (completions), as OpenAI writes it. -inf,
-// which JSON lacks, reads -9999.
+// Chat: text, logprob, bytes and alternatives of each token. Completions: parallel arrays, with
+// text_offset in code points from the start of the returned text. A token that is not whole UTF-8
+// is written as "\xf0\x9f" (chat) or "bytes:\xf0\x9f" (completions), as OpenAI does. JSON has no
+// -inf, so it becomes -9999.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,12 @@ class CompletionLogprobs {
   CompletionLogprobs(const GenerationService& service, int num_top);
 
   // The echoed prompt: the first token has no log-probability, none has alternatives. `logprobs`
-  // [tokens - 1]. `text` is what is echoed: a token such as BOS that is not part of it takes no
-  // room.
+  // [tokens - 1]. `text`: the echo. A token that is not part of it, such as BOS, has width 0.
   void add_prompt(const std::vector<TokenId>& tokens, const std::vector<float>& logprobs,
                   std::string_view text);
   void add(const std::vector<OutputToken>& tokens);
 
-  // What has been added since the last call.
+  // The tokens that were added since the last call.
   nlohmann::ordered_json take();
 
  private:

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of /v1/completions and /v1/chat/completions, read strictly.
+// Reads the bodies of /v1/completions and /v1/chat/completions strictly.
 //
-// Every field is of the right type and in range or the request is an ApiError 400 naming it.
-// Besides OpenAI's fields these are known: top_k, min_p, repetition_penalty, ignore_eos,
-// stop_token_ids. Fields that cannot change the output (user, metadata, store, ...) are ignored;
-// fields whose neutral value asks for what is done anyway (tools: [], best_of: 1,
-// response_format: {"type": "text"}, ...) are accepted with that value; all others, misspelt ones
-// included, are refused. Threads: any; pure. Source: OpenAI's API reference.
+// A field of the wrong type or out of range is an ApiError 400 that names it. Known besides
+// OpenAI's fields: top_k, min_p, repetition_penalty, ignore_eos, stop_token_ids. Fields that cannot
+// change the output (user, metadata, store, ...) are ignored. Some fields are accepted only with
+// their neutral value (tools: [], best_of: 1, response_format: {"type": "text"}, ...). All others
+// are refused, misspelt ones too. Threads: any; pure. Source: OpenAI's API reference.
 #pragma once
 
 #include <optional>
@@ -25,7 +24,7 @@ struct RequestLimits {
   int max_stop_bytes = 1024;  // of one stop text
 };
 
-// What the request is checked against.
+// The server's facts that a request is checked against.
 struct RequestContext {
   std::string model_id;
   int vocab_size = 0;
