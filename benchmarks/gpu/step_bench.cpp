@@ -9,12 +9,9 @@
 // are timed from the call to the logits, after those in which their graph is made. Names are those
 // of torch_peer.py's steps; gpu_step_hopper/: with the kernels of Hopper and launches that overlap,
 // where the GPU has them. `--small`: two small layers, whether it works. Threads: one.
-#include <unistd.h>
-
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "common/kernel_path.h"
@@ -40,15 +37,6 @@ struct Case {
   int batch, context;
   int pages_each() const { return (context + kPageTokens - 1) / kPageTokens; }
 };
-
-std::unique_ptr<model::Model> make_model(const test::RandomLlama& shape) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("tandem_step_bench_" + std::to_string(getpid()) + ".gguf");
-  test::write_random_llama(path, shape, DType::kBF16, 1);
-  auto model = model::load_model(path);
-  std::filesystem::remove(path);  // what is open stays
-  return model;
-}
 
 class StepBench {
  public:
@@ -164,23 +152,13 @@ class StepBench {
 
 void run(bool small) {
   std::vector<Case> cases = {{1, 128}, {64, 128}, {64, 4096}};
-  test::RandomLlama shape;
-  shape.num_layers = 32;
-  shape.width = 4096;
-  shape.q_heads = 32;
-  shape.kv_heads = 8;
-  shape.head_dim = 128;
-  shape.ffn_width = 14336;
-  shape.vocab_size = 128256;
-  shape.context_length = 8192;
-  shape.tied = false;
-  shape.rope_base = 500000.0f;
+  test::RandomLlama shape = test::shape_of_8b();
   if (small) {
     shape = {};
     shape.tied = false;
     cases = {{1, 128}, {4, 128}};
   }
-  const auto model = make_model(shape);
+  const auto model = test::load_random_llama(shape, DType::kBF16, 1);
   int pages = 0;
   for (const Case& each : cases) pages = std::max(pages, each.batch * each.pages_each());
   for (const char* kernels : {"generic", "hopper"}) {

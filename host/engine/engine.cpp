@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Engine: the thread around EngineLoop, and the queue in front of it.
+// The thread around EngineLoop, and the queue in front of it.
 //
-// Callers and the engine's thread share one mutex: over the incoming requests and cancellations,
-// the counts that bound the queue, and the last published status. The thread holds it only to swap
-// lists. Events are delivered after the status is published and without the lock, so that a sink
-// may call submit(), cancel() and status().
+// Callers and the engine's thread share one mutex. It protects the incoming requests and
+// cancellations, the counts that bound the queue, and the status as last published. The thread
+// holds it only to swap lists. It delivers events after it has published the status, without the
+// lock, so that a sink may call submit(), cancel() and status().
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ ExecutorOptions executor_options(const EngineOptions& options) {
   return result;
 }
 
-// An executor on what `make` makes.
+// An executor on the compute unit that `make` returns.
 std::unique_ptr<StepRunnerSource> fallback_source(const std::function<NamedCompute()>& make,
                                                   const model::Model& model,
                                                   ExecutorOptions options) {
@@ -159,8 +159,8 @@ void Engine::State::run() {
   deliver();
 }
 
-// Waits for something to do; false when the engine is to stop. A card that dies meanwhile is
-// noticed here, not by the first request after it.
+// Waits for work; false when the engine must stop. Asks the units from time to time, so that a lost
+// card is found here and not by the next request.
 bool Engine::State::take_commands() {
   std::vector<std::unique_ptr<Sequence>> added;
   std::vector<RequestId> dropped;
@@ -205,7 +205,7 @@ void Engine::State::deliver() {
     try {
       if (delivery.sink) delivery.sink(std::move(delivery.event));
     } catch (...) {
-      // The sink's own affair: the other requests go on.
+      // A sink that fails must not stop the other requests.
     }
   }
   if (num_ended == 0) return;
@@ -243,7 +243,7 @@ SubmitResult Engine::submit(Request request, EventSink sink) {
     if (s.refusing) return {SubmitStatus::kStopping, 0};
     id = ++s.last_id;
   }
-  // Validation and the sampler's tables cost more than the lock should be held for.
+  // Validation and the sampler's tables take long: not under the lock.
   auto sequence = std::make_unique<Sequence>(id, std::move(request), std::move(sink), s.model,
                                              max_request_tokens(), *s.options.clock);
   {

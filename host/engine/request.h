@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plain structs that lie between the front (server, command line) and the engine thread.
+// The plain structs between the front (server, command line) and the engine's thread.
 //
-// A Request goes in; RequestEvents come back through its sink, in order, the last one with
-// `finish`. Threads: values; the sink is called on the engine's thread and must not block (post to
-// your own queue).
+// A Request goes in. RequestEvents come back through its sink, in order; the last one has `finish`.
+// Threads: values. The sink is called on the engine's thread and must not block: post to your own
+// queue.
 #pragma once
 
 #include <cstdint>

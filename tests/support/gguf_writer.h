@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "model/loader/gguf/gguf_writer.h"
+#include "model/model.h"
 #include "tensor/dtype.h"
 
 namespace tandem::test {
@@ -30,6 +32,10 @@ struct RandomLlama {
   std::string chat_template;  // empty: none
 };
 
+// The shapes of Llama 3.2 1B and Llama 3 8B.
+RandomLlama shape_of_1b();
+RandomLlama shape_of_8b();
+
 // A SentencePiece-style vocabulary: <unk> <s> </s>, 256 byte tokens, letters and common pieces,
 // then words such as "_w300" up to `vocab_size`. Encodes any text.
 void set_test_vocabulary(GgufWriter& writer, int vocab_size);
@@ -39,5 +45,8 @@ void set_test_vocabulary(GgufWriter& writer, int vocab_size);
 GgufWriter random_llama(const RandomLlama& shape, DType dtype, std::uint64_t seed);
 void write_random_llama(const std::string& path, const RandomLlama& shape, DType dtype,
                         std::uint64_t seed);
+// The same, loaded from a temporary file that no longer has a name.
+std::unique_ptr<model::Model> load_random_llama(const RandomLlama& shape, DType dtype,
+                                                std::uint64_t seed);
 
 }  // namespace tandem::test

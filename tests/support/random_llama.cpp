@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "support/gguf_writer.h"
+#include "support/scratch_path.h"
 
 namespace tandem::test {
 namespace {
@@ -128,6 +129,32 @@ void set_metadata(GgufWriter& writer, const RandomLlama& shape) {
 
 }  // namespace
 
+RandomLlama shape_of_1b() {
+  return {.num_layers = 16,
+          .width = 2048,
+          .q_heads = 32,
+          .kv_heads = 8,
+          .head_dim = 64,
+          .ffn_width = 8192,
+          .vocab_size = 128256,
+          .context_length = 8192,
+          .chat_template = {}};
+}
+
+RandomLlama shape_of_8b() {
+  return {.num_layers = 32,
+          .width = 4096,
+          .q_heads = 32,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .ffn_width = 14336,
+          .vocab_size = 128256,
+          .context_length = 8192,
+          .tied = false,
+          .rope_base = 500000.0f,
+          .chat_template = {}};
+}
+
 void set_test_vocabulary(GgufWriter& writer, int vocab_size) {
   if (vocab_size < 320) throw std::runtime_error("the test vocabulary needs 320 tokens");
   constexpr std::int32_t kNormal = 1, kUnknown = 2, kControl = 3, kByte = 6;
@@ -202,6 +229,13 @@ GgufWriter random_llama(const RandomLlama& shape, DType dtype, std::uint64_t see
 void write_random_llama(const std::string& path, const RandomLlama& shape, DType dtype,
                         std::uint64_t seed) {
   random_llama(shape, dtype, seed).save(path);
+}
+
+std::unique_ptr<model::Model> load_random_llama(const RandomLlama& shape, DType dtype,
+                                                std::uint64_t seed) {
+  const ScratchPath file("model.gguf");
+  write_random_llama(file.string(), shape, dtype, seed);
+  return model::load_model(file.string());  // the mapping outlives the name
 }
 
 }  // namespace tandem::test

@@ -9,10 +9,7 @@
 // sequence; the fraction is the median of weight bytes x steps per second / read bandwidth. The
 // engine's cost is the step's wall time less what the compute and attention units say they were
 // busy.
-#include <unistd.h>
-
 #include <cstring>
-#include <filesystem>
 #include <future>
 #include <iostream>
 #include <memory>
@@ -40,22 +37,6 @@ struct Setup {
   DType dtype;
   int batch;
   int steps_per_sample;
-};
-
-class ModelFile {
- public:
-  explicit ModelFile(const Setup& setup)
-      : path_(std::filesystem::temp_directory_path() /
-              ("tandem_decode_bench_" + std::to_string(getpid()) + ".gguf")) {
-    test::write_random_llama(path_, setup.shape, setup.dtype, 1);
-    model_ = model::load_model(path_);
-  }
-  ~ModelFile() { std::filesystem::remove(path_); }
-  const model::Model& model() const { return *model_; }
-
- private:
-  std::filesystem::path path_;
-  std::unique_ptr<model::Model> model_;
 };
 
 struct Run {
@@ -151,10 +132,10 @@ bool verify(const model::Model& model, Bench& bench, int batch) {
 }
 
 bool measure(const Setup& setup, const std::string& command) {
-  const ModelFile file(setup);
-  const model::ModelConfig& config = file.model().config();
-  Bench bench(file.model(), 256);
-  if (!verify(file.model(), bench, setup.batch)) return false;
+  const auto model = test::load_random_llama(setup.shape, setup.dtype, 1);
+  const model::ModelConfig& config = model->config();
+  Bench bench(*model, 256);
+  if (!verify(*model, bench, setup.batch)) return false;
   device::cpu::Team team(0);
   device::cpu::ReadProbe probe(team, std::size_t{256} << 20);
   const auto weight_bytes = static_cast<double>(config.weight_bytes);
@@ -187,18 +168,12 @@ bool measure(const Setup& setup, const std::string& command) {
 
 int main(int argc, char** argv) {
   using tandem::DType;
-  using tandem::test::RandomLlama;
   const bool quick = argc > 1 && std::strcmp(argv[1], "--small") == 0;
   std::string command = argv[0];
   if (quick) command += " --small";
-  const RandomLlama one_b{.num_layers = 16,
-                          .width = 2048,
-                          .q_heads = 32,
-                          .kv_heads = 8,
-                          .head_dim = 64,
-                          .ffn_width = 8192,
-                          .vocab_size = 32000,
-                          .context_length = 512};
+  tandem::test::RandomLlama one_b = tandem::test::shape_of_1b();
+  one_b.vocab_size = 32000;
+  one_b.context_length = 512;
   std::vector<tandem::bench::Setup> setups = {{"tiny_f32_batch1", {}, DType::kF32, 1, 64},
                                               {"tiny_f32_batch16", {}, DType::kF32, 16, 64}};
   if (!quick) {

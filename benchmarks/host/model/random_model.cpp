@@ -32,15 +32,7 @@ tandem::DType type_of(const std::string& name) {
 
 int main(int argc, char** argv) {
   CLI::App app("Writes a GGUF model with random weights", "tandem-random-model");
-  tandem::test::RandomLlama shape;
-  shape.num_layers = 16;
-  shape.width = 2048;
-  shape.q_heads = 32;
-  shape.kv_heads = 8;
-  shape.head_dim = 64;
-  shape.ffn_width = 8192;
-  shape.vocab_size = 128256;
-  shape.context_length = 8192;
+  tandem::test::RandomLlama shape = tandem::test::shape_of_1b();
   std::string out, type = "q8_0";
   std::uint64_t seed = 1;
   app.add_option("out", out, "file to write")->required();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionLayout: walks each group's blocks once per unit.
+// Walks each group's blocks once per unit.
 //
-// Tokens held on a unit are numbered in the order of its blocks; all blocks but the sequence's last
-// are full, so a block that starts on the unit as its n-th begins at token n * page_tokens there.
-// New rows in blocks that are neighbours both in the sequence and on the unit form one append
-// segment; the first segment also carries the queries. Tokens in blocks that a window leaves out
-// are not counted.
+// Tokens held on a unit are numbered in the order of its blocks. All blocks but the sequence's last
+// are full, so that the n-th block on the unit begins at token n * page_tokens there. New rows in
+// blocks that are neighbours both in the sequence and on the unit form one append segment; the
+// first segment also carries the queries. Tokens in blocks that a window leaves out are not
+// counted.
 #include "engine/attention/attention_layout.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ void give_pages(UnitShare& share, std::size_t first_entry, std::size_t page_begi
   }
 }
 
-// What rows with windows see of the past before `common`, from where all of them see it.
+// What rows with windows see of the past before `common`; from there on all of them see it.
 void add_ragged(const RowGroup& group, int page_tokens, int window, const Held& held, int common,
                 UnitShare& share) {
   for (int i = 0; i < group.num_rows; ++i) {
@@ -120,7 +120,7 @@ void add_group(const RowGroup& group, int page_tokens, int window, UnitShare& sh
         entry.append_at = segment.append_at;
         share.sequences.push_back(entry);
       });
-  // An entry that appends may also ask, and then sees what it appends, unless queries go first.
+  // An entry that appends may also attend. It then sees what it appends, unless queries go first.
   const bool appends = share.sequences.size() > first_entry && share.part != SharePart::kQueries;
   const int end = held.past + (group.num_rows == 1 && appends ? 1 : 0);
   const int begin =
@@ -203,7 +203,7 @@ void AttentionLayout::keep_parts(UnitShare share) {
   keep(std::move(later));
 }
 
-// Rows relative to the share's first; a share without work is spare.
+// Makes rows relative to the share's first. A share without work is spare.
 void AttentionLayout::keep(UnitShare share) {
   for (const device::AttentionSequence& sequence : share.sequences) {
     share.q_rows.cover(sequence.q_begin, sequence.num_q);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionLayout: which attention unit appends and attends what, for the rows of one sub-batch;
+// AttentionLayout: which attention unit appends and attends to what, for the rows of one sub-batch;
 // the same for every layer with the same window.
 //
-// A row group is the next rows of one sequence: `past` tokens lie in its pages, `num_rows` follow.
-// Each unit appends the new tokens whose blocks it holds. A group of one row (decode) then attends
-// over all it holds, the new token included. In a larger group (prefill chunk) no mask exists on
-// the units, so they attend to the past only, and the causal part inside the chunk is one more
-// partial, computed by the compute unit. With a window, pages wholly before the first row's are
-// left out. The past that all rows of a chunk see is one sequence; what the first rows see besides
-// is a ragged beginning, a sequence per row, in a share of its own, since it gives those rows a
-// second partial of the same unit. A unit that is sent queries early, before k and v exist, has its
+// A row group is the next rows of one sequence: `past` tokens are in its pages, `num_rows` follow.
+// Each unit appends the new tokens whose blocks it holds. A group of one row (decode) attends to
+// all that it holds, the new token included. Units have no mask: in a larger group (prefill chunk)
+// they attend to the past only, and the causal part inside the chunk is one more partial, of the
+// compute unit. With a window, pages wholly before the first row's window are left out. The past
+// that all rows of a chunk see is one sequence; what the first rows see besides is a ragged
+// beginning: a sequence per row, in a share of its own, because it gives those rows a second
+// partial of the same unit. A unit that is sent queries early, before k and v exist, has its
 // appends in a share of their own behind its queries, which see the past only; the newest token of
-// a decode row whose block it holds is then a chunk of one row, the compute unit's. Rows are
-// numbered from the sub-batch's first row; each unit gets the smallest range of rows that covers
-// its work, so that rows should be ordered by home_unit.
-// Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have grown.
+// a decode row is then a chunk of one row. Rows are numbered from the sub-batch's first row. Each
+// unit gets the smallest range of rows that covers its work, so that rows should be ordered by
+// home_unit(). Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have
+// grown.
 #pragma once
 
 #include <cstdint>
@@ -35,30 +35,30 @@ struct RowSpan {
   void cover(int first, int count);
 };
 
-// What of a unit's work a share holds.
+// Which part of a unit's work a share holds.
 enum class SharePart { kAll, kQueries, kAppends };
 
 struct UnitShare {
   int unit = 0;
-  bool ragged = false;  // the beginnings of windows; the unit's other shares stand before it
+  bool ragged = false;  // the beginnings of windows; behind the unit's other shares
   SharePart part = SharePart::kAll;
   RowSpan rows_read;         // the rows of q, k, v that the batch spans
   RowSpan q_rows, new_rows;  // of these the rows of q, and of k and v, that it reads
   std::vector<device::AttentionSequence> sequences;  // rows relative to rows_read.begin
   std::vector<device::PageId> pages;
-  std::vector<std::int32_t> rows;  // answered, in the sub-batch
+  std::vector<std::int32_t> rows;  // the rows of the sub-batch that it answers
 };
 
 struct AttentionLayout {
   std::vector<UnitShare> shares;  // only units with work
   std::vector<device::CausalChunk> chunks;
   std::vector<std::int32_t> chunk_rows;  // answered by the causal op
-  // Whether one partial is the whole answer, so that there is nothing to merge: the index of the
+  // Where one partial is the whole answer, so that there is nothing to merge: the index of the
   // share that answers every row, or the causal op.
   int only_share = -1;
   bool only_causal = false;
 
-  // `early`: of each unit, whether it is sent queries early. window: how many tokens a row sees,
+  // `early`: for each unit, whether it is sent queries early. `window`: how many tokens a row sees,
   // itself included; 0: all.
   void build(std::span<const RowGroup> groups, int page_tokens, const std::vector<bool>& early,
              int window = 0);

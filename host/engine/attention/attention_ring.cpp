@@ -152,8 +152,7 @@ void AttentionRing::await(const StepPlace& place) {
 
 void AttentionRing::fail() { failed_.store(true, std::memory_order_relaxed); }
 
-// Whatever is thrown here has nobody above. What was submitted and not waited for to its end may
-// still use the slot.
+// No exception may leave the thread. What was submitted and not waited for may still use the slot.
 bool AttentionRing::answer(std::size_t lane, std::uint32_t tag) noexcept {
   if (failed_.load(std::memory_order_relaxed)) return !failure_.stuck;
   runs_.clear();
@@ -180,7 +179,7 @@ void AttentionRing::serve(std::size_t lane, std::uint32_t tag) {
       break;
     }
   }
-  // Also of a unit that is lost: only that gives back what it borrowed.
+  // Also when the unit is lost: only the wait gives back what it borrowed.
   for (Run& run : runs_) finish(run);
 }
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AttentionRing: one attention unit outside the compute unit's queue, fed by that queue through
-// rings, without the engine's thread: its submission thread sees the rows of a layer, submits and
+// rings and not by the engine's thread. Its submission thread sees the rows of a layer, submits,
 // waits, and raises the answer.
 //
 // One post per layer and sub-batch brings all rows that the unit's shares read into its slot, one
 // piece of host memory: [q | k | v | o, lse | o, lse of ragged beginnings], as many rows each as
 // the shares span; the wait copies the results from there. Queries that are sent early are a post
 // of their own. Sub-batches have their own lanes and their own rows of the slot. Posts and waits
-// carry a layer's number and places, so those of equal steps are equal. Failure: what a unit does
-// not do ends the step: from then on every post is answered at once, with whatever stands in the
-// slot, so that the compute unit comes to its end; close() tells. A unit that has not answered in
-// time may still use its slot: its ring is abandoned, and nothing touches it; so is that of one
-// whose wait() threw what is no Error. Threads: the engine's; submits, and waits for the unit, in
-// its own between open() and close(). Ownership: borrows all. Errors: those of the compute unit.
+// carry a layer's number and places, so that those of equal steps are equal. On failure the step
+// ends: every later post is answered at once, with whatever is in the slot, so that the compute
+// unit comes to its end; close() reports the failure. When a unit has not answered in time, or its
+// wait() threw something other than Error, it may still use its slot: its ring is abandoned and
+// nothing touches the slot. Threads: the engine's; between open() and close() its own submits and
+// waits for the unit. Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>
@@ -35,18 +35,20 @@ struct RingFailure {
 
 class AttentionRing {
  public:
-  // `failed`: of all rings of a step. The unit's number: in layouts and on the timeline.
+  // `failed`: shared by all rings of a step. `index`: the unit's number in layouts and on the
+  // timeline.
   AttentionRing(device::AttentionUnit& unit, int index, const LaneContext& context,
                 std::atomic<bool>& failed);
 
-  // From here to close() the step and what it names are not changed, and the unit is the thread's.
+  // Until close() the step and what it names must not change, and only the ring's thread uses the
+  // unit.
   void open(const LaneStep& step);
-  // What failed since open(). The compute unit must have come to its end, or be lost.
+  // What failed since open(). The compute unit must have finished, or be lost.
   RingFailure close();
   // Ends waits of the compute unit for good.
   void abandon() { thread_->abandon(); }
 
-  // Enqueue. Only what the unit has shares for.
+  // Enqueue; nothing where the unit has no shares.
   void post(const StepPlace& place, bool queries);
   void await(const StepPlace& place);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LentBuffers: memory of the compute unit, sized once for the largest step.
+// Memory of the compute unit, sized once for the largest step.
 #include "engine/attention/lent_buffers.h"
 
 #include <algorithm>

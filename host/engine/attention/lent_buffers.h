@@ -3,11 +3,11 @@
 // LentBuffers: all that attention units borrow while a step runs: q, k, v, their results, and the
 // lists of the layouts.
 //
-// q, k, v and results lie where the compute unit works. Where that is not host memory, units that
-// do not work in its queue use staged twins of them in host memory, or, where they are fed by a
-// ring (attention_ring.h), a slot of their own there. One object, so that it can be
-// set aside whole when a unit times out and may still use it. Ownership: owns its buffers, which
-// must not outlive the compute unit. Errors: those of allocate().
+// q, k, v and results are in the compute unit's memory. Where that is not host memory, units
+// outside its queue use staged twins of them in host memory, or, where a ring feeds them
+// (attention_ring.h), a slot of their own there. It is one object, so that it can be set aside
+// whole when a unit times out and may still use it. Ownership: owns its buffers, which must not
+// outlive the compute unit. Errors: those of allocate().
 #pragma once
 
 #include <array>
@@ -46,17 +46,17 @@ struct Projections {
   device::Slice q, k, v;
 };
 
-// What a unit uses in host memory where the compute unit's rows are not there.
+// What a unit uses in host memory where the compute unit's rows are elsewhere.
 enum class HostRows { kNone, kTwins, kSlot };
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // Adds none where an allocation fails.
+  // Adds nothing where an allocation fails.
   void add_unit(device::ComputeUnit& compute, HostRows host_rows);
   // In the place of a unit that was lost.
   void add_nothing();
 
-  // Of a share: a unit's ragged beginnings of windows have buffers of their own.
+  // Where the share's results belong: ragged beginnings of windows have buffers of their own.
   const PartialBuffers& partial_of(const UnitShare& share) const {
     return (share.ragged ? ragged : partials)[static_cast<std::size_t>(share.unit)];
   }

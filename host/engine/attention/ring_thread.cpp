@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gate between the caller and the thread, and the looks at the lanes.
+// The gate between the caller and the thread, and the polling of lanes.
 #include "engine/attention/ring_thread.h"
 
 #include <chrono>
@@ -17,7 +17,7 @@ constexpr auto kBetweenSteps = std::chrono::microseconds(50);
 
 std::atomic_ref<std::uint64_t> word(std::uint64_t& value) { return std::atomic_ref(value); }
 
-// Whoever is waited for may have no processor of its own.
+// The thread that this one waits for may need this processor.
 void look_away() {
   relax();
   std::this_thread::yield();

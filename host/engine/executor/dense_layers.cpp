@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DenseLayers: the order of operations.
+// The order of operations.
 #include "engine/executor/dense_layers.h"
 
 #include <algorithm>

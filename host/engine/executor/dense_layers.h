@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DenseLayers: everything of a transformer layer but its attention, on the compute unit, with the
-// embedding in front of the layers and the output projection behind them.
+// DenseLayers: everything of a transformer layer but its attention, on the compute unit; also the
+// embedding before the layers and the output projection behind them.
 //
-// Holds the weights and the residual rows of a step. What a family lacks (a norm behind a product,
-// experts, a cap) costs nothing: the operation is left out. Enqueues only; the caller waits.
-// Threads: one submitter. Ownership: borrows model and queue. Errors: those of enqueue() and
-// allocate().
+// Holds the weights and the residual rows of a step. An operation that a family lacks (a norm
+// behind a product, experts, a cap) is left out. Enqueues only; the caller waits. Threads: one
+// submitter. Ownership: borrows model and queue. Errors: those of enqueue() and allocate().
 #pragma once
 
 #include <cstddef>
@@ -39,7 +38,7 @@ class DenseLayers {
                const Projections& out);
   // The output projection of the attention [count, q_heads, head_dim], and the feed-forward.
   void finish(int layer, RowRange range, device::Slice attention);
-  // The same in two parts, q first.
+  // project() in two parts, q first.
   void project_queries(int layer, RowRange range, std::span<const std::int32_t> positions,
                        device::Slice q);
   void project_keys_values(int layer, RowRange range, std::span<const std::int32_t> positions,
@@ -49,7 +48,7 @@ class DenseLayers {
   // The same `num_rows` rows in host memory; valid until the next logits().
   device::Slice on_host(device::Slice logits, std::size_t num_rows);
 
-  // Of the weights that project k and v of a layer.
+  // The size of the weights that project k and v of a layer.
   std::size_t key_value_bytes() const;
 
  private:

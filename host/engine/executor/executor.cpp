@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: the loop over layers and sub-batches.
+// The loop over layers and sub-batches.
 //
-// stage(layer, sub_batch) = collect the attention of layer-1, finish layer-1, project layer, launch
-// its attention. Run alternately for both sub-batches, that is the two-stage pipeline: between the
-// launch and the collection of one, the compute unit works for the other.
+// stage(layer, sub_batch): collect the attention of layer-1, finish layer-1, project layer, launch
+// its attention. Run alternately for both sub-batches, that is a two-stage pipeline: between launch
+// and collection of one, the compute unit works for the other.
 #include "engine/executor/executor.h"
 
 #include <algorithm>
@@ -58,14 +58,14 @@ struct Executor::State {
   const model::ModelConfig& config_;
   const ExecutorOptions options_;
   const std::size_t vocab_;
-  const bool pads_;  // rows that are added would have experts read that nobody needs
+  const bool pads_;  // false with experts: a row added would read experts for nothing
   StepTrace trace_;
   ComputeQueue queue_;
   DenseLayers dense_;
   AttentionExchange exchange_;
   std::unique_ptr<device::Buffer> tokens_;  // [max_logit_rows] int32, where the unit samples
 
-  // Of the step that is running.
+  // Of the current step.
   StepRows rows_;
   std::vector<LogitRow> sampled_, shown_;
   std::vector<std::int32_t> block_rows_;
@@ -98,7 +98,7 @@ void Executor::State::add_unit(device::AttentionUnit& unit, const std::string& i
 
 std::vector<int> Executor::State::run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                       const TokenSink& tokens) {
-  if (exchange_.has_lost()) return exchange_.take_lost();  // found while an error was handled
+  if (exchange_.has_lost()) return exchange_.take_lost();  // found during the last error
   trace_.at(-1, -1);
   try {
     rows_.assign(items, options_.page_tokens, pads_ ? &queue_.unit() : nullptr,
@@ -154,7 +154,7 @@ bool Executor::State::stage(int layer, std::size_t index) {
   return exchange_.launch(place);
 }
 
-// False when a unit in the compute unit's queue turns out to be lost: nobody has heard anything.
+// False when a unit in the compute unit's queue is lost: no sink has been called then.
 bool Executor::State::deliver(std::span<const RunnerItem> items, const LogitsSink& logits,
                               const TokenSink& tokens) {
   sampled_.clear();
@@ -180,7 +180,7 @@ bool Executor::State::deliver(std::span<const RunnerItem> items, const LogitsSin
   return true;
 }
 
-// How many rows of logits are computed for so many.
+// How many rows of logits are computed for `num_logits`.
 std::size_t Executor::State::padded(std::size_t num_logits) const {
   if (!rows_.is_padded()) return num_logits;
   return std::min(queue_.unit().padded_rows(num_logits),
@@ -194,8 +194,8 @@ Slice Executor::State::compute_logits(std::span<const LogitRow> block) {
   return dense_.logits(block_rows_);
 }
 
-// Added rows are copied as well: a copy of another size is another step to a unit that keeps steps
-// by their launches, which is what rows are added for.
+// Copies the padding as well: with a copy of another size, a unit that records the launches of a
+// step would take it for another step.
 bool Executor::State::deliver_logits(std::span<const LogitRow> block, const LogitsSink& sink) {
   const Slice logits = dense_.on_host(compute_logits(block), padded(block.size()));
   queue_.sync();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Executor: runs the rows of a step through the model, dense layers on the compute unit and
-// attention on the attention units.
+// Executor: runs the rows of a step through the model: dense layers on the compute unit, attention
+// on the attention units.
 //
 // With two sub-batches, one's attention is in flight while the compute unit works on the other's
-// dense layers. After a DeviceError some sinks may have been called only where a step has more rows
-// of logits than max_logit_rows. The buffers that a unit borrowed before it timed out are set aside
-// for the executor's life, because the unit may still use them. Ownership: borrows the model;
-// borrows the compute unit or owns it. What else holds is said in step_runner.h.
+// dense layers. After a DeviceError, some sinks may have been called only where a step has more
+// rows of logits than max_logit_rows. What a unit borrowed before it timed out is set aside for the
+// executor's life, because the unit may still use it. Ownership: borrows the model; borrows or owns
+// the compute unit. For the rest see step_runner.h.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class Executor final : public StepRunner {
   std::unique_ptr<State> state_;
 };
 
-// Makes one executor. `options` but for what a StepShape says.
+// Makes one executor. The StepShape replaces what it says in `options`.
 class ExecutorSource final : public StepRunnerSource {
  public:
   ExecutorSource(const model::Model& model, device::ComputeUnit& compute, ExecutorOptions options);

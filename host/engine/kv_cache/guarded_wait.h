@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// guarded_wait: a call of an attention unit that answers with a WaitResult, where a DeviceError
-// means what kLost does: the unit went with its device.
+// guarded_wait: calls an attention unit and takes a DeviceError for kLost, because the unit is lost
+// with its device.
 //
-// Other errors pass through. Threads: that of the call, the engine's or a ring's.
+// Other errors pass through. Threads: that of the call.
 #pragma once
 
 #include "common/error.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvCache: page tables over the units' pools, and the two placements.
+// Page tables over the units' pools, and the placements.
 //
 // kPages deals the next block to the unit with the least (blocks held + 1) / (bandwidth x free
-// fraction), so that all units finish attending at the same time and a nearly full one is spared;
-// where shares are given, by (blocks held + 1) / share alone. kSequences chooses, for a sequence
-// without a home, the unit with the least (pages in use + pages wanted) / bandwidth (or share)
-// among those where it fits whole; a sequence that attached to a prefix joins
-// that prefix's unit unless its load is more than twice the least.
+// fraction): all units then finish attending at the same time, and a nearly full one is spared.
+// With shares it is (blocks held + 1) / share alone. kSequences chooses a home for a sequence
+// without one: among the units where it fits whole, the one with the least (pages in use + pages
+// wanted) / bandwidth (or share). A sequence that attached to a prefix joins the prefix's unit
+// unless the load there is more than twice the least.
 #include "engine/kv_cache/kv_cache.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tandem::engine {
 namespace {
 
-// How much busier than the least busy unit the home of a shared prefix may be and still be joined.
+// A sequence joins the unit of its prefix while its load is at most this many times the least load.
 constexpr double kPrefixLoadFactor = 2.0;
 
 }  // namespace
@@ -168,13 +168,13 @@ void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::si
   if (!prefix_cache_) return;
   const std::size_t full = num_written / page_tokens_;
   if (!table.publishes || table.num_published >= full) return;
-  // Twins and attached blocks may hang on entries that are gone by now: begin again at the root.
+  // The entries of twins and attached blocks may have been evicted: begin again at the root.
   if (!index_.reachable(table.link)) table.num_published = 0, table.link = {};
   for (; table.publishes && table.num_published < full; ++table.num_published) {
     const auto block = block_tokens(tokens, table.num_published);
     const BlockPlace& place = table.blocks[table.num_published];
     if (const auto known = index_.find(table.link, block)) {
-      table.link = known->link;  // a twin computed at the same time: this page stays private
+      table.link = known->link;  // another sequence published it first: this page stays private
     } else if (const auto entry = index_.insert(table.link, block, place)) {
       if (const auto& old = entry->displaced) units_[old->unit].pool.forget_key(old->page);
       units_[place.unit].pool.set_key(place.page, entry->link.key);
@@ -186,7 +186,7 @@ void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::si
 }
 
 void KvCache::release(PageTable& table) {
-  // Last block first: the idle list then gives up the tail of a prefix before its head.
+  // Last block first: the tail of a prefix is then evicted before its head.
   for (auto place = table.blocks.rbegin(); place != table.blocks.rend(); ++place) {
     if (units_[place->unit].alive) units_[place->unit].pool.release(place->page);
   }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvCache: which block of which sequence lives in which page of which attention unit.
+// KvCache: which block of which sequence is in which page of which attention unit.
 //
 // A sequence's KV is cut into blocks of page_tokens tokens; its PageTable lists a (unit, page) per
-// block, in order. Every block but the last is full. Full blocks that have been written may be
-// published: a later sequence with the same prefix attaches to them instead of computing them.
-// Placement chooses only where a new block goes: with kSequences a sequence stays on one unit until
-// that is full, otherwise its blocks are dealt over all living units, so any mixture is legal.
-// Unit numbers are those of add_unit(), and are never reused. Threads: the engine's. Cost: O(blocks
-// touched x units). Errors: extend() answers false when the pages do not suffice, and then changes
-// nothing.
+// block, in order. Every block but the last is full. Full blocks that are written may be published;
+// a later sequence with the same prefix then attaches to them instead of computing them. Placement
+// decides only where a new block goes: with kSequences a sequence stays on one unit until that unit
+// is full; otherwise its blocks are dealt over all units. Any mixture is legal. Unit numbers are
+// those of add_unit() and are never reused. Threads: the engine's. Cost: O(blocks touched x units).
+// Errors: extend() answers false when there are too few pages, and then changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +22,18 @@
 namespace tandem::engine {
 
 enum class Placement {
-  kSequences,   // a sequence lives on one unit, chosen by load and bandwidth, while it fits there
-  kPages,       // the pages of every sequence are dealt over all units by bandwidth and free pages
+  kSequences,   // a sequence is on one unit, chosen by load and bandwidth, while it fits there
+  kPages,       // the pages of every sequence are dealt over all units, by bandwidth and free pages
   kInterleave,  // the same in equal shares, whatever the bandwidth
 };
 
 struct PageTable {
   std::vector<BlockPlace> blocks;
   std::vector<std::uint32_t> held;  // [units] blocks per unit
-  std::size_t num_attached = 0;     // leading blocks that were there before the sequence
-  std::size_t num_published = 0;    // leading blocks that the index has been told of
+  std::size_t num_attached = 0;     // leading blocks that were cached before the sequence
+  std::size_t num_published = 0;    // leading blocks that the index knows
   PrefixLink link;                  // end of the published chain
-  bool publishes = true;            // false once its chain has met a foreign key
+  bool publishes = true;            // false after another prefix had one of its keys
 };
 
 struct PrefixProbe {
@@ -52,40 +51,39 @@ class KvCache {
   KvCache(int page_tokens, Placement placement, bool prefix_cache,
           PrefixIndex::Hash hash = hash_block);
 
-  // Bandwidth: bytes per second, any positive scale. Share: of the sequences or pages, as the
-  // placement deals them, instead of by bandwidth; any positive scale, for all units or none. Of
-  // either, 0 counts as the mean of the others.
+  // Sequences or pages are dealt in proportion to `share` where any unit has one, else to
+  // `bandwidth`. Both have any positive scale; 0 counts as the mean of the others.
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
-  // Its pages are gone: tables that touch it must be released. Prefixes in it are forgotten.
+  // Forgets its pages and prefixes. The caller releases the tables that touch it.
   void lose_unit(int unit);
 
   int page_tokens() const { return page_tokens_; }
   std::size_t blocks_for(std::size_t num_tokens) const {
     return (num_tokens + page_tokens_ - 1) / page_tokens_;
   }
-  std::uint32_t num_pages() const;      // of living units
-  std::uint32_t num_available() const;  // free or idle, of living units
+  std::uint32_t num_pages() const;      // of units that are not lost
+  std::uint32_t num_available() const;  // free or idle, of units that are not lost
   UnitPages unit_pages(int unit) const;
 
-  // What attach() would find. A hit always leaves at least one token to compute.
+  // What attach() would find. At least one token is always left to compute.
   PrefixProbe probe(std::span<const TokenId> tokens) const;
-  // `table` must be empty. Returns the tokens whose KV is there already.
+  // `table` must be empty. Returns the number of tokens whose KV is cached.
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);
 
   // Blocks for num_tokens tokens; all or nothing.
   bool extend(PageTable& table, std::size_t num_tokens);
-  // The first `num_written` of `tokens` have been appended: their full blocks may be found.
+  // The KV of the first `num_written` of `tokens` is written: publishes their full blocks.
   void publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written);
-  // The pages come back, last block first; the table is empty afterwards.
+  // Returns all pages, last block first; the table is empty afterwards.
   void release(PageTable& table);
 
-  // Moving a page: a page of `unit` is taken, with nothing in it; nothing where none is left.
+  // To move a page: takes an empty page of `unit`; nothing where none is available.
   std::optional<BlockPlace> reserve(int unit);
   void give_back(const BlockPlace& place);
-  // What was in `from` is in `to`, a reserved page: `tables`, which hold all references to `from`,
-  // and the prefix index find it there.
+  // The contents of `from` have moved to `to`, a reserved page: updates the prefix index and
+  // `tables`, which hold all references to `from`.
   void relocate(const BlockPlace& from, const BlockPlace& to, std::span<PageTable* const> tables);
-  // What a unit is to take of the whole, by share or by bandwidth; above 0.
+  // The unit's part of the whole, by share or by bandwidth; above 0.
   double weight(int unit) const;
 
   static bool touches(const PageTable& table, int unit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvMover: last pages first, so that what the sequence grows by next is already at its new home.
+// Last pages first, so that the block that grows next is already on the new unit.
 #include "engine/kv_cache/kv_mover.h"
 
 #include <exception>
@@ -54,7 +54,7 @@ bool KvMover::copy(const BlockPlace& from, const BlockPlace& to, device::Attenti
   if (done == WaitResult::kTimeout) set_aside_.push_back(std::move(image_));
   return false;
 } catch (const std::exception&) {
-  // A unit that refuses, or no memory for the image: the page stays, and so do its sequences.
+  // The unit refuses, or there is no memory for the image: the page stays.
   stopped_.push_back({from.unit, to.unit});
   return false;
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvMover: takes pages of a sequence from one attention unit to another between steps, when nothing
-// is in flight and the links are idle.
+// KvMover: moves pages of a sequence from one attention unit to another between steps, when nothing
+// is in flight.
 //
-// A slice is bounded in pages and in time. Each page goes through host memory as its unit's image;
-// page tables and the prefix index change once its contents have arrived, so that a unit lost in
-// between costs what a lost unit costs and nothing else: every page is somewhere at every moment.
-// A page that cannot be moved for another reason stays where it is, and nothing moves from that
-// unit to that other one any more. A page that several sequences share stays
-// with whole sequences, since others live with it, and moves for all of them where pages are dealt.
-// Threads: the engine's. Ownership: borrows the cache and the clock; an image that a unit which
-// timed out may still use is set aside for the mover's life, so that units must be destroyed first.
-// Cost: a page out and in, blocking. Errors: none.
+// A slice is bounded in pages and in time. Each page goes through host memory as its unit's image.
+// Page tables and the prefix index change once its contents have arrived, so that a unit lost in
+// between costs no more than any lost unit. When a page cannot be moved for another reason, it
+// stays, and nothing moves between those two units any more. A page that several sequences share
+// stays where sequences stay whole, and moves for all of them where pages are dealt. Threads: the
+// engine's. Ownership: borrows the cache and the clock. It keeps the image that a timed-out unit
+// may still use, so that units must be destroyed first. Cost: a page out and in, blocking. Errors:
+// none.
 #pragma once
 
 #include <chrono>
@@ -44,7 +43,7 @@ class KvMover {
   // `tables`: of all sequences that have pages, in the plan's order.
   MoveResult move(const KvMove& plan, device::AttentionUnit& from, device::AttentionUnit& to,
                   std::span<PageTable* const> tables, bool whole_sequences);
-  // Where nothing moves any more, for the next plan.
+  // The pairs of units between which nothing moves any more.
   std::span<const UnitPair> stopped() const { return stopped_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The move policy: sequences under way first, then the fullest unit, then the slowest.
+// The move policy: first sequences that are being moved, then the fullest unit, then the slowest.
 #include "engine/kv_cache/move_policy.h"
 
 #include <algorithm>
@@ -22,15 +22,15 @@ struct Planner {
     const auto index = static_cast<std::size_t>(unit);
     return index < sequence.held.size() ? sequence.held[index] : 0;
   }
-  // Pages that may still come to a unit.
+  // How many pages the unit may still take.
   std::uint32_t room(int unit) const {
     const MoveUnit& u = at(unit);
     const auto most = static_cast<std::uint32_t>(options.low_water * u.total);
     if (!u.alive || u.used >= most) return 0;
     return std::min(most - u.used, u.total - u.used - u.idle);
   }
-  // Whether the sum over all units of used^2 / weight falls by the move of so many pages, and
-  // therefore by each part of it: what makes moves come to an end.
+  // Whether the move of `pages` pages, and therefore each part of it, lowers the sum of
+  // used^2 / weight over all units. That makes moves come to an end.
   bool improves(int from, int to, std::uint32_t pages) const {
     return load(to, 0.5 * pages) < load(from, -0.5 * pages);
   }
@@ -47,7 +47,7 @@ struct Planner {
   std::optional<KvMove> balance(int from) const;
 };
 
-// A sequence goes on to where its end is, if all of it may.
+// Moves a sequence on to the unit of its last page, if all of it may go there.
 std::optional<KvMove> Planner::under_way() const {
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     const int to = sequences[i].last_unit;
@@ -70,7 +70,7 @@ int Planner::target(int from) const {
   return best;
 }
 
-// Of a full unit: the largest sequence that may go whole, else as much as may of the largest.
+// Of a full unit: the largest sequence that may go whole, else a part of the largest.
 std::optional<KvMove> Planner::relief(int from) const {
   const int to = target(from);
   if (to < 0) return {};
@@ -92,7 +92,7 @@ std::optional<KvMove> Planner::relief(int from) const {
   return {};
 }
 
-// Of a slow unit: the largest sequence, or a slice of one, that leaves the target far less loaded.
+// Of a slow unit: the largest sequence, or slice of one, that leaves the target far less loaded.
 std::optional<KvMove> Planner::balance(int from) const {
   const int to = target(from);
   if (to < 0) return {};

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The move policy: which pages of which sequence go from one attention unit to another next; a pure
-// function of what the units hold.
+// The move policy: which pages of which sequence move next from one attention unit to another. A
+// pure function of what the units hold.
 //
-// A unit's load is its pages in use over its weight (bandwidth or share): the time it takes to
+// A unit's load is its pages in use over its weight (bandwidth or share): the time that it takes to
 // attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),
-// or whose load is `imbalance` times another's. They go to the unit with the least load that stays
-// below the low-water mark and has pages that are free, not just idle; and only if that lowers the
-// sum of used^2 / weight. Where sequences live whole, a sequence that has begun to move, or whose
-// end lives elsewhere, goes on to where its end is; a new one is moved for the sake of load only if
-// all of it may go. Since the sum falls by every page moved, no page moves back while nothing else
-// changes, and moves come to an end. Cost: O(units^2 + units * sequences). Threads: any. Errors:
-// none.
+// or whose load is `imbalance` times another's. They go to the unit with the least load that is
+// below the low-water mark and has free pages, not just idle ones, and only where that lowers the
+// sum of used^2 / weight. Since every move lowers the sum, no page moves back while nothing else
+// changes, and moves come to an end. Where each sequence stays on one unit, a sequence that is
+// split moves on to where its last page is; another moves to balance load only if all of it may.
+// Cost: O(units^2 + units * sequences). Threads: any. Errors: none.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +27,7 @@ struct MoveUnit {
 };
 
 struct MoveSequence {
-  std::span<const std::uint32_t> held;  // [at most units] pages on each that may move
+  std::span<const std::uint32_t> held;  // [at most units] its pages on each that may move
   int last_unit = -1;                   // of its last page; -1: it has none
 };
 
@@ -41,8 +40,8 @@ struct MoveOptions {
   double high_water = 0.9, low_water = 0.75;  // of a unit's pages
   double imbalance = 2;
   std::uint32_t max_pages = 8;             // of one slice
-  bool pressed = false;                    // somebody was preempted for lack of pages
-  bool whole_sequences = true;             // each is to live on one unit
+  bool pressed = false;                    // a sequence was preempted for lack of pages
+  bool whole_sequences = true;             // each sequence stays on one unit
   std::span<const UnitPair> stopped = {};  // between which nothing moves
 };
 

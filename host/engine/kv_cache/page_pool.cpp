@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PagePool: a stack of free pages and a doubly linked list of idle ones through the page table, so
-// that nothing is allocated after construction.
+// A stack of free pages, and a doubly linked list of idle ones inside the array of pages: nothing
+// is allocated after construction.
 #include "engine/kv_cache/page_pool.h"
 
 #include "common/error.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PagePool: which pages of one attention unit are free, in use, or idle but still worth finding.
+// PagePool: which pages of one attention unit are free, in use, or idle.
 //
-// A page is in use while it has references. A page whose last reference goes is free, unless it
-// holds a prefix that the index knows (it has a key): then it is idle, and is taken back only when
-// no free page is left, the one that has been idle longest first. Cost: O(1) per call. Threads:
-// the engine's. Errors: none; take() answers nothing when no page is left.
+// A page is in use while it has references. Without references it is idle where the index knows its
+// prefix (it has a key), else free. take() evicts an idle page only when none is free, the one that
+// has been idle longest first. Cost: O(1) per call. Threads: the engine's. Errors: none; take()
+// answers nothing when no page is left.
 #pragma once
 
 #include <cstdint>

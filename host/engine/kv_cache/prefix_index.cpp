@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PrefixIndex: one hash table of verified entries (hash: XXH3, 64 bits, seeded by the parent's).
+// One hash table of verified entries. The hash is XXH3, 64 bits, seeded by the parent's key.
 #include "engine/kv_cache/prefix_index.h"
 
 #include <xxhash.h>

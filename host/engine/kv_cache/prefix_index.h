@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PrefixIndex: finds the page that already holds a block of tokens behind a given prefix.
+// PrefixIndex: finds the page that holds a block of tokens behind a given prefix.
 //
-// A block's key is a hash of its parent's key and its own tokens, so a key names a whole prefix. A
-// hash alone is not trusted: an entry also keeps its tokens and the serial number of its parent
-// entry, and both must match; by induction from the root, a chain that is found is the prefix asked
-// for. Two prefixes with one key: the first stays, the second is simply not found. An entry
-// outlives its parent when that is erased; nobody can find it any more, and the next one for its
-// key takes its place. Cost: O(tokens of the block) per call, and O(length of the chain) for a
-// taken key and for reachable(). Threads: the engine's.
+// A block's key is a hash of its parent's key and its own tokens, so that a key stands for a whole
+// prefix. A hash alone is not trusted: an entry also keeps its tokens and the serial number of its
+// parent entry, and both must match. By induction from the root, a chain that is found is the
+// prefix asked for. When two prefixes have one key, the first stays and the second is not found. An
+// entry may outlive its parent: nobody can reach it, and the next entry with its key replaces it.
+// Cost: O(tokens of the block) per call; O(length of the chain) for a taken key and for
+// reachable(). Threads: the engine's.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace tandem::engine {
 
 using model::TokenId;
 
-// Where a logical block of page_tokens tokens lives.
+// Where a block of page_tokens tokens is.
 struct BlockPlace {
   int unit = 0;
   PageId page = 0;
@@ -63,7 +63,7 @@ class PrefixIndex {
   // Whether every entry from here to the root is still there.
   bool reachable(PrefixLink link) const;
 
-  // The block under `key`, which must be known, lives elsewhere now.
+  // The block under `key`, which must be known, has moved.
   void relocate(PrefixKey key, const BlockPlace& place) { entries_.at(key).place = place; }
 
   void erase(PrefixKey key) { entries_.erase(key); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineLoop: one iteration.
+// One iteration: plan, pages, rows, results.
 #include "engine/loop/engine_loop.h"
 
 #include <algorithm>
@@ -70,14 +70,15 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
     fail("its page size or KV type differs from that of the first unit");
   }
   if (unit.unit->capacity().num_pages == 0) fail("it has no pages");
-  if (!(unit.share >= 0) || !std::isfinite(unit.share)) fail("its share is no positive number");
+  if (!(unit.share >= 0) || !std::isfinite(unit.share))
+    fail("its share must be a positive number or 0");
 }
 
-// All lists grow by one, or none does: a fallback that does not fit is nobody.
+// All lists grow by one, or none does: a fallback that does not fit leaves no trace.
 void EngineLoop::add_unit(NamedUnit unit) {
   const device::AttentionCapacity capacity = unit.unit->capacity();
   units_.reserve(units_.size() + 1);
-  runner_->add_unit(*unit.unit, unit.id);  // what allocates most comes first
+  runner_->add_unit(*unit.unit, unit.id);  // the call that may throw
   kv_.add_unit(capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
   units_.push_back(std::move(unit));
 }
@@ -92,8 +93,8 @@ void EngineLoop::update_limit() {
 void EngineLoop::add(std::unique_ptr<Sequence> sequence) {
   waiting_.push_back(std::move(sequence));
   if (!broken_.empty()) return fail_all(broken_);
-  // Accepted before a loss that the loop knew of: it counts like those the loop had then.
-  if (waiting_.back()->most_tokens() > max_request_tokens_) keep_promises();
+  // Accepted before a loss that the loop has handled: treated like the requests of that time.
+  if (waiting_.back()->most_tokens() > max_request_tokens_) restore_capacity();
 }
 
 void EngineLoop::cancel(RequestId id) {
@@ -118,12 +119,12 @@ void EngineLoop::step() {
   const trace::Span span = traced("step");
   try {
     move_pages();
-    refuse_what_cannot_fit();
+    refuse_oversized();
     const StepPlan plan = make_plan();
     apply(plan);
     if (!plan.items.empty() && execute(plan)) advance(plan);
   } catch (const DeviceError& error) {
-    if (!replace_compute(error.what())) break_down(error.what());
+    if (!replace_compute(error.what())) stop_serving(error.what());
   } catch (const std::exception& error) {
     fail_all(error.what());
   }
@@ -188,13 +189,13 @@ void EngineLoop::view_running(std::vector<RunningView>& views) {
     views.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
                      static_cast<int>(blocks), 0});
   }
-  if (missing <= kv_.num_available()) return;  // nobody will be preempted
+  if (missing <= kv_.num_available()) return;  // no preemption, so that num_sole is not read
   for (std::size_t i = 0; i < running_.size(); ++i) {
     views[i].num_sole = static_cast<int>(kv_.num_sole(running_[i]->table));
   }
 }
 
-// Only as many as one step could admit: each view costs a look into the prefix index.
+// Only as many as one step can admit, because each view costs a lookup in the prefix index.
 void EngineLoop::view_waiting(std::vector<WaitingView>& views) {
   views.clear();
   int rows = 0;
@@ -216,7 +217,7 @@ Sequence& EngineLoop::running(SequenceId id) {
   return **it;
 }
 
-// Gives up the pages of a running sequence and puts it at the head of the queue.
+// Releases the pages of a running sequence and puts it at the head of the queue.
 void EngineLoop::requeue(std::size_t index) {
   std::unique_ptr<Sequence> sequence = std::move(running_[index]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -231,7 +232,7 @@ void EngineLoop::apply(const StepPlan& plan) {
     requeue(running_.size() - 1);
     ++totals_.preemptions;
   }
-  // All attach before anybody takes a page, which could evict what the plan has counted on.
+  // All attach before any takes a page: taking one could evict a prefix that the plan counts on.
   for (const SequenceId id : plan.admitted) {
     TANDEM_CHECK_OP(waiting_.front()->id(), ==, id);
     std::unique_ptr<Sequence> sequence = std::move(waiting_.front());
@@ -291,14 +292,14 @@ bool EngineLoop::execute(const StepPlan& plan) {
   return lost.empty();
 }
 
-// Gives a sequence what the step has brought it.
+// Hands a sequence a result of the step.
 void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>& result) {
   Sequence& sequence = running(item.id);
   const int before = sequence.num_generated();
   try {
     result(sequence);
   } catch (const Error& error) {
-    sequence.finish(FinishReason::kError, error.what());  // its own affair: the others go on
+    sequence.finish(FinishReason::kError, error.what());  // the others go on
     return;
   }
   totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
@@ -309,9 +310,9 @@ void EngineLoop::advance(const StepPlan& plan) {
   for (const StepItem& item : plan.items) {
     Sequence& sequence = running(item.id);
     sequence.num_computed = item.begin + item.num_rows;
-    if (sequence.failed()) continue;  // its pages may be damaged: nobody is to find them
+    if (sequence.failed()) continue;  // its pages may be damaged: not published
     kv_.publish(sequence.table, sequence.tokens(), static_cast<std::size_t>(sequence.num_computed));
-    // A request that only scores its prompt ends here; sampling ends all others.
+    // A request that only scores its prompt ends here; sampling ends the others.
     if (sequence.num_computed == sequence.num_tokens()) sequence.finish(FinishReason::kLength);
     if (sequence.has_event() && !sequence.finished()) deliver(sequence);
   }

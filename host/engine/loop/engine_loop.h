@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineLoop: all state of the engine, and one iteration of it.
+// EngineLoop: all state of an engine, and one iteration of it.
 //
-// step(): views -> plan_step() -> pages -> Executor -> sampling -> events. Events are collected and
-// taken by the caller, so that whoever hears of the end of a request finds its pages free already.
-// A unit that was lost: its pages and prefixes are forgotten, the sequences with pages there give
-// up all their pages and go to the head of the queue, and the interrupted step counts for nobody:
-// no sequence has advanced, so nothing is lost, repeated or changed. When no unit lives, or those
-// that do are too small for what an accepted request may become, the fallback is made. When that
-// fails, the limits of requests are lowered to what is left. A compute unit that fails is replaced
-// by its fallback, with an executor of its own; units that work in its queue are lost with it, the
-// others keep their pages. When nothing is left to compute or attend on, every request, then and
-// later, ends with kError. Logits that cannot be sampled end only their own request.
-// engine_loss.cpp holds what follows a loss. Threads: one at a time. Errors: none escape step().
+// step(): views -> plan_step() -> pages -> StepRunner -> sampling -> events. The caller takes the
+// events afterwards, so that whoever hears of the end of a request finds its pages free. When a
+// unit is lost, its pages and prefixes are forgotten, the sequences with pages there release all
+// their pages and return to the head of the queue, and the interrupted step does not count: no
+// sequence has advanced. When no unit is left, or the units left are too small for an accepted
+// request, the fallback is made; without one, the limits of requests are lowered. When the runner
+// fails, a fallback runner takes over; units that share its queue are lost with it, the others keep
+// their pages. When nothing is left to compute or attend on, every request ends with kError, then
+// and later. Logits that cannot be sampled end only their own request. engine_loss.cpp holds what
+// follows a loss. Threads: one at a time. Errors: none escape step().
 #pragma once
 
 #include <deque>
@@ -39,7 +38,7 @@ struct Delivery {
   RequestEvent event;
 };
 
-// What is made when something was lost, each at most once; each may be empty, as in Fallbacks.
+// Replacements after a loss, as Fallbacks says.
 struct LoopFallbacks {
   std::function<NamedUnit()> attention;
   std::function<std::unique_ptr<StepRunnerSource>()> compute;
@@ -56,7 +55,7 @@ class EngineLoop {
   void cancel_all();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
-  // Asks units that have nothing to do whether they still live; whether one was lost.
+  // Asks idle units whether they are alive; true when one is lost.
   bool check_units();
 
   const LoadedWeights& weights() const { return loaded_weights_; }
@@ -65,7 +64,8 @@ class EngineLoop {
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
-  // Told of every set of logits and every end; set before the first step; may be empty.
+  // Called for every result and for every end of a sequence; set before the first step; may be
+  // empty.
   std::function<void(Sequence&)> on_token, on_end;
 
  private:
@@ -86,12 +86,12 @@ class EngineLoop {
   StepShape step_shape() const;
   void handle_lost(const std::vector<int>& units);
   bool replace_compute(const std::string& message);
-  void keep_promises();
+  void restore_capacity();
   std::string add_fallback();
   void update_limit();
-  void refuse_what_cannot_fit();
+  void refuse_oversized();
   void fail_all(const std::string& message);
-  void break_down(const std::string& message);
+  void stop_serving(const std::string& message);
   void deliver(Sequence& sequence);
   void remove_finished();
 
@@ -109,15 +109,15 @@ class EngineLoop {
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
   int max_request_tokens_ = 0;  // stays what it was when the last unit is lost
-  std::string broken_;          // why nothing can run any more
-  std::string idle_error_;      // of check_units(), told once
+  std::string broken_;          // why nothing can run; empty while it can
+  std::string idle_error_;      // of check_units(), reported once
   EngineStatus totals_;
   trace::TrackId track_;
 
   std::vector<WaitingView> waiting_views_;
   std::vector<RunningView> running_views_;
   std::vector<RunnerItem> runner_items_;
-  std::uint64_t preemptions_seen_ = 0;  // by move_pages()
+  std::uint64_t preemptions_seen_ = 0;  // at the last move_pages()
 };
 
 }  // namespace tandem::engine

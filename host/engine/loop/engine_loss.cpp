@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineLoop: what happens when an attention unit or the compute unit is lost in a step.
+// What follows the loss of an attention unit or of what computes.
 #include <algorithm>
 #include <utility>
 
@@ -8,13 +8,13 @@
 #include "engine/loop/engine_loop.h"
 
 namespace tandem::engine {
-// Goes on with the fallback, where there is one: weights and executor anew, and without the units
-// that worked in the queue of the one that failed. Of the interrupted step some rows may have been
-// heard, and what they brought stays: their sequences compute the same KV once more.
+// Continues with the fallback runner, if there is one, without the units that shared the queue of
+// the failed one. Some results of the interrupted step may have been delivered. They stay, and
+// their sequences compute the same KV again.
 bool EngineLoop::replace_compute(const std::string& message) {
   const auto make = std::exchange(fallbacks_.compute, {});
   if (!make) return false;
-  remove_finished();  // some may have heard of their token before the failure
+  remove_finished();  // their last token came before the failure
   std::vector<int> lost = runner_->take_lost();
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
@@ -29,14 +29,14 @@ bool EngineLoop::replace_compute(const std::string& message) {
     if (runner_->holds_lent()) retired_ = std::move(runner_);
     runner_ = std::move(runner);
   } catch (const std::exception& error) {
-    break_down(message + ", and its fallback failed: " + error.what());
+    stop_serving(message + ", and its fallback failed: " + error.what());
     return true;
   }
   handle_lost(lost);
   return true;
 }
 
-// Those in the compute unit's queue are left alone: what fails there fails the compute unit.
+// Units in the compute unit's queue are not asked: a failure there is one of the compute unit.
 bool EngineLoop::check_units() {
   std::vector<int> lost;
   for (std::size_t i = 0; i < units_.size(); ++i) {
@@ -51,7 +51,7 @@ bool EngineLoop::check_units() {
       if (std::exchange(idle_error_, error.what()) == error.what()) continue;
       if (!options_.on_warning) continue;
       options_.on_warning(units_[i].id +
-                          ": whether it still works could not be asked: " + error.what());
+                          ": cannot ask whether the unit still works: " + error.what());
     }
   }
   if (!lost.empty()) handle_lost(lost);
@@ -68,12 +68,12 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
     requeue(i - 1);
     ++totals_.rebuilt_sequences;
   }
-  keep_promises();
+  restore_capacity();
 }
 
-// What was accepted is to fit as it did then: on the fallback too, where the units that live are
-// too small. Only when there is none are limits lowered.
-void EngineLoop::keep_promises() {
+// Accepted requests must fit as before. Makes the fallback unit where the other units are too
+// small; lowers the limits of requests only when there is no fallback.
+void EngineLoop::restore_capacity() {
   int most = 0;
   for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
   for (const auto& sequence : waiting_) most = std::max(most, sequence->most_tokens());
@@ -81,13 +81,13 @@ void EngineLoop::keep_promises() {
   if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
     const std::string error = add_fallback();
     if (kv_.num_pages() == 0) {
-      return break_down("[engine] the last attention unit was lost" + error);
+      return stop_serving("[engine] the last attention unit was lost" + error);
     }
   }
   update_limit();
 }
 
-// Nothing, or why there is none.
+// Empty, or why there is no fallback unit.
 std::string EngineLoop::add_fallback() {
   const auto make = std::exchange(fallbacks_.attention, {});
   if (!make) return " and there is no other";
@@ -95,7 +95,7 @@ std::string EngineLoop::add_fallback() {
     NamedUnit unit = make();
     if (!unit.unit) throw Error("engine", "no fallback unit");
     check_unit(unit);
-    // Metrics and listings tell units by their id, and a lost unit keeps its own.
+    // Metrics and listings know units by their id, and a lost unit keeps its id.
     while (std::ranges::find(units_, unit.id, &NamedUnit::id) != units_.end()) {
       unit.id += ":fallback";
     }
@@ -106,8 +106,8 @@ std::string EngineLoop::add_fallback() {
   return {};
 }
 
-// Only a lost unit makes this possible: submit() has refused what never fitted.
-void EngineLoop::refuse_what_cannot_fit() {
+// Only a loss makes this possible: submit() refuses what does not fit.
+void EngineLoop::refuse_oversized() {
   const int most = max_request_tokens_;
   std::erase_if(waiting_, [&](const auto& sequence) {
     if (sequence->num_tokens() <= most) return false;
@@ -129,7 +129,7 @@ void EngineLoop::fail_all(const std::string& message) {
   waiting_.clear();
 }
 
-void EngineLoop::break_down(const std::string& message) {
+void EngineLoop::stop_serving(const std::string& message) {
   broken_ = message;
   fail_all(message);
 }

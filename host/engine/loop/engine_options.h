@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineOptions: how an engine serves, whatever it computes on.
+// EngineOptions: how an engine serves.
 //
 // Threads: values. Ownership: borrows cost table, clock and timeline.
 #pragma once
@@ -26,25 +26,25 @@ struct EngineOptions {
   int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
-  // Pages move from full and slow units to others between steps.
+  // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
-  // A unit that does not answer for so long is lost.
+  // A unit that does not answer within this time is lost.
   std::chrono::milliseconds device_timeout{10000};
-  // How often an engine without requests asks its units whether they still live.
+  // How often an idle engine asks its units whether they are alive.
   std::chrono::milliseconds idle_check{1000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
-  // Of the memory that the compute unit reads weights from; 0: unknown.
+  // Of the memory that holds the compute unit's weights; 0: unknown.
   double compute_bandwidth_bytes_per_s = 0;
   EarlyQuery early_query = EarlyQuery::kAuto;
   bool rings = true;  // as ExecutorOptions::rings
   WeightOptions weights;
-  // The time of a step, by which the scheduler divides it into sub-batches. Not null.
+  // Estimates the time of a step; the scheduler balances sub-batches by it. Not null.
   const planner::StepCost* step_cost = &planner::cost_of_rows();
-  // What times of requests, deadlines and intervals go by. Not null. The executor, its devices and
-  // the timeline go by real time.
+  // The clock of request times, of the loop's deadlines and of intervals. Not null. The executor,
+  // its devices and the timeline use real time.
   const Clock* clock = &real_clock();
   trace::Timeline* timeline = nullptr;  // none: nothing is traced
-  // Of what costs no request anything, in the engine's thread; may be empty.
+  // Hears of problems that affect no request, on the engine's thread; may be empty.
   std::function<void(const std::string& text)> on_warning = {};
 };
 

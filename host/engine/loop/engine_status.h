@@ -18,7 +18,7 @@ struct UnitStatus {
   std::string id;
   bool alive = true;
   std::uint32_t pages_total = 0, pages_used = 0,
-                pages_cached = 0;  // cached: free to take, but still hold a prefix
+                pages_cached = 0;  // cached: available, but hold a prefix
   device::AttentionStats stats;
 };
 
@@ -27,10 +27,10 @@ struct EngineStatus {
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
-  bool broken = false;    // nothing is left to compute or attend on: every request ends with kError
-  bool draining = false;  // drain() was called: submit() answers kStopping
-  std::string compute_id;       // of the compute unit that works now
-  std::string lost_compute_id;  // of the one that failed before it; empty: none
+  bool broken = false;     // no compute or attention unit is left: every request ends with kError
+  bool draining = false;   // drain() was called: submit() answers kStopping
+  std::string compute_id;  // the compute unit in use
+  std::string lost_compute_id;  // the one that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequence: validation of a request, and the way from a row of logits to an event.
+// Validation of a request, and the way from a row of logits to an event.
 #include "engine/loop/sequence.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ bool Sequence::needs_logits(int position) const {
 void Sequence::on_logits(int position, std::span<const float> logits) {
   if (finished()) return;
   const int next = position + 1;
-  // Recomputed after a preemption, a position is written again until the first event takes them.
+  // After a preemption a position may be written again, until the first event takes the values.
   if (!prompt_logprobs_.empty() && next < num_prompt_tokens_) {
     prompt_logprobs_[static_cast<std::size_t>(position)] =
         model::log_probability(logits, tokens_[static_cast<std::size_t>(next)]);

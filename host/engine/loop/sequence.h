@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequence: one request on its way: known tokens, the pages that hold their KV, and the state that
-// turns logits into events.
+// Sequence: one request in the engine: its known tokens, the pages that hold their KV, and the
+// state that turns logits into events.
 //
-// `tokens` (prompt + generated) is the truth; pages are a cache of it, so that a sequence can be
-// rebuilt anywhere from its tokens. Logits reach it once per position, however often the KV is
-// recomputed: the sampler never advances twice. Threads: made by the submitting thread, then the
-// engine's only. Errors: the constructor throws Error when the request is not valid.
+// The tokens (prompt + generated) are the truth, and pages are a cache of them: a sequence can be
+// rebuilt anywhere from its tokens. It samples once per position, however often the KV is computed
+// again. Threads: made by the submitting thread, then used by the engine's only. Errors: the
+// constructor throws Error when the request is not valid.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Sequence {
   std::span<const TokenId> tokens() const { return tokens_; }
   int num_tokens() const { return static_cast<int>(tokens_.size()); }
   int num_prompt_tokens() const { return num_prompt_tokens_; }
-  // What prompt + output may come to.
+  // The most that prompt + output may reach.
   int most_tokens() const {
     return static_cast<int>(
         std::min<std::int64_t>(limit_, std::int64_t{num_prompt_tokens_} + request_.max_tokens));
@@ -47,18 +47,18 @@ class Sequence {
   bool wants_prompt_logprobs() const { return request_.prompt_logprobs; }
   bool may_use_prefix_cache() const { return !request_.prompt_logprobs; }
 
-  // Whether the rows of prompt tokens, or the last row, have logits that on_logits() needs.
+  // Whether on_logits() needs the logits behind tokens[position].
   bool needs_logits(int position) const;
-  // Logits behind tokens[position]. After the last known token this samples the next one. Throws
-  // Error when they cannot be sampled; the sequence is then fit only to be finished.
+  // Takes the logits behind tokens[position]; behind the last known token it samples the next one.
+  // Throws Error when they cannot be sampled; the caller then finishes the sequence.
   void on_logits(int position, std::span<const float> logits);
 
-  // How a device may draw the token behind tokens[position]; nothing where its logits are needed.
+  // How a device draws the token behind tokens[position]; nothing where the logits are needed.
   std::optional<device::SampleRow> device_draw(int position);
-  // What it drew. Errors as on_logits().
+  // The token that the device drew. Errors as on_logits().
   void on_token(int position, TokenId token);
 
-  // Every time it is admitted; true the first time, the one that counts.
+  // Called at every admission; true the first time.
   bool on_scheduled(int num_cached_tokens);
   void lower_limit(int max_tokens_in_all);
   void finish(FinishReason reason, const std::string& error = {});
@@ -70,11 +70,11 @@ class Sequence {
   FinishReason finish_reason() const { return *event_.finish; }
   const RequestTimes& times() const { return times_; }
   int num_cached_tokens() const { return event_.cached_tokens; }
-  // Since the token before, when on_logits() has just added one that is not the first.
+  // Seconds since the token before, once per token; nothing for the first.
   std::optional<double> take_token_gap();
   bool take_first_token();  // true once, after the first token
 
-  // Kept by the engine's loop.
+  // The loop's.
   PageTable table;
   int num_computed = 0;  // leading tokens whose KV is in the table's pages
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler: pages first (who stays, who joins), then rows (who gets how many), then the split
-// into sub-batches.
+// The scheduler: first pages (who stays, who joins), then rows (how many for each), then
+// sub-batches.
 #include "engine/scheduler/scheduler.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Member {
   int num_rows = 0;
 };
 
-// The running sequences that keep their pages, with pages for every known token set aside.
+// The running sequences that keep their pages. Reserves pages for all their known tokens.
 std::vector<Member> keep_running(std::span<const RunningView> running, int& available,
                                  const SchedulerOptions& options, StepPlan& plan) {
   std::size_t end = running.size();  // [end, size) are preempted
@@ -37,7 +37,7 @@ std::vector<Member> keep_running(std::span<const RunningView> running, int& avai
       available += running[end].num_sole;
       plan.preempted.push_back(running[end].id);
     }
-    if (end == i) break;  // it was the newest itself
+    if (end == i) break;  // it was the newest
     available -= missing;
     members.push_back({sequence.id, sequence.num_tokens, sequence.num_computed, 0});
   }
@@ -46,7 +46,7 @@ std::vector<Member> keep_running(std::span<const RunningView> running, int& avai
 
 void admit(std::span<const WaitingView> waiting, int available, const SchedulerOptions& options,
            std::vector<Member>& members, StepPlan& plan) {
-  // Every member takes at least one row, so more members than rows would leave some idle.
+  // Every member takes at least one row: more members than rows would leave some idle.
   const auto most =
       static_cast<std::size_t>(std::min(options.max_running, options.max_step_tokens));
   int rows = 0;

@@ -2,15 +2,15 @@
 //
 // The scheduler: a pure function from the state of the queue to the next StepPlan.
 //
-// Policy: running sequences keep going, oldest first; decode rows are placed before prefill chunks,
-// and both fit into max_step_tokens. A running sequence that needs a page when none is available
-// takes it from the newest running one, which is preempted whole (recomputed later from its known
-// tokens). The head of the queue is admitted, strictly in order, when the pages for all its known
-// tokens are available and, unless it would run alone, one page per running sequence is left over,
-// so that admission does not cause preemption at the next block boundary. A step that preempts
-// admits nobody. Consequences, which the tests hold it to: the oldest sequence always advances and
-// is never preempted while it fits alone; so every request that fits alone finally runs.
-// Cost: O(running + admitted). Threads: any. Errors: none.
+// Policy: running sequences keep going, oldest first. Decode rows come before prefill chunks, and
+// all fit into max_step_tokens. When no page is available for a running sequence, the newest
+// running one is preempted whole; its KV is computed again later from its known tokens. The head of
+// the queue is admitted, strictly in order, when the pages for all its known tokens are available.
+// One page per running sequence stays in reserve then, so that an admission causes no preemption at
+// the next block boundary. A step that preempts admits nothing. Consequences, which the tests
+// check: the oldest sequence always advances and is never preempted while it fits alone, so that
+// every request that fits alone finally runs. Cost: O(running + admitted). Threads: any. Errors:
+// none.
 #pragma once
 
 #include <span>
@@ -23,17 +23,17 @@ namespace tandem::engine {
 struct WaitingView {
   SequenceId id = 0;
   int num_tokens = 0;         // known: prompt, and what was generated before a preemption
-  int num_cached_tokens = 0;  // leading tokens whose KV would be found; < num_tokens
-  int num_cached_in_use = 0;  // blocks of these that running sequences hold: they cost no page
+  int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
+  int num_cached_in_use = 0;  // their blocks that running sequences hold, which cost no page
 };
 
 // In order of admission.
 struct RunningView {
   SequenceId id = 0;
   int num_tokens = 0;    // known
-  int num_computed = 0;  // leading tokens whose KV is there; < num_tokens
+  int num_computed = 0;  // leading tokens with KV; < num_tokens
   int num_blocks = 0;    // pages it has
-  int num_sole = 0;      // of these, the pages that its preemption would make available
+  int num_sole = 0;      // of these, the pages that no other sequence holds
 };
 
 struct SchedulerOptions {

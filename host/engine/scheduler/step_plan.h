@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlan: what one iteration of the engine does; a plain value that prints and compares.
+// StepPlan: what one iteration of the engine does. A plain value that prints and compares.
 //
-// First the preempted sequences give up their pages, then the admitted ones attach to what is
-// cached and every item gets pages for all its known tokens, then the items run as one batch of
-// rows. Items are in sub-batch order; inside a sub-batch decode rows come before prefill chunks.
+// In this order: the preempted sequences release their pages; the admitted ones attach to cached
+// prefixes; every item gets pages for all its known tokens; the items run as one batch of rows.
+// Items are in sub-batch order; inside a sub-batch decode rows come before prefill chunks.
 #pragma once
 
 #include <cstdint>

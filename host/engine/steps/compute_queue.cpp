@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ComputeQueue: waiting.
+// Waiting.
 #include "engine/steps/compute_queue.h"
 
 #include <chrono>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ComputeQueue: a compute unit as the parts of a step use it: every op leaves a span on the
-// timeline, and a wait that ends in anything but success is a DeviceError.
+// ComputeQueue: a compute unit as the parts of a step use it. Every op leaves a span on the
+// timeline, and a wait that does not succeed is a DeviceError.
 //
-// Threads: the engine's; trace() of a unit's submission thread too, as step_trace.h says.
-// Ownership: borrows both. Errors: those of the unit; DeviceError when it
-// does not finish within 10 minutes.
+// Threads: the engine's; trace() also a unit's submission thread, as step_trace.h says. Ownership:
+// borrows both. Errors: those of the unit; DeviceError when it does not finish within 10 minutes.
 #pragma once
 
 #include "device/compute_unit.h"
@@ -19,7 +18,7 @@ class ComputeQueue {
 
   device::ComputeUnit& unit() const { return unit_; }
   StepTrace& trace() const { return trace_; }
-  // Whether device buffers are host memory, so that nothing needs to be copied between the two.
+  // Whether device buffers are host memory, so that nothing is copied between the two.
   bool is_host_memory() const { return unit_.device_memory_is_host(); }
 
   void enqueue(const device::EmbedOp& op) { add(op, "embed", size(op.ids)); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepRows: a stable sort of the items, then their rows in that order.
+// A stable sort of the items, then their rows in that order.
 #include "engine/steps/step_rows.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ bool StepRows::plan_padding(std::span<const RunnerItem> items, const device::Com
   return std::accumulate(padded_.begin(), padded_.end(), std::size_t{0}) <= max_rows;
 }
 
-// Copies of the last row: no attention is theirs, and their KV is appended nowhere.
+// Copies of the last row. They attend to nothing, and their KV is appended nowhere.
 void StepRows::pad(std::size_t sub_batch) {
   SubBatchRows& rows = sub_batches_[sub_batch];
   for (; rows.num_rows < padded_[sub_batch]; ++rows.num_rows) {
@@ -45,7 +45,7 @@ void StepRows::assign(std::span<const RunnerItem> items, int page_tokens,
     const RowGroup group{item.blocks, item.past, static_cast<int>(item.tokens.size()), 0};
     return std::pair(item.sub_batch, home_unit(group, page_tokens));
   });
-  ids_.reserve(max_rows);  // units know arrays of a step again by where they are
+  ids_.reserve(max_rows);  // units recognise the arrays of a step by their addresses
   positions_.reserve(max_rows);
   is_padded_ = pads != nullptr && plan_padding(items, *pads, max_rows);
   std::size_t current = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepRows: the items of a step laid out as rows of one batch.
+// StepRows: the items of a step as rows of one batch.
 //
-// Rows lie by sub-batch, then by home unit, so that each unit reads a short range of q, k and v. A
-// step of decode rows alone is filled up, each sub-batch by itself, to what the compute unit asks
-// for, where there is room: rows behind the others, in no group, whose results nobody asks for.
-// Threads: values. Cost: O(rows + items log items), no allocation once the vectors have grown.
+// Rows are ordered by sub-batch, then by home unit, so that each unit reads a short range of q, k
+// and v. A compute unit may ask for steps of few sizes. A step of decode rows alone is then padded,
+// each sub-batch by itself and where there is room: the rows added at the end belong to no group,
+// and nobody asks for their results. Threads: values. Cost: O(rows + items log items), no
+// allocation once the vectors have grown.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ namespace tandem::engine {
 constexpr std::size_t kMaxSubBatches = 2;
 
 struct SubBatchRows {
-  std::size_t row_begin = 0, num_rows = 0;  // with those that were added
+  std::size_t row_begin = 0, num_rows = 0;  // with the padding
   std::vector<RowGroup> groups;
 };
 
@@ -33,7 +34,7 @@ struct LogitRow {
 
 class StepRows {
  public:
-  // `pads`: whose padded_rows() to go by, up to max_rows in all; null: none are added.
+  // `pads`: pads to its padded_rows(), up to max_rows in all; null: no padding.
   void assign(std::span<const RunnerItem> items, int page_tokens,
               const device::ComputeUnit* pads = nullptr, std::size_t max_rows = 0);
 
@@ -41,11 +42,11 @@ class StepRows {
   std::span<const std::int32_t> positions() const { return positions_; }  // [rows]
   std::span<const LogitRow> logit_rows() const { return logit_rows_; }
   const SubBatchRows& sub_batch(std::size_t index) const { return sub_batches_[index]; }
-  // Whether lists of these rows are to be filled up as well.
+  // Whether lists of these rows must be padded as well.
   bool is_padded() const { return is_padded_; }
 
  private:
-  // Of decode rows alone that have the room, how many rows each sub-batch is to have.
+  // Where all items are decode rows and there is room: the padded rows of each sub-batch.
   bool plan_padding(std::span<const RunnerItem> items, const device::ComputeUnit& unit,
                     std::size_t max_rows);
   void pad(std::size_t sub_batch);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepRunner: runs the rows of a step and says what was lost. What an engine's loop needs of
-// whatever computes: the Executor with its devices, or a model of them in virtual time.
+// StepRunner: runs the rows of a step and says what was lost. It is all that an engine's loop needs
+// of whatever computes: the Executor with its devices, or a model of them in virtual time.
 //
 // It decides nothing: which rows, whose pages and which sub-batch are given. run() returns when
 // every row is done. Results appear only through the sinks; when an attention unit is lost on the
-// way, run() names it and no sink has been called. A step that was interrupted may be run again:
-// its rows then overwrite what they have appended. Threads: the engine's. Ownership: borrows the
-// attention units, which must be destroyed before the runner. Errors: DeviceError when what
-// computes has failed: some sinks may have been called, take_lost() then names the attention units
-// that were lost besides, and the runner must be discarded, or kept unused where holds_lent().
-// Error when a step was refused: the runner goes on.
+// way, run() names it and no sink has been called. An interrupted step may be run again: its rows
+// then overwrite what they have appended. Threads: the engine's. Ownership: borrows the attention
+// units, which must be destroyed before the runner. Errors: Error when a step was refused; the
+// runner goes on. DeviceError when what computes has failed: some sinks may have been called,
+// take_lost() then names the attention units that were lost too, and the runner must be discarded,
+// or kept unused where holds_lent().
 #pragma once
 
 #include <cstddef>

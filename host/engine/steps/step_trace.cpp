@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepTrace: names and tracks.
+// Names and tracks.
 #include "engine/steps/step_trace.h"
 
 #include <algorithm>

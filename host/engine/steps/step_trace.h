@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepTrace: where the parts of a step leave their spans on a timeline, if there is one.
+// StepTrace: the spans of a step on a timeline, if there is one.
 //
-// Tracks: "engine" / "steps" holds steps, plans, stages of a layer and every wait, nested; the
-// compute unit's "ops" holds each op from its call to its return, which on the CPU is its work and
-// on a unit with a queue of its own the enqueueing; an attention unit has a track per sub-batch
-// with its runs, from submission to the end that was seen, which for units behind a link is that of
-// the wait. A run that was submitted behind another begins where that ended. Waits of a unit's own
-// submission thread are on a track of the unit. Threads: the engine's, but that run() and
-// wait_in_thread_of() of a unit are its submission thread's between a step's begin and end. Cost:
-// one branch per span without a timeline; some microseconds with one.
+// Tracks: "engine" / "steps" holds steps, plans, stages of a layer and every wait, nested. The
+// compute unit's "ops" holds each op from its call to its return: on the CPU its work, on a unit
+// with a queue the enqueueing. An attention unit has a track per sub-batch with its runs, from
+// submission to the end that was seen; behind a link that is the end of the wait. A run that was
+// submitted behind another begins where that one ended. Waits of a unit's own submission thread are
+// on a track of the unit. Threads: the engine's; but between a step's begin and end, run() and
+// wait_in_thread_of() of a unit are called by its submission thread. Cost: one branch per span
+// without a timeline; some microseconds with one.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ class StepTrace {
   using Clock = trace::Timeline::Clock;
 
   StepTrace(trace::Timeline* timeline, const std::string& compute_id);
-  // `has_own_thread`: of submission, another than the engine's.
+  // `has_own_thread`: batches are submitted by a thread of the unit, not by the engine's.
   void add_unit(const std::string& id, bool has_own_thread = false);
 
   bool on() const { return timeline_ != nullptr; }
-  // What follows belongs to a layer of a sub-batch; -1: to none.
+  // Spans that follow belong to this layer and sub-batch; -1: to none.
   void at(int layer, int sub_batch) { layer_ = layer, sub_batch_ = sub_batch; }
 
   trace::Span engine(std::string_view name) const {
@@ -42,10 +42,10 @@ class StepTrace {
   }
   trace::Span wait_for_compute() const { return engine(wait_compute_); }
   trace::Span wait_for_unit(int unit) const;
-  // By the unit's own thread.
+  // Called by the unit's own thread.
   trace::Span wait_in_thread_of(int unit, const trace::SpanDetails& details) const;
 
-  // Of a batch of one unit; only where on().
+  // A batch of one unit; only where on().
   void run(int unit, Clock::time_point submitted, Clock::time_point ended,
            const trace::SpanDetails& details);
 

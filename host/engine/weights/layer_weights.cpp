@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelWeights: one load() per distinct tensor.
+// One load() per distinct tensor.
 #include "engine/weights/layer_weights.h"
 
 #include <utility>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WeightLoader: tensors to the compute unit, matrices quantised on the way where that is asked for.
+// WeightLoader: gives tensors to the compute unit, and quantises matrices on the way where the
+// options ask for it.
 //
-// A quantised matrix exists beside the model file only while the unit takes it over. Which type a
-// matrix gets: tensor/quantize_matrix.h. Matrices in e4m3 that hold a NaN are refused
-// (tensor/f8_codes.h). Threads: one; a loader that quantises or checks has a pool of its own.
-// Ownership: borrows the unit and, through it, the tensors' memory. Errors: those of
+// A quantised matrix exists beside the model file only while the unit takes it over.
+// tensor/quantize_matrix.h says which type a matrix gets. Matrices in e4m3 that hold a NaN are
+// refused (tensor/f8_codes.h). Threads: one; a loader that quantises or checks has a pool of its
+// own. Ownership: borrows the unit and, through it, the tensors' memory. Errors: those of
 // ComputeUnit::load(), check_f8_codes() and quantize_matrix(). Cost: 15 to 80 ns of one core per
 // value quantised.
 #pragma once
@@ -23,14 +24,14 @@
 namespace tandem::engine {
 
 struct WeightOptions {
-  // Of matrices; none: as the file has them. kF32 widens all, f16 too, for which a GPU rounds
-  // activations: products are computed in f32 and round none. kF8E4M3 gives every output a scale,
-  // and leaves a table that is also the output projection as it is.
+  // The type of matrices; none: as the file has them. kF32 widens all: products then round no
+  // activations, as GPUs do for f16. kF8E4M3 gives every output a scale and leaves a table that is
+  // also the output projection as it is.
   std::optional<DType> quantize;
-  int num_threads = 0;  // that quantise and check; 0: all cores
+  int num_threads = 0;  // to quantise and check; 0: all cores
 };
 
-// What was loaded, in the types that the unit was given.
+// What was loaded, in the types that the unit got.
 struct LoadedWeights {
   std::uint64_t bytes = 0;
   std::map<DType, std::uint64_t> values;  // of each type
@@ -41,7 +42,7 @@ struct LoadedWeights {
   DType main_type() const;  // of most values
 };
 
-// What units made of several want to know of a tensor (device::WeightSource).
+// The place of a tensor in the model, for units that divide weights (device::WeightSource).
 struct WeightPlace {
   int layer = -1;
   device::WeightSplit split = device::WeightSplit::kNone;
@@ -49,7 +50,7 @@ struct WeightPlace {
 
 class WeightLoader {
  public:
-  // The model, where there is one, gets the memory back of tensors that the unit does not borrow.
+  // `model`, if not null, releases the memory of tensors that the unit does not borrow.
   WeightLoader(device::ComputeUnit& compute, const WeightOptions& options,
                const model::Model* model = nullptr);
 
@@ -59,7 +60,7 @@ class WeightLoader {
   // A matrix of products, in the type that the options ask for.
   std::unique_ptr<device::Weight> load_matrix(const TensorView& tensor, device::WeightRole role,
                                               const WeightPlace& place = {});
-  // What chooses experts or weighs them: as the file has it, or widened.
+  // Matrices that choose or weigh experts: as the file has them, or widened.
   std::unique_ptr<device::Weight> load_router(const TensorView& tensor,
                                               const WeightPlace& place = {});
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EngineRig: the random model is written once per process to the build tree's temporary folder.
+// EngineRig: the random model, the units and the listeners.
 #include "host/engine/engine_rig.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <latch>
 #include <random>
 
@@ -17,19 +15,9 @@ namespace {
 
 std::unique_ptr<model::Model> random_model() {
   test::RandomLlama shape;
-  shape.num_layers = 2;
-  shape.width = 64;
-  shape.q_heads = 4;
-  shape.kv_heads = 2;
   shape.head_dim = 16;
   shape.ffn_width = 96;
-  shape.context_length = 512;
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("tandem_engine_test_" + std::to_string(getpid()) + ".gguf");
-  test::write_random_llama(path, shape, DType::kF32, 7);
-  auto model = model::load_model(path);
-  std::filesystem::remove(path);  // the mapping keeps it
-  return model;
+  return test::load_random_llama(shape, DType::kF32, 7);
 }
 
 }  // namespace

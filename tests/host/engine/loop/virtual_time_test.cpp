@@ -170,6 +170,19 @@ TEST_F(VirtualTime, TimesOfARequestAreThoseOfTheClockToTheTick) {
   EXPECT_DOUBLE_EQ(times.decode, 2 * (0.5 + 0.01));
 }
 
+// 96 of the 100 tokens are cached, so that there is room for both in a step of 64 rows.
+TEST_F(VirtualTime, OneStepTakesTwoWaitingSequencesWhenThePrefixOfTheFirstIsCached) {
+  start(two_units({}, {}));
+  serve({request(96, 4, 2, 1)}, seconds(1));
+  submit(request(96, 4, 9, 2));
+  submit(request(0, 20, 9, 3));
+  step();
+  EXPECT_EQ(loop_->status().running, 2);
+  EXPECT_EQ(loop_->status().waiting, 0);
+  while (!loop_->idle()) step();
+  expect_all_served();
+}
+
 TEST_F(VirtualTime, AUnitThatFallsSilentIsLostWhenItsDeadlineHasPassed) {
   options_.placement = Placement::kPages;
   start(two_units({.dies_at = Clock::TimePoint(seconds(100))}, {}));

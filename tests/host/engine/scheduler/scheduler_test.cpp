@@ -90,6 +90,16 @@ TEST(Scheduler, PreemptsNewestSequenceWhenPagesRunOut) {
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 1, true, 0}, StepItem{2, 8, 1, true, 0}));
 }
 
+TEST(Scheduler, PreemptsOnWhenTheNewestSharesItsPages) {
+  const RunningView running[] = {
+      {.id = 1, .num_tokens = 9, .num_computed = 8, .num_blocks = 2, .num_sole = 2},
+      {.id = 2, .num_tokens = 8, .num_computed = 7, .num_blocks = 2, .num_sole = 2},
+      {.id = 3, .num_tokens = 5, .num_computed = 4, .num_blocks = 2, .num_sole = 0}};
+  const StepPlan plan = plan_step({}, running, 0, kOptions);
+  EXPECT_THAT(plan.preempted, ElementsAre(3, 2)) << "the pages of 3 stay with others";
+  EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 1, true, 0}));
+}
+
 TEST(Scheduler, PreemptsASequenceForItsOwnPageWhenItIsTheNewest) {
   const RunningView running[] = {
       {.id = 1, .num_tokens = 8, .num_computed = 7, .num_blocks = 2, .num_sole = 2},
@@ -114,6 +124,9 @@ TEST(Scheduler, SplitsRowsEvenlyOverTwoSubBatches) {
   running.push_back({.id = 5, .num_tokens = 10, .num_computed = 0, .num_blocks = 3});
   plan = plan_step({}, running, 0, options);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(plan.items[i].sub_batch, i < 4 ? 0 : 1);
+
+  plan = plan_step({}, std::span(running).first(3), 0, options);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(plan.items[i].sub_batch, i < 1 ? 0 : 1);
 
   plan = plan_step({}, std::span(running).first(1), 0, options);
   EXPECT_EQ(plan.num_sub_batches, 1);
