@@ -133,7 +133,7 @@ bool verify(const model::Model& model, Bench& bench, int batch) {
 
 bool measure(const Setup& setup, const std::string& command) {
   const auto model = test::load_random_llama(setup.shape, setup.dtype, 1);
-  const model::ModelConfig& config = *model.config();
+  const model::ModelConfig& config = model->config();
   Bench bench(*model, 256);
   if (!verify(*model, bench, setup.batch)) return false;
   device::cpu::Team team(0);

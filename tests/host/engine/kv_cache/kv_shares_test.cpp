@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shares that are given instead of measured: who gets which part of the sequences, or of the pages.
+// How sequences and pages are dealt over units: by given shares, and by shared prefixes.
 #include <gmock/gmock.h>
+
+#include <span>
+#include <vector>
 
 #include "engine/kv_cache/kv_cache.h"
 
@@ -30,6 +33,24 @@ TEST(KvShares, DealsSequencesAndPagesByShares) {
   ASSERT_TRUE(dealt.extend(table, 100 * kPageTokens)) << "a full unit's share goes to the others";
   EXPECT_THAT(table.held, testing::ElementsAre(30u, 42u, 28u));
   dealt.release(table);
+}
+
+TEST(KvShares, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
+  for (const bool has_other_work : {true, false}) {
+    KvCache cache(kPageTokens, Placement::kSequences, true);
+    for (int unit = 0; unit < 2; ++unit) cache.add_unit(40, 1.0);
+    PageTable first, other, joins;
+    const std::vector<TokenId> tokens(6 * kPageTokens, 7);
+    ASSERT_TRUE(cache.extend(first, tokens.size()));
+    cache.publish(first, tokens, tokens.size());
+    if (has_other_work) {
+      ASSERT_TRUE(cache.extend(other, 4 * kPageTokens));
+    }
+    EXPECT_EQ(cache.attach(joins, std::span(tokens).first(3 * kPageTokens)), 2u * kPageTokens);
+    ASSERT_TRUE(cache.extend(joins, 3 * kPageTokens));
+    EXPECT_EQ(joins.blocks.back().unit, has_other_work ? 0 : 1) << "7 pages here, 5 or 1 there";
+    for (PageTable* table : {&first, &other, &joins}) cache.release(*table);
+  }
 }
 
 }  // namespace
