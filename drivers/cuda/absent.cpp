@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the CUDA backend in builds without it: enumerates nothing and says why.
+// The CUDA backend of builds without CUDA: it lists no device and says why.
 #include "common/error.h"
 #include "cuda/backend.h"
 #include "cuda/options.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPUs that the CUDA runtime shows. The runtime is linked statically and loads the driver at
-// the first call, so a machine without one has an empty list and a reason, not a program that
-// cannot start.
+// Lists the GPUs that the CUDA runtime shows.
+//
+// The runtime is linked statically and loads the driver at the first call. So a program starts
+// without a driver: the list is then empty, with a reason.
 #include "cuda/backend.h"
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cuda backend of the device registry. Present in every build; see Backend::available().
+// The CUDA backend of the device registry. It is part of every build: see Backend::available().
 #pragma once
 
 #include "device/registry.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaDevice: what it says of itself, and its units.
+// CudaDevice: its description and its units.
 #include "cuda/device.h"
 
 #include <string>

@@ -2,10 +2,9 @@
 //
 // CudaDevice: one GPU as a device of the registry.
 //
-// Its compute and attention units share one queue and one health (gpu.h), so an attention unit
-// works in the queue of a compute unit of the same CudaDevice. The aggregation unit has a stream of
-// its own. Errors: making units throws Error for arguments and memory, DeviceError once the GPU is
-// lost. Threads: as device.h says.
+// Its compute and attention units share one queue and one health (gpu/gpu.h); the aggregation unit
+// has a stream of its own. Errors: making a unit throws Error for arguments and memory, DeviceError
+// once the GPU is lost. Threads: as device/device.h says.
 #pragma once
 
 #include <memory>

@@ -213,32 +213,13 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
 template <typename Traits>
 __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
                              const HopperShared<Traits>& shared, const HopperRows<Traits>& rows) {
-  const int quad = static_cast<int>(threadIdx.x & 3u);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = warp_sum<1, 2>(rows.sum[half]);
     const int row = first_row() + half * 8;
     if ((tile.first + row) / job.group >= tile.num_q) continue;
-    const std::size_t head = head_of_row(job, tile, row);
-    const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-    const float shift = Traits::kIsHalf ? 15.0f : 0.0f;
-    if (quad == 0) {
-      job.lse[head] = sum == 0.0f ? -INFINITY : (rows.peak[half] + (log2f(sum) - shift)) * kLn2;
-    }
-    float* to = job.o + head * static_cast<std::size_t>(job.head_dim);
-#pragma unroll
-    for (int n = 0; n < Traits::kDim / 8; ++n) {
-      const int column = n * 8 + quad * 2;
-      const std::uint32_t poisoned = shared.poisoned[row][column / 32] >> (column % 32);
-      const float low = poisoned & 1u ? NAN : rows.o[n * 4 + half * 2] * inverse;
-      const float high = poisoned & 2u ? NAN : rows.o[n * 4 + half * 2 + 1] * inverse;
-      if (job.stores_pairs) {
-        if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
-      } else {
-        if (column < job.head_dim) to[column] = low;
-        if (column + 1 < job.head_dim) to[column + 1] = high;
-      }
-    }
+    write_row<Traits>(job, tile, {row, sum, rows.peak[half], shared.poisoned[row]},
+                      [&](int n, int i) { return rows.o[n * 4 + half * 2 + i]; });
   }
 }
 

@@ -236,33 +236,14 @@ __device__ void multiply_values(const PrefillShared<Traits>& shared, int buffer,
 template <typename Traits>
 __device__ void write_result(const PrefillJob& job, const PrefillShared<Traits>& shared,
                              int row_tile, const PrefillRowTile<Traits>& state) {
-  const int lane = static_cast<int>(threadIdx.x & 31u);
   const PrefillTile& tile = shared.tile;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const float sum = warp_sum<1, 2>(state.sum[half]);
     const int row = tile_row<Traits>(row_tile, half);
     if ((tile.first + row) / job.group >= tile.num_q) continue;
-    const std::size_t head = head_of_row(job, tile, row);
-    const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-    const float shift = Traits::kIsHalf ? 15.0f : 0.0f;
-    if (lane % 4 == 0) {
-      job.lse[head] = sum == 0.0f ? -INFINITY : (state.peak[half] + (log2f(sum) - shift)) * kLn2;
-    }
-    float* to = job.o + head * static_cast<std::size_t>(job.head_dim);
-#pragma unroll
-    for (int n = 0; n < Traits::kDim / 8; ++n) {
-      const int column = n * 8 + lane % 4 * 2;
-      const std::uint32_t poisoned = shared.poisoned[row][column / 32] >> (column % 32);
-      const float low = poisoned & 1u ? NAN : state.o[n][half * 2] * inverse;
-      const float high = poisoned & 2u ? NAN : state.o[n][half * 2 + 1] * inverse;
-      if (job.stores_pairs) {
-        if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
-      } else {
-        if (column < job.head_dim) to[column] = low;
-        if (column + 1 < job.head_dim) to[column + 1] = high;
-      }
-    }
+    write_row<Traits>(job, tile, {row, sum, state.peak[half], shared.poisoned[row]},
+                      [&](int n, int i) { return state.o[n][half * 2 + i]; });
   }
 }
 

@@ -64,4 +64,39 @@ __device__ RowScale row_scale(const PrefillJob& job, float largest) {
   return {up, job.softcap > 0.0f ? down * (job.scale / job.softcap) : down * (job.scale * kLog2E)};
 }
 
+// What a quad of lanes holds of a row when all keys are done; poisoned: a bit per dimension whose
+// values of V are not finite.
+struct FinishedRow {
+  int row;          // of the tile
+  float sum, peak;  // of the whole quad's keys
+  const std::uint32_t* poisoned;
+};
+
+// value(n, i): this lane's sum of dimension n * 8 + quad * 2 + i, not yet divided.
+template <typename Traits, typename Value>
+__device__ void write_row(const PrefillJob& job, const PrefillTile& tile, const FinishedRow& done,
+                          const Value& value) {
+  const int quad = static_cast<int>(threadIdx.x & 3u);
+  const std::size_t head = head_of_row(job, tile, done.row);
+  const float inverse = done.sum == 0.0f ? 0.0f : 1.0f / done.sum;
+  const float shift = Traits::kIsHalf ? 15.0f : 0.0f;
+  if (quad == 0) {
+    job.lse[head] = done.sum == 0.0f ? -INFINITY : (done.peak + (log2f(done.sum) - shift)) * kLn2;
+  }
+  float* to = job.o + head * static_cast<std::size_t>(job.head_dim);
+#pragma unroll
+  for (int n = 0; n < Traits::kDim / 8; ++n) {
+    const int column = n * 8 + quad * 2;
+    const std::uint32_t poisoned = done.poisoned[column / 32] >> (column % 32);
+    const float low = poisoned & 1u ? NAN : value(n, 0) * inverse;
+    const float high = poisoned & 2u ? NAN : value(n, 1) * inverse;
+    if (job.stores_pairs) {
+      if (column < job.head_dim) *reinterpret_cast<float2*>(to + column) = make_float2(low, high);
+    } else {
+      if (column < job.head_dim) to[column] = low;
+      if (column + 1 < job.head_dim) to[column + 1] = high;
+    }
+  }
+}
+
 }  // namespace tandem::gpu_kernels

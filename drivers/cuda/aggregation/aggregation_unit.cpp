@@ -26,7 +26,7 @@ constexpr std::uint64_t kMaxPositions = (std::uint64_t{1} << 32) - 1;
 
 std::uint64_t round_up(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Where things stand in the unit's one block of device memory.
+// Offsets in the unit's one block of device memory.
 struct Layout {
   explicit Layout(const AggregationShape& shape, std::uint64_t max_union)
       : value_bytes(dtype_block_bytes(shape.type)) {
@@ -101,7 +101,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     if (lost_) throw DeviceError("cuda", info_.id + " was lost in an earlier aggregation");
     check(cudaSetDevice(device_index_), "choosing the device");
     const Layout layout(shape, max_union(shape));
-    // Memory is taken only while nothing runs, so that a want of it loses nothing.
+    // Memory is allocated only while nothing runs: if there is none, no work is lost.
     sums_.reserve(layout.total);
     run([&] { add_up(shape, layout, sources, deadline); });
     if (counts_.as<std::uint32_t>()[0] != 0) {
@@ -156,7 +156,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
   // work(): starts work on the stream and waits for its end.
   template <typename Work>
   void run(Work&& work) {
-    lost_ = true;  // until it has ended well
+    lost_ = true;  // until it has succeeded
     work();
     lost_ = false;
   }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Aggregation on a GPU: scatter-add source by source, then compaction.
+// Sparse aggregation on a GPU: scatter-add, source by source, then compaction.
 //
-// Entries pass in pieces of 1 Mi through two pinned buffers, so that filling one overlaps with the
-// copy and the kernel of the other; pieces of all sources run in rank order on one stream. Sums
-// stand dense in device memory and are never cleared: a bit per position says which are of this
-// call. Sources that lie on this GPU are read in place, after the work of their queue. The union
-// comes back as positions and values in pinned memory.
-// Memory: 2 * value + 4 bytes and a bit per position, taken at the first call that needs it; result
-// copies of 4 + value bytes per entry in pinned memory.
-// Cost: PCIe moves 4 + value bytes per entry in, and per entry of the union out; launches: one per
-// piece, three for the compaction. Two waits: for the number of entries, and for the entries.
-// Numeric: the bits of a loop over the sources, but a NaN that an addition makes is the canonical
-// one. Threads: one at a time. Errors: as the contract says; a position twice in a source is not
-// seen. A unit that a failure or a deadline loses leaks its memory: work may still be running.
+// Entries go to the device in pieces of 1 Mi, through two pinned buffers in turn. Sums are dense in
+// device memory and are never cleared: a bit per position marks those of the current call. Sources
+// on this GPU are read in place, after the work of their queue. Memory:
+// 2 * value + 4 bytes and a bit per position, from the first call on; pinned memory of 4 + value
+// bytes per entry. Cost: 4 + value bytes over PCIe per entry in and per entry of the union out; one
+// launch per piece, three for the compaction; two waits. Numeric: bit-equal to a loop over the
+// sources, except that a NaN made by an addition is the canonical one. Threads: one at a time.
+// Errors: as the contract says; a position that occurs twice in a source is not detected. A unit
+// lost by a failure or a deadline leaks its memory, because work may still run.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dealing out a batch, its arrays, its launches.
+// Splits a batch into decode and prefill sequences, fills its arrays and appends its launches.
 #include "cuda/attention/attention_plan.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ const PlannedBatch& AttentionPlanner::plan(const AttentionBatch& batch,
   const auto found =
       std::ranges::find_if(planned_, [&](const auto& each) { return is_planned(each, batch); });
   if (found != planned_.end()) {
-    AttentionBatch shapes = batch;  // its sequences and pages were checked before
+    AttentionBatch shapes = batch;  // check_batch() has checked its sequences and pages
     shapes.sequences = {};
     shapes.pages = {};
     device::check_batch(geometry_, pool_.num_pages, shapes, out);
@@ -119,7 +119,7 @@ const PlannedBatch& AttentionPlanner::plan(const AttentionBatch& batch,
   }
   device::check_batch(geometry_, pool_.num_pages, batch, out);
   PlannedBatch& planned = *std::ranges::min_element(planned_, {}, &PlannedBatch::last_used);
-  planned.position = 0;  // nobody's, until it is complete
+  planned.position = 0;  // invalid until it is complete
   deal_out(batch);
   find_shared_pages(batch);
   choose_buckets(planned);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionPlanner: which launches answer a batch, and the arrays that they read.
+// AttentionPlanner: chooses the launches for a batch of attention, and makes the arrays that they
+// read.
 //
-// Rows are appended first, by the launch that rotates the keys where that one stands directly in
-// front. Sequences of at most kMostDecodeRows query rows are dealt out by
-// attention/decode_plan.h, longer ones by attention/prefill_plan.h; where sequences share leading
-// pages, and their rows fill the batch, the shared tokens are attended to once
-// (attention/cascade_plan.h) and the parts merged. A plan is kept while its arrays are in the open
-// sequence of the queue, so that the layers of a step, whose batches have the same sequences and
-// pages, are planned and checked once; later layers pay for a comparison.
-// Sizes of launches are rounded up (buckets.h): other lengths of sequences, and some other numbers
-// of them, are the same launch records. Threads: the submitting thread. Errors: those of
-// check_batch and Queue::begin(), before anything is enqueued; of the constructor: Error where the
-// GPU's shared memory is too small for the geometry's heads.
+// New rows are appended first, in the launch that rotates the keys if that launch is directly in
+// front. Sequences of at most kMostDecodeRows query rows go to attention/decode_plan.h, longer ones
+// to attention/prefill_plan.h. Shared leading pages are attended to once (attention/cascade_plan.h)
+// when the rows fill the batch. A plan is kept while its arrays are in the queue's open sequence,
+// so all layers of a step share it. Launch sizes are rounded up (queue/buckets.h), so nearby
+// lengths give equal launch records. Threads: the submitting thread. Errors: those of check_batch
+// and Queue::begin(), before anything is enqueued; the constructor throws Error if the GPU's shared
+// memory is too small for the heads.
 #pragma once
 
 #include <array>

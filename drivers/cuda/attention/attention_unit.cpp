@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaAttentionUnit: its pool, its tickets, its pages' ways out and in.
+// Pool, tickets, and export and import of pages.
 //
-// busy_seconds counts, for each batch, from its submission or the completion of the batch before,
-// whichever is later; a completion is seen when somebody waits.
+// busy_seconds counts for each batch from the later of its submission and the end of the batch
+// before. The unit sees the end of a batch when a caller waits.
 #include "cuda/attention/attention_unit.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ using device::WaitResult;
 namespace {
 
 constexpr std::size_t kMaxStaged = 8;        // batches whose rows are on their way
-constexpr std::size_t kMaxRemembered = 256;  // batches whose end nobody has seen
+constexpr std::size_t kMaxRemembered = 256;  // batches whose end no caller has seen
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::seconds kFarewell{10};
 constexpr int kLeastPageTokens = 16, kMostPageTokens = 256;
@@ -107,7 +107,7 @@ Ticket CudaAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial o
   try {
     enqueue(batch, out, flight);
   } catch (const DeviceError&) {
-    return ++last_ticket_;  // lost, as wait() will say
+    return ++last_ticket_;  // lost: wait() reports it
   } catch (...) {
     if (flight.staged != nullptr && !flight.staged->is_free()) {
       queue_.finish(Deadline::after(kPatience));  // its rows may be on their way

@@ -3,15 +3,12 @@
 // CudaAttentionUnit: KV pages in a GPU's memory, and attention there (contract:
 // device/attention_unit.h).
 //
-// submit() appends launches to the GPU's queue (attention_plan.h): the unit works in the queue of
-// every compute unit of the same GPU, which sends them off with its own. Rows and results that lie
-// in device memory or pinned memory of the GPU are used where they are. Other rows belong to
-// another device's compute unit: they are staged through pinned memory, one copy in and one out per
-// batch, and sent off at once. Page images pass through pinned memory, which the kernels that take
-// pages apart and put them together read and write over the link.
-// Memory: the pool, planned from what is free (memory_plan.h); scratch of the queue; slots for
-// staged batches when they are first needed. Threads: the GPU's submitting thread; capacity() and
-// stats() from any. Failure: kLost once the GPU is; Error for arguments and for memory.
+// submit() appends launches to the GPU's queue, which all compute units of that GPU share and
+// flush. Rows and results in device or pinned memory of the GPU are used in place. Other rows are
+// staged through pinned memory (staged_rows.h): one copy in and one out per batch, flushed at once.
+// Page images pass through pinned memory. Memory: the pool, sized by memory_plan.h; scratch of the
+// queue; staging slots, allocated at first use. Threads: the GPU's submitting thread; capacity()
+// and stats() from any. Failure: kLost once the GPU is lost; Error for arguments and for memory.
 #pragma once
 
 #include <atomic>

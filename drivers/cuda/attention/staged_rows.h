@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StagedRows: the rows of one batch of attention on their way from and to memory that the GPU does
-// not reach.
+// StagedRows: copies the rows of one attention batch to the GPU and its results back, for memory
+// that the GPU cannot address.
 //
-// begin() copies q, k and v to pinned memory and enqueues one copy to the device; end() enqueues
-// the copy of the results back, and finish(), once the queue has passed it, moves the rows of the
-// batch's sequences to where they belong: other rows are left alone. Ownership: borrows the spans
-// between begin() and finish(). Threads: the submitting thread. Memory: pinned and device memory
-// for the largest batch so far; Error where there is none.
+// begin() copies q, k and v to pinned memory and enqueues one copy to the device. end() enqueues
+// the copy of the results back. finish(), once the queue has passed it, moves the results of the
+// batch's sequences to their places; other rows stay untouched. Ownership: borrows the spans
+// between begin() and finish(). Memory: pinned and device memory for the largest batch so far;
+// Error if there is none. Threads: the submitting thread.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class StagedRows {
   AttentionRows begin(const device::AttentionBatch& batch);
   void end(const device::AttentionBatch& batch, const device::AttentionPartial& out);
   void finish();
-  // Instead of finish(), once the queue is through: nobody gets the results.
+  // In place of finish(), once the queue has ended: drops the results.
   void abandon() { is_free_ = true; }
 
   bool is_free() const { return is_free_; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaComputeUnit: its memory and its tickets. Operations: layer_ops.cpp, linear_ops.cpp,
-// attention_ops.cpp.
+// CudaComputeUnit's memory and tickets. The operations are in *_ops.cpp.
 #include "cuda/compute/compute_unit.h"
 
 #include "common/error.h"

@@ -3,12 +3,12 @@
 // CudaComputeUnit: the dense operations of a transformer layer on a GPU (contract:
 // device/compute_unit.h).
 //
-// enqueue() checks its operands and appends launches to the GPU's queue (queue.h); record() sends
-// them off, as one CUDA graph where the same step was seen before. Several units of one GPU share
-// its queue. Host buffers are pinned memory that kernels use over the link. Rotation angles are
-// kept for the last few positions and frequencies, so that a step computes them once.
-// Threads: one submitter for all units of the GPU; stats() from it. Errors: Error for operands, and
-// for memory that an operation grows into; DeviceError once the GPU is lost.
+// enqueue() checks its operands and appends launches to the GPU's queue (queue/queue.h), which all
+// units of the GPU share. record() flushes the queue; a step that was seen before runs as one CUDA
+// graph. Host buffers are pinned memory that kernels read and write over the link. Rotation angles
+// of the last few sets of positions are kept, so a step computes them once. Threads: one submitter
+// for all units of the GPU; stats() from it. Errors: Error for operands and for memory that an
+// operation needs; DeviceError once the GPU is lost.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KV types of the contracts as those of the kernels.
+// Maps KV types of the contracts to those of the kernels.
 #pragma once
 
 #include "kv_cache/kv_pool.h"

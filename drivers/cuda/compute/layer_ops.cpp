@@ -97,7 +97,7 @@ const CudaComputeUnit::Angles& CudaComputeUnit::angles_of(const RopeOp& op) {
   angles.last_used = ops_ + 1;
   if (found != angles_.end()) return angles;
   const std::size_t pairs = op.inverse_frequencies.size();
-  angles.positions.clear();  // nobody's, until it is complete
+  angles.positions.clear();  // invalid until it is complete
   angles.magnitude = std::nanf("");
   queue_.reserve(angles.table, op.positions.size() * 2 * pairs * sizeof(float),
                  Purpose::kWorkspace);

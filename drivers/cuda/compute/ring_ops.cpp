@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaComputeUnit: rows to threads of the host and back (gpu_kernels/ring). Words and slots are
-// pinned memory, which kernels use by the host's address.
+// CudaComputeUnit: passes rows to threads of the host and back (gpu_kernels/ring). The ring's words
+// and slots are pinned memory, which kernels use by the host's address.
 #include "ring/ring.h"
 
 #include "common/error.h"

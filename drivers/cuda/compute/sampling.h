@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sampling: SampleOp as launches in the queue.
+// Sampling: SampleOp as launches of the queue.
 //
-// How many launches there are, and of how many blocks per row, follows from the rows: greedy ones
-// need one, rows that draw two, cuts three (sampling/sample_rows.h). Memory: the counters by which
-// blocks of a row find the last one, kept; the rest is scratch. Threads: the submitting thread.
-// Errors: Error on what the descriptor must not hold and for memory, DeviceError.
+// Greedy rows need one launch, rows that draw two, rows with cuts three (sampling/sample_rows.h).
+// Memory: the counters by which the last block of a row is found are kept; the rest is scratch.
+// Threads: the submitting thread. Errors: Error for invalid descriptors and for memory;
+// DeviceError.
 #pragma once
 
 #include "cuda/gpu/gpu.h"

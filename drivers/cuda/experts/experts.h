@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts: ExpertsOp as choice, grouping, products by expert, and a sum, in the queue.
+// Experts: ExpertsOp as launches: choice, grouping, products per expert, and a sum.
 //
-// Two ways. Grouped (grouped_experts.cpp), for decode steps and up to some hundred rows: which
-// experts were chosen stays on the device, where it becomes tiles of rows; products have as many
-// blocks as there can be tiles, and those behind the last return at once. Nothing is waited for,
-// the launches are the same whatever was chosen and become a graph: eight per call. With more rows
-// per expert, or weights of several types: the host reads the groups' begins back, and each
-// expert's products are what its rows ask for (products.h), in a chunk of a prompt cuBLASLt: one
-// wait per call, small beside products of some hundred rows per expert, which tiles of at most 16
-// rows would read every weight several times for.
-// Rows of an expert are picked on their way into its gate and up; only chosen experts' weights are
-// read. Memory: rows * used * (2 ffn + width) floats and the choices, kept between calls. Threads:
-// the submitting thread. Errors: Error on shapes that do not fit and for memory, DeviceError.
+// Grouped (grouped_experts.cpp), for decode steps and up to some hundred rows: the choice stays on
+// the device and becomes tiles of rows. There are as many blocks as there can be tiles; the surplus
+// returns at once. Nothing waits, and the eight launches are the same for every choice, so they
+// become a graph. Otherwise (more rows per expert, or weights of several types) the host reads the
+// groups back, one wait per call, and runs each expert's products (products/products.h). Only
+// chosen experts' weights are read. Memory: rows * used * (2 ffn + width) floats and the choices,
+// kept between calls. Threads: the submitting thread. Errors: Error for shapes that do not fit and
+// for memory; DeviceError.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts without a wait: tiles of rows on the device, products whose weights they choose.
+// Experts without a wait: the device makes tiles of rows, and each tile's products choose their
+// weights.
 //
-// The experts' addresses are staged: the same places from step to step, so that records repeat.
-// Rows are prepared once, not once per expert that reads them.
+// The experts' addresses are staged at the same places from step to step, so that launch records
+// repeat. Each row is prepared once, however many experts read it.
 #include <algorithm>
 #include <array>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check behind every operand.
+// The checks of operands.
 #include "cuda/gpu/buffer.h"
 
 #include <string>

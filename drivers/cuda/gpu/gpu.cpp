@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the driver says of a GPU.
+// Reads the traits of a GPU from the driver.
 #include "cuda/gpu/gpu.h"
 
 namespace tandem::cuda {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gpu: what the units of one GPU share: its health, its memory and its queue.
+// Gpu: what the units of one GPU share: health, memory and queue.
 //
-// Making one makes the GPU's context; memory is taken when it is first needed. Ownership: the
-// device's (backend.cpp); units borrow it and must be gone before. Threads: the units' submitting
-// thread, but for health. Errors: DeviceError.
+// The constructor makes the GPU's context; memory is allocated at first need. Ownership: the
+// device's; units borrow it and must be destroyed before. Threads: the units' submitting thread;
+// health from any. Errors: DeviceError.
 #pragma once
 
 #include <functional>
@@ -51,7 +51,7 @@ struct Gpu {
         pinned_memory(health, Memory::kPinned),
         queue(activated(), health, device_memory, pinned_memory) {}
 
-  // Makes it the calling thread's, for calls that name no device.
+  // Makes it the current device of the calling thread.
   void activate() { health.check(cudaSetDevice(index), "choosing the device"); }
   int activated() {
     activate();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table, and medians of timed copies.
+// The table of peaks, and medians of timed copies.
 #include "cuda/gpu/speed.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ double measure_memory_bandwidth(Gpu& gpu) {
     const double large = seconds_of_copy(gpu, to.data(), from.data(), bytes);
     return large > small ? 2.0 * static_cast<double>(bytes) / (large - small) : 0;
   } catch (const Error&) {
-    return 0;  // no room, or the GPU is lost: its units will say so
+    return 0;  // no memory, or the GPU is lost: its units report it
   }
 }
 

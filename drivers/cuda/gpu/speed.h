@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast a GPU is: arithmetic by table, memory and link by measurement.
+// The speed of a GPU: arithmetic from a table, memory and link by measurement.
 //
-// Peaks are multiprocessors x clock x operations that one of them does per clock by its compute
-// capability, as the vendor's tables state them for dense products with f32 sums; the clock is the
-// driver's highest. Cards of an architecture that are sold with halved rates do less.
-// Measurements take some milliseconds of the idle GPU and give 0 where they fail; the GPU's health
-// notes what went wrong. Threads: the submitting thread. Errors: Error where even the few MiB that
-// the link is measured with are not there.
+// A peak is multiprocessors x highest clock x operations per clock of the compute capability, as
+// the vendor's tables state them for dense products with f32 sums. Cards that are sold with halved
+// rates reach less. A measurement takes some milliseconds on the idle GPU and gives 0 if it fails;
+// the GPU's health then holds the reason. Threads: the submitting thread. Errors: Error if there is
+// no memory for the few MiB of the link's measurement.
 #pragma once
 
 #include "cuda/gpu/gpu.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of device memory between processes.
+// CUDA IPC handles with owners.
 #include "cuda/group/ipc_memory.h"
 
 #include <cstring>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory that another process of this machine can use: KV pages between daemons, weights
+// Device memory shared between processes of one machine: KV pages of several daemons, weights
 // loaded once.
 //
-// The process that has the memory exports it as a handle of plain bytes, carried by whatever the
-// caller has; the other opens it and reads or writes the same memory, also from another GPU that
-// reaches it. What both do at the same time, the callers put in order. Ownership: an ExportedMemory
-// must outlive every ImportedMemory of its handle: where it does not, what the importer sees is
-// undefined. Threads: one each. Errors: DeviceError where there is no memory, or the driver shares
-// none (handles of one process cannot be opened in it; containers need a common IPC namespace).
+// One process exports its memory as a handle of plain bytes; the caller carries the handle to
+// another process, which opens it and reads and writes the same memory, also from another GPU with
+// peer access. The callers order concurrent accesses. Ownership: an ExportedMemory must outlive
+// every ImportedMemory of its handle; otherwise the importer's reads are undefined. Threads: one
+// each. Errors: DeviceError if there is no memory, or if the driver shares none (a process cannot
+// open its own handles; containers need a common IPC namespace).
 #pragma once
 
 #include <cuda_runtime_api.h>

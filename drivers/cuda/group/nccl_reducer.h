@@ -3,13 +3,13 @@
 // NcclReducer: sums over the GPUs of one process by NCCL, in their queues (contract:
 // device/reducer.h).
 //
-// One grouped ncclAllReduce, in place, on every GPU's stream behind its queue; nothing waits on the
-// host. Numerics: f32; the order of additions is NCCL's (ring or tree by size and topology), the
-// same at every call of a length while the communicators live, and all GPUs get the same bits.
-// Cost: 2 (N - 1) / N of the bytes over every link. Errors: Error where communicators cannot be
-// made; DeviceError when NCCL or a GPU failed, and then all GPUs of the group are lost, for their
-// kernels may wait for each other for ever: abort ends them. Threads: the units' submitting thread.
-// NCCL has not been run by this code yet: it was tested on a stand-in.
+// One grouped in-place ncclAllReduce on every GPU's stream, behind its queue; nothing waits on the
+// host. Numerics: f32; NCCL orders the additions (ring or tree, by size and topology), equally at
+// every call of a length while the communicators exist; all GPUs get the same bits. Cost: 2 (N - 1)
+// / N of the bytes over every link. Errors: Error if communicators cannot be made; DeviceError if
+// NCCL or a GPU fails. Then all GPUs of the group are lost, because their kernels may wait for each
+// other; abort ends them. Threads: the units' submitting thread. Tested with a double of NCCL only,
+// never with NCCL itself.
 #pragma once
 
 #include <span>

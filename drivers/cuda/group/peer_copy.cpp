@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaPeerCopy: events and copies on the streams behind two queues.
+// The order of a copy between two streams, by events.
 #include "cuda/group/peer_copy.h"
 
 #include <algorithm>

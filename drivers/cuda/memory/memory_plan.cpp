@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order in which the parts are served, and the texts.
+// Serves the parts in order, and writes the texts.
 #include "cuda/memory/memory_plan.h"
 
 #include <algorithm>

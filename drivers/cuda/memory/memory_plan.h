@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a GPU's memory goes where: a pure function of what is free and what is wanted.
+// Divides a GPU's memory: a pure function of the free memory and the demands.
 //
-// Weights, activations and workspace come first, since without them nothing runs; a reserve stays
-// free for what the runtime, libraries and other processes take later; KV pages get what was asked
-// for, or all that is left. What does not fit is an Error that names the part, what it needs, what
-// is free, and the option that lowers it: nothing is tried to see whether it fails.
-// Threads: any.
+// Weights, activations and workspace come first. A reserve stays free for the runtime, libraries
+// and other processes. KV pages get what was asked for, or all that is left. If a part does not
+// fit, an Error names it, what it needs, what is free, and the option that lowers it; nothing is
+// allocated to find out. Threads: any.
 #pragma once
 
 #include <cstddef>

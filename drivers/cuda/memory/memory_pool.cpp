@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks, ranges, and the way back to CUDA.
+// Search for ranges, new blocks, and the release of empty ones.
 #include "cuda/memory/memory_pool.h"
 
 #include <algorithm>

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryPool: device memory, or pinned host memory, in blocks that are taken from CUDA seldom and
-// handed out in parts.
+// MemoryPool: device memory or pinned host memory; CUDA gives it in large blocks, callers take
+// ranges.
 //
-// take() finds the first free range of the blocks, by address; a large request has a block of its
-// own. Ranges begin at multiples of 256 bytes and join when they are given back; an empty block
-// goes back to CUDA, but for one of the usual size. Nothing is taken or given while a step runs, so
-// CUDA's stream-ordered pools would have nothing to save, and a plain block's address never
-// changes. Pinned blocks are mapped: under unified addressing kernels read and write them by the
-// same address, over the link. Ownership: whoever took a range gives it back, before the pool goes;
-// the pool of a lost GPU leaks its blocks, for work may still run. Threads: one. Errors: Error that
-// says what for, how much, and what is free (memory_plan.h); the pool is as before. Cost: a search
-// over ranges; cudaMalloc for a new block.
+// take() finds the first free range by address; a large request has a block of its own. Ranges
+// begin at multiples of 256 bytes and join when they are freed. An empty block goes back to CUDA,
+// except one of the usual size. Kernels read and write pinned blocks at the host's address, over
+// the link. Ownership: a range is given back before the pool is destroyed; the pool of a lost GPU
+// leaks its blocks, because work may still run. Threads: one. Errors: Error that says for what, how
+// much, and what is free (memory_plan.h); the pool is unchanged. Cost: a search over ranges;
+// cudaMalloc for a new block. No range is taken or freed while a step runs, so CUDA's
+// stream-ordered pools would save nothing.
 #pragma once
 
 #include <cstddef>

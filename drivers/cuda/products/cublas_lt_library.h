@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of cuBLASLt that are used here. The library is loaded when they are first asked
-// for: a program starts without it, and without a driver. Threads: any.
+// The functions of cuBLASLt that this folder calls, loaded at first use: a program starts without
+// the library and without a driver. Threads: any.
 #pragma once
 
 #include <cublasLt.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where forms and results stand in scratch, and the three kinds of launches.
+// The layout of forms and results in scratch, and the three kinds of launches.
 #include "cuda/products/linear.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear: rows prepared and multiplied with weights, as launches of the queue.
+// Linear: prepares rows and multiplies them with weights, as launches of the queue.
 //
-// The rows are written once in every form that the products of the call read (norm, gate and
-// rounding in the same launch), or used as they are where that is the form; then one record does
-// the products. Rows or results that do not begin at a multiple of 16 bytes go through scratch.
-// Memory: the products' workspace, and the queue's scratch. Threads: the submitting thread.
-// Errors: Error for memory; shapes are the caller's to check.
+// One launch (norm, gate and rounding) writes the rows in every form that the call's products read;
+// rows already in that form are used in place. One record then does the products. Rows or results
+// that are not aligned to 16 bytes go through scratch. Memory: the products' workspace and the
+// queue's scratch. Threads: the submitting thread. Errors: Error for memory; the caller checks
+// shapes.
 #pragma once
 
 #include <cstdint>

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LtMatmul: matrix products by cuBLASLt, each shape planned once.
+// LtMatmul: matrix products by cuBLASLt; each shape is planned once.
 //
-// out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias, all row-major; W may be a slice of a
-// larger matrix's outputs, whose results lie out_stride apart. Types of W and x: f32 (without
-// TF32), f16, bf16, with sums and results in f32; e4m3 with a scale per output and per row. The
-// bias goes into the library's epilogue where it has one for the shape (e4m3 and some others have
-// none), else into `out` by a kernel first.
-// run() neither allocates nor waits on the device; plan() asks the library's heuristics, some tens
-// of microseconds on the host, and keeps what it says. Threads: one. Ownership: the workspace is
-// the caller's, and so is the order of calls that share it. Errors: DeviceError with the library's
-// status; without the library, in the build or on the machine, Error that says how to get it.
+// out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias, all row-major; W may be a slice of
+// the outputs of a larger matrix, with results out_stride apart. W and x are f32 (without TF32),
+// f16 or bf16, with f32 sums and results; or e4m3 with a scale per output and per row. The
+// library's epilogue adds the bias if it can for the shape (not for e4m3 and some others); else a
+// kernel writes it into `out` first. run() neither allocates nor waits on the device; plan() asks
+// the library's heuristics once per shape, some tens of microseconds. Threads: one. Ownership: the
+// workspace is the caller's; calls that share it are ordered by the caller. Errors: DeviceError
+// with the library's status; Error that says how to get the library if it is absent.
 #pragma once
 
 #include <cuda_runtime_api.h>

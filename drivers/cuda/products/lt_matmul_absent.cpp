@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of lt_matmul.cpp where the CUDA toolkit has no cuBLASLt.
+// LtMatmul of a CUDA toolkit without cuBLASLt.
 #include "common/error.h"
 #include "cuda/products/lt_matmul.h"
 

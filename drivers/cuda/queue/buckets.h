@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launch shapes of attention, kept: what was made for a shape and sizes is made once.
+// Buckets: launch shapes of attention, each made once per key.
 //
-// Sizes are rounded up to a quarter of their power of two, so that a few rows more or fewer are the
-// same launch. A kept bucket has one address for ever, which launch records hold in its place: it
-// compares equal where the bucket is, and costs 8 bytes. Threads: one.
+// Sizes are rounded up to a quarter of their power of two, so nearby sizes give the same launch. A
+// bucket keeps its address, which stands for it in launch records: 8 bytes, equal where the bucket
+// is. Threads: one.
 #pragma once
 
 #include <bit>

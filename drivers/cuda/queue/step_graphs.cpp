@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hashing, capturing, forgetting.
+// Hashing, capture and replacement.
 #include "cuda/queue/step_graphs.h"
 
 #include <xxhash.h>

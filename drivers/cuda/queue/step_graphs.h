@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepGraphs: sequences of launches that were seen before, as CUDA graphs.
+// StepGraphs: repeated sequences of launches as CUDA graphs.
 //
-// A sequence is the bytes of its launch records (queue.h): which functions, with which arguments
-// and addresses. The first time a sequence is seen only its hash is kept; the second time it is
-// captured, if it is long enough to be worth it, and from then on one launch does all of it. Equal
-// means equal bytes, not an equal hash. What cannot be captured is remembered as such and always
-// launched one by one; a driver that cannot capture launches that overlap is given them as a graph
-// of launches that do not. The least recently launched graphs go first when there are too many, or
-// too many launches in all. Threads: the queue's. Cost: one hash and one comparison of the records;
-// capturing and instantiating takes some 10 us per launch, once.
+// A sequence is the bytes of its launch records (queue.h): functions, arguments and addresses. At
+// its first occurrence only its hash is kept; at the second it is captured, if it is long enough;
+// from then on one launch runs it. Sequences are equal when their bytes are, not only their hashes.
+// A sequence that cannot be captured is always launched one by one; if a driver cannot capture
+// launches that overlap, the graph's launches do not overlap. The least recently launched graphs
+// are dropped when there are too many graphs or launches. Threads: the queue's. Cost: a hash and a
+// comparison of the records; capture takes some 10 us per launch, once.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of the CUDA runtime with owners: streams, events, device memory, pinned host memory.
+// Owning handles of the CUDA runtime: streams, events, device memory, pinned host memory.
 //
-// Errors: check() throws DeviceError with what was tried and the runtime's name for the error.
-// Destructors ignore errors: the device may be gone. Threads: as the runtime; a handle belongs to
-// the device that was current when it was made. Waits poll, so that they can keep a deadline.
+// Errors: check() throws DeviceError with the attempted action and the runtime's name for the
+// error. Destructors ignore errors, because the device may be lost. Threads: as the runtime; a
+// handle belongs to the device that is current when it is made. Waits poll, so that they can keep a
+// deadline.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Health: whether a GPU still works, for all units of it.
+// Health: whether a GPU still works; all its units share it.
 //
-// CUDA's errors of a device are sticky: after one, every later call in the process fails. So the
-// first such error loses the GPU for good, with what was tried and why; from then on require()
-// fails at once and no unit asks the driver again. An error that is a call's own (an argument or a
-// shape that it refuses, full memory) leaves the GPU as it was: check() throws Error for it. Where
-// the work before is waited for, no call is to blame, and note() loses the GPU for any error.
-// Threads: any.
+// CUDA's device errors are sticky: after one, every later call of the process fails. The first such
+// error therefore loses the GPU for good, with a reason; require() then fails at once and no unit
+// calls the driver again. An error of a single call (a bad argument or shape, full memory) leaves
+// the GPU usable: check() throws Error for it. A wait reports errors of earlier work, so note()
+// loses the GPU for any error. Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,14 +30,14 @@ class Health {
   // Throws DeviceError when the GPU is lost.
   void require() const;
 
-  // What a call of the runtime said. Throws Error where is_of_call(); else DeviceError, and the GPU
-  // is lost.
+  // The result of a call of the runtime. Throws Error where is_of_call(); else DeviceError, and the
+  // GPU is lost.
   void check(cudaError_t error, const char* what);
 
-  // Takes note without a throw; true when all is well.
+  // Records the result without throwing; true for success.
   bool note(cudaError_t error, const char* what);
 
-  // It does not answer, or does what it should not.
+  // Loses the GPU: it does not answer, or misbehaves.
   void lose(const std::string& reason);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers, records, names, clocks.
+// CUPTI's buffers and records, kernel names, and the map between clocks.
 #include "cuda/trace/activity_trace.h"
 
 #include <cxxabi.h>

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ActivityTrace: when kernels, copies and memsets ran on the GPUs of this process, by CUPTI's
+// ActivityTrace: the times of kernels, copies and memsets on the GPUs of this process, from CUPTI's
 // activity records.
 //
-// CUPTI fills buffers that it asks for and gives back on a thread of its own, once a second and at
-// the end; there they are read, and every record becomes a call of the sink: nothing is done where
-// work is enqueued. At most kMostBuffers are out; beyond, CUPTI drops records, which counts. Its
-// clock is mapped to the steady clock by pairs of both, one at the start and one per buffer: the
-// line through the first and the latest corrects what one drifts against the other. Kernels of a
-// graph are records like others. What overlaps on one stream (a kernel may start in the tail of the
-// one before) has a track beside it. Records of other kinds, without an end, or from before the
-// start are left out. One object per process at a time; callbacks hold it while they run. Threads:
-// any. Errors: Error saying why CUPTI does not record (no permission, another profiler); dropped
-// records become a warning at the end.
+// CUPTI asks for buffers and returns them on its own thread, once a second and at the end; there
+// every record becomes a call of the sink. Enqueueing does no extra work. CUPTI drops records when
+// kMostBuffers are out; drops are counted and become a warning at the end. CUPTI's clock is mapped
+// to the steady clock by pairs of readings: one at the start, one per buffer. Kernels of a graph
+// are ordinary records. Work that overlaps on one stream gets a second track. Other kinds of
+// records, those without an end and those from before the start are left out. One object per
+// process at a time; callbacks hold it while they run. Threads: any. Errors: Error that says why
+// CUPTI cannot record (no permission, another profiler).
 #pragma once
 
 #include <array>

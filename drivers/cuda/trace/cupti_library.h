@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is used of CUPTI's activity API: functions of the library, which is loaded when they are
-// first asked for, and the beginnings of its records.
+// The part of CUPTI's activity API in use: functions, loaded at first use, and the first fields of
+// its records.
 //
-// Records of a kind grow at their end from version to version and keep their beginning, which is
-// written down here, so that a build needs no header of CUPTI and runs with that of any CUDA 12 or
-// 13. Source: the CUPTI API's documentation, "CUPTI Activity API". Threads: any.
+// Later versions append fields to records and keep the first ones. They are declared here, so a
+// build needs no CUPTI header and runs with the CUPTI of any CUDA 12 or 13. Source: the CUPTI API's
+// documentation, "CUPTI Activity API". Threads: any.
 #pragma once
 
 #include <cstddef>

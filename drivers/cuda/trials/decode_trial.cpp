@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The case of a trial of decode attention.
+// The case of the trial: pool, sequences, and the launches of both paths.
 #include "cuda/trials/decode_trial.h"
 
 #include <algorithm>

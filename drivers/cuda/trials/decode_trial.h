@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which path of decode attention a unit takes, by the GPU's policy (kernel_choice.h).
+// Chooses the path of decode attention by the GPU's policy (kernel_choice.h).
 //
-// A trial's case is a batch of five sequences of the shape's heads and two short ones, with values
-// that no result can overflow with, over a pool of its own: some 16 stages of 64 tokens per
-// multiprocessor, 70 MB on an H200 for 128 f16 values per head, or an eighth of what memory is
-// free. Items of 8, 32 and 64 query heads are kernels of their own, and so each that the shape's
-// batches can ask for is tried, the narrowest with capped scores, too; the Hopper path is taken
-// where it wins them all. Threads: the submitting thread. Errors: as choose_path().
+// The trial's case: five sequences and two short ones with the shape's heads, over a pool of its
+// own of some 16 stages of 64 tokens per multiprocessor (70 MB on an H200 for 128 f16 values per
+// head) or an eighth of the free memory. No result can overflow. Items of 8, 32 and 64 query heads
+// are different kernels: all that the shape's batches can ask for are tried, the narrowest also
+// with capped scores. The Hopper path is taken if it wins in all of them. Threads: the submitting
+// thread. Errors: as choose_path().
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Policies and trials.
+// Runs trials and applies the policy.
 #include "cuda/trials/kernel_choice.h"
 
 #include <algorithm>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice between the kernel paths of a GPU (common/kernel_path.h).
+// Chooses between the kernel paths of a GPU (common/kernel_path.h).
 //
-// The policy is the device's: generic, hopper, or a trial. A trial runs both paths on a small
-// random case when a unit is made, and holds their results against each other, each part of them
-// to its own bound; where they agree it takes Hopper if that is 3 % faster at least. One line of
-// the device's notes says which, and why. Everything of a trial stands on the queue's stream, which
-// waits for no other. Cost of a trial: some 30 launches of the case on the idle GPU, which must be
-// in no capture. Threads: the submitting thread. Errors: Error for an unknown word, for memory, and
-// for kernels that do not come to an end, which lose the GPU.
+// The device's policy is generic, hopper, or trial. A trial runs both paths on a small random case
+// when a unit is made, and compares each part of their results within its own bound. If they agree,
+// Hopper is taken if it is at least 3 % faster. One line of the device's notes says which path was
+// taken, and why. All work of a trial is on the queue's stream. Cost: some 30 launches of the case
+// on the idle GPU, outside of captures. Threads: the submitting thread. Errors: Error for an
+// unknown word, for memory, and for kernels that do not end, which lose the GPU.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trial: sums of rows, normalised back and forth between two buffers.
+// The trial's chain: sums of rows, normalised back and forth between two buffers.
 #include "cuda/trials/launch_overlap.h"
 
 #include <span>

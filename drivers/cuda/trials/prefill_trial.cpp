@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The case of a trial of attention of many rows.
+// The case of the trial: rows, pool, and the launches of both paths.
 #include "cuda/trials/prefill_trial.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which path of attention of many rows a unit takes, by the GPU's policy (kernel_choice.h).
+// Chooses the path of attention of many rows by the GPU's policy (kernel_choice.h).
 //
-// A trial's case is three sequences of the shape's heads, or three chunks where it has no pages,
-// 1 : 2 : 3 in rows and about a block of 128 query heads per multiprocessor, over eight tokens
-// per multiprocessor each, and two short ones. It is tried with capped scores, too, and the Hopper
-// path is taken where it wins both. Covered are the operands of the shape, exact or not; for chunks
-// the one shape named below, so neither windows nor other heads or types. Threads: the submitting
+// The trial's case: three sequences with the shape's heads (three chunks if the shape has no
+// pages), 1 : 2 : 3 in rows with about a block of 128 query heads per multiprocessor, over eight
+// tokens per multiprocessor each, and two short ones. It runs also with capped scores; the Hopper
+// path is taken if it wins both. The trial covers the shape's operands, exact or not. For chunks it
+// covers only the shape named below: no windows, no other heads or types. Threads: the submitting
 // thread. Errors: as choose_path().
 #pragma once
 

@@ -168,42 +168,30 @@ __kernel void append(__global const float* input, __global const int* plan, __gl
   }
 }
 
-// The maximum over the group of one value per query; every work-item gets it.
-void group_max(float* values, __local float* exchange, int item) {
+// name(values, exchange, item): every work-item gets COMBINE over the group, of one value per
+// query.
 #if LOCAL > 1
-  for (int g = 0; g < QUERIES; ++g) exchange[g * LOCAL + item] = values[g];
-  SYNC();
-  for (int half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
-    if (item < half_size) {
-      for (int g = 0; g < QUERIES; ++g) {
-        __local float* mine = exchange + g * LOCAL + item;
-        *mine = fmax(*mine, mine[half_size]);
-      }
-    }
-    SYNC();
+#define REDUCE_GROUP(name, COMBINE)                                           \
+  void name(float* values, __local float* exchange, int item) {               \
+    for (int g = 0; g < QUERIES; ++g) exchange[g * LOCAL + item] = values[g]; \
+    SYNC();                                                                   \
+    for (int half_size = LOCAL / 2; half_size > 0; half_size /= 2) {          \
+      for (int g = 0; item < half_size && g < QUERIES; ++g) {                 \
+        __local float* mine = exchange + g * LOCAL + item;                    \
+        *mine = COMBINE(*mine, mine[half_size]);                              \
+      }                                                                       \
+      SYNC();                                                                 \
+    }                                                                         \
+    for (int g = 0; g < QUERIES; ++g) values[g] = exchange[g * LOCAL];        \
+    SYNC();                                                                   \
   }
-  for (int g = 0; g < QUERIES; ++g) values[g] = exchange[g * LOCAL];
-  SYNC();
+#else
+#define REDUCE_GROUP(name, COMBINE) \
+  void name(float* values, __local float* exchange, int item) {}
 #endif
-}
-
-void group_sum(float* values, __local float* exchange, int item) {
-#if LOCAL > 1
-  for (int g = 0; g < QUERIES; ++g) exchange[g * LOCAL + item] = values[g];
-  SYNC();
-  for (int half_size = LOCAL / 2; half_size > 0; half_size /= 2) {
-    if (item < half_size) {
-      for (int g = 0; g < QUERIES; ++g) {
-        __local float* mine = exchange + g * LOCAL + item;
-        *mine += mine[half_size];
-      }
-    }
-    SYNC();
-  }
-  for (int g = 0; g < QUERIES; ++g) values[g] = exchange[g * LOCAL];
-  SYNC();
-#endif
-}
+#define ADD(a, b) ((a) + (b))
+REDUCE_GROUP(group_max, fmax)
+REDUCE_GROUP(group_sum, ADD)
 
 // Scores of this work-item's tokens of a tile: scores[block][query].
 void score_tile(token_lanes* scores, __local const float* queries, __global const kv_t* pool,

@@ -15,9 +15,7 @@ TEST(NcclCalls, UseTheLibraryThatTheProcessHasLoaded) {
   EXPECT_EQ(&nccl_reason(), &nccl_library_reason());
 }
 
-TEST(NcclCalls, AreAbsentForAReason) {
-  EXPECT_EQ(nccl_calls() == nullptr, !nccl_reason().empty());
-}
+TEST(NcclCalls, AreAbsentForAReason) { EXPECT_EQ(nccl_calls() == nullptr, !nccl_reason().empty()); }
 
 }  // namespace
 }  // namespace tandem::cuda
