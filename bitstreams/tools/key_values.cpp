@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// {"keyvalue_metadata": {"key_values": [{"key": "a", "value": "b"}]}}
+// The JSON is {"keyvalue_metadata": {"key_values": [{"key": "a", "value": "b"}]}}.
 #include "bitstreams/tools/key_values.h"
 
 #include <xclbin.h>

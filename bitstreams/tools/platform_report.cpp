@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text and JSON of a platform.
+// The text and the JSON of a platform.
 #include "bitstreams/tools/platform_report.h"
 
 #include <algorithm>

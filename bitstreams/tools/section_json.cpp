@@ -37,7 +37,7 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-// A name of `names`, or the number itself for a type the list does not have.
+// A name of `names`, or the number itself for a type that is not in the list.
 template <size_t N>
 std::string name_of(const char* const (&names)[N], uint64_t value) {
   return value < N ? names[value] : std::to_string(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking an xclbin apart and putting it together.
+// Splits an xclbin into sections and joins sections to a file.
 #include "bitstreams/tools/xclbin_image.h"
 
 #include <xxhash.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xclbinutil: shows, takes apart and puts together xclbin files.
+// xclbinutil: shows, splits and joins xclbin files.
 //
-// Options as in the vendor's tool of this name; those for real cards are refused with the reason.
-// Order of work: read, remove, replace, add, show, dump, write. Exit status: 0, or 2 with one
-// message; nothing is written when anything is wrong.
+// The options are those of the vendor's tool of this name; options for real cards are refused with
+// the reason. Order of work: read, remove, replace, add, show, dump, write. Exit status: 0, or 2
+// with one message; on an error nothing is written.
 #include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/tool_main.h"
@@ -32,7 +32,7 @@ struct Options {
   bool keep_uuid = false;
 };
 
-// What the vendor's tool can do beyond this one, and why this one cannot.
+// Options of the vendor's tool that this one refuses, with the reason.
 struct Refusal {
   const char* option;
   const char* reason;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads platform JSON: every object knows its fields, so that a typo is named and not ignored.
+// Reads platform JSON. Every object knows its fields, so a typo is an error and not ignored.
 #include "bitstreams/xclbin/platform_file.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes through the settings in order: single values keep the first one, lists grow.
+// Reads the settings in order: the first value of a single setting counts, lists grow.
 #include "bitstreams/compiler/vpp/options.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mkdtemp in the system's folder for temporary files.
+// Uses mkdtemp in the system's folder for temporary files.
 #include "bitstreams/compiler/vpp/work_folder.h"
 
 #include <cstdio>
