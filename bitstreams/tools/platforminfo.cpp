@@ -42,7 +42,7 @@ CLI::Option* add_options(CLI::App& app, Options& options) {
   app.add_flag("-e,--extended", options.extended, "with --list: everything about each");
   app.set_version_flag("-v,--version", tandem::xclbin::kToolVersionText);
   return app
-      .add_option("-j,--json", options.json_path, "as JSON; with a path, what stands there alone")
+      .add_option("-j,--json", options.json_path, "as JSON; with a path, only the value there")
       ->expected(0, 1);
 }
 

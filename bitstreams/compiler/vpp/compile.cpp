@@ -75,7 +75,7 @@ class KernelCompiler {
 
   std::vector<std::string> compile_cpp() {
     if (options_.kernels.empty()) {
-      throw Error("v++", "-c wants the kernel's name: add -k and the name of the function");
+      throw Error("v++", "-c needs the kernel's name: add -k and the name of the function");
     }
     if (options_.kernels.size() > 1) {
       throw Error("v++", "-c compiles one kernel at a time; -k is given " +

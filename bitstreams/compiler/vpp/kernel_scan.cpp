@@ -379,7 +379,7 @@ void check_kernel(const FunctionDefinition& function, const std::string& file_na
   std::istringstream words(function.specifiers);
   bool is_void = false;
   for (std::string word; words >> word;) {
-    if (word == "static") fail("is static; take the word away");
+    if (word == "static") fail("is static; remove the word");
     is_void |= word == "void";
   }
   if (!is_void || function.specifiers.find('*') != std::string::npos) {

@@ -248,7 +248,8 @@ class OptionReader {
       throw Error("v++", "--compile, --link and --package exclude each other: choose one");
     }
     if (stages_.empty()) {
-      throw Error("v++", "say what to do: -c (compile), -l (link) or -p (package); see --help");
+      throw Error("v++",
+                  "the stage is missing: add -c (compile), -l (link) or -p (package); see --help");
     }
     const std::string& stage = *stages_.begin();
     options_.stage =

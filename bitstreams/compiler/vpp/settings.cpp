@@ -88,7 +88,7 @@ class CommandLineReader {
   }
 
   std::string next_value(const std::string& spelling) {
-    if (at_ >= arguments_.size()) throw Error("v++", "option " + spelling + " wants a value");
+    if (at_ >= arguments_.size()) throw Error("v++", "option " + spelling + " needs a value");
     return unquote(arguments_[at_++]);
   }
 
