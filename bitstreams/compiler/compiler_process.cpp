@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// posix_spawn of the compiler, in a process group of its own and with its output in a pipe, whose
-// first lines go into the error.
+// Starts the compiler with posix_spawn in its own process group. A pipe takes its output; the first
+// lines become part of the error.
 #include "bitstreams/compiler/compiler_process.h"
 
 #include <fcntl.h>

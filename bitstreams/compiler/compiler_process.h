@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a compiler, or another tool of its kind, without a shell.
+// Runs a compiler or a similar tool without a shell.
 #pragma once
 
 #include <string>

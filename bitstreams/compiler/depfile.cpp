@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The escapes of GNU make's prerequisites, as GCC and Clang write them: backslashes in front of a
-// blank or '#' are doubled, others stand for themselves.
+// Follows the escapes of GNU make's prerequisites as GCC and Clang write them: backslashes before a
+// blank or '#' are doubled, other backslashes are literal.
 #include "bitstreams/compiler/depfile.h"
 
 namespace tandem::xclbin {

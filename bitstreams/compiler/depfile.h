@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dependency files as compilers write them for make: "target: path path \<newline> path".
+// Dependency files that compilers write for make: "target: path path \<newline> path".
 //
-// Blanks and '#' in paths stand behind a backslash, '$' is doubled. Errors: none; text that is no
-// such file gives whatever words it holds. Threads: any.
+// A backslash precedes blanks and '#' in paths; '$' is doubled. Errors: none; other text gives the
+// words that it contains. Threads: any.
 #pragma once
 
 #include <string>

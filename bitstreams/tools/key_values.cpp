@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// {"keyvalue_metadata": {"key_values": [{"key": "a", "value": "b"}]}}
+// The JSON is {"keyvalue_metadata": {"key_values": [{"key": "a", "value": "b"}]}}.
 #include "bitstreams/tools/key_values.h"
 
 #include <xclbin.h>
@@ -52,7 +52,7 @@ Pairs key_values(const XclbinImage& image) {
       pairs.emplace_back(pair.at("key").get<std::string>(), pair.at("value").get<std::string>());
     }
   } catch (const ordered_json::exception&) {
-    throw Error("xclbin", "section KEYVALUE_METADATA is damaged; --remove-section takes it away");
+    throw Error("xclbin", "section KEYVALUE_METADATA is damaged; --remove-section removes it");
   }
   return pairs;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text and JSON of a platform.
+// The text and the JSON of a platform.
 #include "bitstreams/tools/platform_report.h"
 
 #include <algorithm>
@@ -208,7 +208,7 @@ std::string value_at(const ordered_json& json, const std::string& path) {
     return value.is_string() ? value.get<std::string>() : value.dump(2);
   } catch (const ordered_json::exception&) {
     throw Error("platform",
-                "the platform's JSON has nothing at '" + path + "'; --keys lists what there is");
+                "the platform's JSON has no value at '" + path + "'; --keys lists the paths");
   }
 }
 

@@ -19,7 +19,7 @@ std::string platform_text(const Platform& platform);
 nlohmann::ordered_json platform_json(const Platform& platform);
 // Every leaf: "hardwarePlatform.devices[0].fpgaPart", ...
 std::vector<std::string> json_paths(const nlohmann::ordered_json& json);
-// What stands at `path`: a text without quotes, else JSON. Throws Error when there is nothing.
+// The value at `path`: a text without quotes, else JSON. Throws Error when there is none.
 std::string value_at(const nlohmann::ordered_json& json, const std::string& path);
 
 }  // namespace tandem::xclbin

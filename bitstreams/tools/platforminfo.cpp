@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// platforminfo: describes a platform that cards may play, as text or as JSON.
+// platforminfo: describes a platform of an emulated card, as text or as JSON.
 //
-// Options as in the vendor's tool of this name; the platform may also stand without an option.
-// Exit status: 0, or 2 with one message.
+// The options are those of the vendor's tool of this name; the platform may also be given without
+// an option. Exit status: 0, or 2 with one message.
 #include <nlohmann/json.hpp>
 
 #include "bitstreams/tools/platform_report.h"
@@ -42,7 +42,7 @@ CLI::Option* add_options(CLI::App& app, Options& options) {
   app.add_flag("-e,--extended", options.extended, "with --list: everything about each");
   app.set_version_flag("-v,--version", tandem::xclbin::kToolVersionText);
   return app
-      .add_option("-j,--json", options.json_path, "as JSON; with a path, what stands there alone")
+      .add_option("-j,--json", options.json_path, "as JSON; with a path, only the value there")
       ->expected(0, 1);
 }
 

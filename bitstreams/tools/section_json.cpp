@@ -32,7 +32,7 @@ constexpr const char* kClockTypes[] = {"UNUSED", "DATA", "KERNEL", "SYSTEM"};
 constexpr const char* kControls[] = {"AP_CTRL_HS", "AP_CTRL_CHAIN", "AP_CTRL_NONE"};
 constexpr uint64_t kNoAddress = ~uint64_t{0};
 
-// A name of `names`, or the number itself for a type the list does not have.
+// A name of `names`, or the number itself for a type that is not in the list.
 template <size_t N>
 std::string name_of(const char* const (&names)[N], uint64_t value) {
   return value < N ? names[value] : std::to_string(value);

@@ -3,8 +3,8 @@
 // Sections of an xclbin as JSON and back, with the field names of the vendor's xclbinutil.
 //
 // MEM_TOPOLOGY, GROUP_TOPOLOGY, IP_LAYOUT, CONNECTIVITY, GROUP_CONNECTIVITY and CLOCK_FREQ_TOPOLOGY
-// are tables; BUILD_METADATA and KEYVALUE_METADATA are JSON as it is. to_json and from_json undo
-// each other byte by byte. Errors: Error naming section and field. Threads: any. Source: the public
+// are tables; BUILD_METADATA and KEYVALUE_METADATA are JSON already. to_json followed by from_json
+// gives the same bytes. Errors: Error naming section and field. Threads: any. Source: the public
 // header <xclbin.h>.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of a command-line tool: parses the options, does the work, turns an error into one
-// message.
+// The main function of a command-line tool: parses the options, does the work, turns an error into
+// one message.
 //
 // Exit status: what `work` returns; 2 after "<tool>: ERROR: <message>" on standard error. Threads:
 // main.
@@ -21,8 +21,8 @@
 
 namespace tandem::xclbin {
 
-// What is said of the first word that the tool does not know; a mistyped option is often also why a
-// required one is missing. Empty when it knows all of them.
+// The message for the first unknown word; empty when all are known. It has priority, because a
+// mistyped option is often the reason why a required one is missing.
 inline std::string unknown_word(const CLI::App& app) {
   const std::vector<std::string> words = app.remaining();
   if (words.empty()) return {};
@@ -59,7 +59,7 @@ int run_tool(CLI::App& app, int argc, char** argv, Work&& work) {
   }
 }
 
-// What --version of every tool says; scripts look for the vendor's year.
+// The answer of every tool to --version; scripts look for the vendor's year.
 constexpr const char* kToolVersionText =
     "Tandem, compatible with v2022.1 (XRT 2.13.466) of the vendor's tools";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking an xclbin apart and putting it together.
+// Splits an xclbin into sections and joins sections to a file.
 #include "bitstreams/tools/xclbin_image.h"
 
 #include <xxhash.h>
@@ -109,7 +109,8 @@ void XclbinImage::set_mode(uint16_t mode) { top_.m_header.m_mode = mode; }
 
 std::vector<std::byte> XclbinImage::encode(const std::string& file_name) const {
   if (sections_.empty()) {
-    throw Error("xclbin", file_name + ": would have no section, which no xclbin may; add one");
+    throw Error("xclbin",
+                file_name + ": the file would have no section, and an xclbin needs one; add one");
   }
   std::vector<axlf_section_header> headers;
   uint64_t end = round_up8(kTable + sections_.size() * sizeof(axlf_section_header));

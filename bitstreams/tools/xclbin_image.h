@@ -2,10 +2,10 @@
 //
 // An xclbin whose sections can be added, replaced and removed.
 //
-// Bytes of sections and the header's other fields are kept as they are; offsets, length, section
-// count and, when the content changed, the UUID (a hash of the sections) are written anew, so the
-// same content gives the same file. Errors: Error naming file and field. Threads: one at a time.
-// Source: the public header <xclbin.h>.
+// Other sections and header fields keep their bytes. Offsets, length, section count and, after a
+// change, the UUID (a hash of the sections) are computed anew, so the same content gives the same
+// file. Errors: Error naming file and field. Threads: one at a time. Source: the public header
+// <xclbin.h>.
 #pragma once
 
 #include <xclbin.h>
@@ -33,7 +33,7 @@ class XclbinImage {
 
   const std::vector<ImageSection>& sections() const { return sections_; }
   const ImageSection* find(uint32_t kind) const;
-  // Throw when the section is there already, or is not.
+  // add() throws when the section exists; the others throw when it does not.
   void add(ImageSection section);
   void replace(ImageSection section);
   void remove(uint32_t kind);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xclbinutil: shows, takes apart and puts together xclbin files.
+// xclbinutil: shows, splits and joins xclbin files.
 //
-// Options as in the vendor's tool of this name; those for real cards are refused with the reason.
-// Order of work: read, remove, replace, add, show, dump, write. Exit status: 0, or 2 with one
-// message; nothing is written when anything is wrong.
+// The options are those of the vendor's tool of this name; options for real cards are refused with
+// the reason. Order of work: read, remove, replace, add, show, dump, write. Exit status: 0, or 2
+// with one message; on an error nothing is written.
 #include "bitstreams/tools/key_values.h"
 #include "bitstreams/tools/section_json.h"
 #include "bitstreams/tools/tool_main.h"
@@ -32,7 +32,7 @@ struct Options {
   bool keep_uuid = false;
 };
 
-// What the vendor's tool can do beyond this one, and why this one cannot.
+// Options of the vendor's tool that this one refuses, with the reason.
 struct Refusal {
   const char* option;
   const char* reason;
@@ -171,7 +171,7 @@ int work(const Options& options, bool info) {
     return 0;
   }
   if (options.input.empty() && !edits(options)) {
-    throw Error("xclbin", "nothing to do: give --input <file>, and what to do with it");
+    throw Error("xclbin", "nothing to do: add --input <file> and an action; --help lists them");
   }
   XclbinImage image;
   if (!options.input.empty()) {
@@ -180,7 +180,7 @@ int work(const Options& options, bool info) {
   }
   edit(image, options);
   if (edits(options) && options.output.empty() && options.dump.empty() && !info) {
-    throw Error("xclbin", "the changed file goes nowhere: give --output <file>");
+    throw Error("xclbin", "the changed file is not saved: add --output <file>");
   }
   const std::string name = options.output.empty() ? options.input : options.output;
   const std::vector<std::byte> bytes = image.encode(name);
@@ -207,10 +207,10 @@ CLI::Option* add_options(CLI::App& app, Options& options) {
   app.add_option("--target", options.target, "sw_emu or hw_emu");
   app.add_flag("--force", options.force, "replace existing files");
   app.add_flag("-q,--quiet", options.quiet, "print nothing but errors");
-  app.add_flag("-v,--verbose", options.verbose, "accepted; there is nothing more to print");
+  app.add_flag("-v,--verbose", options.verbose, "accepted, without effect");
   app.add_flag("--list-sections", options.list, "list the names of sections");
   app.add_flag("--skip-uuid-insertion,--skip-bank-grouping", options.keep_uuid,
-               "accepted; neither happens here")
+               "accepted, without effect here")
       ->group("");
   app.set_version_flag("--version", tandem::xclbin::kToolVersionText);
   for (const Refusal& refusal : kRefusals) {

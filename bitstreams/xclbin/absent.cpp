@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the reader of xclbins where XRT's headers are missing.
+// Replaces the reader of xclbins where XRT's headers are missing.
 #include "bitstreams/xclbin/inspect.h"
 #include "common/error.h"
 

@@ -57,7 +57,7 @@ std::string build_metadata(const Design& design) {
                                {"user_regions", ordered_json::array({region})}};
   ordered_json platform = {
       {"vendor", "xilinx"}, {"board_id", design.platform->name}, {"name", design.platform->vbnv}};
-  // A user's own platform travels with the file.
+  // The file contains a user's own platform.
   if (!design.platform->description.empty()) {
     platform["description"] = design.platform->description;
   }

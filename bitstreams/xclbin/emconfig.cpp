@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writing and reading emconfig.json.
+// Writes and reads emconfig.json.
 #include "bitstreams/xclbin/emconfig.h"
 
 #include <fstream>
@@ -35,7 +35,7 @@ const json& member(const json& object, const std::string& path, const char* key,
   return object[key];
 }
 
-// XRT's writers give numbers as text now and then, so both are read.
+// Some writers of XRT give numbers as text, so both forms are accepted.
 uint32_t count_of(const json& object, const std::string& path, const char* key,
                   const std::string& origin) {
   if (!object.contains(key)) return 1;

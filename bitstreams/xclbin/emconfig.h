@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// emconfig.json: which cards an emulated application sees. emconfigutil writes it, the shim reads
-// it.
+// emconfig.json: the cards that an emulated application sees. emconfigutil writes it, the shim
+// reads it.
 //
-// The layout is the one that XRT's emulation reads: Version.FileVersion "2.0" and
-// Platform.Boards[].Devices[] with Name and NumDevices. A platform of the user's own travels in the
-// device's PlatformDescription, so the file suffices where the platform's JSON is not at hand.
-// Errors: Error naming the file and the field. Threads: any.
+// The layout is that of XRT's emulation: Version.FileVersion "2.0" and Platform.Boards[].Devices[]
+// with Name and NumDevices. The device's PlatformDescription holds a user's own platform, so the
+// file is enough where the platform's JSON is not available. Errors: Error naming the file and the
+// field. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sigwait in a thread: unlike a handler it may walk folders and take locks. The lock is never given
-// back once an interruption has begun, so nothing new can appear behind its back.
+// A thread calls sigwait; unlike a signal handler it may walk folders and take locks. It never
+// releases the lock once an interruption has begun, so nothing can be registered after that.
 #include "bitstreams/xclbin/interruption.h"
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct Remains {
   std::set<pid_t> groups;
 };
 
-// Outlives main(): the waiting thread has no other end than the process.
+// Never destroyed: the waiting thread ends only with the process.
 Remains& remains() {
   static Remains& instance = *new Remains;
   return instance;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program cleans up when SIGINT, SIGTERM or SIGHUP ends it: temporary files and folders, and
-// the compilers it has started.
+// Cleans up when SIGINT, SIGTERM or SIGHUP ends a program: removes temporary files and folders, and
+// ends the compilers that it started.
 //
-// A thread waits for the signals, which are blocked everywhere else; it ends the children, removes
-// the paths, and ends the process with the signal. What is registered afterwards waits for that
-// end. In a program that does not call clean_up_on_interruption() the objects here do nothing.
-// Threads: any.
+// The signals are blocked in all threads; one thread waits for them. It ends the children, removes
+// the paths, and ends the process with the signal. A registration after that blocks until the
+// process ends. In a program that does not call clean_up_on_interruption() the objects here have no
+// effect. Threads: any.
 #pragma once
 
 #include <sys/types.h>
@@ -16,11 +16,11 @@
 
 namespace tandem::xclbin {
 
-// To be called by main() before any other thread starts. A signal that the program was started to
-// ignore (nohup) stays ignored.
+// main() calls this before any other thread starts. A signal that was ignored at the start of the
+// program (nohup) stays ignored.
 void clean_up_on_interruption();
 
-// While it lives, an interruption removes the file or folder that `make` made and returned.
+// During its lifetime an interruption removes the file or folder that `make` created and returned.
 class RemovedOnInterruption {
  public:
   explicit RemovedOnInterruption(const std::function<std::filesystem::path()>& make);
@@ -32,7 +32,7 @@ class RemovedOnInterruption {
   std::filesystem::path path_;
 };
 
-// While it lives, an interruption ends the process group that `start` returned the leader of.
+// During its lifetime an interruption ends the process group whose leader `start` returned.
 // `start` returns 0 when there is none.
 class EndedOnInterruption {
  public:

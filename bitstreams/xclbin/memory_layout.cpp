@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes through units and arguments in order; an argument nobody connects reaches bank 0.
+// Visits units and arguments in order. An argument without a connection reaches bank 0.
 #include "bitstreams/xclbin/memory_layout.h"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ class TopologyBuilder {
       topology_.banks[bank].m_used = 1;
       topology_.groups[bank].m_used = 1;
       topology_.bank_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
-      // A buffer in one bank of a range is as good as one in the range.
+      // A buffer in one bank of the range is accepted like a buffer of the whole range.
       if (first != last) {
         topology_.group_connections.push_back({argument_id, unit_id, static_cast<int32_t>(bank)});
       }

@@ -3,8 +3,8 @@
 // The memory sections of a design: banks, stream links, bank ranges, and which argument reaches
 // which.
 //
-// Both tables start with the platform's banks, followed by an entry per stream link; `groups` goes
-// on with an entry per connected range of banks. Errors: Error when a connection or link names what
+// Both tables start with the platform's banks, then one entry per stream link; `groups` adds one
+// entry per connected range of banks. Errors: Error when a connection or link names something that
 // the design does not have. Threads: any.
 #pragma once
 

@@ -98,7 +98,7 @@ void add_kernel(pugi::xml_node& core, const Design& design, const Kernel& kernel
   add_group(element, "maxWorkGroupSize", kernel.maximum_group);
   add_ports(element, design, kernel);
   for (size_t id = 0; id < kernel.arguments.size(); ++id) {
-    // A program's pipe is no argument to XRT: the card joins its ends.
+    // XRT does not see a program's pipe as an argument; the card connects its ends.
     if (kernel.arguments[id].hidden && kernel.arguments[id].kind == 4) continue;
     add_argument(element, kernel.arguments[id], id);
   }

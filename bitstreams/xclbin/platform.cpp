@@ -35,8 +35,8 @@ void add_banks(Platform& platform, BankType type, int count, uint64_t size_bytes
   }
 }
 
-// On-chip banks and the host's, behind the card's memory. The host's begins at a multiple of its
-// size.
+// Adds on-chip banks and the host's bank after the card's memory. The host's bank begins at a
+// multiple of its size.
 void add_small_banks(Platform& platform, int num_plram) {
   add_banks(platform, BankType::kPlram, num_plram, 128 * kKiB, kPlramGbPerS);
   const uint64_t base = (platform.memory_end() + 16 * kGiB - 1) / (16 * kGiB) * (16 * kGiB);
@@ -122,7 +122,7 @@ const Platform& undecided_platform() {
   return platform;
 }
 
-// Platforms made from names and files; never moved and never destroyed.
+// Platforms made from names and files. They never move and exist until the process ends.
 struct MadePlatforms {
   std::mutex mutex;
   std::deque<Platform> platforms;
@@ -153,7 +153,8 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-// "vendor_board_generationxlanes_shell_...": the board decides, the rest refines it.
+// "vendor_board_generationxlanes_shell_...": the board selects the platform, the rest sets
+// details.
 const Platform* make_from_shell_name(const std::string& name) {
   const std::vector<std::string> parts = split(name, '_');
   if (parts.size() < 3) return nullptr;

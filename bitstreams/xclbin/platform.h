@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The card platforms a bitstream may be built for and an emulated card may play: name, memory
-// banks, clocks, link.
+// The platforms that a bitstream is built for and an emulated card simulates: name, memory banks,
+// clocks, link.
 //
-// Everything that any part knows about a card's hardware stands here. Figures of the built-in
-// platforms are public data-sheet figures; a user's own come from a JSON file (platform_file.h).
-// Bank bases are the device addresses a kernel sees; banks of one memory are contiguous, so a range
-// of banks is one address interval; the HOST bank lies above the card's own memory. Platforms live
-// as long as the process, so references stay good. Threads: any (one mutex in find_platform).
+// All facts about a card's hardware are here. The figures of the built-in platforms come from
+// public data sheets; a user's own come from a JSON file (platform_file.h). A bank's base is the
+// device address that a kernel sees. The banks of one memory are contiguous, so a range of banks is
+// one address interval; the HOST bank lies above the card's own memory. Platforms exist until the
+// process ends, so references stay valid. Threads: any (one mutex in find_platform).
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Platform {
   uint64_t address_space_bytes = 0;  // more than the banks need: of a card that is yet undecided
   std::string description;  // a user's platform: its JSON text, so that it can travel with a file
 
-  // One past the last device address that a card makes room for.
+  // One past the last device address of the card.
   uint64_t memory_end() const;
   // Bytes of banks of `type`.
   uint64_t memory_bytes(BankType type) const;
@@ -55,16 +55,16 @@ struct Platform {
 
 // The platform that `name` means: a board ("u250"), any shell's full name
 // ("xilinx_u250_gen3x16_xdma_4_1_202210_1"), a path of an .xpfm file so named, a JSON file (see
-// platform_file.h), or a name below one of search_platforms_in()'s folders. A full name comes back
-// as the platform's vbnv. Throws Error listing what would do.
+// platform_file.h), or a name below one of search_platforms_in()'s folders. A full name becomes
+// the platform's vbnv. Throws Error listing the possible names.
 const Platform& find_platform(const std::string& name);
-// Where names are looked for too, as <folder>/<name>.json or <folder>/<name>/<name>.json: what
-// programs find in PLATFORM_REPO_PATHS, folders with ':' between. Null: nowhere.
+// More folders to search for <folder>/<name>.json or <folder>/<name>/<name>.json: the value of
+// PLATFORM_REPO_PATHS, folders separated by ':'. Null: none.
 void search_platforms_in(const char* folders);
 // Makes `platform` known under its vbnv; one of the same vbnv is replaced for later searches.
 const Platform& add_platform(const Platform& platform);
-// A name for find_platform: a card that nobody described. It is a u55c with room for the banks of
-// any board, so that whatever bitstream comes finds its memory.
+// A name for find_platform: a card without a description. It is a u55c with address space for the
+// banks of any board, so that every bitstream finds its memory.
 constexpr const char* kUndecidedPlatform = "undecided";
 // The boards built in.
 std::vector<std::string> platform_names();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads platform JSON: every object knows its fields, so that a typo is named and not ignored.
+// Reads platform JSON. Every object knows its fields, so a typo is an error and not ignored.
 #include "bitstreams/xclbin/platform_file.h"
 
 #include <algorithm>
@@ -249,7 +249,7 @@ Platform read_platform_file(const std::string& path) {
   if (in) text.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   if (!in || in.bad()) throw Error("platform", path + ": cannot read the file");
   if (text.size() > kMaxFileBytes) {
-    throw Error("platform", path + ": is larger than 1 MiB, which no platform file is");
+    throw Error("platform", path + ": is larger than 1 MiB, so it is no platform file");
   }
   return parse_platform(text, path);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a design's compute units lie in the card's register space; the same for every section that
+// The addresses of a design's compute units in the card's register space, for every section that
 // mentions them.
 #pragma once
 

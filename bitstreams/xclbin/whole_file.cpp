@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard streams, and a rename where there is something to replace.
+// Uses standard streams, and a rename where a file is replaced.
 #include "bitstreams/xclbin/whole_file.h"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ bool is_written_in_place(const fs::path& path) {
   return !fs::is_regular_file(status) || name.starts_with("/dev/") || name.starts_with("/proc/");
 }
 
-// Where a link leads, so that the link stays.
+// The target of a link, so that the link itself stays.
 fs::path place_of(const std::string& path) {
   std::error_code code;
   if (!fs::is_symlink(path, code)) return path;

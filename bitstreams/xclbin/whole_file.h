@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole files in and out, for v++ and the tools around it.
+// Reads and writes whole files, for v++ and the other tools.
 //
-// A written file appears whole or not at all: it is written beside its place and renamed into it,
-// through a link to the file behind it. What is no regular file (/dev/stdout, a pipe) is written in
-// place. An interrupted program leaves no temporary file (interruption.h). Errors: Error naming
-// the path. Threads: any, with different paths.
+// A file is written completely or not at all: to a temporary file beside it, then renamed. A
+// symbolic link stays; the file that it points to is replaced. A device or pipe (/dev/stdout) is
+// written directly. An interrupted program leaves no temporary file (interruption.h). Errors: Error
+// naming the path. Threads: any, with different paths.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,11 @@ constexpr uint64_t kMaxFileBytes = uint64_t{2} << 30;
 std::vector<std::byte> read_bytes(const std::string& path, uint64_t max_bytes = kMaxFileBytes);
 std::string read_text(const std::string& path, uint64_t max_bytes = kMaxFileBytes);
 
-// Makes the folder that `path` shall lie in, and the file. One that exists is refused unless it may
-// be replaced.
+// Makes the folder of `path`, and the file. An existing file is refused unless it may be replaced.
 void write_bytes(const std::string& path, std::span<const std::byte> bytes,
                  bool may_replace = true);
 void write_text(const std::string& path, std::string_view text, bool may_replace = true);
-// Makes the folder `path` shall lie in.
+// Makes the folder of `path`.
 void make_parent(const std::string& path);
 
 }  // namespace tandem::xclbin

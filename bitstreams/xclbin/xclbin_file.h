@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads an xclbin: every size, count, offset and string is checked before it is used.
+// Reads an xclbin. Every size, count, offset and string is checked before use.
 //
-// parse() keeps a view of the caller's bytes and copies the small tables; nothing is allocated in
-// proportion to a number the file merely states. Errors: Error("xclbin", ...) naming the file, the
-// field and its byte offset. Cost: linear in the section table and the small sections; BITSTREAM is
-// not touched beyond its first bytes. Threads: const after parse. Source: the public header
+// parse() keeps a view of the caller's bytes and copies the small tables. No allocation is
+// proportional to a number that the file only states. Errors: Error("xclbin", ...) naming the file,
+// the field and its byte offset. Cost: linear in the section table and the small sections; only the
+// first bytes of BITSTREAM are read. Threads: const after parse. Source: the public header
 // <xclbin.h>.
 #pragma once
 

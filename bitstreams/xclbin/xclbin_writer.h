@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes an xclbin from a design: kernels, compute units, memory connections, stream links and the
+// Writes an xclbin from a design: kernels, compute units, memory connections, stream links, and the
 // ELF with the kernels' code.
 //
-// A stream link is an entry of MEM_TOPOLOGY (type MEM_STREAMING_CONNECTION, tag dc_<n>, size: the
-// depth in elements, 0 for the stream's own) behind the banks, and two rows of CONNECTIVITY: first
-// the writer's, then the reader's. A free-running unit has the base address ~0 and none in the XML.
-//
-// The bytes depend on the design alone (no time stamp; the UUID is a hash of the content), so
-// builds are reproducible. Errors: Error when the design is inconsistent or larger than readers
+// A stream link is an entry of MEM_TOPOLOGY after the banks (type MEM_STREAMING_CONNECTION, tag
+// dc_<n>, size: the depth in elements, 0 for the stream's own), and two rows of CONNECTIVITY: first
+// the writer's, then the reader's. A free-running unit has the base address ~0 and no address in
+// the XML. The bytes depend on the design alone (no time stamp; the UUID is a hash of the content),
+// so builds are reproducible. Errors: Error when the design is inconsistent or larger than readers
 // allow. Threads: any. Source: the public header <xclbin.h>.
 #pragma once
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention_decode: decode attention over paged KV in HBM; one call is one layer of one sub-batch.
+// attention_decode: decode attention over paged KV in HBM. One call processes one layer of one
+// sub-batch.
 //
-// Appends the new k, v rows, then answers every query of every sequence with (O, LSE) over this
-// unit's pages (abi.h has the layouts, README.md the cycle model). K and V pools are in HBM
-// channels of their own (gmem_k, gmem_v), everything else goes through gmem_io. All query heads of
-// a KV head are answered per read of its K and V, up to 16 rows. f32 throughout on f16 or i8
-// storage; NaN stays in its head. Goals at 300 MHz: II = 1 for every word loop; 64 bytes a cycle
-// from each pool port, of which a pseudo-channel gives 48; pages are bursts of 1 to 8 KB. FIFOs:
-// 2,048 words (K, V), 256 rows (scores, weights). DSPs a unit, at 2 row lanes of 32 values: 128
-// multipliers of 1, 64 adders of the accumulator of 2, score trees in fabric, 3 exponentials: about
-// 390; 16 units take 69 % of 9,024. Errors: a bad descriptor is answered with a Status and changes
-// nothing.
+// It appends the new k, v rows, then answers every query of every sequence with (O, LSE) over this
+// unit's pages (abi.h has the layouts, README.md the cycle model). K and V pools are in their own
+// HBM channels (gmem_k, gmem_v); everything else uses gmem_io. One read of K and V serves all query
+// heads of a KV head, up to 16 rows. f32 throughout on f16 or i8 storage; a NaN stays in its head.
+//
+// Goals at 300 MHz: II = 1 for every word loop; 64 bytes a cycle from each pool port, of which a
+// pseudo-channel gives 48; pages are bursts of 1 to 8 KB. FIFOs: 2,048 words (K, V), 256 rows
+// (scores, weights). DSPs a unit, at 2 row lanes of 32 values: 128 multipliers of 1, 64 adders of
+// the accumulator of 2, score trees in fabric, 3 exponentials: about 390; 16 units take 69 % of
+// 9,024. Errors: a bad descriptor gives a Status and changes nothing.
 #include "append.h"
 #include "stages.h"
 

@@ -4,7 +4,7 @@
 // of KV rows, and sums of lanes.
 //
 // All f32. exp_of and log_of are within 5e-7 relative (log_of: absolute near 0) over their domains
-// and let NaN through; they use no table, no branch and no library, so that emulation and hardware
+// and pass NaN through. They use no table, no branch and no library, so emulation and hardware
 // compute the same function and a C++ compiler vectorises them over lanes. Source: Taylor series on
 // a reduced argument.
 #pragma once

@@ -18,7 +18,7 @@
 namespace ap_detail {
 
 // digits * 2^exponent of text in radix 2, 8 or 16; false, and *decimal, for radix 10. Digits beyond
-// what *digits holds besides 64 bits are of no more use.
+// those that *digits holds with 64 bits have no effect.
 template <typename T>
 bool read_digits(const char* text, int radix, T* digits, int* exponent, double* decimal) {
   const std::string whole(text);

@@ -72,7 +72,7 @@ struct NativePair {
   }
 };
 
-// In one native integer: Unsigned holds the operands, Native says how they come and go.
+// In one native integer: Unsigned holds the operands, Native converts them.
 template <typename Native>
 struct NativeCompute {
   typedef typename Native::Unsigned Unsigned;
@@ -236,7 +236,7 @@ int compare(const A& a, const B& b) {
   return Compute<kind_of(R::kCommon)>::template compare<R::kSigned>(a, b);
 }
 
-// A signed quotient needs a bit more than its operands: the lowest number by -1.
+// A signed quotient needs one bit more than its operands: the lowest number divided by -1.
 template <typename R, typename A, typename B>
 R quotient_as(const A& a, const B& b) {
   typedef Results<A, B> All;

@@ -123,7 +123,8 @@ class half {
   }
 
  private:
-  // A double goes to float by rounding to odd, so that the second rounding sees what the first cut.
+  // A double is rounded to odd in float, so that the second rounding sees what the first one
+  // dropped.
   static float from_double(double value) {
     float nearest = static_cast<float>(value);
     if (static_cast<double>(nearest) == value || !(value - value == 0.0)) return nearest;

@@ -162,7 +162,7 @@ TANDEM_MATH_2(fmax)
 TANDEM_MATH_2(fmin)
 #undef TANDEM_MATH_2
 
-// Of OpenCL's, which the C library has not.
+// Functions of OpenCL that the C library lacks.
 #define TANDEM_MATH_OWN_1(name)                                                        \
   inline double name(double x) { return math_detail::name(x); }                        \
   inline float name(float x) { return math_detail::name(x); }                          \

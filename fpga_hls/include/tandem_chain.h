@@ -19,7 +19,7 @@
 namespace tandem_hls {
 
 // An unbounded queue of values for one producer and one consumer: a chain of fixed blocks; a
-// drained block goes back to the producer.
+// drained block returns to the producer.
 template <typename T>
 class Chain {
  public:
@@ -49,7 +49,7 @@ class Chain {
     const Emptied emptied{slot};
     return std::move(*slot);
   }
-  // The value that take() would give.
+  // The value that take() would return.
   const T& front() {
     if (take_at_ == take_end_) advance();
     return *take_at_;
@@ -87,7 +87,7 @@ class Chain {
     return block;
   }
 
-  // Apart, so that put() and take() are small enough to be part of their loops.
+  // A function of its own, so that put() and take() stay small enough to be inlined.
   __attribute__((noinline)) void extend() {
     Block* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
     if (fresh == nullptr) fresh = make_block(last_ == nullptr ? kFirstCount : kCount);

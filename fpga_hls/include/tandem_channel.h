@@ -22,8 +22,8 @@ namespace tandem_hls {
 // kAsked, of plain programs: the channel is empty and its reader wants a value.
 enum Side : int { kReader = 0, kWriter = 1, kAsked = 2 };
 
-// What a stream may hold beyond its depth, or without one, before its writer waits whatever
-// happens.
+// The bytes that a stream may hold beyond its depth, or without a depth, before its writer always
+// waits.
 constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
 // No alignment beyond a pointer's, as C++14's new gives no more; padding keeps both counters off
@@ -36,13 +36,13 @@ struct Channel {
   std::string name;
   std::size_t depth = 0;  // 0: none stated, no bound
   std::size_t element_bytes = 0;
-  std::atomic<std::uint32_t> attention{0};  // not 0: somebody wants to hear of transfers
+  std::atomic<std::uint32_t> attention{0};  // not 0: a waiter must be told of transfers
   // The runtime's: who waits or last waited at each side, and the units of a link's two ends.
   std::atomic<std::uint64_t> process[2] = {{0}, {0}};
   std::atomic<void*> sleeper[2] = {{nullptr}, {nullptr}};
   void* unit[2] = {nullptr, nullptr};
   std::atomic<std::uint64_t> extra{0};  // how far a writer may go beyond the depth
-  // Of plain programs: the thread that reads, and whether it looked in vain.
+  // In plain programs: the thread that reads, and whether it found the channel empty.
   std::atomic<const void*> reader{nullptr};
   std::atomic<std::uint64_t> asked{0};
   char pad_a[48];
@@ -72,15 +72,15 @@ TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_channel_await_space(tandem_hls::Cha
 // Waits until one of the channels has data (sides[i] kReader) or space (kWriter).
 TANDEM_RUNTIME_FUNCTION void tandem_channel_await_any(tandem_hls::Channel* const* channels,
                                                       const int* sides, std::size_t count);
-// Tells who waits at the other side that `side` has moved.
+// Tells the waiter at the other side that `side` has moved.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_moved(tandem_hls::Channel* channel, int side);
-// A look at a channel that found nothing to do: lets other processes run.
+// A non-blocking access that found the channel not ready: lets other processes run.
 TANDEM_RUNTIME_FUNCTION void tandem_channel_idle(tandem_hls::Channel* channel);
 // Starts a process that belongs to no region and may never end; `body` is called once, on the new
 // process, and copies what it needs from `argument` before it first waits.
 TANDEM_RUNTIME_FUNCTION std::uint64_t tandem_task_start(const char* name, void (*body)(void*),
                                                         void* argument);
-// Ends the task, wherever it waits; nothing happens when it has ended.
+// Ends the task at its wait; no effect when it has ended.
 TANDEM_RUNTIME_FUNCTION void tandem_task_drop(std::uint64_t task);
 }
 

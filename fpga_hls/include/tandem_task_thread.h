@@ -24,10 +24,11 @@
 
 namespace tandem_hls {
 
-// Ends a task whose object is gone, where it waits.
+// Ends a task whose object is destroyed, at its wait.
 struct TaskEnded {};
 
-// The thread of a task. All but wait(), look() and run() are for who gives turns.
+// The thread of a task. Only the thread that gives turns calls functions other than wait(), look()
+// and run().
 class TaskThread {
  public:
   // Runs until it first waits.
@@ -79,7 +80,7 @@ class TaskThread {
     }
     return false;
   }
-  // A channel dies, or another one is born where it was.
+  // A channel is destroyed, or another one is made at its address.
   void lose(const Channel& channel) {
     for (std::size_t i = 0; i < count_; ++i) {
       if (channels_[i] == &channel) gone_ = &channel;
@@ -99,7 +100,7 @@ class TaskThread {
       }
       body_();
     } catch (const TaskEnded&) {
-      // Its object is gone.
+      // Its object is destroyed.
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -127,7 +128,7 @@ class TaskThread {
   }
 
   std::function<void()> body_;
-  // Written by whoever runs, the task or the giver of its turn.
+  // Written by the running side: the task, or the thread that gives the turn.
   Channel* const* channels_ = nullptr;
   const int* sides_ = nullptr;
   std::size_t count_ = 0;  // 0: the task only looked at a stream
@@ -141,11 +142,11 @@ class TaskThread {
   std::thread thread_;
 };
 
-// All tasks of the program; who gives turns holds the mutex. A task that starts, ends or drops
-// another one does so within its own turn.
+// All tasks of the program. The thread that gives turns holds the mutex. A task starts, ends or
+// drops another one within its own turn.
 class AllTasks final : public TaskTurns {
  public:
-  // Never destroyed: tasks of static storage outlive whatever was made after them.
+  // Never destroyed: tasks of static storage may outlive later objects.
   static AllTasks& get() {
     static AllTasks* const tasks = new AllTasks;
     return *tasks;

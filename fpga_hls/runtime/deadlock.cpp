@@ -13,14 +13,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As long as a stream outside a card waits for its other side.
+// The same time that a stream outside a card waits for its other side.
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kLook{1};
 
 std::atomic<int> num_unit_threads{0};
 
-// Whether the program has threads beside the units' and the one it began with: a kernel may have
-// started them, and they move streams without telling anybody.
+// Whether the program has threads besides the units' and its first one. A kernel may have started
+// them, and they move streams without a signal to the unit.
 bool has_other_threads() {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -66,7 +66,7 @@ std::vector<PublishedWait> Scheduler::all_waits() const {
   return waits;
 }
 
-// Whether there is something to do after all.
+// Whether a process is ready in the meantime.
 bool Scheduler::outlast_threads() {
   asleep_since_ = Clock::now();
   asleep_.store(true, std::memory_order_release);
@@ -80,7 +80,7 @@ bool Scheduler::outlast_threads() {
   }
 }
 
-// Whether what a sleeping unit waits for will not come from threads of kernels.
+// Whether no thread of a kernel can still end the wait of a sleeping unit.
 bool Scheduler::threads_outlasted() const {
   return Clock::now() - asleep_since_ > kPatience || !has_other_threads();
 }

@@ -15,7 +15,7 @@
 #include "fpga_hls/include/tandem_channel.h"
 #include "fpga_hls/runtime/stack_pool.h"
 
-// Memory a process was given, and whether it may write it; begin null: none.
+// Memory that a process uses, and whether it may write it; begin null: none.
 extern "C" struct tandem_use {
   const void* begin;
   std::size_t bytes;
@@ -38,8 +38,8 @@ struct Region {
   uint32_t live = 0;
 };
 
-// The exceptions a process has thrown or caught: the C++ runtime keeps them per thread, in this
-// layout (Itanium C++ ABI, __cxa_eh_globals).
+// The exceptions that a process has thrown or caught. The C++ runtime keeps them per thread, in
+// this layout (Itanium C++ ABI, __cxa_eh_globals).
 struct Exceptions {
   void* caught = nullptr;
   unsigned int uncaught = 0;
@@ -54,7 +54,7 @@ struct Process {
   Region* region = nullptr;
   uint32_t live_children = 0;
   bool task = false;
-  bool dropped = false;  // a task whose object is gone
+  bool dropped = false;  // a task whose object is destroyed
   Blocked blocked = Blocked::kNo;
   std::vector<Wait> waits;
   const Region* joining = nullptr;
@@ -68,7 +68,7 @@ struct Process {
   void* sanitizer = nullptr;
 };
 
-// Thrown where a process waits when its command is over: unwinds the process.
+// Thrown from the wait of a process whose command has ended, to unwind the process.
 struct Stopped {};
 
 // What a channel without a stated depth holds where a bound is needed: a link more, as its two
@@ -93,7 +93,7 @@ inline bool is_ready(const Wait& wait) {
   return wait.side == tandem_hls::kReader ? channel.held() != 0 : channel.held() < room_of(channel);
 }
 
-// A full stream grows when nothing else can go on, but not without end.
+// A full stream grows when no process can continue, up to this bound.
 inline bool can_grow(const Wait& wait) {
   return wait.side == tandem_hls::kWriter && room_of(*wait.channel) < wait.channel->most();
 }

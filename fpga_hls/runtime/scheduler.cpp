@@ -15,14 +15,13 @@
 namespace tandem::hls_runtime {
 namespace {
 
-// How long tasks may go on among themselves once the kernel has returned: a pass takes some hundred
-// nanoseconds at least.
+// How many passes tasks may run among themselves after the kernel has returned. A pass takes at
+// least some hundred nanoseconds.
 constexpr uint32_t kDrainPasses = 1 << 24;
 
 thread_local Scheduler* current_scheduler = nullptr;
 
-// Gives a process' fiber the stack it was made with; the pool gets it back when the process is
-// gone.
+// Gives a process' fiber its own stack; the pool gets it back when the process is destroyed.
 struct OwnStack {
   boost::context::stack_context allocate() const {
     boost::context::stack_context context;
@@ -88,7 +87,7 @@ struct ProcessEntry {
     try {
       process->body(process->argument);
     } catch (const Stopped&) {
-      // The command is over: the stack is unwound, nothing else is left to do.
+      // The command has ended and the stack is unwound; nothing remains to do.
     } catch (...) {
       std::terminate();  // prints what was thrown; the card reports the rest
     }
@@ -120,7 +119,7 @@ void Scheduler::run_now(Process* process) {
   check_stop();
 }
 
-// The books of a process that has ended; it still runs, on its own stack.
+// Removes an ended process from the tables; it still runs on its own stack.
 void Scheduler::finish(Process* process) {
   ++progress_;
   if (process->region != nullptr) {
@@ -136,7 +135,7 @@ void Scheduler::finish(Process* process) {
   if (process->task) --num_tasks_;
 }
 
-// Leaves the ended process for good.
+// Switches away from the ended process for ever.
 boost::context::fiber Scheduler::leave(Process* process) {
   Process* const to = next();
   const auto found = processes_.find(process->id);
@@ -213,7 +212,7 @@ bool Scheduler::must_stop(const Process& process) const {
   return command_over_;
 }
 
-// Throws in a process whose command is over, once the processes it started have ended.
+// Throws in a process whose command has ended, after the processes that it started have ended.
 void Scheduler::check_stop() {
   Process& process = *current_process_;
   if (!must_stop(process)) return;
@@ -266,7 +265,7 @@ void Scheduler::drop_task(uint64_t task) {
   if (found == processes_.end()) return;
   Process* const process = found->second.get();
   process->dropped = true;
-  // Its own destructors run here and now, as the objects it refers to are about to go.
+  // Its destructors run now, because the objects that it refers to are destroyed next.
   while (process != current_process_ && processes_.count(task) != 0) {
     wake_stopped();
     const auto place = std::find(ready_.begin(), ready_.end(), process);
@@ -297,7 +296,7 @@ void Scheduler::stop_command(End end) {
   wake_stopped();
 }
 
-// Those whose command or task is over, but who waits for processes of its own to end.
+// Processes whose command or task has ended, but which wait for processes of their own.
 void Scheduler::wake_stopped() {
   const std::vector<Process*> blocked = blocked_;
   for (Process* process : blocked) {
@@ -313,7 +312,7 @@ void Scheduler::stop_if_cancelled() {
 End Scheduler::run(void (*kernel)(void*), void* argument) {
   end_ = End::kDone;
   command_over_ = false;
-  // What was said of an earlier command, which ended all the same; the unit publishes nothing now.
+  // Clears what an earlier command published; the unit publishes nothing now.
   deadlock_found_.store(false);
   active_.store(true, std::memory_order_release);
   try {
@@ -323,7 +322,7 @@ End Scheduler::run(void (*kernel)(void*), void* argument) {
     // end_ tells why.
   }
   command_over_ = false;
-  // A free-running kernel is called for every few values: it wakes others when it rests.
+  // A free-running kernel is called for every few values, so it wakes others only when it rests.
   if (!settings_.free_running) {
     flush_wakes();
     active_.store(false, std::memory_order_release);
@@ -331,7 +330,7 @@ End Scheduler::run(void (*kernel)(void*), void* argument) {
   return end_;
 }
 
-// Gives tasks their turn until nothing moves any more, or nothing but values that go round.
+// Runs tasks until no value moves any more, or until values only circulate.
 void Scheduler::drain() {
   uint64_t before = progress_;
   uint32_t passes = 0;

@@ -34,7 +34,7 @@ struct UnitSettings {
   std::string name;
   UnitGroup* group = nullptr;            // of the card; null: the unit is alone
   bool free_running = false;             // called from load to unload
-  std::function<bool()> cancelled = {};  // asked now and then while the unit waits
+  std::function<bool()> cancelled = {};  // polled while the unit waits
 };
 
 class Scheduler {
@@ -47,7 +47,7 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
-  // In their place when the thread was ended from outside; the object is never destroyed then.
+  // Replaces them when the thread was ended from outside; then the object is never destroyed.
   void lose_thread();
   // The calling thread's; null on threads that have none.
   static Scheduler* current();
@@ -64,7 +64,7 @@ class Scheduler {
   // Running a command or free-running, and all its processes wait for other units.
   bool asleep() const { return asleep_.load(std::memory_order_acquire); }
   bool active() const { return active_.load(std::memory_order_acquire); }
-  // Any thread: all waits of the unit end, now and later.
+  // From any thread: ends all present and later waits of the unit.
   void stop();
   void signal();
   void end_in_deadlock(const std::string& message);
@@ -76,7 +76,7 @@ class Scheduler {
   bool overflowed(const void* address) const;
   const char* running_process() const { return current_process_->name.c_str(); }
 
-  // For the functions kernels call.
+  // For the functions that kernels call.
   uint64_t await_data(Channel& channel);
   uint64_t await_space(Channel& channel);
   void await_any(const std::vector<Wait>& waits);
@@ -85,7 +85,7 @@ class Scheduler {
   Region* open_region();
   void start(Region* region, const char* name, void (*body)(void*), void* argument,
              std::vector<tandem_use> uses = {});
-  // A process that was started with uses calls it before it touches them.
+  // A process that was started with uses calls this before it accesses them.
   void await_turn();
   void join(Region* region);
   uint64_t start_task(const char* name, void (*body)(void*), void* argument);

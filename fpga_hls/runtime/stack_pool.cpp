@@ -41,7 +41,7 @@ void StackPool::give_back(Stack stack) {
     munmap(stack.guard, kGuardBytes + kStackBytes);
     return;
   }
-  // Looking costs less than giving back what was never touched.
+  // Asking for touched pages is cheaper than releasing pages that were never touched.
   unsigned char resident = 0;
   char* const last_kept = stack.top() - kKeptBytes;
   if (mincore(last_kept, 1, &resident) != 0 || (resident & 1) != 0) {

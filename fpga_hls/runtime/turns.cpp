@@ -31,7 +31,7 @@ bool conflict(const Process& a, const Process& b) {
 
 }  // namespace
 
-// What `process`, which has not begun, has to wait for.
+// The processes that `process`, which has not begun, must wait for.
 void Scheduler::queue_behind_users(Process& process) {
   if (process.uses.empty()) return;
   for (const auto& [id, other] : processes_) {
@@ -47,7 +47,7 @@ void Scheduler::await_turn() {
   }
 }
 
-// `ended` is in nobody's way any more.
+// Makes the processes ready that waited only for `ended`.
 void Scheduler::release_behind(Process* ended) {
   if (num_held_.load(std::memory_order_relaxed) == 0) return;
   const std::vector<Process*> blocked = blocked_;
@@ -58,7 +58,7 @@ void Scheduler::release_behind(Process* ended) {
   }
 }
 
-// Lets the earliest process that waits for its turn begin out of turn.
+// Lets the earliest process that waits for its turn begin early.
 bool Scheduler::begin_held() {
   Process* first = nullptr;
   for (Process* process : blocked_) {

@@ -23,7 +23,7 @@ std::string describe(const std::string& process, const Wait& wait) {
   return text;
 }
 
-// Units among which no stream can grow are not helped by one that grows elsewhere.
+// If no stream among these units can grow, growth of another stream does not help them.
 void UnitGroup::publish(Scheduler& unit, Rest rest) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::erase_if(entries_, [&unit](const Entry& entry) { return entry.unit == &unit; });
@@ -78,11 +78,11 @@ bool UnitGroup::waits_inside(const Entry& entry, const Set& set) {
   });
 }
 
-// Ends the commands of units that cannot go on.
+// Ends the commands of units that cannot continue.
 void UnitGroup::end(const Set& set) {
   std::string message;
   for (const Entry* entry : set) {
-    if (!entry->rest.settled) return;  // it comes again
+    if (!entry->rest.is_final) return;  // it publishes again later
     for (const PublishedWait& published : entry->rest.waits) {
       message += (message.empty() ? "" : "; ") + ("unit '" + entry->unit->name() + "': ") +
                  describe(published.process, published.wait);

@@ -24,11 +24,11 @@ struct PublishedWait {
   std::string process;
 };
 
-// What a unit says of itself when it has slept for a while.
+// What a unit publishes when it has slept for some time.
 struct Rest {
   std::vector<PublishedWait> waits;  // everything that could wake a process of the unit
-  bool command;  // it runs one: a deadlock is an error for it, not its normal rest
-  bool settled;  // no thread of a kernel's own is to be waited for
+  bool command;   // it runs a command, so a deadlock is an error and not its normal idle state
+  bool is_final;  // no thread of a kernel can still end the waits
 };
 
 class UnitGroup {

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kWakeBatch = 64;
 constexpr std::chrono::nanoseconds kSpinLargest{20'000}, kSpinSmallest{500};
 constexpr uint32_t kIdleTurns = 1024;
-constexpr uint32_t kCancelTurns = 256;  // between two questions whether the command is still wanted
+constexpr uint32_t kCancelTurns = 256;  // between two polls of cancelled()
 constexpr int kGatherTurns = 16;
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds timeout) {
@@ -31,8 +31,8 @@ void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanosec
           nullptr, 0);
 }
 
-// A fence whose cost is with those who sleep: heavy_fence() makes every other thread of the process
-// pass a full fence, so light_fence() need only keep the compiler's order.
+// A fence that costs only the side that sleeps: heavy_fence() makes every other thread of the
+// process execute a full fence, so light_fence() only has to keep the compiler's order.
 bool has_membarrier() {
   static const bool has =
       syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
@@ -62,8 +62,9 @@ uint64_t Scheduler::await_data(Channel& channel) {
   return channel.written.load(std::memory_order_acquire);
 }
 
-// Lets the values of a link come together: a reader that takes each as it comes slows its writer
-// down, as both then wait for the same cache line. Ends as soon as no more come.
+// Waits briefly so that the values of a link arrive in groups. A reader that takes each value at
+// once slows its writer down, because both wait for the same cache line. Ends when no more values
+// arrive.
 void Scheduler::gather(const Channel& channel) {
   uint64_t before = 0;
   for (uint64_t held = channel.held(); held > before && held < kWakeBatch; held = channel.held()) {
@@ -95,8 +96,8 @@ void Scheduler::await_any(const std::vector<Wait>& waits) {
   block(Blocked::kChannels);
 }
 
-// Whether a writer may exceed the depth: as sequential C, it runs to its end while nobody who could
-// make room is known to run.
+// Whether a writer may exceed the depth. As in sequential C, it runs to its end while no process
+// that could make room is known to run.
 bool Scheduler::may_run_ahead(const Channel& channel) const {
   if (strict() || channel.held() >= channel.most()) return false;
   if (is_link(channel)) return !static_cast<const Scheduler*>(channel.unit[kReader])->active();
@@ -130,7 +131,7 @@ void Scheduler::moved(Channel& channel, int side) {
   }
 }
 
-// Wakes whoever sleeps at the other end from `side`.
+// Wakes the process or unit that sleeps at the other end from `side`.
 void Scheduler::wake(Channel& channel, int side) {
   if (channel.sleeper[1 - side].load(std::memory_order_relaxed) == nullptr) return;
   static_cast<Scheduler*>(channel.unit[1 - side])->signal();
@@ -146,7 +147,7 @@ void Scheduler::flush_wakes() {
   late_wakes_.clear();
 }
 
-// A look at a stream found nothing to do.
+// A non-blocking access to a stream found it not ready.
 void Scheduler::idle(const Channel& channel) {
   check_stop();
   ++idle_turns_;
@@ -161,7 +162,7 @@ void Scheduler::idle(const Channel& channel) {
       std::this_thread::yield();
     }
     stop_if_cancelled();
-    // What it looks for may come from a process that waits for its turn.
+    // The value may come from a process that waits for its turn.
     if (idle_turns_ > 16 * kIdleTurns && !is_link(channel)) begin_held();
   }
   if (ready_.empty() && idle_turns_ % kIdleTurns != 0) return;
@@ -186,7 +187,7 @@ Process* Scheduler::next() {
       begin_held();
     }
     if (ready_.empty()) poll_waits();
-    // One that waits while it is being unwound has nothing left to wait for.
+    // A process that waits while it is unwound must not wait.
     if (ready_.empty() && command_over_) wake_stopped();
     if (!ready_.empty()) {
       if (asleep_.load(std::memory_order_relaxed)) {
@@ -208,8 +209,8 @@ Process* Scheduler::next() {
   }
 }
 
-// Makes processes ready whose streams have moved: links, which other units move, and whatever a
-// second process waits for at the same side.
+// Makes processes ready whose streams have moved: links, which other units move, and channels where
+// a second process waits at the same side.
 bool Scheduler::poll_waits() {
   bool any = false;
   for (size_t index = 0; index < blocked_.size();) {
@@ -226,7 +227,7 @@ bool Scheduler::poll_waits() {
   return any;
 }
 
-// Until a link moves or somebody signals.
+// Sleeps until a link moves or a signal comes.
 void Scheduler::sleep() {
   flush_wakes();
   if (!asleep_.load(std::memory_order_relaxed)) {
@@ -252,7 +253,7 @@ void Scheduler::sleep() {
   }
 }
 
-// A moment of looking, as long as that has paid lately.
+// Polls briefly, as long as polling has succeeded recently.
 bool Scheduler::spin() {
   const auto until = Clock::now() + spin_budget_;
   do {

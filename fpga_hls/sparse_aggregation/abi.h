@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sparse_aggregation kernel and its driver share: the descriptor of one aggregation, its
-// result, and the model of its cycles.
+// The interface of the sparse_aggregation kernel and its driver: the descriptor of one aggregation,
+// its result, and the model of its cycles.
 //
 // A descriptor is a run of 64-byte words: DescriptorHeader, SourceEntry table, tile table (u32,
-// ascending), ends table, then positions and values of every source; the header and the sources say
-// at which word each part starts. Positions are cut into tiles of 2^tile_bits; only the tiles of
-// the table are visited. ends[t][s] counts the entries of source s in tiles 0 .. t of the table;
-// rows are padded to words. The result is one ResultHeader word, then for kCoo records of 16
-// entries (a word of positions, one word of f32 or two of u64 values), for kBitmap 2^tile_bits bits
-// per tile of the table and then the values, packed. Little-endian. C++14, no dependency: compiled
-// by Vitis HLS and by the host.
+// ascending), ends table, then positions and values of every source; the header and the sources
+// give the first word of each part. Positions are divided into tiles of 2^tile_bits; only the tiles
+// of the table are visited. ends[t][s] counts the entries of source s in tiles 0 .. t of the table;
+// rows are padded to words.
+//
+// The result is one ResultHeader word. Then for kCoo come records of 16 entries (a word of
+// positions, one word of f32 or two of u64 values), for kBitmap 2^tile_bits bits per tile of the
+// table and then the values, packed. Little-endian. C++14, no dependency: compiled by Vitis HLS and
+// by the host.
 #pragma once
 
 #include <cstdint>

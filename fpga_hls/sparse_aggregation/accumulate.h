@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages entries flow through into the tile: load, distribute, one accumulator per bank.
+// The stages that add entries to the tile: load, distribute, one accumulator per bank.
 //
-//   load_words (positions) -+
-//   load_words (values) ----+-> distribute -> 8 x 8 FIFOs -> update_bank x 8
+// load_words (positions) and load_words (values) feed distribute; distribute feeds 8 x 8 FIFOs;
+// they feed update_bank x 8. distribute takes eight entries a cycle and sends each to the bank of
+// its position, through one FIFO per (bank, lane). A bank takes one update a cycle, from any lane
+// that has one.
 //
-// distribute takes eight entries a cycle and sends each to the bank of its position, through a FIFO
-// of its own per (bank, lane); a bank takes one update a cycle from whichever lane has one. Hazard:
-// an update reads, adds and writes in about kDrainCycles. Inside a source no position comes twice
-// (they ascend, which distribute checks), so updates of one source never collide; between sources
-// every lane sends a fence, and a bank lets its pipeline drain before it takes the next source.
-// That also keeps the order of additions: source after source. So II = 1 without forwarding. A run
-// is one dataflow region over pieces of the slices at hand. Streams are bounded and hold what a
-// whole run puts in, even if all entries fall into one bank, so the stages also run one after the
-// other on a CPU. FIFOs of a unit: 64 of 256 updates of 80 bits (192 BRAM18), 2 of 256 words.
+// Hazard: an update reads, adds and writes in about kDrainCycles. Inside a source no position comes
+// twice (distribute checks that they ascend), so updates of one source never collide. Between
+// sources every lane sends a fence, and a bank drains its pipeline before it takes the next source.
+// The fence also keeps the order of additions, source after source. So II = 1 without forwarding.
+//
+// A run is one dataflow region over pieces of the slices. Each stream holds what a whole run
+// writes, even if all entries go to one bank, so the stages can also run one after the other on a
+// CPU. FIFOs of a unit: 64 of 256 updates of 80 bits (192 BRAM18), 2 of 256 words.
 #pragma once
 
 #include "hls_stream.h"

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stages a tile leaves through: scan, pack, write.
+// The stages that write a tile out: scan_rows -> rows -> pack_rows -> octets -> write_results.
 //
-//   scan_rows -> rows -> pack_rows -> octets -> write_results
-//
-// scan_rows looks at 512 presence bits a cycle, clears them, and visits the rows that hold
-// something, one a cycle, in order; pack_rows closes the gaps; write_results writes whole words in
-// one ascending burst (kCoo), or values and bitmap side by side (kBitmap). What is not yet a whole
-// octet or record stays for the next run and tile. II = 1 a row; 64 bytes a cycle, of which a
-// pseudo-channel takes 48. FIFOs: 512 rows, 512 octets, 512 bitmap words (URAM), which hold a whole
-// run, as in accumulate.h.
+// scan_rows reads 512 presence bits a cycle, clears them, and visits the rows with entries in
+// order, one a cycle. pack_rows closes the gaps. write_results writes whole words in one ascending
+// burst (kCoo), or values and bitmap side by side (kBitmap). An incomplete octet or record stays
+// for the next run and tile. II = 1 a row; 64 bytes a cycle, of which a pseudo-channel takes 48.
+// FIFOs: 512 rows, 512 octets, 512 bitmap words (URAM), which hold a whole run, as in accumulate.h.
 #pragma once
 
 #include "accumulate.h"

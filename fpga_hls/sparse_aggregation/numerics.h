@@ -3,10 +3,11 @@
 // Arithmetic of the sparse_aggregation kernel: f32 addition in integer logic, maximum, and the
 // reduction of two values that travel as 64 bits.
 //
-// add_f32 is IEEE 754 addition, rounded to nearest even, with subnormal numbers: HLS's own adder
-// flushes those to zero, which would break "the bits of a loop over the sources". A NaN comes out
-// quiet, the first operand's if both are; inf - inf is the default NaN of x86. Cost on the card:
-// about 700 LUTs, latency 5 at 300 MHz, no DSP. Source: IEEE 754-2019, sections 4.3.1 and 6.2.
+// add_f32 is IEEE 754 addition, rounded to nearest even, with subnormal numbers. HLS's own adder
+// flushes subnormals to zero, so its sums would differ from those of a loop over the sources. A NaN
+// result is quiet and comes from the first operand if both are NaN; inf - inf is the default NaN of
+// x86. Cost on the card: about 700 LUTs, latency 5 at 300 MHz, no DSP. Source: IEEE 754-2019,
+// sections 4.3.1 and 6.2.
 #pragma once
 
 #include <cstdint>

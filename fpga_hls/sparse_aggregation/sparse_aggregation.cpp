@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sparse_aggregation: adds up the sparse vectors of several sources; one call is one compute unit's
-// share of a partition.
+// sparse_aggregation adds the sparse vectors of several sources. One call processes one compute
+// unit's share of a partition.
 //
-// Tile after tile: the slices of all sources that fall into it, source after source in order, are
-// added to accumulators on chip (accumulate.h); then the tile is emitted in order (emit.h). Only
-// tiles that some source touches are visited. abi.h has the layouts and the cycle model, README.md
-// its derivation. Exact: u64 wraps; f32 is rounded as a loop over the sources rounds, bit for bit;
-// max: NaN wins. The ports may all lead to one buffer: descriptor, positions and values are three
-// only so that the loaders burst independently. Goals at 300 MHz: II = 1 for every bank, row and
-// word loop; 48 bytes a cycle in. FIFO depths: 256 (words, updates), 512 (rows, octets, bitmap
-// words). Memory: 64 URAM of accumulators, 24 of FIFOs. Errors: a bad descriptor is answered with a
-// Status, and nothing outside the buffers is touched.
+// For each tile, the slices of all sources in it are added to accumulators on chip, source after
+// source (accumulate.h); then the tile is written out in order (emit.h). Only tiles with entries
+// are visited. abi.h has the layouts and the cycle model, README.md its derivation. Exact: u64
+// wraps; f32 rounds as a loop over the sources does, bit for bit; max: NaN wins.
+//
+// All ports may point to one buffer: descriptor, positions and values are separate ports only so
+// that the loaders burst independently. Goals at 300 MHz: II = 1 for every bank, row and word loop;
+// 48 bytes a cycle in. FIFO depths: 256 (words, updates), 512 (rows, octets, bitmap words). Memory:
+// 64 URAM of accumulators, 24 of FIFOs. Errors: a bad descriptor gives a Status, and nothing
+// outside the buffers is accessed.
 #include "descriptor.h"
 #include "emit.h"
 

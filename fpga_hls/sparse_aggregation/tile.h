@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tile of accumulators on chip, banked by hash.
+// A tile of accumulators on chip, banked by a hash.
 //
-// Eight consecutive positions are a row; a row has one place in each of eight banks, at the row's
-// address. Which bank holds which of the eight is the position's low bits xor a fold of the row
-// number (bank_of): sorted positions spread over the banks whatever their stride, where plain
-// interleaving puts strides of 8 and their multiples into one bank. The map is its own inverse, so
-// a row comes out in order by one permutation of eight lanes. Memory of a unit: accumulators 8 x
-// 32,768 x 64 bits in 64 URAMs; presence bits 8 x 64 memories of 512 bits (LUTRAM), so that setting
-// one is a plain write and 512 are read at once.
+// Eight consecutive positions are a row. A row has one place in each of eight banks, at the row's
+// address. bank_of selects the bank: the position's low bits xor a fold of the row number. So
+// sorted positions spread over the banks at any stride; plain interleaving puts strides of 8 and
+// their multiples into one bank. The map is its own inverse, so one permutation of eight lanes
+// restores a row's order. Memory of a unit: accumulators 8 x 32,768 x 64 bits in 64 URAMs; presence
+// bits 8 x 64 memories of 512 bits (LUTRAM), so that setting one is a plain write and 512 are read
+// at once.
 #pragma once
 
 #include "numerics.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Walks the statements of every region and collects insertions; the text itself is never moved.
+// Walks the statements of every region and collects insertions. Existing text never moves.
 #include "bitstreams/compiler/dataflow/dataflow.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tandem::xclbin {
 namespace {
 
-// Words that open something else than a call, though a parenthesis may follow.
+// Words that start no call, although a parenthesis may follow.
 constexpr std::array<std::string_view, 30> kNotCallees = {
     "alignas",   "asm",         "__asm__",       "catch",    "class",    "co_await",
     "co_return", "co_yield",    "const_cast",    "decltype", "delete",   "dynamic_cast",
@@ -164,7 +164,7 @@ class Rewriter {
   enum class LoopKind { kUnrolled, kOneProcess, kInOrder };
 
   // Unrolled loops, and those around a region, stay; one that leaves the function cannot be a
-  // process: its calls run in order, behind all that was started.
+  // process: its calls run in order, after all started processes.
   LoopKind kind_of_loop(size_t at, size_t end) const {
     bool leaves = false;
     size_t depth = 0;
@@ -225,7 +225,7 @@ class Rewriter {
     return "loop";
   }
 
-  // The variable an unrolled loop counts with: it moves on before a process that waits begins.
+  // The counter of an unrolled loop: it changes before a waiting process begins.
   void add_counter(size_t at) {
     if (!is(at, "for")) return;
     const size_t head = at + 2, end = source_.semicolon(head, partner(at + 1));

@@ -2,16 +2,17 @@
 //
 // Turns the calls of `#pragma HLS dataflow` regions into processes.
 //
-// Input: preprocessed C++ (`c++ -E`, line markers and #pragma lines kept). Output: the same text,
-// in which a block that holds the pragma opens a region, every statement in it that is a call of a
-// function (also in conditions and unrolled loops) starts a process of the region, any other loop
-// is one process, and the block's end and its return statements join them, as does the end of an
-// inner block with variables. A process gets the variables it uses, so that it waits for earlier
-// ones that write them. Declarations, method calls, assignments and expressions stay; `#pragma HLS
-// stream variable=x depth=N` sets the depth of a stream of the same function. Line numbers stay; a
-// prefix in front of the first line declares what the inserted text uses, so the output needs no
-// header. Text whose brackets do not match comes back unchanged: the compiler has the better
-// message. Cost linear in the text.
+// Input: preprocessed C++ (`c++ -E`, line markers and #pragma lines kept). Output: the same text
+// with insertions. A block with the pragma opens a region. A statement in it that is a call of a
+// function starts a process, also in conditions and unrolled loops; any other loop is one process.
+// The end of the block, its return statements, and the end of an inner block with variables join
+// the processes. A process gets the variables that it uses, so that it waits for earlier ones that
+// write them. Declarations, method calls, assignments and expressions stay. `#pragma HLS stream
+// variable=x depth=N` sets the depth of a stream of the same function.
+//
+// Line numbers stay. A prefix before the first line declares what the insertions use, so the output
+// needs no header. Text with unmatched brackets comes back unchanged, because the compiler reports
+// it better. Cost: linear in the text.
 #pragma once
 
 #include <functional>

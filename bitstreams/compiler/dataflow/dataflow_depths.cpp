@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Macros are replaced by their definitions in brackets, to a limit that ends cycles.
+// Replaces macros by their definitions in brackets, up to a limit that ends cycles.
 #include "bitstreams/compiler/dataflow/dataflow_depths.h"
 
 #include <algorithm>

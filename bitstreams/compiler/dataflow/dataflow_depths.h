@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `#pragma HLS stream variable=x depth=N` as a statement for a stream of the same function.
+// Turns `#pragma HLS stream variable=x depth=N` into a statement for a stream of the same function.
 //
-// A depth is an expression of numbers, constants of the program and macros; these are gone from the
-// text but not from pragmas, so their definitions are asked for when a pragma names one. A depth
-// that stays unknown is one warning with the pragma's file and line. Cost: linear in the text.
+// A depth is an expression of numbers, constants of the program and macros. The preprocessor
+// expands macros in the text but not in pragmas, so the definitions are requested when a pragma
+// names one. An unknown depth gives one warning with the pragma's file and line. Cost: linear in
+// the text.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rewrite_dataflow() puts in front of a text that uses it: the processes of a region as the
+// The text that rewrite_dataflow() puts before a rewritten source: the processes of a region as the
 // compiled kernel sees them.
 //
-// An argument is looked at through its type and the call it belongs to, never evaluated where it is
-// a constant (a member constant may have no definition). Includes nothing, as the text behind it is
-// preprocessed already. The functions are weak: where no runtime is (a test bench) a region's calls
-// run one after the other.
+// An argument is inspected through its type and the call that it belongs to. A constant is never
+// evaluated, because a member constant may have no definition. The file includes nothing, because
+// the text after it is already preprocessed. The functions are weak: without a runtime (a test
+// bench) the calls of a region run in order.
 #pragma once
 
 #include <string_view>
@@ -52,7 +52,7 @@ class Region {
 
  private:
   Region(const Region&);
-  // The copy lives on the process' stack: the original goes before the process does.
+  // The copy is on the process' stack: the original is destroyed before the process ends.
   template <typename Body>
   static void call(void* body) {
     Body own(*static_cast<Body*>(body));
@@ -178,7 +178,7 @@ template <typename T>
 struct Argument<T*&> : Argument<T*> {};
 template <typename T>
 struct Argument<T* const&> : Argument<T*> {};
-// In place of a call, of which nothing is known.
+// Replaces a call about which nothing is known.
 struct AnyUse {};
 // `call` is the call with this argument left open, `place` tells where the argument is.
 template <typename T, typename Call, typename Place>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass with a stack of blocks; a statement's start is what follows `;`, a brace or a directive.
+// One pass with a stack of blocks. A statement starts after `;`, a brace or a directive.
 #include "bitstreams/compiler/dataflow/dataflow_source.h"
 
 #include <algorithm>

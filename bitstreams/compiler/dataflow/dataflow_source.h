@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preprocessed C++ as tokens with their brackets matched, and the variables it declares.
+// Preprocessed C++ as tokens with matched brackets, and the variables that it declares.
 //
-// Declarations are found by their form, without types: variables, parameters, for-loops' own and
-// constants of template heads and enumerations. A name that has the form of a type is none, so what
-// find() returns may be used as an expression. empty() when the brackets do not match. Indices are
-// of tokens; those behind the end are valid and spell nothing. Cost: linear in the text.
+// Declarations are recognised by their form, without types: variables, parameters, loop variables,
+// and constants of template heads and enumerations. A name in the form of a type is no variable, so
+// the result of find() is usable as an expression. empty() when the brackets do not match. Indices
+// count tokens; an index past the end is valid and spells nothing. Cost: linear in the text.
 #pragma once
 
 #include <string>

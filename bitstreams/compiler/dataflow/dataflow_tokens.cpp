@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass over the characters; a directive is recognised by being the first thing of its line.
+// One pass over the characters. A directive is a `#` that comes first on its line.
 #include "bitstreams/compiler/dataflow/dataflow_tokens.h"
 
 #include <algorithm>

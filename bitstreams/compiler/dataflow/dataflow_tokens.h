@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preprocessed C++ cut into tokens: as much of the language's lexing as finding statements needs.
+// Splits preprocessed C++ into tokens: as much of the language's lexing as finding statements
+// needs.
 //
-// Comments and blanks are dropped; a directive (a `#` line with its continuations) is one token;
-// string literals, raw ones too, and characters are one token each. `::` and `->` are one token,
-// any other punctuation is one per character. Never fails: what is not closed ends with the text.
+// Comments and blanks are dropped. A directive (a `#` line with its continuations), a string
+// literal (raw ones too) and a character literal are one token each. `::` and `->` are one token;
+// other punctuation is one token per character. Never fails: an unclosed literal ends with the
+// text.
 #pragma once
 
 #include <cstddef>

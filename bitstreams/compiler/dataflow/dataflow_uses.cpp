@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An argument left open is the parameter of a generic lambda, which is only looked at, never
-// called.
+// To ask the compiler about one argument, the call is wrapped in a generic lambda whose parameter
+// replaces that argument. The lambda is never called.
 #include "bitstreams/compiler/dataflow/dataflow_uses.h"
 
 #include <algorithm>

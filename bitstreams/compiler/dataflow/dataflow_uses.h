@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process of a region uses beside streams, as text for the compiler: for each argument or
-// variable one argument of Region::start() (bitstreams/compiler/dataflow/dataflow_prefix.h).
+// The variables that a process of a region uses, besides streams, as text for the compiler. Each
+// one becomes an argument of Region::start() (bitstreams/compiler/dataflow/dataflow_prefix.h).
 //
-// Of a call, the arguments that are variables, elements, addresses or pointers with an offset;
-// whether the call may write one is asked of the compiler. Of a loop, the function's variables it
-// names; all count as written unless they are constant. Each text opens with ", ".
+// Of a call: the arguments that are variables, elements, addresses or pointers with an offset; the
+// compiler decides whether the call may write them. Of a loop: the function's variables that it
+// names; all count as written unless they are constant. Each text starts with ", ".
 #pragma once
 
 #include <string>

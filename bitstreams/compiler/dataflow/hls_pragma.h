@@ -2,8 +2,8 @@
 //
 // One `#pragma HLS` line: its directive and its options, in any case and spacing.
 //
-// "#pragma HLS STREAM variable = a depth=4 off" is kind "stream", values {variable: a, depth: 4},
-// with "off" an option without a value. Keys and kind come in lower case, values as written.
+// "#pragma HLS STREAM variable = a depth=4 off" has kind "stream" and values {variable: a, depth:
+// 4}; "off" is an option without a value. Keys and kind are lower case, values unchanged.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notes in a kernel library which CPU features its code was compiled for.
+// Records in a kernel library which CPU features its code was compiled for.
 //
 // v++ compiles with -march=native unless TANDEM_KERNEL_FLAGS says otherwise, and a bitstream may
-// travel to another machine: the card compares before it runs any of the code. Included by the
-// glue of C++ kernels. C++14-clean.
-// Source: the predefined macros of GCC and Clang for x86.
+// move to another machine. So the card compares the features before it runs any of the code. The
+// glue of C++ kernels includes this file. C++14. Source: the predefined macros of GCC and Clang for
+// x86.
 #pragma once
 
 #include "kernel_entry.h"

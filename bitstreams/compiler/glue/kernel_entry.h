@@ -3,11 +3,11 @@
 // What a compiled kernel exports to the emulated card: one KernelEntry per kernel, named
 // tandem_kernel_<kernel>.
 //
-// The builder compiles the kernel's source together with its glue into the ELF shared object that
-// is the xclbin's BITSTREAM section. Arguments lie in the register map as a Vitis kernel has them:
-// the first at byte 0x10, each next one after the previous size rounded up to 4, plus 4.
-// C++14-clean; depends on nothing else of the project. Threads: `call` runs on the compute unit's
-// thread; one call at a time per compute unit. make_stream and drop_stream: the card's main thread.
+// The builder compiles the kernel's source and its glue into one ELF shared object, the xclbin's
+// BITSTREAM section. Arguments have the register map of a Vitis kernel: the first at byte 0x10,
+// each next one after the previous size rounded up to 4, plus 4. C++14; depends on nothing else of
+// the project. Threads: `call` runs on the compute unit's thread, one call at a time per unit;
+// make_stream and drop_stream run on the card's main thread.
 #pragma once
 
 #include <cstdint>

@@ -2,14 +2,16 @@
 //
 // Turns a kernel function into a KernelEntry by templates over the function's own type.
 //
-// Pointers and burst classes (those with read_request(), built from a pointer) are global memory,
-// classes with read() and empty() are streams, all else are scalars. What the types do not tell,
-// the generated translation unit does: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) lists for each
-// argument how many elements of it lie in the register map (a pointer or array whose only interface
-// is s_axilite), 0 for all others; missing ones are 0. Such arguments, and scalars taken by
-// reference, are read from the register map before the call and written back after it. Included in
-// front of the kernel's source, whose macros may have any names: only TANDEM_EXPORT_KERNEL stands
-// behind it. C++14-clean.
+// Pointers and burst classes (with read_request(), built from a pointer) are global memory, classes
+// with read() and empty() are streams, all else are scalars. The generated translation unit adds
+// what types do not tell: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) gives for each argument how
+// many of its elements are in the register map, or 0; missing numbers are 0. An argument has
+// elements there when it is a pointer or array whose only interface is s_axilite. Such arguments,
+// and scalars by reference, are read from the register map before the call and written back after
+// it.
+//
+// This file comes before the kernel's source, because the source's macros may have any names; only
+// TANDEM_EXPORT_KERNEL comes after it. C++14.
 #pragma once
 
 #include <cstring>

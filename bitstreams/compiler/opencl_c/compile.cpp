@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Preprocess, rewrite, ask clang for the signatures, compile both halves, join them.
+// Preprocesses, rewrites, asks clang for the signatures, compiles both halves, and links them into
+// one object.
 #include "bitstreams/compiler/opencl_c/compile.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text of declarations and tables.
+// The text of declarations and tables.
 #include "bitstreams/compiler/opencl_c/entry_writer.h"
 
 #include <sstream>

@@ -2,10 +2,10 @@
 //
 // Writes the two halves of a kernel's entry point.
 //
-// The OpenCL C half fetches arguments from the register map, whose fields have no alignment, and
-// calls the kernel; the C++ half (glue/opencl_c/kernel_exports.h) exports it. Both lay the register
-// map out alike: the first argument at 0x10, each next one after the size rounded up to 4, plus 4.
-// Threads: any.
+// The OpenCL C half reads arguments from the register map, whose fields are not aligned, and calls
+// the kernel; the C++ half (glue/opencl_c/kernel_exports.h) exports it. Both use the same register
+// map: the first argument at 0x10, each next one after the size rounded up to 4, plus 4. Threads:
+// any.
 #pragma once
 
 #include <string>

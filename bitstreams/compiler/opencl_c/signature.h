@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what clang says of kernels in the text form of LLVM's intermediate language.
+// Reads signatures of kernels from clang's output, the text form of LLVM's intermediate language.
 //
-// Arguments from the metadata of -cl-kernel-arg-info; the required group; and, by following calls,
-// whether a kernel asks for its place in the range and which pipes it reads and writes.
-// The lines read have had the same form in LLVM 14 to 19. Errors: Error naming what is missing.
-// Threads: any.
+// The metadata of -cl-kernel-arg-info gives the arguments and the required group. Following calls
+// tells whether a kernel asks for its place in the range, and which pipes it reads and writes. The
+// lines have the same form in LLVM 14 to 19. Errors: Error naming what is missing. Threads: any.
 #pragma once
 
 #include <array>

@@ -34,7 +34,7 @@ class KernelCompiler {
         folder_(options.save_temps ? kept_folder(options.temp_dir, "compile", output_) : "") {}
 
   StageResult run() {
-    // An unknown platform is told now, not after a long compilation.
+    // An unknown platform is an error now, not after a long compilation.
     if (!options_.platform.empty()) xclbin::find_platform(options_.platform);
     for (const std::string& source : options_.inputs) {
       if (!fs::is_regular_file(source)) throw Error("v++", "no such source: " + source);
@@ -61,7 +61,7 @@ class KernelCompiler {
     for (const char* macro : {"__VITIS_HLS__", "__HLS_CSIM__"}) {
       flags.push_back(std::string("-D") + macro);
     }
-    // The card finds a mailbox and a restart counter in front of such a kernel's arguments.
+    // Mailbox and restart counter come before the arguments of such a kernel.
     if (hls_.has_control_registers()) flags.push_back("-DTANDEM_FIRST_ARGUMENT_OFFSET=0x20");
     for (const std::string& define : options_.defines) flags.push_back("-D" + define);
     for (const std::string& dir : options_.include_dirs) flags.push_back("-I" + dir);
@@ -75,7 +75,7 @@ class KernelCompiler {
 
   std::vector<std::string> compile_cpp() {
     if (options_.kernels.empty()) {
-      throw Error("v++", "-c wants the kernel's name: add -k and the name of the function");
+      throw Error("v++", "-c needs the kernel's name: add -k and the name of the function");
     }
     if (options_.kernels.size() > 1) {
       throw Error("v++", "-c compiles one kernel at a time; -k is given " +
@@ -138,7 +138,7 @@ class KernelCompiler {
     return stem + ".o";
   }
 
-  // A header that several sources include says it once.
+  // A header that several sources include gives one warning.
   void warn(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
       if (std::find(result_.warnings.begin(), result_.warnings.end(), line) ==

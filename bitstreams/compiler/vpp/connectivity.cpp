@@ -101,7 +101,7 @@ class Connector {
   void read_units(const std::string& value) {
     const std::vector<std::string> parts = split(value, ":");
     if (parts.size() < 2 || parts.size() > 3)
-      fail("want kernel:count or kernel:count:name.name...");
+      fail("write kernel:count or kernel:count:name.name...");
     xclbin::Kernel& kernel = find_kernel(parts[0]);
     const uint32_t count = number(parts[1], "the count");
     if (count == 0 || count > kMaxUnits) {
@@ -171,7 +171,7 @@ class Connector {
 
   void read_bank(const std::string& value) {
     const std::vector<std::string> parts = split(value, ":");
-    if (parts.size() != 2 || parts[1].empty()) fail("want unit.argument:MEMORY[bank]");
+    if (parts.size() != 2 || parts[1].empty()) fail("write unit.argument:MEMORY[bank]");
     const End end = find_end(parts[0]);
     const auto [first, last] = find_banks(parts[1]);
     for (const std::string& name : memory_arguments(end)) {
@@ -220,14 +220,15 @@ class Connector {
       if (memory.starts_with("bank")) return one(find_bank("DDR[" + memory.substr(4) + "]"));
       return one(find_bank(memory + "[0]"));
     }
-    if (close == std::string::npos || close < bracket) fail("want a memory as HBM[0] or HBM[0:3]");
+    if (close == std::string::npos || close < bracket)
+      fail("write the memory as HBM[0] or HBM[0:3]");
     const std::string family = memory.substr(0, bracket);
     const std::string index = trim(memory.substr(bracket + 1, close - bracket - 1));
     const size_t colon = index.find(':');
     if (colon == std::string::npos) return one(find_bank(family + "[" + index + "]"));
     const uint32_t first = find_bank(family + "[" + trim(index.substr(0, colon)) + "]");
     const uint32_t last = find_bank(family + "[" + trim(index.substr(colon + 1)) + "]");
-    if (first > last) fail("the range of banks runs backwards");
+    if (first > last) fail("the first bank of the range is behind the last one (backwards)");
     return {first, last};
   }
 
@@ -269,7 +270,7 @@ class Connector {
   void read_link(const std::string& value) {
     const std::vector<std::string> parts = split(value, ":");
     if (parts.size() < 2 || parts.size() > 3)
-      fail("want unit.output:unit.input or unit.output:unit.input:depth");
+      fail("write unit.output:unit.input or unit.output:unit.input:depth");
     const End from = find_end(parts[0]);
     const End to = find_end(parts[1]);
     const uint32_t depth = parts.size() == 3 ? number(parts[2], "the depth") : 0;

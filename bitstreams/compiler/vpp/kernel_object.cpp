@@ -81,7 +81,8 @@ class ObjectReader {
     const auto* text = reinterpret_cast<const char*>(bytes_.data());
     if (bytes_.size() >= 2 && text[0] == 'P' && text[1] == 'K') {
       fail(
-          "is a zip archive: an RTL kernel, or one the vendor's tools compiled. Only kernels whose "
+          "is a zip archive: an RTL kernel, or one that the vendor's tools compiled. Only kernels "
+          "whose "
           "source is compiled here can be emulated: run this v++ -c on it");
     }
     if (bytes_.size() < sizeof(Elf64_Ehdr) || std::memcmp(text, ELFMAG, SELFMAG) != 0 ||

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel objects (.xo): a relocatable ELF object that exports nothing but tandem_kernel_<name> per
-// kernel, and describes its kernels in the section ".tandem.kernel" (JSON).
+// Kernel objects (.xo): a relocatable ELF object that exports only tandem_kernel_<name> per kernel.
+// The section ".tandem.kernel" (JSON) describes its kernels.
 //
-// What types tell (kind, sizes, offsets) is asked of the linked library; the section holds what
-// only the source tells. Reading checks every offset and count before it is used. Errors:
-// Error("v++", ...) naming the file. Threads: any.
+// The linked library gives what types tell (kind, sizes, offsets); the section holds what only the
+// source tells. Reading checks every offset and count before use. Errors: Error("v++", ...) naming
+// the file. Threads: any.
 #pragma once
 
 #include <array>

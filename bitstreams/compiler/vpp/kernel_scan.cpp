@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A scanner over braces: text between ';', '{' and '}' at namespace scope is a declaration's head.
+// A scanner over braces. At namespace scope, the text between ';', '{' and '}' is the head of a
+// declaration.
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 
 #include <algorithm>
@@ -366,7 +367,7 @@ ScannedArgument scan_argument(const std::string& parameter, size_t index,
                          (found.empty() ? "the source defines none" : "found: " + found));
 }
 
-// Functions that compile and cannot be started as kernels.
+// Refuses functions that compile but cannot be started as kernels.
 void check_kernel(const FunctionDefinition& function, const std::string& file_name) {
   const auto fail = [&](const std::string& what) {
     throw Error("v++", file_name + ": kernel '" + function.name + "' " + what);
@@ -374,7 +375,7 @@ void check_kernel(const FunctionDefinition& function, const std::string& file_na
   std::istringstream words(function.specifiers);
   bool is_void = false;
   for (std::string word; words >> word;) {
-    if (word == "static") fail("is static; take the word away");
+    if (word == "static") fail("is static; remove the word");
     is_void |= word == "void";
   }
   if (!is_void || function.specifiers.find('*') != std::string::npos) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel's preprocessed source tells and its compiled type does not: names of arguments,
-// their interfaces, and the control protocol.
+// Finds what a kernel's preprocessed source tells and its compiled type does not: names of
+// arguments, their interfaces, and the control protocol.
 //
-// Works on the compiler's -E output: no comments, no macros, line markers, "#pragma" lines as
-// written. Functions are found at namespace scope, through namespaces and extern "C" blocks;
-// bodies are skipped, so cost is linear in the text. Errors: Error("v++", ...) naming file and
-// what was found instead. Threads: any. Source: the vendor's HLS user guide, pragma HLS interface.
+// The input is the compiler's -E output: no comments, no macros, line markers, "#pragma" lines
+// unchanged. Functions are found at namespace scope, through namespaces and extern "C" blocks.
+// Bodies are skipped, so the cost is linear in the text. Errors: Error("v++", ...) naming the file
+// and what was found instead. Threads: any. Source: the vendor's HLS user guide, pragma HLS
+// interface.
 #pragma once
 
 #include <string>
@@ -44,7 +45,7 @@ struct ScannedKernel {
 // The functions that `text` defines; the views are into it.
 std::vector<FunctionDefinition> find_functions(std::string_view text);
 
-// Whether `function` is the kernel of that name, and not one that a library calls so too.
+// Whether `function` is the kernel of that name, and not a library's function of the same name.
 bool defines_kernel(const FunctionDefinition& function, const std::string& kernel);
 
 // `file_name` for messages.

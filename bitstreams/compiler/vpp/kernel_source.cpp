@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A translation unit that includes glue and source is preprocessed, then its own traces are taken
-// out of the line markers.
+// Preprocesses a translation unit that includes glue and source, then removes its own lines from
+// the line markers.
 #include "bitstreams/compiler/vpp/kernel_source.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-// Drops the compiler's own lines in front of the glue; no message says "included from" of the
-// source, as it is not entered; it is called what the user calls it, and the end belongs to the
+// Removes the compiler's own lines before the glue. The source gets the name that the user gave it
+// and no marker of an include, so that no message says "included from". The end belongs to the
 // glue.
 std::string without_wrapper(const std::string& text, const std::string& wrapper,
                             const std::string& absolute, const std::string& named) {
@@ -56,7 +56,7 @@ std::string without_wrapper(const std::string& text, const std::string& wrapper,
   return "# 1 " + quoted(named) + "\n" + head + result;
 }
 
-// What is wrong with a macro of the command line shall not be said of a file nobody knows.
+// Errors in a macro of the command line must not name a file that the user does not know.
 std::string run_preprocessor(const std::vector<std::string>& command, const std::string& wrapper,
                              const std::string& source) {
   const std::string known = wrapper + ":";

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text the compiler gets for a kernel: the glue, its source and its export, preprocessed, with
-// line markers as if the source had been compiled alone.
+// The text that the compiler gets for a kernel: glue, source and export, preprocessed, with line
+// markers as if the source were compiled alone.
 //
-// The user's macros are defined behind the glue, so that theirs may have any names.
-//
-// Cost: a preprocessor run. Errors: Error with the compiler's messages. Threads: any, with
-// different folders.
+// The user's macros are defined after the glue, so they may have any names. Cost: a preprocessor
+// run. Errors: Error with the compiler's messages. Threads: any, with different folders.
 #pragma once
 
 #include <string>
@@ -33,7 +31,7 @@ struct PreprocessedSource {
 PreprocessedSource preprocess(const PreprocessJob& job);
 
 // Takes -D and -U out of `flags`, as the lines they stand for. Names that begin with '_' or
-// TANDEM_ stay: the system's headers and the glue are to see them.
+// TANDEM_ stay, because the system's headers and the glue need them.
 std::vector<std::string> take_macros(std::vector<std::string>& flags);
 
 // Puts the element counts of arguments in registers into the export of a preprocessed source.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// v++ -l: links kernel objects into the library that is the bitstream, asks it for the kernels'
-// arguments, and writes the xclbin.
+// v++ -l: links kernel objects into the library that is the bitstream, reads the kernels' arguments
+// from it, and writes the xclbin.
 #include <dlfcn.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr uint32_t kLocalMemory = 3;
 
-// Units that have one end of a pipe, each with the argument that stands for it.
+// Units at one end of a pipe, each with its argument for the pipe.
 using Pipe = std::vector<std::pair<std::string, std::string>>;
 
 const char* mailbox_name(Mailbox mailbox) {
@@ -70,7 +70,7 @@ class Linker {
   }
 
  private:
-  // The report tells of what readers refuse, so it is made before anything is written.
+  // Making the report fails on what readers refuse, so it comes before anything is written.
   void write(const std::vector<std::byte>& image) const {
     const std::string report = xclbin::xclbin_report(image, output_);
     xclbin::write_bytes(output_, image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table itself.
+// The table of options, and its text for --help.
 #include "bitstreams/compiler/vpp/option_table.h"
 
 #include <algorithm>

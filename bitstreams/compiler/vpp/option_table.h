@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that v++ knows: names, short letters, whether a value follows, and whether emulation
-// has a use for them.
+// The options that v++ accepts: names, short letters, whether a value follows, and whether
+// emulation uses them.
 //
 // Sections ("connectivity.", "package." and so on) are known as a whole, because the vendor's tools
 // add keys to them with every version. Threads: any (constant data). Source: the vendor's user

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Goes through the settings in order: single values keep the first one, lists grow.
+// Reads the settings in order: the first value of a single setting counts, lists grow.
 #include "bitstreams/compiler/vpp/options.h"
 
 #include <algorithm>
@@ -248,7 +248,8 @@ class OptionReader {
       throw Error("v++", "--compile, --link and --package exclude each other: choose one");
     }
     if (stages_.empty()) {
-      throw Error("v++", "say what to do: -c (compile), -l (link) or -p (package); see --help");
+      throw Error("v++",
+                  "the stage is missing: add -c (compile), -l (link) or -p (package); see --help");
     }
     const std::string& stage = *stages_.begin();
     options_.stage =

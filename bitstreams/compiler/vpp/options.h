@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one run of v++ is to do: the settings, checked and given types.
+// The options of one run of v++: the settings, checked and typed.
 //
 // Errors: Error("v++", ...) naming the option or the configuration file's line. Threads: any.
 #pragma once

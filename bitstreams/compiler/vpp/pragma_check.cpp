@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A line at a time; the table has a pragma's options in one text, between blanks.
+// Checks one line at a time. The table holds the options of a pragma in one text, separated by
+// blanks.
 #include "bitstreams/compiler/vpp/pragma_check.h"
 
 #include <algorithm>

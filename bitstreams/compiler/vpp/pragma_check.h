@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mistyped `#pragma HLS` lines: they compile, and do nothing without a word.
+// Warns of mistyped `#pragma HLS` lines, which compile and have no effect.
 //
-// Knows the names and options of the vendor's guide, and those of its predecessor, whatever they
-// mean to emulation. A name or a `key=` that is none of them is told with the one it is like; a
-// word without '=' only when it is like one, as it may be part of a value. Values are not checked,
-// but an interface's mode. Pure; cost linear in the text; threads: any. Source: Vitis HLS user
-// guide (UG1399), "HLS Pragmas".
+// The check knows the names and options of the vendor's guide and of its predecessor, also those
+// without effect in emulation. An unknown name or `key=` is reported with the nearest known one. A
+// word without '=' is reported only when it is close to a known one, because it may be part of a
+// value. Values are not checked, except an interface's mode. Pure; cost linear in the text;
+// threads: any. Source: Vitis HLS user guide (UG1399), "HLS Pragmas".
 #pragma once
 
 #include <string>

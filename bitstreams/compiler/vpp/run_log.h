@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What v++ leaves beside its output: the log v++_<name>.log, and a summary of the run as JSON
-// (<output>.compile_summary, .link_summary, .package_summary; none beside a device).
+// The files that v++ writes beside its output: the log v++_<name>.log, and a summary of the run as
+// JSON (<output>.compile_summary, .link_summary, .package_summary; none beside a device).
 //
-// The log is written when the object goes, so that it holds an error too; a log that cannot be
-// written is no error. Threads: one per object.
+// The destructor writes the log, so that it includes an error. A log that cannot be written is no
+// error. Threads: one per object.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ class RunLog {
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
 
-  // Where the log goes; without it there is none.
+  // The folder of the log; without it no log is written.
   void open(const Options& options);
 
   // Each also goes to the terminal: information to stdout, the rest to stderr.

@@ -88,11 +88,11 @@ class CommandLineReader {
   }
 
   std::string next_value(const std::string& spelling) {
-    if (at_ >= arguments_.size()) throw Error("v++", "option " + spelling + " wants a value");
+    if (at_ >= arguments_.size()) throw Error("v++", "option " + spelling + " needs a value");
     return unquote(arguments_[at_++]);
   }
 
-  // An unknown option is named together with the word behind it that can only be its value.
+  // The message for an unknown option includes the next word when that can only be its value.
   void skip_unknown(const std::string& word, bool has_value) {
     const size_t begin = std::min(word.find_first_not_of('-'), word.size());
     std::string text = "option " + word + " is unknown and has no effect" +
@@ -125,7 +125,8 @@ class CommandLineReader {
   Settings result_;
 };
 
-// A '#' starts a comment at the line's start or behind a blank; elsewhere it belongs to the value.
+// A '#' starts a comment at the start of the line or after a blank; elsewhere it is part of the
+// value.
 std::string without_comment(const std::string& line) {
   for (size_t at = line.find('#'); at != std::string::npos; at = line.find('#', at + 1)) {
     if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The macros without parameters that a preprocessed kernel source ended with, by name.
+// The macros without parameters that are defined at the end of a preprocessed kernel source, by
+// name.
 //
-// Pragmas name macros, as in `#pragma HLS stream depth=DEPTH`, but the preprocessor leaves pragmas
-// as they are. Needs the files of preprocess() for the same job. Cost: a preprocessor run. Errors:
+// Pragmas name macros, as in `#pragma HLS stream depth=DEPTH`, but the preprocessor does not expand
+// them there. Needs the files of preprocess() for the same job. Cost: a preprocessor run. Errors:
 // Error with the compiler's messages.
 #pragma once
 

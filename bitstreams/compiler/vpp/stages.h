@@ -3,10 +3,10 @@
 // The three stages of v++: kernel source to kernel object, kernel objects to xclbin, xclbin to
 // package.
 //
-// A stage's outputs appear whole, or, when it fails, not at all. Its temporary files vanish with
-// it, or with an interruption, unless --save-temps keeps them. Errors: Error with the compiler's
-// messages (the user's file and line), or the configuration's file and line. Threads: any; runs
-// with different outputs may go on at once, also in one --temp_dir.
+// A stage writes its outputs completely, or on failure not at all. Its temporary files are removed
+// at its end or on an interruption, unless --save-temps keeps them. Errors: Error with the
+// compiler's messages (the user's file and line), or the configuration's file and line. Threads:
+// any; runs with different outputs may overlap, also in one --temp_dir.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace tandem::vpp {
 
-// What the machine offers.
+// The tools and headers of the machine.
 struct Toolchain {
   std::string compiler = "c++";
   std::string clang;                      // for OpenCL C; empty: the first that is found

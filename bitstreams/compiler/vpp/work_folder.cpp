@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mkdtemp in the system's folder for temporary files.
+// Uses mkdtemp in the system's folder for temporary files.
 #include "bitstreams/compiler/vpp/work_folder.h"
 
 #include <cstdio>
@@ -32,7 +32,8 @@ WorkFolder::WorkFolder(const std::string& kept) : path_(kept), keep_(!kept.empty
     return;
   }
   const fs::path base = fs::temp_directory_path(code);
-  if (code) throw Error("v++", "there is no folder for temporary files: TMPDIR names none");
+  if (code)
+    throw Error("v++", "there is no folder for temporary files: set TMPDIR to an existing one");
   path_ = (base / "tandem-vpp-XXXXXX").string();
   guard_ = std::make_unique<xclbin::RemovedOnInterruption>([&]() -> fs::path {
     if (mkdtemp(path_.data()) != nullptr) return path_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a stage keeps its intermediate files: a folder that vanishes with the object, or with
-// --save-temps the folder <temp_dir>/<stage>/<name>-<hash of the output's path>, which stays.
+// The folder for a stage's intermediate files. It is removed with the object. With --save-temps it
+// is <temp_dir>/<stage>/<name>-<hash of the output's path> and stays.
 //
 // Errors: Error when the folder cannot be made. Threads: any.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the convert_ functions are made of; the compiler driver defines those that a source names.
+// The parts of the convert_ functions; the compiler driver defines the functions that a source
+// names.
 //
 // Conversions to floating point round to nearest. Source: OpenCL C 2.0, section 6.2.3.
 #pragma once

@@ -3,8 +3,8 @@
 // printf of OpenCL C: the C library's conversions, and vectors ("%v4hlf", "%v2d").
 //
 // The text goes to the card's standard output, which is the application's, and is flushed at the
-// end of a kernel. C++14. Source: OpenCL C 2.0, section 6.13.13; the System V ABI for what a vector
-// looks like behind "...".
+// end of a kernel. C++14. Source: OpenCL C 2.0, section 6.13.13; the System V ABI for how "..."
+// passes a vector.
 #pragma once
 
 #include <cstdarg>

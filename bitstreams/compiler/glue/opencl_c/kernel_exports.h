@@ -2,11 +2,11 @@
 //
 // Exports OpenCL C kernels to the emulated card: the C++ half of a kernel object.
 //
-// The other half, made by clang, has per kernel tandem_cl_invoke_<name>, which fetches the
-// arguments from the register map and calls the kernel once, and tandem_cl_sizes_<name>. Included
-// once by the generated translation unit, which lists the kernels. An argument is a scalar, a
-// global or local pointer; behind them, where the kernel asks for its place in the range, stand the
-// values of Group but for local_id, a register each; then the pipes. C++14.
+// clang makes the other half. Per kernel it has tandem_cl_invoke_<name>, which reads the arguments
+// from the register map and calls the kernel once, and tandem_cl_sizes_<name>. The generated
+// translation unit includes this file once and lists the kernels. An argument is a scalar, a global
+// pointer or a local pointer. For a kernel that asks for its place in the range, the values of
+// Group except local_id follow, one register each; the pipes come last. C++14.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Macros that make the overloads of one OpenCL C built-in function out of its scalar form.
+// Macros that make the overloads of an OpenCL C built-in function from its scalar form.
 //
-// A vector form applies the scalar form to each element, in order; the optimiser joins what it can.
+// A vector form applies the scalar form to each element in order; the optimiser vectorises it.
 // OpenCL C 1.2 and 2.0; no other header of the project. Source: OpenCL C 2.0, section 6.13.
 #pragma once
 

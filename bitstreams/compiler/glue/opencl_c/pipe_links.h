@@ -2,8 +2,8 @@
 //
 // Pipes of OpenCL C programs as stream links of a card.
 //
-// Included by the generated translation unit of a program with pipes, before their table. A packet
-// is its bytes: the kernels at both ends agree on its type. C++14.
+// The generated translation unit of a program with pipes includes this file before their table. A
+// packet is a row of bytes; the kernels at both ends agree on its type. C++14.
 #pragma once
 
 #include "hls_stream.h"

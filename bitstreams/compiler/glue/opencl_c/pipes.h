@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and writing the pipes of a program, which the driver has turned into numbers.
+// Reads and writes the pipes of a program. The driver replaces each pipe by a number.
 //
-// The blocking forms are the vendor's; the others answer 0, or -1 when nothing moved.
-// Source: OpenCL C 2.0, section 6.13.16; the Vitis documentation of OpenCL kernels.
+// The blocking forms are the vendor's extension. The other forms return 0, or -1 when no packet
+// moved. Source: OpenCL C 2.0, section 6.13.16; the Vitis documentation of OpenCL kernels.
 #pragma once
 
 #include "overloads.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Relational functions: scalars answer 0 or 1, vectors 0 or -1 in each element.
+// Relational functions: scalar forms return 0 or 1, vector forms 0 or -1 in each element.
 //
 // Source: OpenCL C 2.0, section 6.13.6.
 #pragma once

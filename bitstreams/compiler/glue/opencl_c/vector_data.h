@@ -2,8 +2,8 @@
 //
 // vload, vstore, their forms for half, and shuffles.
 //
-// Values of type half are converted by their bits, so no processor feature is needed.
-// Source: OpenCL C 2.0, sections 6.13.7 and 6.13.12.
+// Values of type half are converted by integer code, so no processor feature is needed. Source:
+// OpenCL C 2.0, sections 6.13.7 and 6.13.12.
 #pragma once
 
 #include "overloads.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one work-group of an OpenCL C kernel: its work-items in order, barriers honoured.
+// Runs one work-group of an OpenCL C kernel: its work-items in order, with barriers.
 //
-// Items run one after another on the caller's stack, as a plain loop does. An item that comes to a
-// barrier keeps that stack, and a fiber of its own goes on with the loop; when every item has
-// started and waits or is done, all waiting ones go on in order. So a kernel without barriers
-// costs no switch, and one with costs a few dozen nanoseconds per item and barrier. An exception
-// of the card's ends the group: it leaves run() on the caller's stack.
-// C++14. Threads: a library runs one group at a time, as a compute unit does.
+// Items run one after another on the caller's stack, as in a plain loop. An item that reaches a
+// barrier keeps its stack, and a new fiber continues the loop. When every item has started and
+// waits or has ended, the waiting ones resume in order. So a kernel without barriers needs no
+// switch; with barriers it costs a few dozen nanoseconds per item and barrier. An exception of the
+// card ends the group and leaves run() on the caller's stack. C++14. Threads: a library runs one
+// group at a time, as a compute unit does.
 #pragma once
 
 #include <setjmp.h>
@@ -37,8 +37,8 @@ struct Group {
 // The stacks of work-items, each above a gap as large as itself; committed page by page as used.
 //
 // A process may have 65,530 mappings, and a guard splits one: so the gaps of the first kGuarded
-// stacks stop what runs past a stack's end, the others only keep it off the next stack. All items
-// run the same code, so what overflows is seen in an early one.
+// stacks stop an overflow, the others only keep it off the next stack. All items run the same code,
+// so an overflow shows in an early one.
 class StackArena {
  public:
   static constexpr std::size_t kBytes = std::size_t{16} << 20;
@@ -114,7 +114,7 @@ class WorkGroup {
   }
 
  private:
-  // Items in order, from the first that nobody has started.
+  // Runs items in order, from the first that has not started.
   void run_items() {
     while (started_ < items_) {
       const std::uint64_t item = started_++;
@@ -125,7 +125,7 @@ class WorkGroup {
     }
   }
 
-  // The first of those a barrier has let go; lets all waiting ones go when there is none.
+  // The first item that a barrier has released; releases all waiting ones when there is none.
   Fiber* next_waiting() {
     if (ready_.empty()) ready_.swap(waiting_);
     if (ready_.empty()) return nullptr;
@@ -134,7 +134,7 @@ class WorkGroup {
     return next;
   }
 
-  // A fiber that goes on with the loop over items.
+  // A fiber that continues the loop over items.
   Fiber* idle_fiber() {
     if (idle_.empty()) {
       fibers_.push_back(std::unique_ptr<Fiber>(new Fiber()));
@@ -146,7 +146,8 @@ class WorkGroup {
     return fiber;
   }
 
-  // Returns when somebody switches back, on the caller's stack with the failure of another fiber.
+  // Returns when a fiber switches back; on the caller's stack it throws the failure of another
+  // fiber.
   void switch_to(Fiber* next) {
     Fiber* const self = running_;
     running_ = next;
@@ -183,7 +184,7 @@ class WorkGroup {
       try {
         run_items();
       } catch (...) {
-        // The group ends: nobody goes on but the caller.
+        // The group ends: only the caller continues.
         failure_ = std::current_exception();
         ready_.clear();
         waiting_.clear();
@@ -194,7 +195,7 @@ class WorkGroup {
     }
   }
 
-  // After a failure: what the fibers were at is given up, their stacks serve again.
+  // After a failure: the fibers are abandoned and their stacks reused.
   void forget_all() {
     ready_.clear();
     waiting_.clear();

@@ -2,8 +2,8 @@
 //
 // Work-item functions, synchronisation and copies of a group.
 //
-// They ask and act on the group that work_group.cpp runs (tandem_cl_*). A group's copy is made by
-// its first work-item at once, so its event is the one it was given. Source: OpenCL C 2.0, sections
+// They act on the group that work_group.cpp runs (tandem_cl_*). The first work-item makes a group's
+// copy at once, so the returned event is the one that was passed in. Source: OpenCL C 2.0, sections
 // 6.13.1, 6.13.8 and 6.13.10.
 #pragma once
 

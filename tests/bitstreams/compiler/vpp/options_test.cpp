@@ -156,7 +156,7 @@ TEST(VppOptions, WhatIsWrongIsSaidInOneSentence) {
   EXPECT_THAT(error_of({"-c", "-t", "hw", "k.cpp"}), HasSubstr("sw_emu or hw_emu"));
   EXPECT_THAT(error_of({"-c", "-t", "x86", "k.cpp"}), HasSubstr("'x86' is unknown"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu"}), HasSubstr("no input files"));
-  EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "-o"}), HasSubstr("-o wants a value"));
+  EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "-o"}), HasSubstr("-o needs a value"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--output="}), HasSubstr("missing"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "-O9"}), HasSubstr("'9' is unknown"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--kernel_frequency", "fast"}),

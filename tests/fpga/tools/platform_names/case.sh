@@ -44,6 +44,6 @@ platforminfo -f -j -o info.json -d u250
 refuse "platform 'vck190' is unknown" platforminfo -p vck190
 refuse "no platform is given" platforminfo
 refuse "two platforms are given" platforminfo -p u50 u55c
-refuse "nothing at 'a.b'" platforminfo --json=a.b -p u50
+refuse "no value at 'a.b'" platforminfo --json=a.b -p u50
 refuse "software platform" platforminfo --sw x
 refuse "--foo" platforminfo --foo

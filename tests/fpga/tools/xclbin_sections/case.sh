@@ -76,7 +76,7 @@ refuse "write SECTION:FORMAT:FILE" xclbinutil -i vadd.xclbin --dump-section MEM_
 refuse "is there already" xclbinutil -i vadd.xclbin --add-section IP_LAYOUT:JSON:IP_LAYOUT.json -o x
 refuse "is not there" xclbinutil -i vadd.xclbin --remove-section PDI -o x
 refuse "is not there" xclbinutil -i vadd.xclbin --replace-section PDI:RAW:info.txt -o x
-refuse "goes nowhere" xclbinutil -i vadd.xclbin --remove-section BUILD_METADATA
+refuse "is not saved" xclbinutil -i vadd.xclbin --remove-section BUILD_METADATA
 refuse "exists already" xclbinutil -i vadd.xclbin -o vadd.xclbin
 refuse "build kernels with v++" xclbinutil --add-kernel x.json
 refuse "unsigned" xclbinutil -i vadd.xclbin --private-key k --certificate c -o x
