@@ -98,7 +98,7 @@ TEST_F(BackendOptionsOfCommands, AreWordsOfTheCommandLine) {
   EXPECT_EQ(values.find(kDeclared[2]), "a b");
   EXPECT_EQ(parsed({"--toy-image", ""}).find(kDeclared[2]), std::nullopt);
   EXPECT_THAT(help_, HasSubstr("kernels of toys"));
-  EXPECT_THAT(help_, HasSubstr("--toy-kernels TEXT:{plain,fast} [plain]"));
+  EXPECT_THAT(help_, HasSubstr("--toy-kernels TEXT:{plain,fast}=plain"));
   EXPECT_THAT(help_, HasSubstr("TANDEM_TEST_TOY_KERNELS"));
   EXPECT_THAT(help_, Not(HasSubstr("toy-sums"))) << "no model uses it";
 }
