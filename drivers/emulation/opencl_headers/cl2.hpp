@@ -2,8 +2,8 @@
 //
 // OpenCL's C++ bindings under the name that programs for cards include: CL/cl2.hpp of the XRT tree.
 //
-// The package's own file of this name prints a note at every inclusion, and hides what OpenCL 1.2
-// deprecated (enqueueBarrier and the like), which such programs call.
+// The package's own file of this name prints a note at every inclusion, and hides functions that
+// OpenCL 1.2 deprecated (enqueueBarrier and others), which such programs call.
 #pragma once
 
 #ifndef CL_USE_DEPRECATED_OPENCL_1_1_APIS

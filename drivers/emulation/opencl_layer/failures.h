@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shim tells the OpenCL layer of kernels that failed.
+// What the shim tells the OpenCL layer about kernels that failed.
 //
-// The shim exports these functions with C linkage; the layer looks them up once the shim is loaded,
-// that is, once libxilinxopencl has found the cards. Threads: any.
+// The shim exports these functions with C linkage. The layer looks them up once the shim is loaded,
+// after libxilinxopencl has found the cards. Threads: any.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 200

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The programs that the application holds, by references of its own or through its kernels, and
-// the cards they are on.
+// The programs that the application holds, by its own references or through its kernels, and their
+// cards.
 //
-// libxilinxopencl counts its own references along with the application's and tells only the sum,
-// so the layer counts what passes through it. Handles it was not told of are ignored. References
-// are dropped here before the library drops them: what is not held any more may be waited for.
+// libxilinxopencl adds its own references to the application's and reports only the sum, so the
+// layer counts the calls that pass through it. Unknown handles are ignored. A reference is dropped
+// here before the library drops it: a program that is not held here any more may be waited for.
 // Threads: any.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that mends what
-// libxilinxopencl 2.13 does to programs with mistakes in them:
+// An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that corrects what
+// libxilinxopencl 2.13 does to programs with mistakes:
 //
 //   clCreateProgramWithBinary  reads beyond a truncated binary and a missing list; here both are
 //                              checked first. A program that the application has released, but
@@ -11,8 +11,8 @@
 //   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
 //   clCreateBuffer             never returns when flags contradict each other; here it refuses.
 //
-// And one thing that the loader does: clGetPlatformIDs lists the cards' platform first, since
-// programs for cards take the first, while the loader keeps no order.
+// It also changes the loader: clGetPlatformIDs lists the cards' platform first, since programs for
+// cards take the first one and the loader keeps no order.
 //
 // All other functions, and other platforms, pass through. Cost: one more call per function.
 #include <dlfcn.h>
@@ -41,8 +41,8 @@ constexpr cl_int kKernelFailed = CL_OUT_OF_RESOURCES;
 
 cl_icd_dispatch layer;  // this layer's functions; others are null
 
-// A function of the shim. Programs may ask about events, those of other platforms say, before the
-// shim is loaded; so a name that is not there yet is looked up again.
+// A function of the shim. A program may ask about events (of another platform) before the shim is
+// loaded, so a missing name is looked up again.
 template <typename Function>
 class ShimFunction {
  public:
@@ -144,7 +144,7 @@ cl_int CL_API_CALL set_callback(cl_event event, cl_int type,
   if (function == nullptr) return target.clSetEventCallback(event, type, nullptr, data);
   auto callback = std::make_unique<Callback>(Callback{function, data});
   const cl_int code = target.clSetEventCallback(event, type, call_back, callback.get());
-  if (code == CL_SUCCESS) callback.release();  // belongs to the call
+  if (code == CL_SUCCESS) callback.release();  // now owned by the call
   return code;
 }
 

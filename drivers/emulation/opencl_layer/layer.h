@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of the OpenCL layer share: the functions that come after it.
+// Shared by the files of the OpenCL layer: the functions that the layer calls.
 //
 // `target` is filled once, when the loader starts the layer, before any other call.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layer's calls about programs and kernels: binaries are checked before libxilinxopencl reads
-// them, and a program that the application has released, but the library has not, is waited for.
+// The layer's calls about programs and kernels. Binaries are checked before libxilinxopencl reads
+// them. A program that the application has released, but the library still holds, is waited for.
 //
 // Threads: any. Cost: a lock per call that makes, retains or releases a program or kernel.
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr auto kReleaseLimit = std::chrono::seconds(5);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
 
 HeldPrograms& held_programs() {
-  static auto* held = new HeldPrograms;  // callable while the process ends
+  static auto* held = new HeldPrograms;  // may be called while the process ends
   return *held;
 }
 
@@ -53,7 +53,7 @@ bool has_program(cl_device_id card) {
          units != 0;
 }
 
-// What is wrong with a binary for an emulated card; empty when nothing is.
+// What is wrong with a binary for an emulated card; empty when it is good.
 std::string check_binary(const unsigned char* bytes, size_t size) {
   try {
     tandem::xclbin::XclbinFile::parse(std::span(reinterpret_cast<const std::byte*>(bytes), size),
@@ -73,7 +73,7 @@ struct Load {
   cl_int* status;
 };
 
-// CL_SUCCESS, or what the application is told of the first binary that is none.
+// CL_SUCCESS, or the error code for the first bad binary.
 cl_int check_binaries(const Load& load) {
   for (cl_uint index = 0; index < load.num_devices; ++index) {
     const cl_device_id device = load.devices[index];
@@ -91,10 +91,10 @@ cl_int check_binaries(const Load& load) {
   return CL_SUCCESS;
 }
 
-// A card has compute units as long as a program is loaded. One that the application has released
-// may still be held for moments by the thread that ended its last command, and that thread clears
-// the units before the program: so a refusal is taken for true only when the application holds a
-// program on the card itself, or the time is up.
+// A card has compute units while a program is loaded. A program that the application has released
+// may be held a moment longer by the thread that ended its last command; that thread clears the
+// units before the program. So a refusal counts only when the application itself holds a program on
+// the card, or when the time is up.
 cl_program load_when_released(const Load& load, cl_int& code) {
   std::vector<cl_device_id> cards(load.num_devices);
   std::transform(load.devices, load.devices + load.num_devices, cards.begin(), card_of);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libxrt_coreutil.so.2 of the tree: XRT's own library with a check before every door by which an
-// xclbin enters it.
+// libxrt_coreutil.so.2 of the tree: a check in front of every function of XRT that takes an xclbin.
 //
-// XRT 2.13 reads beyond the bytes of a truncated xclbin, and the process may die of it. The loader
-// finds this library first (LD_LIBRARY_PATH, set by setup.sh); it depends on Debian's library,
-// which keeps all other symbols. The functions below check the xclbin and call Debian's. Debian's
-// library binds its own calls to itself, so each public entry stands here. Errors:
-// std::runtime_error with field and byte offset, or XRT's error code of the C API and a message.
-// Threads: any.
+// XRT 2.13 reads beyond the bytes of a truncated xclbin, which may end the process. The loader
+// finds this library first (LD_LIBRARY_PATH, set by setup.sh). It depends on Debian's library,
+// which keeps all other symbols. Each function here checks the xclbin and calls Debian's function.
+// Debian's library binds its own calls to itself, so every public entry needs its own check.
+// Errors: std::runtime_error with field and byte offset; in the C API XRT's error code and a
+// message. Threads: any.
 #include <dlfcn.h>
 #include <experimental/xrt_message.h>
 #include <experimental/xrt_xclbin.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports of xbutil examine.
+// The reports of xbutil examine.
 #include "emulation/tools/device_report.h"
 
 #include <dlfcn.h>
@@ -85,7 +85,7 @@ class Text {
   std::ostringstream out_;
 };
 
-// What the shim says: XRT's own count misses cards that are not on the PCIe bus.
+// The shim's number: XRT's own count misses cards that are not on the PCIe bus.
 uint32_t num_cards() {
   const char* tree = std::getenv("XILINX_XRT");
   const std::string path = std::string(tree == nullptr ? "" : tree) + "/lib/libxrt_core.so.2";
@@ -143,7 +143,7 @@ ListedCard find_card(const std::string& name) {
 }
 
 const xclbin::Platform& platform_of(const ListedCard& card) {
-  // The shim in this process has read the same settings, but keeps its platforms to itself.
+  // The shim in this process has read the same settings, but does not export its platforms.
   const std::vector<std::string>& configured = settings().platforms;
   if (card.index < configured.size()) {
     const xclbin::Platform& platform = xclbin::find_platform(configured[card.index]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What xbutil examine says of the machine and of a card, as JSON and as text.
+// The reports of xbutil examine about the machine and its cards, as JSON and as text.
 //
-// A card is asked through XRT's public API for its name, address and bitstream; what the name
-// stands for comes from the table of platforms. Errors: std::exception when a card does not open.
-// Threads: one at a time.
+// A card's name, address and bitstream come from XRT's public API; the meaning of the name comes
+// from the table of platforms. Errors: std::exception when a card does not open. Threads: one at a
+// time.
 #pragma once
 
 #include <xrt/xrt_device.h>
@@ -23,12 +23,12 @@ struct ListedCard {
   std::string platform;
 };
 
-// What the card's name stands for, also where it is a platform of the user's own.
+// The platform of the card's name, also where it is the user's own.
 const xclbin::Platform& platform_of(const ListedCard& card);
 
-// Every card that an application started here would see.
+// The cards that an application started here finds.
 std::vector<ListedCard> list_cards();
-// The card called `name`: an index, an address, or the end of one. Throws Error naming the cards.
+// The card with this name: an index, an address, or the end of one. Throws Error naming the cards.
 ListedCard find_card(const std::string& name);
 
 // Names of the reports about a card.

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr uint32_t kLength = 100000;
 constexpr std::chrono::seconds kKernelTimeout{60};
 
-// Removed with everything in it.
+// Removed with its contents at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -73,7 +73,7 @@ void run_program(const std::vector<std::string>& words, const TemporaryFolder& f
   throw Error("xbutil", words[0] + " failed" + (output.empty() ? "" : ":\n" + output));
 }
 
-// What v++ takes as the card's platform: the name, or a file when it is the user's own.
+// The card's platform for v++: its name, or a file when it is the user's own.
 std::string platform_argument(const ListedCard& card, const TemporaryFolder& folder) {
   const xclbin::Platform& platform = platform_of(card);
   if (platform.description.empty()) return platform.vbnv;
@@ -99,7 +99,7 @@ void build(const ListedCard& card, const std::string& tree, const TemporaryFolde
   run_program(link, folder);
 }
 
-// Whole buffers to the card and back, without a kernel.
+// Copies whole buffers to the card and back, without a kernel.
 std::string check_copies(xrt::device& device, const xrt::kernel& kernel) {
   xrt::bo buffer(device, kLength * sizeof(uint32_t), kernel.group_id(0));
   auto* data = buffer.map<uint32_t*>();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xbutil validate: a kernel is compiled by v++, loaded onto the card and its results checked.
+// xbutil validate: compiles a kernel with v++, loads it onto the card and checks its results.
 //
-// Everything is made in a folder of its own under the system's folder for temporary files and
-// removed again. Errors: Error with the tool's output when v++ fails; wrong results are the return
-// value. Threads: one at a time.
+// All files lie in a new folder under the system's temporary folder, which is removed at the end.
+// Errors: Error with the tool's output when v++ fails; wrong results are the return value. Threads:
+// one at a time.
 #pragma once
 
 #include <string>

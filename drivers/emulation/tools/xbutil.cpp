@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// xbutil: looks at and tries the emulated cards that applications started here would see.
+// xbutil: shows and tests the emulated cards that applications started here find.
 //
-// Subcommands and options as in the vendor's tool of this name: examine, validate, reset, program.
-// Needs no environment: without XILINX_XRT it uses the tree it lies in. Exit status: 0; 1 when a
+// Subcommands and options are those of the vendor's tool of this name: examine, validate, reset,
+// program. Needs no environment: without XILINX_XRT it uses its own tree. Exit status: 0; 1 when a
 // validation fails; 2 with one message.
 #include <algorithm>
 #include <cstdlib>
@@ -36,7 +36,7 @@ struct Options {
   bool verbose = false;
 };
 
-// Subcommands of the vendor's older tools, and what does their work.
+// Subcommands of the vendor's older tools, and their successors.
 const std::map<std::string, std::string> kOldCommands = {
     {"list", "xbutil examine"},
     {"scan", "xbutil examine"},
@@ -149,7 +149,7 @@ int reset(const Options& options) {
 }
 
 int program(const Options& options) {
-  // First our own look at it: XRT reads beyond the end of a file that is cut off.
+  // Our own check comes first: XRT reads beyond the end of a truncated file.
   const auto bytes = tandem::xclbin::read_bytes(options.xclbin);
   tandem::xclbin::XclbinFile::parse(bytes, options.xclbin).emulation_elf();
   for (const ListedCard& card : chosen_cards(options)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers by id, and the list of open handles that makes stale handles harmless.
+// Buffers by id, and the list of open handles, by which calls with a closed handle are refused.
 #include "emulation/xrt_shim/device_handle.h"
 
 #include <sys/mman.h>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an xclDeviceHandle points to: a card, and the buffers this handle made.
+// What an xclDeviceHandle points to: a card, and the buffers that this handle made.
 //
 // xclOpen makes one handle per call; handles of one card share its memory and its bitstream. A
-// buffer's device memory is an Allocation, shared with whoever imported the buffer. Host copies are
-// separate memory: without a sync neither side sees the other's writes, as on a real card. Threads:
-// any.
+// buffer's device memory is an Allocation, shared with its importers. Host copies are separate
+// memory: without a sync neither side sees the other's writes, as on a real card. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -44,11 +43,11 @@ class DeviceHandle {
  public:
   // Throws std::exception when the card cannot be started.
   static DeviceHandle* open(uint32_t index);
-  // The handle behind `raw` when it is an open one, else nullptr.
+  // The handle behind `raw` when it is open, else nullptr.
   static DeviceHandle* check(void* raw);
   // The open handle whose core_device is at `device`, else nullptr.
   static DeviceHandle* find_core(const void* device);
-  // Takes the handle off the list of open ones and destroys it.
+  // Removes the handle from the list of open ones and destroys it.
   static void close(DeviceHandle* handle);
 
   const std::shared_ptr<Card>& card() const { return card_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both go to XRT's dispatcher with the tag TANDEM; it prints to the console unless xrt.ini says
+// Messages go to XRT's dispatcher with the tag TANDEM; it prints to the console unless xrt.ini says
 // otherwise.
 #include "emulation/xrt_shim/report.h"
 

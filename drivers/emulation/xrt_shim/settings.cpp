@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the environment; a value that makes no sense is reported and the default taken.
+// Reads the environment. A value without meaning is reported, and the default holds.
 #include "emulation/xrt_shim/settings.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ std::string shim_folder() {
   return found ? folder_of(info.dli_fname) : ".";
 }
 
-// TANDEM_CARDS, when it is set to a number that makes sense.
+// TANDEM_CARDS, when it is set to a valid number.
 std::optional<uint32_t> read_num_cards() {
   const std::string text = variable("TANDEM_CARDS");
   if (text.empty()) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<uint32_t> read_num_cards() {
   return std::nullopt;
 }
 
-// The file that applies; empty: none.
+// The emconfig.json that applies; empty: none.
 std::string find_emconfig() {
   namespace fs = std::filesystem;
   std::error_code code;

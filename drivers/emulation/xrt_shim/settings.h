@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the environment says about the emulated cards. The shim is loaded by XRT, so variables are
-// its only interface.
+// Settings of the emulated cards, from the environment: XRT loads the shim, so a program cannot
+// pass any.
 //
 // clang-format off
 //   TANDEM_CARDS            number of cards, 0 to 16; default: as many as emconfig.json says, else 1
@@ -25,7 +25,7 @@ namespace tandem::emulation {
 
 struct Settings {
   uint32_t num_cards = 1;
-  // Of each card, as find_platform() takes it; not empty when there is a card.
+  // Per card, as find_platform() takes it; not empty when there is a card.
   std::vector<std::string> platforms;
   bool platform_chosen = false;  // by a variable or emconfig.json; else the first bitstream decides
   std::string card_executable;

@@ -2,8 +2,8 @@
 //
 // The few functions of libxrt_coreutil and of its glue objects that no public header declares.
 //
-// They are exported by Debian's libxrt_coreutil 2.13; the glue objects' hashes are checked at
-// configure time, so these declarations and the objects belong together.
+// Debian's libxrt_coreutil 2.13 exports them. The glue objects' hashes are checked at configure
+// time, so declarations and objects match.
 #pragma once
 
 #include <experimental/xrt-next.h>
@@ -29,9 +29,9 @@ class device {
                                                   const xrt::uuid& bitstream) const;
 };
 
-// The base of `device`: what a shim offers beyond the C API. Debian's glue objects carry weak
-// definitions that refuse; those of core_overrides.cpp take their place. Hidden, as libxrt_coreutil
-// exports the refusing ones too and would be asked first.
+// The base of `device`: a shim's functions beyond the C API. Debian's glue objects have weak
+// definitions that refuse; core_overrides.cpp replaces them. Hidden, since libxrt_coreutil exports
+// refusing definitions too, which would be found first.
 struct __attribute__((visibility("hidden"))) ishim {
   xclInterruptNotifyHandle open_ip_interrupt_notify(unsigned int unit);
   void close_ip_interrupt_notify(xclInterruptNotifyHandle id);
@@ -47,7 +47,7 @@ std::shared_ptr<device> get_userpf_device(void* handle, unsigned int index);
 
 class system {
  public:
-  // Hidden: the glue objects are to find this one, libxrt_coreutil its own.
+  // Hidden: the glue objects must find this one, and libxrt_coreutil its own.
   __attribute__((visibility("hidden"))) unsigned int get_device_id(const std::string& text) const;
 };
 
@@ -59,14 +59,14 @@ class system {
 }  // namespace swemu
 
 namespace query {
-enum class key_type;  // only the two values below are ever asked for
+enum class key_type;  // only two of its values are used
 }
 
 }  // namespace xrt_core
 
 namespace xclcpuemhal2 {
 
-// What the glue asks of a device beyond the C API.
+// What the glue objects ask a device beyond the C API.
 class CpuemShim {
  public:
   static CpuemShim* handleCheck(void* handle);

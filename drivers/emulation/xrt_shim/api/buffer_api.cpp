@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT's C API: buffers, their host copies, synchronisation, copies, and sharing.
+// XRT's C API: buffers, their host copies, synchronisation, copies and sharing.
 //
-// sync moves bytes between the host copy and device memory by memcpy; on a failed card it is an
-// error, because what it would return is not what the kernels were asked for.
+// sync copies between the host copy and device memory. On a failed card it is an error, since
+// device memory does not hold the kernels' results.
 #include <experimental/xrt-next.h>
 #include <unistd.h>
 #include <xrt.h>
@@ -35,8 +35,8 @@ int device_buffer(DeviceHandle* handle, unsigned int id, Buffer& buffer) {
   return handle->card()->failed() ? -EIO : 0;
 }
 
-// An error, except to libxilinxopencl, which would end the process: it has been told by the event
-// of the kernel, and reads bytes that are nobody's result.
+// An error, but not for libxilinxopencl, which would end the process. That library learns of the
+// failure by the kernel's event, and reads bytes that no kernel wrote.
 int sync_of_failed_card(DeviceHandle& handle, unsigned int id, xclBOSyncDirection direction,
                         size_t size, size_t offset) {
   Buffer buffer;
@@ -85,7 +85,7 @@ void* xclMapBO(xclDeviceHandle raw, xclBufferHandle id, bool) {
 int xclUnmapBO(xclDeviceHandle raw, xclBufferHandle id, void*) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   Buffer buffer;
-  return handle != nullptr && handle->find(id, buffer) ? 0 : -EINVAL;  // unmapped with the buffer
+  return handle != nullptr && handle->find(id, buffer) ? 0 : -EINVAL;  // the buffer's end unmaps it
 }
 
 int xclGetBOProperties(xclDeviceHandle raw, xclBufferHandle id, xclBOProperties* properties) {

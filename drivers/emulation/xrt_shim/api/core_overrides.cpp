@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of XRT's device and system that its software-emulation objects leave unsupported: user
-// interrupts, buffers of another process, devices by bus address, and how many there are.
+// Functions of XRT's device and system that its software-emulation objects do not support: user
+// interrupts, buffers of another process, devices by bus address, and the number of devices.
 //
-// The objects' virtual tables refer to these by name and define them weakly (get_total_devices():
-// made weak by the build), so these take their place. An ishim is the first part of the
-// xrt_core::device that DeviceHandle keeps. Errors: exceptions, as XRT expects.
+// The objects' virtual tables refer to these functions by name and define them weakly (the build
+// makes get_total_devices() weak), so the definitions here take their place. An ishim is the first
+// part of the xrt_core::device that DeviceHandle keeps. Errors: exceptions, as XRT expects.
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <xrt.h>
@@ -37,7 +37,7 @@ DeviceHandle& handle_of(const void* device) {
 
 std::system_error last_error(const char* what) { return {errno, std::generic_category(), what}; }
 
-// The descriptor that `process` knows as `descriptor`, for this process.
+// This process' copy of `descriptor` of `process`.
 int fetch_descriptor(pid_t process, int descriptor) {
   const auto handle = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
   if (handle < 0) throw last_error("cannot reach the process of an exported buffer");
@@ -118,7 +118,7 @@ unsigned int system::get_device_id(const std::string& text) const {
 
 namespace swemu {
 
-// All there are, and those that work: none is ever broken before it is opened.
+// All devices, and those that work. No device is broken before it is opened.
 std::pair<unsigned int, unsigned int> system::get_total_devices(bool) const {
   return {settings().num_cards, settings().num_cards};
 }

@@ -26,7 +26,7 @@ constexpr unsigned short kXilinxVendor = 0x10ee;
 constexpr uint32_t kQueryMemoryToMemory = 0x3c;  // key_type::m2m of XRT 2.13
 constexpr uint32_t kQueryNoDma = 0x3e;           // key_type::nodma
 
-// A card that nobody described has the name of what its bitstream was built for.
+// A card without a configured platform has the name of its bitstream's platform.
 std::string platform_name(const tandem::emulation::Card& card) {
   const auto program = card.program();
   const bool decided = settings().platform_chosen || program == nullptr;
@@ -41,7 +41,7 @@ void copy_text(char* field, size_t capacity, const std::string& text) {
 
 unsigned int xclProbe() { return settings().num_cards; }
 
-// Asked by libxilinxopencl alone, before it makes its devices.
+// Called by libxilinxopencl only, before it makes its devices.
 unsigned int xclVersion() {
   tandem::emulation::watch_opencl_kernels();
   return 2;
@@ -62,7 +62,7 @@ xclDeviceHandle xclOpen(unsigned int index, const char*, xclVerbosityLevel) {
 void xclClose(xclDeviceHandle raw) {
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr) return;
-  handle->core_device.reset();  // before the handle: XRT's object may end here
+  handle->core_device.reset();  // before the handle, since XRT's object may end here
   DeviceHandle::close(handle);
 }
 

@@ -21,7 +21,7 @@ using tandem::emulation::DeviceHandle;
 using tandem::emulation::report_error;
 
 constexpr uint32_t kUnitsPerMask = 32;
-constexpr uint32_t kInitFixedWords = 9;  // of an ERT_INIT_CU packet, before more masks and pairs
+constexpr uint32_t kInitFixedWords = 9;  // of an ERT_INIT_CU packet, before further masks and pairs
 
 // Compute units named by the masks of a start or update command.
 template <typename Command>
@@ -50,7 +50,7 @@ int start_unit(Card& card, const Buffer& packet, const ert_start_kernel_cmd& com
   return -card.submit(units, packet.packet_offset, static_cast<uint32_t>(packet.size_bytes));
 }
 
-// In one go: a call that begins meanwhile sees the value before or the one after.
+// One store: a call that begins meanwhile sees the old value or the new one.
 void write_byte(std::atomic<uint32_t>& word, uint32_t shift, uint32_t value) {
   uint32_t before = word.load();
   while (
@@ -58,9 +58,8 @@ void write_byte(std::atomic<uint32_t>& word, uint32_t shift, uint32_t value) {
   }
 }
 
-// New values for arguments while units run: for the calls that auto-restart makes. XRT 2.13 sends
-// a pair of offset and value per byte of the argument, the offsets four apart; the byte's place in
-// the argument is its number.
+// New argument values while units run, for the next calls of auto-restart. XRT 2.13 sends a pair of
+// offset and value per byte of the argument. The offsets are four apart, and pair n holds byte n.
 int update_arguments(Card& card, const Buffer& packet, const ert_init_kernel_cmd& command) {
   const uint32_t num_fixed = kInitFixedWords + command.extra_cu_masks;
   if ((1 + uint64_t{command.count}) * 4 > packet.size_bytes || command.count < num_fixed) {

@@ -33,7 +33,7 @@ int xclLoadXclBin(xclDeviceHandle raw, const axlf* top) {
   if (handle == nullptr || top == nullptr) return -EINVAL;
   try {
     const auto file = XclbinFile::parse(tandem::emulation::readable_xclbin(top), "loaded xclbin");
-    // Behind the end of a truncated file there is often memory full of zeros.
+    // In memory, zeros often follow a truncated file, and m_length reaches into them.
     if (file.compute_units().empty()) {
       throw tandem::Error("xclbin",
                           "loaded xclbin: section IP_LAYOUT has no compute units; the "

@@ -45,7 +45,7 @@ int xclRegWrite(xclDeviceHandle raw, uint32_t unit, uint32_t offset, uint32_t va
                            : write_register(*handle->card(), unit & 0xffff, offset, value);
 }
 
-// Both return the number of bytes moved, or an error as a huge number.
+// Both return the number of bytes copied, or a negative error as a huge number.
 size_t xclRead(xclDeviceHandle raw, xclAddressSpace space, uint64_t address, void* buffer,
                size_t size) {
   DeviceHandle* handle = DeviceHandle::check(raw);
@@ -67,7 +67,7 @@ size_t xclWrite(xclDeviceHandle raw, xclAddressSpace space, uint64_t address, co
   DeviceHandle* handle = DeviceHandle::check(raw);
   if (handle == nullptr || space != XCL_ADDR_KERNEL_CTRL || size % 4 != 0)
     return static_cast<size_t>(-1);
-  // From the end, so that arguments are in place when the control word at offset 0 starts the unit.
+  // From the end: the control word at offset 0 starts the unit, so arguments come before it.
   for (size_t rest = size; rest > 0; rest -= 4) {
     const auto where = locate(*handle->card(), address + rest - 4);
     uint32_t value = 0;

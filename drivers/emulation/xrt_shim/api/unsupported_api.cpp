@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT functions for hardware that the emulated cards do not have: AI engines, graphs, profiling,
+// XRT functions for hardware that emulated cards do not have: AI engines, graphs, profiling,
 // re-clocking, flashing.
 //
-// They answer "not supported" (-EOPNOTSUPP, a null handle), except where doing nothing is right.
+// They return "not supported" (-EOPNOTSUPP, a null handle), or success where nothing needs to be
+// done.
 #include <experimental/xrt-next.h>
 #include <experimental/xrt_aie.h>
 #include <experimental/xrt_graph.h>
@@ -18,7 +19,7 @@ using Graph = void*;
 using Device = xclDeviceHandle;
 using Direction = xclBOSyncDirection;
 
-// Clocks exist in name only: kernels run as fast as the host does.
+// Clocks have no effect: kernels run at the host's speed.
 int xclReClock2(Device, unsigned short, const unsigned short*) { return 0; }
 int xclLockDevice(Device) { return 0; }
 int xclUnlockDevice(Device) { return 0; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The application takes the lease from the other card itself and hands it on: no card ever waits
-// for another.
+// The application gets the lease from the other card and passes it on, so no card waits for
+// another.
 #include "emulation/xrt_shim/card/allocation.h"
 
 #include <sys/socket.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::chrono::seconds kLeaseTimeout{10};
 
-// True for what an emulated card may have given out.
+// True for a descriptor that an emulated card may have given out.
 bool may_be_handle(int descriptor) {
   int type = 0;
   socklen_t bytes = sizeof(type);

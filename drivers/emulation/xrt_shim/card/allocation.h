@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a buffer: made on its card, or imported from an export handle.
+// Device memory of a buffer: allocated on its card, or imported from an export handle.
 //
-// The card counts who holds it, in all processes; giving up the last hold frees it. What is
-// imported from another card lies in a window of the importing card's address space, so its kernels
-// reach it. Threads: any.
+// The card counts the holders in all processes; the memory is freed with the last one. Memory of
+// another card lies in a window of the importing card's address space, so that card's kernels reach
+// it. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,23 @@ namespace tandem::emulation {
 
 class Allocation {
  public:
-  // nullptr when there is no room in memory group `group`; that is reported.
+  // nullptr when memory group `group` has no room; that is reported.
   static std::shared_ptr<Allocation> make(std::shared_ptr<Card> card, uint64_t size_bytes,
                                           uint32_t group);
-  // The buffer behind `handle`, which stays the caller's. nullptr when that is no export handle of
-  // an emulated card, or its card has ended; that is reported.
+  // The buffer behind `handle`, which the caller owns. nullptr when it is no export handle of an
+  // emulated card, or its card has ended; that is reported.
   static std::shared_ptr<Allocation> import(std::shared_ptr<Card> card, int handle);
   ~Allocation();
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  // Memory group that XRT is to take the buffer for: its own, or its exporter's where this card's
+  // The memory group that XRT is told: the buffer's own, or its exporter's where this card's
   // bitstream has that too.
   uint32_t group() const { return group_; }
   // A new export handle (a descriptor), -1 when none can be made; that is reported.
   int export_handle() const;
   const Card& card() const { return *card_; }
-  uint64_t address() const { return address_; }  // as the card's kernels see it
+  uint64_t address() const { return address_; }  // in the card's address space
   uint64_t size_bytes() const { return size_bytes_; }
   std::byte* data() const {
     return window_.data() != nullptr ? window_.data() : card_->device_data() + address_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starting, loading and failing of a card; command submission and waiting are in card_commands.cpp.
+// Start, load and failure of a card. Submission and waits are in card_commands.cpp.
 #include "emulation/xrt_shim/card/card.h"
 
 #include <ert.h>
@@ -23,10 +23,10 @@
 namespace tandem::emulation {
 namespace {
 
-// Generous: a loaded machine is slow.
+// Long, since a loaded machine is slow.
 constexpr std::chrono::seconds kLoadTimeout{30};
 
-constexpr size_t kMaxScopeLength = 48;  // a socket's name has little room
+constexpr size_t kMaxScopeLength = 48;  // a socket's name is short
 
 std::atomic<uint64_t> next_identity{1};
 
@@ -95,7 +95,7 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
   static auto& cards = *new std::map<uint32_t, std::weak_ptr<Card>>;
   std::lock_guard lock(mutex);
   std::shared_ptr<Card> card = cards[index].lock();
-  // A child forked while the card was open gets one of its own.
+  // A child that was forked while the card was open gets a card of its own.
   if (card == nullptr || !card->owned_here()) {
     card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
     cards[index] = card;
@@ -117,7 +117,7 @@ Card::Card(uint32_t index, const xclbin::Platform& platform)
   }
 }
 
-// Adopts the card's memory before anything can be heard of the card's end.
+// The card's memory is mapped before the watcher can report the card's end.
 CardConnection Card::connect() {
   const Settings& settings = emulation::settings();
   const std::string opening = "open " + std::to_string(kProtocolVersion) + " " +
@@ -149,7 +149,7 @@ Card::~Card() {
   const std::string& file = settings().statistics_file;
   if (process_ == nullptr || !process_->owned_here()) return;
   const CardAnswer left = process_->leave();
-  // One line per card: by who leaves last, or by each who saw it fail.
+  // The last client to leave writes the card's line; of a failed card each client writes one.
   if (!file.empty() && (!left.ok() || left.number(0) == 0)) append_statistics(file);
 }
 
@@ -222,7 +222,7 @@ std::string Card::open_context(const void* handle, uint32_t unit, bool shared) {
   }
   const std::string request =
       "context " + text_of(current->uuid) + " " + std::to_string(unit) + (shared ? " 1" : " 0");
-  // A card of its own has nobody else to ask.
+  // A card of its own has no other client to ask.
   const std::string problem = !is_own_                  ? call(request).problem
                               : process_->post(request) ? ""
                                                         : "the emulated card's process has ended";
@@ -266,7 +266,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   if (elf < 0) return "cannot hand the bitstream to the card";
   const CardAnswer answer = process_->call(request, {elf}, kLoadTimeout);
   close(elf);
-  if (answer.is_missing) process_->end();  // code of a kernel library may never return
+  if (answer.is_missing) process_->end();  // initialisers of a kernel library may never return
   if (answer.ok()) {
     program->generation = static_cast<uint32_t>(answer.number(0));
     generation_.store(program->generation);
@@ -276,7 +276,7 @@ std::string Card::load(const xclbin::XclbinFile& file) {
   return answer.problem;
 }
 
-// What happened to the card's process, for people.
+// The cause of the card's end, as text.
 std::string Card::describe_death() const {
   const Fault& fault = shared().fault;
   const int signal = fault.signal.load();
@@ -293,14 +293,14 @@ std::string Card::describe_death() const {
   const uint64_t address = fault.device_address.load();
   char number[32];
   std::snprintf(number, sizeof(number), "0x%llx", static_cast<unsigned long long>(address));
-  // Just past the end is a device address; anything else is no address of this card.
+  // Up to twice the memory's size it is a device address; beyond, no address of this card.
   const bool near_end = address < 2 * device_.size_bytes();
   return text +
          (near_end ? std::string(" at device address ") + number : " outside the card's memory");
 }
 
 void Card::on_death() {
-  // First: an application may end as soon as its commands have failed.
+  // Reported first: an application may end as soon as its commands have failed.
   report_error("card " + std::to_string(index_) + " (emulated): " + describe_death() +
                "; its commands fail until the device is closed and opened again");
   failed_.store(true);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One emulated card as the application sees it: memory, loaded bitstream, command rings, and the
-// process behind them, which other applications may share (TANDEM_CARD_SCOPE).
+// One emulated card in an application: memory, loaded bitstream, command rings, and the process
+// behind them, which applications may share (TANDEM_CARD_SCOPE).
 //
-// A card lives while a device handle on it is open. When its process ends, every unfinished command
-// is set to ERT_CMD_STATE_ERROR, waiters wake, and later commands fail the same way at once; other
-// cards go on. A forked child that inherited an open card cannot use it, and does it no harm. Cost:
-// submit() and wait() make no system call while the other side is awake. Threads: any.
+// A card is open while a device handle on it is open. When its process ends, every unfinished
+// command is set to ERT_CMD_STATE_ERROR and waiters wake. Later commands fail at once; other cards
+// go on. A forked child cannot use an inherited card and does not disturb it. Cost: submit() and
+// wait() make no system call while the other side is awake. Threads: any.
 #pragma once
 
 #include <array>
@@ -31,19 +31,19 @@
 
 namespace tandem::emulation {
 
-// The loaded bitstream: compute units in XRT's order (that of interrupt ids).
+// The loaded bitstream; its compute units are in XRT's order (by interrupt id).
 struct Program {
   std::array<uint8_t, 16> uuid{};
-  std::string platform;  // full name of the one it was built for
+  std::string platform;  // full name of the platform it was built for
   std::vector<xclbin::ComputeUnit> units;
   std::vector<xclbin::Memory> groups;
-  uint32_t generation = 0;  // of the card's loads; another application may load after this one
+  uint32_t generation = 0;  // number of the load on the card; another application may load later
 };
 
 class Card {
  public:
-  // The card `index`, made when nobody has it open. Throws std::exception when it cannot be
-  // started.
+  // The card `index`; it is started when this process does not have it open. Throws std::exception
+  // when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
 
   Card(uint32_t index, const xclbin::Platform& platform);
@@ -61,24 +61,25 @@ class Card {
   // Device memory in memory group `group` of the loaded bitstream (or of the platform's banks); in
   // software emulation anywhere when that is full. Nothing when there is no room: that is reported.
   std::optional<uint64_t> allocate(uint64_t size_bytes, uint32_t group);
-  // `group` when arguments of the loaded bitstream are connected to it, else the first such group:
-  // XRT refuses buffers of others.
+  // `group` when arguments of the loaded bitstream are connected to it, else the first group with
+  // connections: XRT refuses buffers of other groups.
   uint32_t connected_group(uint32_t group) const;
-  // Gives up a hold on device memory or on a window; waits for nothing.
+  // Gives up a hold on device memory or on a window. Does not wait.
   void release(uint64_t address);
-  // An export handle of device memory, which others are to take for memory of `group`.
+  // An export handle of device memory; importers see it as memory of `group`.
   CardAnswer export_memory(uint64_t address, uint32_t group);
   uint64_t free_bytes();
-  // Anything else that is asked of the card's process.
+  // Any other request to the card's process.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {}) {
     return process_->call(request, descriptors);
   }
 
-  // Loads a bitstream; keeps the present one when it is the same. Empty, or what went wrong.
+  // Loads a bitstream; keeps the present one when it is the same. Returns what went wrong, or an
+  // empty string.
   std::string load(const xclbin::XclbinFile& file);
   std::shared_ptr<const Program> program() const;
-  // Contexts on units (an index, or kWholeBitstream): between the handles of this process and, on a
-  // shared card, between processes. What went wrong, or nothing.
+  // Contexts on units (an index, or kWholeBitstream), kept apart between the handles of this
+  // process and, on a shared card, between processes. Returns what went wrong, or an empty string.
   std::string open_context(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no such context.
   bool close_context(const void* handle, uint32_t unit);
@@ -96,7 +97,7 @@ class Card {
   bool abort(uint64_t packet_offset);
   // Ends a command that needs no unit.
   void complete(uint64_t packet_offset, uint32_t state);
-  // Waits until a command ended that the calling thread has not yet been told of. Negative timeout:
+  // Waits for the end of a command that the calling thread was not told of yet. Negative timeout:
   // for ever.
   bool wait(std::chrono::milliseconds timeout);
 
@@ -116,11 +117,11 @@ class Card {
 
   const uint32_t index_;
   const xclbin::Platform& platform_;
-  const bool is_own_;  // no other application has it
+  const bool is_own_;  // no other application uses it
   SharedArea state_;
   ClientArea client_;
   SharedArea device_;
-  uint32_t slot_ = 0;  // of this client
+  uint32_t slot_ = 0;  // this client's
   RangeAllocator packet_memory_;
   std::array<std::mutex, kMaxUnits> ring_mutexes_;
   std::mutex register_mutex_;
@@ -130,7 +131,7 @@ class Card {
   std::shared_ptr<const Program> program_;
   std::atomic<uint32_t> generation_{0};  // of program_
   UnitContexts contexts_;
-  std::atomic<bool> failed_{false};  // this client's own: set once it has told why
+  std::atomic<bool> failed_{false};  // set after this client reported the cause
   const uint64_t identity_;
   std::unique_ptr<CardProcess> process_;  // its thread uses the members above
   std::optional<DeviceMemory> memory_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands of a card: into a ring, out by completion, abort or failure; and the wait for any
+// A card's commands: into a ring, out by completion, abort or failure; and the wait for any
 // completion.
 #include <ert.h>
 
@@ -16,16 +16,15 @@ namespace {
 constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
-// The completion count that the calling thread was last told of, per card. Each thread has its own,
-// so a completion that one thread consumes is never lost for another. Cards closed long ago are
-// forgotten.
+// The completion count that the calling thread was last told of, per card. Each thread has its own
+// count, so a completion that one thread takes is not lost for another. The oldest cards drop out.
 uint32_t& seen_completions(uint64_t card_identity) {
   constexpr size_t kMostCards = 64;
   thread_local std::vector<std::pair<uint64_t, uint32_t>> seen;
   for (auto& [identity, count] : seen) {
     if (identity == card_identity) return count;
   }
-  // A card that is in use all the same is told of a completion once too often.
+  // If a dropped card is still in use, its next wait returns once too early.
   if (seen.size() == kMostCards) seen.erase(seen.begin());
   return seen.emplace_back(card_identity, 0).second;
 }
@@ -53,7 +52,8 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   for (uint32_t unit : units) {
     if (queued(shared().units[unit]) < queued(shared().units[chosen])) chosen = unit;
   }
-  if (!owned_here()) return ENODEV;  // before the lock: it may be held in the parent for ever
+  if (!owned_here())
+    return ENODEV;  // before the lock, which a forked child may have inherited locked
   std::unique_lock lock(ring_mutexes_[chosen]);
   const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
   if (failed() || replaced) {
@@ -94,7 +94,7 @@ int Card::start_from_registers(uint32_t unit, uint32_t control) {
   command->data[0] = control;
   const uint32_t before = channel.registers[0].exchange(control);
   const int code = submit({unit}, known->second, kAllocationGranule);
-  if (code != 0) {  // not queued: nobody else will end the packet, and it must not look pending
+  if (code != 0) {  // not queued: no unit will end the packet, so it must not stay pending
     uint32_t expected = control;
     channel.registers[0].compare_exchange_strong(expected, before);
     set_packet_state(header, ERT_CMD_STATE_ERROR);

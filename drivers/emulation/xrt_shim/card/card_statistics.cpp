@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card did while it was open, as one JSON line: bytes copied each way; launches and busy
-// time of every unit.
+// What a card did while it was open, as one JSON line: bytes copied in each direction, launches and
+// busy time of every unit.
 //
-// Time is that of the emulating host, not of the card that is emulated.
+// Times are those of the host, not of the emulated card.
 #include <fstream>
 #include <sstream>
 

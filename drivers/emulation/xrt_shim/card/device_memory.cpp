@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The card has a lent piece as an allocation at the same place; nobody holds it any more once the
-// place can be allocated there again.
+// The card keeps a lent piece as an allocation at the same place. When that place can be allocated
+// again, no holder is left.
 #include "emulation/xrt_shim/card/device_memory.h"
 
 #include <chrono>
@@ -9,7 +9,7 @@
 namespace tandem::emulation {
 namespace {
 
-// What is asked about lent memory can wait for the next time.
+// Short: a question about lent memory without an answer is asked again later.
 constexpr std::chrono::milliseconds kReclaimTimeout{500};
 
 std::string request_for(uint64_t size_bytes, uint64_t low, uint64_t high) {
@@ -65,7 +65,7 @@ void DeviceMemory::release(uint64_t address) {
   ranges_.release(address, size_bytes);
 }
 
-// The buffer lives while it is lent, so nobody releases it meanwhile.
+// The caller holds the buffer during the call, so no other thread releases it.
 CardAnswer DeviceMemory::lend(uint64_t address, uint32_t group) {
   {
     std::lock_guard one_at_a_time(lend_mutex_);
@@ -83,7 +83,7 @@ CardAnswer DeviceMemory::lend(uint64_t address, uint32_t group) {
   return process_.call("export " + std::to_string(address) + " " + std::to_string(group));
 }
 
-// Takes back the lent pieces that nobody holds.
+// Takes back the lent pieces without a holder.
 void DeviceMemory::reclaim() {
   const std::unique_lock one_at_a_time(lend_mutex_, std::try_to_lock);
   if (!one_at_a_time.owns_lock()) return;

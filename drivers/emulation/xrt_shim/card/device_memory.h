@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a card as one application gets it.
+// A card's device memory, as one application allocates it.
 //
-// An application that shares a card asks the card's process for memory. On a card of its own it
-// allocates by itself, as XRT's kernel driver does, so that a card which does not answer takes no
-// buffer away; its process is told only of what is lent to others (exported), and has the last word
-// on when that is free again. Giving memory back never waits. Threads: any.
+// On a shared card the application asks the card's process. On a card of its own it allocates by
+// itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. That
+// card is told only of exported (lent) memory, and decides when it is free again. release() never
+// waits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ namespace tandem::emulation {
 
 class DeviceMemory {
  public:
-  // `area`: the memory itself; `is_own`: no other application has the card.
+  // `area`: the memory itself; `is_own`: no other application uses the card.
   DeviceMemory(CardProcess& process, const SharedArea& area, const SharedState& shared,
                bool is_own);
 
-  // A piece inside [low, high), or why there is none: a problem, or only `largest_free` bytes.
+  // A piece inside [low, high); or the reason: a problem, or the size of the largest free piece.
   struct Piece {
     bool found = false;
     uint64_t address = 0;
@@ -34,9 +34,9 @@ class DeviceMemory {
     std::string problem;
   };
   Piece allocate(uint64_t size_bytes, uint64_t low, uint64_t high);
-  // Gives back an allocation, or a hold that the card gave for an import.
+  // Frees an allocation, or a hold that the card gave for an import.
   void release(uint64_t address);
-  // An export handle of an allocation, which others find in memory group `group`.
+  // An export handle of an allocation; importers see it in memory group `group`.
   CardAnswer lend(uint64_t address, uint32_t group);
   uint64_t free_bytes();
 
@@ -48,12 +48,13 @@ class DeviceMemory {
   const SharedArea& area_;
   const SharedState& shared_;
   const bool is_own_;
-  // Of a card of its own:
+  // For a card of its own:
   RangeAllocator ranges_;
   std::mutex lend_mutex_;              // held while the card is asked
   std::mutex mutex_;                   // held briefly
-  std::map<uint64_t, uint64_t> kept_;  // pieces the card does not know: address and size
-  std::map<uint64_t, uint64_t> lent_;  // those it has been told of, until it needs them no more
+  std::map<uint64_t, uint64_t> kept_;  // pieces that the card does not know: address and size
+  std::map<uint64_t, uint64_t>
+      lent_;  // pieces that the card was told of, until they have no holder
 };
 
 }  // namespace tandem::emulation

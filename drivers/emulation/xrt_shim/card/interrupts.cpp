@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unit's thread counts them; a notification notes how many it was told of.
+// The unit's thread counts interrupts; a notification notes how many the program has taken.
 #include "emulation/xrt_shim/card/interrupts.h"
 
 #include <system_error>
@@ -10,7 +10,7 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr std::chrono::milliseconds kSlice{1000};  // between looks at a card's health
+constexpr std::chrono::milliseconds kSlice{1000};  // between checks for a failed card
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void Interrupts::disable(int id) {
   find(id).enabled = false;
 }
 
-// Takes one interrupt if there is any; `card` is whose completions to wait for otherwise.
+// Takes one interrupt if there is one. Otherwise the caller waits for completions of `card`.
 bool Interrupts::take(int id, std::shared_ptr<Card>& card) {
   std::lock_guard lock(mutex_);
   Notification& notification = find(id);

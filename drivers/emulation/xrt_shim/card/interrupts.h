@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Interrupts of compute units, as xrt::ip waits for them: a unit that becomes idle raises
-// one where its registers enable that (0x4, 0x8).
+// Interrupts of compute units, for xrt::ip: a unit that becomes idle raises one where its registers
+// enable that (0x4, 0x8).
 //
-// Errors: std::system_error. A card that fails ends every wait with one. Threads: any.
+// Errors: std::system_error; a card that fails ends every wait with one. Threads: any.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@ class Interrupts {
  public:
   static Interrupts& instance();
 
-  // Interrupts of the unit from now on; the notification is enabled.
+  // A notification of the unit's interrupts from now on; it is enabled.
   int open(std::shared_ptr<Card> card, uint32_t unit);
   void close(int id);
   void enable(int id);
-  // What happens while it is disabled is forgotten.
+  // Interrupts that come while it is disabled are dropped.
   void disable(int id);
   // False after `timeout`; negative: waits for ever.
   bool wait(int id, std::chrono::milliseconds timeout);
@@ -32,7 +32,7 @@ class Interrupts {
   struct Notification {
     std::shared_ptr<Card> card;
     uint32_t unit = 0;
-    uint32_t seen = 0;  // of the unit's, when the program was last told
+    uint32_t seen = 0;  // interrupts of the unit that the program has taken
     bool enabled = true;
   };
 

@@ -96,7 +96,7 @@ class LoadLines {
     for (const Connection& row : file_.connections()) {
       if (row.memory == memory) ends.push_back(&row);
     }
-    if (ends.size() != 2) return {};  // a stream to the outside has one end
+    if (ends.size() != 2) return {};  // a stream out of the card has one end
     const uint64_t depth = file_.memories()[static_cast<size_t>(memory)].link_depth;
     return "link " + std::to_string(depth) + " " + end_text(*ends[0]) + " " + end_text(*ends[1]) +
            " " + end_name(*ends[0]) + "->" + end_name(*ends[1]) + "\n";

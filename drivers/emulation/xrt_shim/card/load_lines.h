@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines by which the shim tells a card what to load (card/program/load_request.h has their
-// form).
+// The lines that tell a card what to load (their form: card/program/load_request.h).
 //
 // `units`: the file's compute units in XRT's order. A unit without a control protocol and without
-// global memory runs freely. A link is named for its ends, "reader_1.out->adder_1.in". Pure.
+// global memory runs freely. A link is named after its ends, "reader_1.out->adder_1.in". Pure.
 #pragma once
 
 #include <string>

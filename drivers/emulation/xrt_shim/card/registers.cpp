@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The other side of card/units/register_file.h.
+// The program's side of card/units/register_file.h.
 #include "emulation/xrt_shim/card/registers.h"
 
 #include <cerrno>
@@ -31,8 +31,8 @@ bool has_work(const UnitChannel& channel) {
   return channel.finished.load() != channel.submitted.load();
 }
 
-// Waits until the unit went through a whole call since outputs were asked for, or has nothing to
-// do.
+// Waits until the unit has made a whole call since the program asked for outputs, or has no
+// command.
 bool wait_for_call(const Card& card, const UnitChannel& channel) {
   const auto deadline = Clock::now() + kMailboxPatience;
   const uint32_t begun = channel.calls_awaited.load();
@@ -66,7 +66,7 @@ int take_outputs(const Card& card, UnitChannel& channel) {
   return 0;
 }
 
-// Bit 0 lets the kernel have the side; clearing it takes the side back.
+// Bit 0 gives the side to the kernel; clearing it takes the side back.
 int write_mailbox_control(const Card& card, UnitChannel& channel, uint32_t offset, uint32_t value) {
   const uint32_t before = channel.registers[offset / 4].exchange(value & kMailboxReleased);
   const bool released = (value & kMailboxReleased) != 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit's register map as programs read and write it.
+// A compute unit's register map, as programs read and write it.
 //
-// Writing the start bit runs the unit with the arguments in its register map; done is cleared by
-// reading it and interrupt status by writing ones to it, as HLS control registers do. Outputs that
-// the program takes back from a mailbox are those of a call begun since it asked for them: XRT does
+// As in HLS control registers, writing the start bit runs the unit with the arguments in its
+// register map, reading clears done, and writing ones clears interrupt status. Outputs that a
+// program takes from a mailbox belong to a call that began after the program asked, since XRT does
 // not ask again. Return values: 0 or a negative errno value. Threads: any.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered map: the contexts of a unit lie next to each other.
+// The map is ordered, so the contexts of one unit are neighbours.
 #include "emulation/xrt_shim/card/unit_contexts.h"
 
 namespace tandem::emulation {

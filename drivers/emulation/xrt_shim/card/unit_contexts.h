@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who has a context on which compute unit of a card: shared by any number of handles, or exclusive.
+// The contexts on a card's compute units: shared by any number of handles, or exclusive.
 //
-// The bitstream as a whole counts as a unit of its own (kWholeBitstream), always shared. While
+// The bitstream as a whole counts as one more unit (kWholeBitstream), which is always shared. While
 // there is a context the bitstream is in use. Threads: any.
 #pragma once
 
@@ -22,7 +22,7 @@ class UnitContexts {
   bool open(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no context on the unit.
   bool close(const void* handle, uint32_t unit);
-  // Drops all contexts of a handle: the unit of each.
+  // Drops all contexts of a handle; returns the unit of each.
   std::vector<uint32_t> forget(const void* handle);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions looked up are exported by libxilinxopencl; all that is known of its objects is
-// where an execution context keeps its event and an event its handle, and the library's build id
-// vouches for that.
+// The functions that are looked up are exported by libxilinxopencl. Of its objects only two offsets
+// are known: of an execution context's event, and of an event's handle. They hold for one build,
+// which is recognised by its build id.
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 
 #define CL_TARGET_OPENCL_VERSION 200
@@ -35,7 +35,7 @@ constexpr size_t kEventOffset = 136;  // of xocl::execution_context::m_event
 constexpr size_t kHandleOffset = 16;  // of _cl_event in xocl::event
 constexpr int kLostByte = 0xdb;
 
-// The library's functions, by their mangled names; members take their object first.
+// The library's functions by their mangled names. A member's first parameter is its object.
 using EventCallback = std::function<void(void* event)>;
 using AddEventCallback = void (*)(EventCallback&& callback);
 using KernelCallback = std::function<void(const void* context, const xrt::run& run)>;
@@ -77,7 +77,7 @@ int look_for_known_build(dl_phdr_info* info, size_t, void* known) {
   return 1;
 }
 
-// Events of kernels that failed, and their queues, until the events end and the queues are asked.
+// Events of failed kernels, until the events end; and their queues, until the queues are asked.
 class Failures {
  public:
   void add(void* event, cl_command_queue queue) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT hands out its tables as constants, but they are vectors of its own.
+// XRT returns its tables as constants, but they are vectors of its own, so the cast is defined.
 #include "emulation/xrt_shim/opencl/software_banks.h"
 
 #include <algorithm>

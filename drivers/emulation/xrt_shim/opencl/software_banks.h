@@ -2,9 +2,9 @@
 //
 // One bank for OpenCL programs in software emulation.
 //
-// There libxilinxopencl (2.13) puts every buffer that names a bank into bank 0 and refuses it as an
-// argument that is connected to another one; it counts on a bitstream whose arguments all reach
-// bank 0. Ours name the real banks, for the other modes, so the tables XRT keeps of a loaded
+// There libxilinxopencl (2.13) puts every buffer into bank 0, and refuses it for an argument that
+// is connected to another bank: it expects a bitstream whose arguments all reach bank 0. Our
+// bitstreams name the real banks, for the other modes. So the tables that XRT keeps of a loaded
 // bitstream are changed. Streams between kernels stay. Cost: linear in the tables, once per load.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A shared card binds its name itself, so that no process but the card ever holds its listening
-// socket; whoever finds nobody there starts one and connects again, as does whoever comes while a
-// card ends.
+// A shared card binds its name itself, so only the card ever holds its listening socket. A process
+// that finds no card at the name starts one and connects again; so does one that comes while a card
+// ends.
 #include "emulation/xrt_shim/process/card_connection.h"
 
 #include <fcntl.h>
@@ -28,13 +28,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Generous: a loaded machine is slow, but a card that never answers must not hold its application.
+// Long, since a loaded machine is slow; bounded, since a card without an answer must not block its
+// application.
 constexpr std::chrono::milliseconds kStartTimeout{10'000};
 constexpr std::chrono::milliseconds kJoinTimeout{30'000};
 constexpr std::chrono::milliseconds kConnectPause{2};
 
-// The process started with `arguments` gets the other end of `socket`, and `inherited` behind it.
-// Nobody forks meanwhile.
+// The process started with `arguments` gets the other end of `socket`, and `inherited` as its next
+// descriptor. No other thread forks meanwhile.
 int start_process(const std::string& executable, const std::vector<std::string>& arguments,
                   const std::vector<int>& inherited, int& socket) {
   int ends[2];
@@ -57,12 +58,12 @@ int start_process(const std::string& executable, const std::vector<std::string>&
                            "TANDEM_CARD_EXECUTABLE to the tandem-card program");
 }
 
-// A private card's process, whose connection has its two descriptors from then on.
+// Starts a private card's process; `connection` then owns its two descriptors.
 void start_own_process(const std::string& executable, CardConnection& connection) {
   int lifeline[2];
   ForkPause pause;
   if (pipe2(lifeline, O_CLOEXEC) != 0) {
-    throw std::runtime_error("cannot make the pipe that an emulated card lives by");
+    throw std::runtime_error("cannot make the pipe that ends an emulated card");
   }
   connection.lifeline = lifeline[1];
   pause.keep_from_children(lifeline[1]);
@@ -78,7 +79,7 @@ void start_own_process(const std::string& executable, CardConnection& connection
   close(lifeline[0]);
 }
 
-// What the card says to `opening`. False when it is gone.
+// The card's answer to `opening`. False when it is gone.
 bool open_connection(int socket, const std::string& opening, Message& answer) {
   if (!send_message(socket, opening)) return false;
   if (!wait_for_message(socket, kStartTimeout)) {
@@ -92,7 +93,7 @@ bool open_connection(int socket, const std::string& opening, Message& answer) {
   return answer.descriptors.size() == kNumAreas;
 }
 
-// Starts a shared card and waits until its name is bound, by it or by somebody else's.
+// Starts a shared card and waits until its name is bound, by this card or by another process' one.
 void start_shared_card(const std::string& executable, const std::string& name) {
   int socket = -1;
   const int process = start_process(executable, {"tandem-card", "--shared", name}, {}, socket);
@@ -187,7 +188,7 @@ void end_card(const CardConnection& connection) {
   }
 }
 
-// The others were closed as the child began, and their numbers may be something else's.
+// The other descriptors were closed at the fork, and their numbers may be in use again.
 void close_inherited(const CardConnection& connection) {
   if (connection.process >= 0) close(connection.process);
 }

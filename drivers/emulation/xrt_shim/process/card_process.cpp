@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of the process shows as a hang-up of the socket. The process id is never used, only its
-// descriptor: an id may be another's by then.
+// The end of the process shows as a hang-up of the socket. The process is named by its descriptor,
+// never by its id, which may belong to another process by then.
 #include "emulation/xrt_shim/process/card_process.h"
 
 #include <poll.h>
@@ -23,7 +23,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryPause{1};
-constexpr size_t kMaxRequestBytes = kMaxMessageBytes - 32;  // its number comes on top
+constexpr size_t kMaxRequestBytes = kMaxMessageBytes - 32;  // room for its number
 
 }  // namespace
 
@@ -57,7 +57,7 @@ bool CardProcess::owned_here() const { return fork_count() == owner_; }
 
 CardProcess::~CardProcess() {
   if (!owned_here()) {
-    static_cast<void>(watcher_.release());  // its name may be that of a thread the child made
+    static_cast<void>(watcher_.release());  // the child's threads may reuse its id
     close_inherited(connection_);
     close(wake_event_);
     return;
@@ -88,7 +88,7 @@ void CardProcess::watch() {
   }
   on_death_();
   if (!connection_.is_own || connection_.process < 0) return;
-  // Its socket may be closed before the process ends, which is not to stay.
+  // The socket may close before the process ends; the process must end too.
   pidfd_send_signal(connection_.process, SIGKILL, nullptr, 0);
   wait_for_end(connection_.process);
 }
@@ -109,7 +109,7 @@ SendResult CardProcess::send_unsent() {
   return SendResult::kSent;
 }
 
-// Nothing overtakes what was posted before.
+// Requests keep the order in which they were posted.
 SendResult CardProcess::send(const std::string& text, const std::vector<int>& descriptors) {
   const SendResult earlier = send_unsent();
   return earlier == SendResult::kSent ? try_send(connection_.socket, text, descriptors) : earlier;
@@ -122,11 +122,11 @@ SendResult CardProcess::send_before(Clock::time_point deadline, const std::strin
     if (result != SendResult::kFull) return result;
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (rest.count() <= 0 || !wait_for_room(connection_.socket, rest)) return result;
-    std::this_thread::sleep_for(kRetryPause);  // something else than room may be short
+    std::this_thread::sleep_for(kRetryPause);  // the shortage may be of something else than room
   }
 }
 
-// Answers to earlier requests, whose callers no longer wait, are dropped. kFull: none in time.
+// Answers to earlier requests, whose callers gave up, are dropped. kFull: no answer in time.
 SendResult CardProcess::receive_before(Clock::time_point deadline, uint64_t number,
                                        Message& answer) {
   for (;;) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tandem-card process behind a card: reached on construction, watched, left on destruction.
+// The tandem-card process behind a card: connected on construction, watched, left on destruction.
 //
-// A thread of its own sends what could not be sent at once, and waits for the process' end;
-// `on_death` then runs on that thread, once, unless the object is being destroyed. A private card's
-// process ends with the object. It is in a session of its own: Ctrl-C in the terminal reaches
-// the application only. A process that gives no answer (stopped, or busy) holds nobody: call() has
-// a deadline, post() never waits, and both work again once it goes on. In a forked child the object
-// does nothing. Errors: the constructor throws std::runtime_error saying what to do. Threads:
-// call() is serialised, post() is for all; the rest is for the owner.
+// A thread sends what could not be sent at once and waits for the process' end. `on_death` then
+// runs on that thread, once, unless the object is being destroyed. A private card's process ends
+// with the object; it is in a session of its own, so Ctrl-C in the terminal reaches the application
+// only. A process that does not answer (stopped or busy) blocks nothing: call() has a deadline,
+// post() never waits, and both work again once it runs. In a forked child the object does nothing.
+// Errors: the constructor throws std::runtime_error saying what to do. Threads: call() is
+// serialised, post() may come from any; the rest is for the owner.
 #pragma once
 
 #include <atomic>
@@ -25,12 +25,12 @@
 
 namespace tandem::emulation {
 
-// What a card answered.
+// A card's answer.
 struct CardAnswer {
-  std::string problem;  // empty: it did what was asked, or said in `text` why not
+  std::string problem;  // empty: done, or the reason is in `text`
   std::string text;     // "ok", "full" ..., then numbers
   std::vector<int> descriptors;
-  bool is_missing = false;  // the process lives, but gave none in time
+  bool is_missing = false;  // no answer in time from a process that is alive
 
   bool ok() const { return problem.empty() && text.compare(0, 2, "ok") == 0; }
   // The `index`-th number of the text, 0 when there is none.
@@ -44,14 +44,14 @@ class CardProcess {
   CardProcess(const CardProcess&) = delete;
   CardProcess& operator=(const CardProcess&) = delete;
 
-  // Sends a request and waits for the answer. When that does not come within `timeout` the card
-  // gives back what it grants later.
+  // Sends a request and waits for the answer. Without an answer within `timeout` the request is
+  // withdrawn: the card takes back what it grants later.
   CardAnswer call(const std::string& request, const std::vector<int>& descriptors = {},
                   std::chrono::milliseconds timeout = kCallTimeout);
-  // Has the card do something without an answer, before anything that is asked later. False when
-  // the process has ended.
+  // Sends a request without an answer; the card does it before all later requests. False when the
+  // process has ended.
   bool post(const std::string& request);
-  // Tells the card that this client goes; its end from then on is nobody's death.
+  // Tells the card that this client leaves; afterwards the end of the process is no failure.
   CardAnswer leave();
   // Kills the process.
   void end();
@@ -60,7 +60,7 @@ class CardProcess {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Generous: a loaded machine is slow, and another client's bitstream may be loading.
+  // Long, since a loaded machine is slow, and another client's bitstream may be loading.
   static constexpr std::chrono::milliseconds kCallTimeout{10'000};
   static constexpr std::chrono::milliseconds kLeaveTimeout{3'000};
 
@@ -75,9 +75,9 @@ class CardProcess {
 
   std::function<void()> on_death_;
   std::timed_mutex call_mutex_;
-  uint64_t last_number_ = 0;        // of a request
+  uint64_t last_number_ = 0;        // of the last request
   std::mutex send_mutex_;           // held briefly
-  std::deque<std::string> unsent_;  // what was posted to a process that does not read
+  std::deque<std::string> unsent_;  // posted to a process that does not read
   CardConnection connection_;
   int wake_event_ = -1;
   std::atomic<bool> stopping_{false};

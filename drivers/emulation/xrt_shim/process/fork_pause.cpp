@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fork() takes the lock in the parent and gives it back in both; the child closes what is listed.
+// fork() takes the lock in the parent and releases it in parent and child; the child closes the
+// listed descriptors.
 #include "emulation/xrt_shim/process/fork_pause.h"
 
 #include <pthread.h>

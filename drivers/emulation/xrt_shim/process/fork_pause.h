@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors that forked children do not keep: the kernel tells a card of its application's end by
-// the last copy of a pipe and of a socket, which a child that lives on would hold.
+// Descriptors that forked children must not keep. The kernel reports an application's end to a card
+// when the last copy of a pipe and of a socket closes, and a child that outlives the application
+// would hold copies.
 //
-// While a ForkPause lives no other thread forks (it waits in fork()): whoever makes such a
-// descriptor lists it before there can be a child, and whoever closes one takes it off the list
-// before its number is another's. Handlers of the thread's signals wait too, as one might fork.
-// Children made past the C library's fork() keep what they inherit. Threads: any; not to be nested.
+// While a ForkPause exists no other thread forks (it waits in fork()). So a descriptor is listed
+// before a child can inherit it, and leaves the list before its number is used again. Signals of
+// the thread are blocked meanwhile, since a handler might fork. Children made without the C
+// library's fork() keep what they inherit. Threads: any; not to be nested.
 #pragma once
 
 #include <signal.h>
@@ -20,9 +21,9 @@ class ForkPause {
   ForkPause(const ForkPause&) = delete;
   ForkPause& operator=(const ForkPause&) = delete;
 
-  // Children close it as they begin.
+  // Lists a descriptor that children close at their start.
   void keep_from_children(int descriptor);
-  // In the process that listed it.
+  // Takes it off the list; for the process that listed it.
   void close_listed(int descriptor);
 
  private:

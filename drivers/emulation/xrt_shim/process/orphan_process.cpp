@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// clone() without a signal for the end makes a child that wait() passes over; what it starts with
-// posix_spawn() becomes an orphan as the child ends. The calling thread stands still meanwhile
-// (CLONE_VFORK), with all signals blocked, as both run in the same memory.
+// clone() without an end signal makes a child that wait() does not see. The program that this child
+// starts with posix_spawn() becomes an orphan when the child ends. The calling thread stands still
+// meanwhile (CLONE_VFORK) with all signals blocked, since both run in the same memory.
 #include "emulation/xrt_shim/process/orphan_process.h"
 
 #include <fcntl.h>
@@ -38,8 +38,8 @@ struct Start {
   int process = -1;
 };
 
-// In the parent to be. The orphan cannot be reaped before its descriptor is had: this one does not
-// wait for it, and nobody else may.
+// Runs in the intermediate process. The orphan cannot be reaped before its descriptor is open: this
+// process does not wait for it, and no other may.
 int start(void* argument) {
   Start& start = *static_cast<Start*>(argument);
   pid_t id = -1;
@@ -60,7 +60,7 @@ void set_attributes(posix_spawnattr_t& attributes) {
                            POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-// The stack is not the calling thread's, which may have little of its own.
+// A separate stack, since the calling thread's may be small.
 int run_parent(Start& order) {
   void* const stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -88,7 +88,7 @@ int start_orphan(const std::string& executable, std::vector<std::string> argumen
   order.arguments.push_back(nullptr);
   set_attributes(order.attributes);
   posix_spawn_file_actions_init(&order.actions);
-  // Copies above those the program gets: none is overwritten before it is copied.
+  // Copies with numbers above those the program gets, so none is overwritten before it is copied.
   std::vector<int> copies;
   const int above = kFirstDescriptor + static_cast<int>(descriptors.size());
   for (int descriptor : descriptors) {
@@ -133,7 +133,7 @@ void reap_at_end(int process) {
   };
   try {
     std::thread(reap).detach();
-  } catch (const std::system_error&) {  // no thread can be had: it is left to the application
+  } catch (const std::system_error&) {  // without a thread the application reaps it
     close(process);
   }
 }
