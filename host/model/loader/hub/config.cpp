@@ -73,8 +73,8 @@ json qwen_defaults(std::string_view hub) {
   return defaults;
 }
 
-// What Transformers' classes hold where config.json says nothing: published files leave out of
-// nested configurations what equals it.
+// The defaults of Transformers' classes: published files omit fields of nested configurations that
+// equal them.
 json class_defaults(std::string_view hub) {
   if (hub.starts_with("Qwen")) return qwen_defaults(hub);
   if (hub.starts_with("Gemma2")) {
