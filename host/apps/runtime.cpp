@@ -153,8 +153,8 @@ Assembly::~Assembly() {
   group_.reset();  // devices tell the last of their work when they go
   devices_.clear();
   if (timeline_->is_full()) {
-    spdlog::warn("the timeline in '{}' ends early: it is bounded to {} MiB", timeline_->path(),
-                 trace::Timeline::kMostBytes >> 20);
+    spdlog::warn("the timeline in '{}' has reached its limit of {} MiB; later spans are missing",
+                 timeline_->path(), trace::Timeline::kMostBytes >> 20);
   }
   if (timeline_->close()) return;
   spdlog::warn("the timeline in '{}' is incomplete: it could not be written to the end",

@@ -29,8 +29,8 @@ class Evaluator {
     Entries variables;
   };
   enum class Flow { kNormal, kBreak, kContinue };
-  // Bounds the recursion over expressions, statements and macros together, by its depth and by the
-  // stack it takes, which differs by an order of magnitude between builds.
+  // Bounds the recursion over expressions, statements and macros, both its depth and its stack: the
+  // stack per level differs by a factor of ten between builds.
   class Nesting {
    public:
     explicit Nesting(Evaluator& evaluator);
