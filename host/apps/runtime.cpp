@@ -284,8 +284,8 @@ engine::Fallbacks Runtime::fallbacks() {
   engine::Fallbacks fallbacks;
   fallbacks.attention = [this] {
     spdlog::warn(
-        "an attention device is lost, and what is left cannot hold what was accepted: host memory "
-        "helps");
+        "an attention device is lost, and the others cannot hold all accepted requests: the CPU "
+        "takes over with host memory");
     return parts_.make_unit({"cpu", 0});
   };
   if (works_in_host_memory(parts_.compute_device().info())) return fallbacks;
