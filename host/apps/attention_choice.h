@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices attend for a model: what it needs of them, and --attention as devices and shares.
+// Which devices run attention for a model: the model's needs, and --attention as devices and
+// shares.
 //
-// Pure functions of a model's configuration and of what devices say of themselves. Errors:
+// Pure functions of a model's configuration and of the capabilities of devices. Errors:
 // Error("attention", ...) naming the model's need and the devices that meet it.
 #pragma once
 

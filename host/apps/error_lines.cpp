@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream buffer without a buffer: all that is printed arrives here, in the printing thread.
+// An unbuffered stream buffer: every output arrives here, in the thread that prints.
 #include "apps/error_lines.h"
 
 #include <spdlog/spdlog.h>

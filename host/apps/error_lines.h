@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ErrorLines: what libraries print to std::cerr, as lines of the log.
+// ErrorLines: logs what libraries print to std::cerr, line by line.
 //
-// The Xilinx Runtime prints its messages piece by piece, so on standard error itself they and the
-// log's lines tear each other. As long as the object lives whole lines are logged: with the
-// severity that a line of XRT states ("[XRT] ERROR: ..."), as debugging where XRT introduces
-// itself, and as warnings otherwise. What has no end of line by the object's end is logged then; a
-// flush is none, as std::cerr is flushed after each piece. No descriptor is touched: what other
-// processes and C code print stays where it is. Threads: any, each with a line of its own; made and
-// destroyed where no other thread prints.
+// The Xilinx Runtime prints a message in pieces, which would mix with the log's lines on standard
+// error. While an object exists, whole lines are logged: with the severity in a line of XRT ("[XRT]
+// ERROR: ..."), as debug where XRT prints its version, else as warnings. A flush does not end a
+// line, since std::cerr is flushed after each piece. The destructor logs unfinished lines. File
+// descriptors stay as they are, so the output of C code and other processes is not caught.
+// Threads: any, each has its own line; construct and destroy while no other thread prints.
 #pragma once
 
 #include <map>

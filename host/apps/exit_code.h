@@ -16,7 +16,7 @@ constexpr int kUnexpected = 1;
 constexpr int kBadInput = 2;
 constexpr int kDeviceFailed = 3;
 
-// What `body` returns, or the code of what it throws, told on stderr.
+// The result of `body`; for an exception its code, with the message on stderr.
 template <typename Body>
 int exit_code_of(const Body& body) {
   try {

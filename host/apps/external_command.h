@@ -3,8 +3,8 @@
 // Subcommands that are programs of their own: `tandem allreduce-bench` runs `tandem-collectives
 // allreduce-bench` beside this program.
 //
-// The daemon stays free of the message-passing libraries that those tools link. Errors: Error when
-// the program is not installed.
+// So the daemon does not link the message-passing libraries of those tools. Errors: Error when the
+// program is not installed.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -48,7 +48,8 @@ int run(int argc, char** argv, tandem::apps::ErrorLines& lines) {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(arguments);
   } catch (const CLI::RequiredError& error) {
-    // A mistyped name is why what it names is missing.
+    // A required option is missing when its name is mistyped, so the mistyped name is reported
+    // first.
     if (app.remaining_size(true) > 0) {
       throw tandem::Error("options", tandem::apps::unknown_words(app));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said of words of a command line or a configuration file that no option or command has.
+// Messages for unknown words of a command line or a configuration file.
 //
 // Pure functions of the parsed command line; threads: any.
 #pragma once
@@ -14,8 +14,7 @@ namespace tandem::apps {
 // configuration file has them), else nothing.
 std::string option_suggestion(const CLI::App& command, const std::string& name);
 
-// After a parse that left words over: what was not understood, with options as they are typed, and
-// where to read on.
+// For a parse that left words over: names the unknown words and the help to read.
 std::string unknown_words(const CLI::App& app);
 
 }  // namespace tandem::apps

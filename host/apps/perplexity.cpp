@@ -43,7 +43,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// A binary file would be scored for hours, and say nothing.
+// The score of a binary file would take hours and mean nothing.
 void check_utf8(const std::string& text, const std::string& path) {
   std::string_view left = text;
   while (!left.empty()) {

@@ -2,8 +2,8 @@
 //
 // `tandem quantize IN OUT --type q4_k`: a model file with its matrices in another type.
 //
-// The result is written beside OUT, under a name that was free, and takes OUT's name when it is
-// whole and on the disk.
+// The result is written to a new file beside OUT. It is renamed to OUT when it is complete and on
+// the disk.
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ran where: per device the layers, launches, bytes and time of everything an engine has done
-// so far.
+// What ran where: layers, launches, bytes and time of each device, since the engine's start.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// run_request: one request from submission to its last event, for commands that have nothing else
-// to do.
+// run_request: submits one request and waits for its last event.
 //
-// `on_event` is called on the engine's thread. Returns the last event. Errors: DeviceError when the
-// engine refuses the request or ends it with an error; what the sink or Engine::submit throws.
-// Blocks as long as the engine makes progress on it: the engine's own device deadlines bound every
-// step.
+// The engine's thread calls `on_event`. Returns the last event. The wait has no deadline of its
+// own, since the engine's device deadlines bound every step. Errors: DeviceError when the engine
+// refuses the request or ends it with an error; the exceptions of the sink and of Engine::submit.
 #pragma once
 
 #include <functional>

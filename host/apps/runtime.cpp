@@ -148,8 +148,8 @@ Assembly::~Assembly() {
   group_.reset();  // devices tell the last of their work when they go
   devices_.clear();
   if (timeline_->is_full()) {
-    spdlog::warn("the timeline in '{}' ends early: it is bounded to {} MiB", timeline_->path(),
-                 trace::Timeline::kMostBytes >> 20);
+    spdlog::warn("the timeline in '{}' has reached its limit of {} MiB; later spans are missing",
+                 timeline_->path(), trace::Timeline::kMostBytes >> 20);
   }
   if (timeline_->close()) return;
   spdlog::warn("the timeline in '{}' is incomplete: it could not be written to the end",
@@ -279,8 +279,8 @@ engine::Fallbacks Runtime::fallbacks() {
   engine::Fallbacks fallbacks;
   fallbacks.attention = [this] {
     spdlog::warn(
-        "an attention device is lost, and what is left cannot hold what was accepted: host memory "
-        "helps");
+        "an attention device is lost, and the others cannot hold all accepted requests: the CPU "
+        "takes over with host memory");
     return parts_.make_unit({"cpu", 0});
   };
   if (works_in_host_memory(parts_.compute_device().info())) return fallbacks;

@@ -45,7 +45,7 @@ void block_signals(sigset_t& signals) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-// Written under another name first: whoever waits for the file never sees half of it.
+// Written to another name first, so that a program that waits for the file never reads half of it.
 void write_port_file(const std::string& path, int port) {
   if (path.empty()) return;
   const std::string temporary = path + ".new";

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Field by field; enumerations are mapped, not cast.
 #include "apps/service_messages.h"
 
 #include <type_traits>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's requests and events as the engine's, and back.
+// Converts the server's requests to the engine's, and the engine's events to the server's.
 //
-// Everything that can move moves: a token without log-probabilities costs no allocation and no copy
-// of text. Pure functions; threads: any.
+// Texts and vectors are moved, so an event without log-probabilities costs no allocation.
+// Pure functions; threads: any.
 #pragma once
 
 #include <vector>

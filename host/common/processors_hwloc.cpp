@@ -95,7 +95,7 @@ ProcessorLayout read_processors(const ProcessorSource& source) {
   }
   const bool described = !source.synthetic.empty() || !source.xml_path.empty();
   if (places.empty()) {
-    if (described) throw Error("threads", "the mask leaves no processor of the machine described");
+    if (described) throw Error("threads", "the mask allows no processor of the described machine");
     // A container's view of /sys may lack what its mask allows.
     return flat_processors(source.allowed.value_or(affinity_mask()), source.quota);
   }

@@ -218,7 +218,7 @@ struct ThreadPool::State {
   }
 
   void run(std::span<const std::size_t> bounds, const WorkerBody& body, bool help) {
-    if (inside == this) throw Error("threads", "a part of a run may not start a run of its pool");
+    if (inside == this) throw Error("threads", "a body must not call run() of its own pool");
     if (bounds.size() < 2 || bounds.back() == 0) return;
     const std::lock_guard lock(caller);
     set_job(bounds, body, help);

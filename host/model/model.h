@@ -4,11 +4,10 @@
 // tokenizer, chat template.
 //
 // load_model() maps a GGUF file, or a directory of safetensors files as published on model hubs,
-// checks everything it will ever use of it, and copies no weights but those of safetensors files
-// that do not lie on a multiple of their elements' size: views are valid as long as the Model.
-// Families (families/<one file each>) translate names and keys. Threads: immutable after loading;
-// any thread. Errors: Error("gguf" or "safetensors", ...) naming file and field when a file is
-// truncated, hostile or unknown.
+// and checks all that it uses of it. It copies only weights of safetensors files that are not
+// aligned to their elements. Views are valid as long as the Model. Families (families/<one file
+// each>) translate names and keys. Threads: any; immutable after loading. Errors: Error("gguf" or
+// "safetensors", ...) naming file and field when a file is truncated, hostile or unknown.
 #pragma once
 
 #include <functional>
@@ -103,11 +102,10 @@ class Model {
   virtual const TensorView& output_norm() const = 0;  // [1, width]
   virtual const TensorView& output() const = 0;       // [vocab, width]; the embedding where tied
   virtual const Tokenizer& tokenizer() const = 0;
-  // Null when the file has none, or one that cannot be used: chat_template_error() then says why.
+  // Null when the file has none, or one that cannot be used; chat_template_error() says why.
   virtual const ChatTemplate* chat_template() const = 0;
-  virtual const std::string& chat_template_error() const = 0;  // empty: there is nothing to say
-  // Gives back the memory of a tensor that is not going to be read, where a file is mapped; it can
-  // be read nevertheless.
+  virtual const std::string& chat_template_error() const = 0;  // empty: no error
+  // Releases the memory of a tensor whose file is mapped. The tensor can still be read.
   virtual void release(const TensorView&) const {}
 };
 

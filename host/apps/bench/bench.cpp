@@ -2,8 +2,8 @@
 //
 // `tandem bench`: how fast a model runs here, and how much of what the machine allows that is.
 //
-// Verifies first, then prints the load time and a row per prompt length and per batch and context,
-// measured on the executor: no HTTP, no scheduler, no sampling.
+// Verifies the results first. Then it prints the load time, and a row per prompt length and per
+// batch and context. It measures the executor: no HTTP, no scheduler, no sampling.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of one row. The speed probe evicts the caches, as does another program's turn,
-// so an untimed step follows them.
+// The loop of one row. The speed probe and other programs evict the caches, so an untimed step
+// follows them.
 #include "apps/bench/measure.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of a row: warm up, then steps until there are enough of them or the time is up, with the
-// devices' speed measured again between them.
+// Samples of a row: a warm-up, then steps until there are enough samples or the time is over. The
+// speed of the devices is measured again in between.
 //
-// A sample is one step, or as many as take 20 ms. Its fraction is the limit's time at the speed
-// measured last, over its own. In turns, before every sample a line is read from standard input, so
-// that a script can let another program measure in between; a line "end", or the end of the input,
-// ends the row. Threads: one. Errors: as the Rig's.
+// A sample is one step, or as many steps as take 20 ms. Its fraction is the limit's time, at the
+// speed measured last, over the sample's time. With --turns, a line of standard input starts each
+// sample, so that a script can run another program in between. A line "end", or the end of the
+// input, ends the row. Threads: one. Errors: those of the Rig.
 #pragma once
 
 #include <functional>

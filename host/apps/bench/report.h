@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `tandem bench` prints: a table for people, or one JSON object per line and figure with the
-// members that the programs of benchmarks/ give theirs.
+// The output of `tandem bench`: a table, or one JSON object per line and figure, with the same
+// members as the programs in benchmarks/.
 //
 // Threads: one. Errors: none.
 #pragma once

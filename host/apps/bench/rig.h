@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rig: a model on its devices without scheduler or sampler, so that a step of any batch and context
-// can be run again and again.
+// Rig: a model on its devices without scheduler or sampler. It repeats a step of any batch and
+// context.
 //
-// prepare() gives every sequence of a row pages of its own and fills them with random keys and
-// values, so that no byte is shared and none comes from a prefill; a decode step then appends its
-// token at the last place of the context and attends to all of it: every step does the same work.
-// Prefill steps are real. Threads: one. Errors: Error as for the options; DeviceError when a device
-// is lost or its results are wrong; afterwards the rig must be discarded.
+// prepare() gives every sequence of a row its own pages and fills them with random keys and values,
+// without a prefill. A decode step then writes its token at the last place of the context and
+// attends to all of it, so every step does the same work. Prefill steps are real. Threads: one.
+// Errors: Error as for the options; DeviceError when a device is lost or its results are wrong;
+// then the rig must be discarded.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The least time that a step of a model can take: what must be read and multiplied, against what
-// the devices can read and multiply.
+// The least time of a model's step: the bytes and operations that it needs, over the bandwidth and
+// the peak of the devices.
 //
-// Counted: every weight matrix once per step (of experts those that the step's tokens are expected
-// to touch if each takes its experts evenly), the embedding only where it is also the output
-// projection, the keys and values that the queries see once, and two operations per weight and
-// token that meets it, at the peak of the type that the products run in. Not counted: attention's
-// own arithmetic, activations, norms' arithmetic; so the limit is a little optimistic.
+// Counted: every weight matrix once per step; the embedding only if it is also the output
+// projection; the keys and values that the queries see, once; two operations per weight and token,
+// at the peak of the products' type. Of experts the expected number is counted, for tokens that
+// choose evenly. Not counted: the arithmetic of attention and norms, and activations, so the limit
+// is a little optimistic.
 // Pure functions. Threads: any.
 #pragma once
 

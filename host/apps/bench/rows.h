@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of `tandem bench`: what is measured, from the words of the command line to what a model
-// can do.
+// The rows of `tandem bench`: the words of the command line -> rows within a model's context.
 //
 // Pure functions. Errors: Error("bench", ...) naming the word. Threads: any.
 #pragma once

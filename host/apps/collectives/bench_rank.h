@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each rank of `tandem allreduce-bench` does: makes its gradient, calls every scheme, and
-// gathers what all ranks measured.
+// One rank of `tandem allreduce-bench`: makes its gradient, calls every scheme, and gathers the
+// samples of all ranks.
 //
 // Collective: every rank calls it; every rank returns the same result. A scheme's first result is
 // verified against reference_reduction() before it is timed (floats: within 1e-4 of the largest

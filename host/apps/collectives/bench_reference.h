@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a reduction must give: every rank gathers all gradients and reduces them naively.
+// The expected result of a reduction: every rank gathers all gradients and reduces them naively.
 //
 // Uses allgatherv and no scheme, merge or codec of the library. Sums are f64, or u64 for u64.
 // Memory: 16 bytes and more per entry of all ranks. Collective.

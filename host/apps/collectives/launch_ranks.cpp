@@ -51,7 +51,7 @@ int run_rank(std::unique_ptr<Transport> transport, const RankBody& body) {
   return 0;
 }
 
-// The cause rather than its echo: a rank's own error before those of ranks that were aborted by it.
+// The error of the rank that failed first, not those of the ranks that it has aborted.
 void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
   std::exception_ptr echo;
   for (const auto& error : errors) {
@@ -90,7 +90,7 @@ class ScratchFolder {
   ScratchFolder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tandem-ranks-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      throw Error("allreduce-bench", "cannot make a folder for the ranks to meet in: " +
+      throw Error("allreduce-bench", "cannot create the folder where the ranks meet: " +
                                          std::string(std::strerror(errno)));
     }
     path_ = pattern;
@@ -108,7 +108,8 @@ class ScratchFolder {
   std::string path_;
 };
 
-// While it lives, signals that end the launcher or tell of its ranks wait to be fetched.
+// While an object exists, signals that end the launcher or report the end of a rank are blocked and
+// can be fetched.
 class Signals {
  public:
   Signals() {

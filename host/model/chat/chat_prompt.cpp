@@ -10,7 +10,7 @@
 namespace tandem::model {
 namespace {
 
-// The first of U+FDD0..U+FDEF, noncharacters kept for internal use, that no message holds.
+// The first of U+FDD0..U+FDEF (noncharacters for internal use) that no message contains.
 std::string unused_mark(std::span<const ChatMessage> messages) {
   for (int last = 0x90; last <= 0xaf; ++last) {
     std::string mark = "\xef\xb7";

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A conversation -> the tokens a model is asked with: only the template may write control tokens.
+// A conversation -> the tokens of the prompt. Only the template can write control tokens.
 //
-// Text of control tokens inside messages ("</s>", "<|assistant|>") stays text: it is broken up by a
-// mark, a noncharacter that occurs nowhere in the messages, before the template sees it; encoding
-// drops the mark again. Templates may therefore trim, compare and cut contents as ever, but find no
-// control token's text in them. User-defined tokens have no such power and are left alone.
-// Threads: any. Errors: Error("chat", ...) from the template, or when no mark is left.
+// The text of a control token inside a message ("</s>", "<|assistant|>") stays text. Before the
+// template sees a message, a mark splits every such text; encoding drops the mark. The mark is a
+// noncharacter that no message contains. Templates can therefore trim, compare and cut messages as
+// usual. User-defined tokens do not control the model and are left alone.
+// Threads: any. Errors: Error("chat", ...) of the template, or when every mark is in use.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ struct ChatPrompt {
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                        std::span<const ChatMessage> messages, bool add_generation_prompt);
 
-// Begins with exactly one BOS where the model expects one, whether or not the template wrote it.
+// Begins with exactly one BOS if the model expects one, also if the template has written it.
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt);
 
 }  // namespace tandem::model

@@ -2,10 +2,10 @@
 //
 // ChatTemplate: renders a conversation with the Jinja template of a model file.
 //
-// The template language is the subset found in GGUF files (expressions, for, if, set, macros,
-// filters and tests they use); anything else is an Error at construction or rendering that names
-// the construct and its line. Threads: const calls from any thread. Rendering is bounded in output
-// size and steps: templates are untrusted input.
+// The language is the part of Jinja that GGUF files use: expressions, for, if, set, macros, and
+// their filters and tests. Anything else is an Error of the constructor or of render() that names
+// the construct and its line. Templates are untrusted input, so rendering has limits of output and
+// steps. Threads: const calls from any thread.
 #pragma once
 
 #include <memory>
@@ -21,14 +21,14 @@ struct ChatMessage {
 
 class ChatTemplate {
  public:
-  // bos and eos are the texts of those tokens (empty where there is none).
+  // bos and eos: the texts of those tokens; empty: the model has none.
   ChatTemplate(const std::string& source, std::string bos, std::string eos);
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
 
-  // The prompt, control tokens as text: encode with parse_special and without add_special when it
-  // begins with BOS. Throws Error("chat", ...) with the template's own message when it calls
-  // raise_exception.
+  // The prompt with control tokens as text. Encode it with parse_special, and without add_special
+  // if it begins with BOS. Throws Error("chat", ...) with the template's own message when the
+  // template calls raise_exception.
   std::string render(std::span<const ChatMessage> messages, bool add_generation_prompt) const;
 
   const std::string& source() const;

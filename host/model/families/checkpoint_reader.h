@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CheckpointReader: numbers and tensors of a file's architecture, each checked as it is taken.
+// CheckpointReader: reads and checks the numbers and tensors of a file's architecture.
 //
-// Keys are given without the architecture in front ("attention.head_count"). A number must lie in
-// the range asked for, a tensor must have the shape asked for; tensors that were taken are
-// remembered, so that refuse_unknown_tensors() names one that nobody computes with. Ownership:
-// borrows the checkpoint; views are of its memory. Errors: those of the checkpoint, naming key or
-// tensor.
+// Callers give keys without the architecture ("attention.head_count"), the range of a number and
+// the shape of a tensor. The reader remembers the tensors that were read, so that
+// refuse_unknown_tensors() can name one that the family does not use. Ownership: borrows the
+// checkpoint; views are of its memory. Errors: those of the checkpoint, naming key or tensor.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +61,7 @@ class CheckpointReader {
   // A vector's values, all greater than 0; empty where there is no such tensor.
   std::vector<float> optional_divisors(const std::string& name, std::int64_t columns);
 
-  // A tensor that nobody takes would be left out of the computation silently.
+  // Without this check a tensor that the family does not read would be ignored silently.
   void refuse_unknown_tensors() const;
 
  private:

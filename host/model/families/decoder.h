@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decoder: what the families have in common, read once: sizes, rotation, windows, and the tensors
-// of attention, feed-forward and experts under GGUF's names.
+// Decoder: the parts that families share: sizes, rotation, windows, and the tensors of attention,
+// feed-forward and experts under GGUF's names.
 //
-// A family's file puts these parts together and adds what is its own. Every function checks the
-// shapes of what it takes. Errors: those of CheckpointReader.
+// A family's file combines these parts and adds its own. Every function checks the shapes of the
+// tensors that it reads. Errors: those of CheckpointReader.
 #pragma once
 
 #include <string>

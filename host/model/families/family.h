@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families: how the keys and tensor names of an architecture become configuration and weights.
+// Families: the keys and tensor names of an architecture -> configuration and weights.
 //
-// To add one: a file beside this, a declaration here, and an entry in read_family(). A family
-// checks the shape of every tensor it takes and names what is missing; decoder.h has what several
-// share. Weights are views of the file. Errors: those of the checkpoint.
+// To add a family: a file beside this one, a declaration here, and an entry in read_family(). A
+// family checks the shape of every tensor and names a missing one. decoder.h has the shared parts.
+// Weights are views of the file. Errors: those of the checkpoint.
 #pragma once
 
 #include <vector>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parse_json(): JSON of files that may be hostile, within limits of size, depth and values.
+// parse_json(): JSON of untrusted files, within limits of size, depth and number of values.
 //
-// Strict JSON in UTF-8; a key that stands twice in an object is an error. Containers too large to
-// be kept go by in a stream. Parsing recurses into nothing, so no nesting exhausts the stack.
-// Cost: linear in the text; memory: at most `values` small values at a time. Threads: pure.
-// Errors: Error("safetensors", "NAME: ...") with the byte where it stands.
+// Strict JSON in UTF-8; a duplicate key in an object is an error. A JsonStream receives the values
+// of a container that is too large to keep. There is no recursion, so nesting cannot exhaust the
+// stack. Cost: linear in the text; memory: at most `values` small values at a time. Threads: pure.
+// Errors: Error("safetensors", "NAME: ...") with the position in bytes.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct JsonLimits {
   std::size_t values = std::size_t{1} << 20;  // kept at a time
 };
 
-// What the container at `path` holds ({"model", "vocab"}; {}: the whole text) goes to take() value
-// by value, with its key in an object, and is left out of the result.
+// The values of the container at `path` ({"model", "vocab"}; {}: the whole text) go to take(), one
+// by one, with their keys in an object. The result does not contain them.
 struct JsonStream {
   std::vector<std::string> path;
   std::function<void(const std::string& key, nlohmann::json value)> take;

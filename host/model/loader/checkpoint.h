@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checkpoint: a model's configuration and tensors as families read them, whatever the format.
+// Checkpoint: a model's configuration and tensors, in the same form for every file format.
 //
 // Keys and tensor names are GGUF's ("llama.block_count", "blk.0.attn_q.weight"); other formats
-// translate theirs, and what GGUF's converters change in a tensor they change too (Gemma's norms
-// are stored with 1 added), but for the order of rotated rows, which they state. Ownership: views
-// and tensors live as long as the Checkpoint. Threads: immutable. Errors: those of the format,
-// naming file and field in the format's own words.
+// translate theirs. They also change tensors as GGUF's converters do (Gemma's norms have 1 added),
+// except for the order of rotated rows, see below. Ownership: views and tensors are valid as long
+// as the Checkpoint. Threads: immutable. Errors: those of the format, naming its file and field.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +68,8 @@ class Checkpoint {
 
   // Reads the weights into the page cache, telling `progress` fractions up to 1.
   virtual void read_ahead(const std::function<void(double)>& progress) const = 0;
-  // Gives back the memory of a part of the tensors' data where it is mapped from a file: whoever
-  // reads it again waits for the page cache.
+  // Releases the memory of a part of the tensors' data if it is mapped from a file. It can be read
+  // again, from the page cache or the disk.
   virtual void release(std::span<const std::byte> part) const = 0;
 
   // As above; Error when the key is absent.

@@ -26,7 +26,7 @@ namespace {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  // Opening a pipe without this waits for somebody to write into it.
+  // Without it, opening a pipe blocks until another process opens it for writing.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) fail(path, "cannot open the model file");
   struct stat status {};

@@ -26,8 +26,8 @@ class MappedFile {
   // Reads everything into the page cache, telling `progress` fractions up to 1.
   void read_ahead(const std::function<void(double)>& progress) const;
 
-  // Takes the whole pages of `part` out of this process's memory, as far as they are this file's:
-  // they stay in the page cache, and reading them brings them back.
+  // Unmaps the whole pages of `part` that belong to this file from the process's memory. They stay
+  // in the page cache and can be read again.
   void release(std::span<const std::byte> part) const;
 
  private:

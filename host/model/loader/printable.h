@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// printable(): text of a file as it may stand in a message.
+// printable(): untrusted text of a file, made safe for a message.
 //
-// Names come from files and may hold anything, of any length: at most 80 bytes are kept, and what
-// is not printable ASCII becomes '?'. Threads: pure function.
+// At most 80 bytes are kept, and bytes that are not printable ASCII become '?'. Threads: pure.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Candidates: the tokens a draw may choose from, cut down by top-k, top-p and min-p in turn.
+// Candidates: the tokens that a draw chooses from, after top-k, top-p and min-p.
 //
 // Weights are exp((logit - best) / temperature), not normalised. Of equal candidates the one with
-// the lower id is better. A weight that is 0 in f32 is no candidate; one is always left. Cost:
-// O(vocab) each; nothing is sorted.
+// the lower id is better. A token whose weight is 0 in f32 is no candidate. At least one candidate
+// is always left. Cost: O(vocab) per cut; nothing is sorted.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sampling (declared in sampler.h). Draws come from a std::mt19937_64 of the sequence's own, one
-// per sampled token, so batch mates change nothing. NaN logits count as -inf and +inf as the
-// largest finite float; a row without any finite logit is an Error.
+// Each sequence has its own std::mt19937_64 and takes one number per sampled token, so other
+// sequences change nothing. NaN logits count as -inf and +inf as the largest finite float; a row
+// without a finite logit is an Error.
 #include "model/sampler/sampler.h"
 
 #include <algorithm>
@@ -208,7 +208,7 @@ std::optional<PlainDraw> Sampler::plain_draw() {
   const SamplingParams& params = state.params;
   if (!params.logit_bias.empty() || state.penalises() || params.min_p > 0.0f) return {};
   PlainDraw draw{params.temperature, params.top_k, params.top_p, 0.0f};
-  // The leading bits of the share that sample() takes: 24 of them, so that 1 is never reached.
+  // The leading 24 bits of the number that sample() takes: with more, rounding could give 1.
   if (params.temperature > 0.0f) {
     draw.uniform = static_cast<float>(state.peek_bits() >> 40) * 0x1p-24f;
   }

@@ -3,11 +3,10 @@
 // Sampler: logits -> the next token, for one sequence.
 //
 // Order: logit bias, penalties over the sequence so far, temperature, top-k, top-p, min-p, draw.
-// Temperature 0 is argmax (lowest id wins a tie) after bias and penalties. Log-probabilities are
-// those of the model: log-softmax of the logits as they came, before any of this. Reproducible:
-// with a seed, a sequence's draws depend on the seed and its own logits only (Philox-like counter
-// or mt19937_64, stated in the source), never on batch mates. Threads: one thread per Sampler.
-// Cost: O(vocab) per token, whatever the cuts; a pass or two at the speed of memory without them.
+// Temperature 0 is argmax after bias and penalties; the lowest id wins a tie. Log-probabilities are
+// the model's: log-softmax of the unchanged logits. With a seed, the draws of a sequence depend
+// only on the seed and its own logits, not on other sequences of the batch. Threads: one per
+// Sampler. Cost: O(vocab) per token; without cuts one or two passes at the speed of memory.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct SamplingParams {
       1.0f;  // > 1 divides positive and multiplies negative logits of tokens seen
   float presence_penalty = 0.0f;   // subtracted once for every token generated before
   float frequency_penalty = 0.0f;  // subtracted per earlier occurrence among generated tokens
-  // Added to logits, -100..100; -100 bans the token whatever its logit (not every one of them).
+  // Added to logits, -100..100. -100 bans the token, unless all tokens are banned.
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::optional<std::uint64_t> seed;  // none: a random one
 };
@@ -46,7 +45,7 @@ struct SampledToken {
   std::vector<TokenLogprob> top;  // the most likely, best first; as many as asked for
 };
 
-// A draw that needs nothing but a row of logits: the parameters, and the number that decides.
+// A draw that needs only a row of logits: its parameters and its random number.
 struct PlainDraw {
   float temperature = 0;
   int top_k = 0;
@@ -69,8 +68,8 @@ class Sampler {
   // likely only when asked for. `logits` [vocab] is not changed.
   SampledToken sample(std::span<const float> logits, std::optional<int> num_top);
 
-  // The next draw, for whoever holds the logits to make it; nothing where bias, penalties or min-p
-  // ask for more. The same until accept_draw() or sample(), so that it may be made again.
+  // The next draw, for a device that holds the logits. None when bias, penalties or min-p are set.
+  // The result stays the same until accept_draw() or sample(), so that the draw can be repeated.
   std::optional<PlainDraw> plain_draw();
   // A token was drawn by plain_draw().
   void accept_draw();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StopMatcher: finds stop texts in text that arrives in pieces, holding back what may become one.
+// StopMatcher: finds stop texts in text that comes in pieces. It holds back text that may become a
+// stop text.
 //
-// The stop text whose end comes first wins; of several that end there, the longest. The answer
-// does not depend on how the text was cut into pieces. Empty stop texts are ignored.
-// Threads: one thread per matcher. Cost: O(bytes * stop texts), amortised (Knuth-Morris-Pratt).
+// The stop text that ends first wins; of several that end at one place, the longest. The result
+// does not depend on the pieces. Empty stop texts are ignored. Threads: one per matcher.
+// Cost: O(bytes * stop texts), amortised (Knuth-Morris-Pratt).
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,10 @@ class StopMatcher {
  public:
   explicit StopMatcher(std::vector<std::string> stops);
 
-  // The text that can be released: it precedes any stop text and can be part of none. After a stop
-  // text was found everything further is swallowed.
+  // The text that is certainly not part of a stop text. After a stop text nothing more is returned.
   std::string push(std::string_view text);
 
-  // What was held back, when no more text comes. Empty once stopped.
+  // The text that was held back, at the end of all text. Empty after a stop text.
   std::string finish();
 
   bool stopped() const { return stopped_; }

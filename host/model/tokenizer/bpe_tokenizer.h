@@ -2,8 +2,8 @@
 //
 // BpeTokenizer: byte-level byte-pair encoding.
 //
-// Regular expressions cut text into words (pre_tokenizer.h); within a word, bytes merge by the list
-// of merges, earliest in the list first, leftmost on a tie. Cost: O(n log n) for a word of n bytes.
+// Regular expressions cut text into words (pre_tokenizer.h). Within a word, bytes merge in the
+// order of the list of merges, leftmost first on a tie. Cost: O(n log n) for a word of n bytes.
 // Source: Radford et al. 2019 (GPT-2), byte alphabet included.
 #pragma once
 

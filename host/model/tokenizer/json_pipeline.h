@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JsonPipeline: what stands around the model in a tokenizer.json: normalizer, pre_tokenizer,
+// JsonPipeline: the steps around the model of a tokenizer.json: normalizer, pre_tokenizer,
 // post_processor and decoder.
 //
 // Two kinds are read: byte-level (normal form C or none; splits; ByteLevel) and SentencePiece-like
-// (spaces become U+2581 by Replace or Metaspace). Anything else is refused by its field, since a
-// step left out would change ids silently. Threads: pure.
+// (spaces become U+2581 by Replace or Metaspace). All else is an error that names the field: a step
+// that is ignored would change ids silently. Threads: pure.
 // Errors: Error("safetensors", "FILE: field 'normalizer.normalizers[1].type': ...").
 // Source: the tokenizers library (Hugging Face), its serialised form.
 #pragma once

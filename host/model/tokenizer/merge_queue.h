@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// merge_pairs: byte-pair merging in the order of priority, shared by both tokenizers.
+// merge_pairs: byte-pair merging in the order of priority, for both tokenizers.
 //
-// Symbols form a doubly linked list; candidate pairs wait in a priority queue, best key first,
-// leftmost on a tie; a candidate whose symbols have changed since is dropped when it comes up.
+// Symbols form a doubly linked list. A priority queue holds the candidate pairs, best key first,
+// leftmost on a tie. A candidate whose symbols have changed is dropped when it reaches the top.
 // Cost: O(n log n) for n symbols, whatever the text. Threads: no shared state.
 #pragma once
 
@@ -28,9 +28,9 @@ struct PairMerge {
   TokenId id = kNoToken;
 };
 
-// Links `symbols`, whose texts lie side by side in one string, and merges until find(left, right),
-// -> optional<PairMerge>, has nothing more to offer. Symbols left over keep their order; those
-// merged away have an empty text.
+// Merges `symbols`, whose texts are adjacent in one string, until find(left, right), which returns
+// optional<PairMerge>, finds no more pair. The symbols keep their order; a symbol that was merged
+// into its left neighbour has an empty text.
 template <typename Find>
 void merge_pairs(std::vector<Symbol>& symbols, const Find& find) {
   struct Candidate {

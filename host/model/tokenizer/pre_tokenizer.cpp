@@ -220,8 +220,8 @@ class Cutter {
   }
 
  private:
-  // What a match costs is not told, only that a limit was too low: limits double, and those that
-  // were too low are paid for. A match below the first one is free.
+  // PCRE2 does not report the cost of a match, only that a limit was too low. So limits double, and
+  // each limit that was too low is charged. A match within the first limit is free.
   bool match(std::string_view piece, std::size_t at) {
     constexpr std::uint32_t kFreeSteps = 4096;
     std::uint32_t limit = budget_ == nullptr ? UINT32_MAX : kFreeSteps;

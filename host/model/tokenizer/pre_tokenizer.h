@@ -2,11 +2,11 @@
 //
 // PreTokenizer: cuts text into the words that byte-level BPE encodes one by one.
 //
-// A pre-tokenizer is a list of regular expressions; each cuts the pieces of the one before into its
-// matches and the gaps between them, and says how those become pieces. Bytes that are not UTF-8
-// become words of their own. Threads: const calls from any thread. Cost: linear in the text for the
-// expressions known by name; what all others backtrack in one call is bounded. Errors:
-// Error("tokenizer", ...) when an expression cannot be compiled or matching exceeds its bound.
+// A pre-tokenizer is a list of regular expressions. Each cuts the pieces of the previous one into
+// its matches and the gaps between them; Behaviour says how these become pieces. A byte that is not
+// UTF-8 is a word of its own. Threads: const calls from any thread. Cost: linear in the text for
+// the expressions known by name; for all others backtracking is bounded per call. Errors:
+// Error("tokenizer", ...) when an expression does not compile or matching exceeds its bound.
 #pragma once
 
 #include <memory>

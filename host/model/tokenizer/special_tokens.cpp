@@ -67,7 +67,7 @@ void SpecialTokens::add(std::string_view text, TokenId id, bool is_control,
     nodes_.emplace_back();  // invalidates `children`
     at = next;
   }
-  if (nodes_[at].id != kNoToken) return;  // the first token of a text is the one meant
+  if (nodes_[at].id != kNoToken) return;  // of two tokens with one text the first one counts
   nodes_[at].id = id;
   nodes_[at].is_control = is_control;
   nodes_[at].swallows = swallows;

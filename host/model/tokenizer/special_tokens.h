@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SpecialTokens: finds control and user-defined tokens in text, leftmost first, longest of those.
+// SpecialTokens: finds control and user-defined tokens in text: the leftmost one, and of several at
+// one place the longest.
 //
 // split() cuts a text into special tokens and the raw pieces between them. User-defined tokens are
 // always found; control tokens only when asked for. Cost: O(text length * longest special token),

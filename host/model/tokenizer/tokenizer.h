@@ -20,8 +20,8 @@ struct EncodeOptions {
   bool add_special = true;  // BOS / EOS where the metadata asks for them
   bool parse_special =
       false;  // text such as <|user|> becomes its control token (templates do, user input does not)
-  // Not part of the text: it vanishes before ordinary text is encoded, but a control token's text
-  // with a mark inside it or right behind it stays ordinary. See mark_control().
+  // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
+  // or right behind it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};
 };
 
@@ -32,8 +32,8 @@ class Tokenizer {
   virtual std::vector<TokenId> encode(std::string_view text,
                                       const EncodeOptions& options) const = 0;
 
-  // `text` with `mark` behind the first character of every control token's text in it: encoded
-  // with that ignored_mark, no part of it becomes a control token.
+  // Puts `mark` behind the first character of every control token's text in `text`. Encoded with
+  // that ignored_mark, no part of the result becomes a control token.
   virtual std::string mark_control(std::string_view text, std::string_view mark) const = 0;
 
   // The bytes a token stands for in the output: a piece with its space, a single byte of a
@@ -52,9 +52,8 @@ class Tokenizer {
 // The text of a whole sequence; control tokens are left out.
 std::string decode(const Tokenizer& tokenizer, const std::vector<TokenId>& ids);
 
-// Incremental decoding: push() returns the text that became complete, never part of a UTF-8
-// sequence; bytes that can never become one are replaced by U+FFFD. finish() returns what was held
-// back.
+// Incremental decoding: push() returns the text that is complete, never a part of a UTF-8 sequence.
+// Bytes that cannot become a sequence are replaced by U+FFFD. finish() returns the rest.
 class Detokenizer {
  public:
   // `at_start`: the first token opens a text (its artificial leading space is dropped); false when

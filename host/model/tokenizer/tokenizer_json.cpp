@@ -134,7 +134,7 @@ class JsonTokenizerReader {
     if (!dropout.is_null() && dropout != 0.0) fail("model.dropout", "is not supported");
   }
 
-  // Ids may leave few gaps: nobody gets a large vocabulary by naming a large number.
+  // Ids may have only a few gaps: a large id must not make a large vocabulary.
   void make_room() {
     std::uint64_t size = 0;
     for (const auto& [text, id] : tokens_) size = std::max(size, std::uint64_t(id) + 1);
@@ -292,7 +292,7 @@ class JsonTokenizerReader {
     is_added = true;
   }
 
-  // tokenizer_config.json has the last word.
+  // tokenizer_config.json overrides the other files.
   void read_choice(const char* field, bool& is_added) const {
     const json& value = json_member(tokenizer_config_, field);
     if (value.is_boolean()) is_added = value.get<bool>();

@@ -28,7 +28,7 @@ void mark_known_ends(Vocabulary& vocabulary) {
     const auto* found = std::find(std::begin(kEndTexts), std::end(kEndTexts), vocabulary.texts[id]);
     if (found == std::end(kEndTexts)) continue;
     vocabulary.ends_generation[id] = true;
-    // Writers that leave them ordinary would have them shown to the reader.
+    // Some files call these tokens ordinary; users would see their text.
     if (vocabulary.kinds[id] == TokenKind::kNormal) vocabulary.kinds[id] = TokenKind::kControl;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VocabularyTokenizer: what all tokenizers share: special tokens, BOS and EOS, the bytes of each
-// token. A kind of tokenizer adds how raw text is encoded.
+// VocabularyTokenizer: the common part of all tokenizers: special tokens, BOS and EOS, the bytes of
+// each token. A subclass encodes raw text.
 //
 // Threads: immutable after construction.
 #pragma once

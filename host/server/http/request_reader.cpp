@@ -37,7 +37,7 @@ Refusal describe(const beast::error_code& failure, const Limits& limits) {
   if (failure == Code::body_limit) {
     return {413, "the request body exceeds " + std::to_string(limits.max_body_bytes) + " bytes"};
   }
-  if (failure == Code::bad_version) return {505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+  if (failure == Code::bad_version) return {505, "only HTTP/1.0 and HTTP/1.1 are supported"};
   return {400, "malformed HTTP request: " + failure.message()};
 }
 
@@ -99,7 +99,7 @@ ReadState RequestReader::read_head() {
   parser.eager(true);
   request_.method = std::string(message.method_string());
   if (message.version() != 10 && message.version() != 11) {
-    return refuse(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    return refuse(505, "only HTTP/1.0 and HTTP/1.1 are supported");
   }
   request_.minor_version = static_cast<int>(message.version() % 10);
   if (!split_target(std::string_view(message.target().data(), message.target().size()),
@@ -117,7 +117,7 @@ ReadState RequestReader::read_head() {
   const std::string_view expect = request_.header("expect");
   if (!expect.empty() && request_.minor_version == 1) {
     if (!equals_ignoring_case(expect, "100-continue")) {
-      return refuse(417, "the only expectation met here is 100-continue");
+      return refuse(417, "the only supported expectation is 100-continue");
     }
     expects_continue_ = !parser.is_done();
   }

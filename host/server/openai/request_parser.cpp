@@ -84,7 +84,7 @@ std::string read_content(const json& content, const std::string& path) {
     FieldReader part(object_value(content[i], part_path), part_path + ".");
     const std::string& type = string_value(part.require("type"), part.path("type"));
     if (type != "text")
-      fail_field(part.path("type"), "must be \"text\": this server reads no other");
+      fail_field(part.path("type"), "must be \"text\"; this server supports no other type");
     result += string_value(part.require("text"), part.path("text"));
     part.refuse_unread();
   }

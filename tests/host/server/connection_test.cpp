@@ -95,13 +95,14 @@ TEST(Connection, TheEndOfTheServerCancelsARequestWithAFloodBehindIt) {
   EXPECT_EQ(running.service.num_cancelled(), 1u);
 }
 
-TEST(Connection, ACompleteAnswerGoesOutToAClientThatHasFinishedSending) {
+// A large answer, of which most is unsent when the client shuts down its sending side.
+void expect_whole_answer_after_half_close(const std::string& bytes_behind_the_request) {
   RunningServer running({.max_request_tokens = 1 << 20});
   HttpClient client(running.port(), 4096);
   const std::string prompt(900'000, 'x');
   const Json body =
       completion_body({{"prompt", prompt}, {"echo", true}, {"n", 4}, {"max_tokens", 1}});
-  client.send(post_request("/v1/completions", body.dump()));
+  client.send(post_request("/v1/completions", body.dump()) + bytes_behind_the_request);
   const std::string counted = R"(route="/v1/completions")";
   ASSERT_TRUE(
       eventually([&] { return running.metrics.text().find(counted) != std::string::npos; }));
@@ -110,6 +111,14 @@ TEST(Connection, ACompleteAnswerGoesOutToAClientThatHasFinishedSending) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.json()["choices"].size(), 4u);
   EXPECT_TRUE(client.closed_by_server());
+}
+
+TEST(Connection, ACompleteAnswerGoesOutToAClientThatHasFinishedSending) {
+  expect_whole_answer_after_half_close("");
+}
+
+TEST(Connection, ARequestThatEndsInTheMiddleIsNotWaitedFor) {
+  expect_whole_answer_after_half_close("GET /health HTTP/1.1\r\nHo");
 }
 
 }  // namespace

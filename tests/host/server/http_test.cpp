@@ -282,7 +282,9 @@ TEST(Http, DrainLetsExchangesFinishAndTakesNoNewOnes) {
   EXPECT_TRUE(idle.closed_by_server());
   EXPECT_THROW(HttpClient(running.port()).get("/health"), test::ClosedByServer);
   running.service.release();
-  EXPECT_EQ(waiting.read_reply().json()["choices"][0]["text"], "Once upon a time");
+  const Reply last = waiting.read_reply();
+  EXPECT_EQ(last.json()["choices"][0]["text"], "Once upon a time");
+  EXPECT_EQ(last.headers.at("connection"), "close");
   std::string body;
   for (auto chunk = streaming.read_chunk(); !chunk.empty(); chunk = streaming.read_chunk()) {
     body += chunk;

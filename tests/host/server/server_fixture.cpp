@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once, for all tests that talk to a server.
 #include "host/server/server_fixture.h"
 
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -35,6 +38,15 @@ Json chat_body(const Json& extra) {
       {"model", "fake"}, {"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"temperature", 0}};
   body.update(extra);
   return body;
+}
+
+Json error_of(const Reply& reply) {
+  const Json error = reply.json().at("error");
+  for (const char* member : {"message", "type", "param", "code"}) error.at(member);
+  if (error.size() != 4 || error["message"].text().empty()) {
+    throw std::runtime_error("not an error object: " + reply.body);
+  }
+  return error;
 }
 
 }  // namespace tandem::test

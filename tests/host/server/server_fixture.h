@@ -30,4 +30,8 @@ bool eventually(const std::function<bool()>& condition);
 Json completion_body(const Json& extra = Json::object());
 Json chat_body(const Json& extra = Json::object());
 
+// The error object of an answer; throws std::runtime_error unless it has OpenAI's four members and
+// a message.
+Json error_of(const Reply& reply);
+
 }  // namespace tandem::test

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic with Python's rules; an integer that leaves 64 bits is a Failure (declared in
-// jinja_evaluator.h).
+// Arithmetic with Python's rules (declared in evaluator.h). An integer beyond 64 bits is a Failure.
 #include <cmath>
 
 #include "model/chat/jinja/evaluator.h"
@@ -32,7 +31,7 @@ Value divide(const std::string& symbol, const Value& left, const Value& right) {
   }
   const std::int64_t a = left.integer(), b = right.integer();
   checked(a == INT64_MIN && b == -1, 0);
-  // C++ rounds towards zero, Python down.
+  // C++ rounds towards zero, Python rounds down.
   const bool adjust = a % b != 0 && (a % b < 0) != (b < 0);
   return Value::integer(symbol == "//" ? a / b - (adjust ? 1 : 0) : a % b + (adjust ? b : 0));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tree of a parsed template. Depth is bounded by the parser, so walking it may recurse.
+// The tree of a parsed template. The parser bounds its depth, so code may recurse over it.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ constexpr std::uint64_t kMaxSteps = 20'000'000;
 constexpr int kMaxNesting = 250;
 constexpr std::intptr_t kMaxStack = 512 << 10;  // half of the smallest stack that is to suffice
 
-// Not the address of a variable: sanitizers may keep those elsewhere.
+// Not the address of a variable: a sanitizer may keep variables outside the stack.
 std::uintptr_t stack_position() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }

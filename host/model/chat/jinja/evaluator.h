@@ -2,10 +2,10 @@
 //
 // Evaluator: runs a parsed template once, within a budget of steps, output and nesting.
 //
-// Scopes are Jinja's: a loop and a macro have their own, `set` writes the innermost, an `if` has
-// none. Undefined values print as nothing; using one further is an error. Threads: one per object.
-// Errors: Error("chat", ...) with the template's line, or with its own message when it calls
-// raise_exception.
+// Scopes are Jinja's: a loop and a macro have their own, an `if` has none, and `set` writes to the
+// innermost. An undefined value prints as nothing; any other use of it is an error. Threads: one
+// per object. Errors: Error("chat", ...) with the template's line, or with the template's own
+// message when it calls raise_exception.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class Evaluator {
     Entries variables;
   };
   enum class Flow { kNormal, kBreak, kContinue };
-  // Bounds the recursion over expressions, statements and macros together, by its depth and by the
-  // stack it takes, which differs by an order of magnitude between builds.
+  // Bounds the recursion over expressions, statements and macros, both its depth and its stack: the
+  // stack per level differs by a factor of ten between builds.
   class Nesting {
    public:
     explicit Nesting(Evaluator& evaluator);

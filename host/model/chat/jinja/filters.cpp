@@ -366,7 +366,7 @@ Value apply_filter(const std::string& name, const Value& input, const Arguments&
                    Budget& budget) {
   const auto filter = filters().find(name);
   if (filter == filters().end()) throw Failure("unknown filter '" + name.substr(0, 80) + "'");
-  // What takes no more than a look at the outside is not charged for the inside.
+  // Filters that do not read the elements are not charged for them.
   const Filter call = filter->second;
   const bool walks =
       call != default_of && call != first && call != last && (call != length || input.is_string());

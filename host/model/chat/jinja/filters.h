@@ -2,9 +2,9 @@
 //
 // Filters, tests and methods of the template language, with Jinja's and Python's meaning.
 //
-// Every call is charged to the Budget by the size of what it walks, before it walks: `length` or
-// `is defined` of a long conversation costs next to nothing. An unknown
-// name or a wrong argument is a Failure that names it.
+// Before a call works on data, it charges the size of that data to the Budget. `length` or
+// `is defined` of a long conversation costs almost nothing. An unknown name or a wrong argument is
+// a Failure that names it.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace tandem::model::jinja {
 
-// What a rendering may still do. Failure when it is used up.
+// The steps that a rendering has left. Failure when none is left.
 class Budget {
  public:
   explicit Budget(std::uint64_t steps) : left_(steps) {}
@@ -55,7 +55,8 @@ Value item_of(const Value& object, const Value& key);
 // object[start:stop:step] of a string or list; none or undefined where a bound is left out.
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
 
-// What iterating yields: a list's items, a string's characters, a map's keys, nothing of undefined.
+// The items of an iteration: of a list its items, of a string its characters, of a map its keys, of
+// undefined none.
 List items_of(const Value& value, Budget& budget);
 
 bool contains(const Value& container, const Value& item, Budget& budget);

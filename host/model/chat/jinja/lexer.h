@@ -2,10 +2,10 @@
 //
 // Lexer: template source -> text, and the tokens inside {{ }} and {% %}.
 //
-// White space as chat templates are rendered everywhere: a newline after a block or comment is
-// dropped (trim_blocks), blanks before one at the start of a line too (lstrip_blocks); - and +
-// beside a delimiter override. One newline at the end of the template is dropped; \r\n is \n.
-// Errors: Error("chat", "template line N: ...").
+// White space is treated as chat templates expect: a newline after a block or comment is dropped
+// (trim_blocks), and so are blanks before one at the start of a line (lstrip_blocks). A - or +
+// beside a delimiter overrides this. One newline at the end of the template is dropped; \r\n
+// becomes \n. Errors: Error("chat", "template line N: ...").
 #pragma once
 
 #include <string>

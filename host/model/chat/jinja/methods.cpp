@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Methods of strings, lists and maps (declared in filters.h). Those that would change their
-// object do not exist: values are immutable, as in the sandbox templates are written for.
+// Methods of strings, lists and maps (declared in filters.h). Methods that change their object are
+// absent: values are immutable, as in Jinja's immutable sandbox.
 #include <algorithm>
 #include <unordered_map>
 

@@ -2,7 +2,8 @@
 //
 // Text as templates see it: Python's string operations on code points, repr(), JSON.
 //
-// Letter case follows the simple mappings of the C.UTF-8 locale. Wrong UTF-8 counts byte by byte.
+// Letter case follows the simple mappings of the C.UTF-8 locale. Each invalid byte counts as a
+// character.
 #pragma once
 
 #include <string>

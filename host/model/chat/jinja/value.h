@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Value: what a template expression can be, with Python's meaning of truth, equality and order.
+// Value: the value of a template expression, with Python's meaning of truth, equality and order.
 //
-// Strings, lists and maps are immutable and shared (copies are cheap; nothing can refer to itself).
-// A namespace is mutable and owned by the evaluator; a Value only points to it. Lists and maps know
-// their depth and weight (size with everything inside, shared parts counted each time), so that
-// hostile templates can be stopped before work is done: both are limited.
+// Strings, lists and maps are immutable and shared: copies are cheap, and nothing can contain
+// itself. A namespace is mutable; the evaluator owns it and a Value points to it. Lists and maps
+// know their depth and their weight (the size of everything inside; shared parts count each time).
+// Both are limited, so that a hostile template stops before the work is done.
 // Errors: Failure, which the evaluator turns into an Error with the line.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model file with its tensors in other types.
+// Converts the tensors of a model file to other types.
 //
-// Metadata is copied as it stands, but for the general.* keys that tell of types and layout.
-// Matrices of a model are what its products and its table use: token_embd, output and blk.N.*, but
-// for routers and convolutions; norms, biases and frequencies stay as they are. Threads: the
-// pool's, used alone, while the writer writes. Errors: those of quantize_matrix().
+// Metadata is copied, except for the general.* keys about types and layout. Only matrices change
+// their type: token_embd, output and blk.N.*, but no routers and convolutions. Norms, biases and
+// frequencies stay as they are. Threads: uses the pool alone while the writer writes. Errors: those
+// of quantize_matrix().
 #pragma once
 
 #include <functional>

@@ -2,10 +2,10 @@
 //
 // GgufFile: the metadata and tensor table of a GGUF file, checked completely before use.
 //
-// Versions 2 and 3, little endian. Opening walks the whole header once and holds it to the file's
-// size: magic, version, counts, string lengths, value and array types (nested too), unique keys and
-// tensor names, alignment, tensor shapes, types, offsets, order and overlap. Nothing is allocated
-// by a size the file claims; memory is proportional to what is really there.
+// Versions 2 and 3, little endian. The constructor reads the whole header once and checks it
+// against the file's size: magic, version, counts, string lengths, value and array types (nested
+// too), unique keys and tensor names, alignment, tensor shapes, types, offsets, order and overlap.
+// No allocation trusts a size in the file; memory is proportional to the bytes that are there.
 // Ownership: owns the mapping; string views and tensor data live as long as the GgufFile.
 // Threads: immutable. Errors: Error("gguf", "FILE: field 'x' at offset N: ...").
 // Source: the GGUF specification (ggml project, docs/gguf.md).

@@ -230,8 +230,8 @@ std::uint64_t GgufParser::read_alignment() const {
   return alignment;
 }
 
-// A download that broke off is the likely reason, so both lengths are told before any tensor is
-// blamed. Offsets that add up to no length are left to the tensors' own checks.
+// The likely reason is a truncated download, so this error names both lengths before any error
+// names a tensor. Offsets that overflow are left to the checks of the tensors.
 void GgufParser::check_length(std::uint64_t data_start) const {
   std::uint64_t promised = data_start;
   for (const GgufTensor& tensor : tensors) {

@@ -2,8 +2,8 @@
 //
 // GgufParser: one bounded pass over a GGUF header (internal to GgufFile).
 //
-// Every read is held to the bytes left; every error names file, field and offset. After parse()
-// the fields' offsets and counts are safe to read without further bounds checks.
+// Every read is checked against the bytes left; every error names file, field and offset. After
+// parse(), offsets and counts of the fields need no further bounds checks.
 #pragma once
 
 #include <cstring>

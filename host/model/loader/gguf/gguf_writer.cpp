@@ -57,7 +57,7 @@ std::uint64_t aligned(std::uint64_t offset) {
   return (offset + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Looked at after every tensor: the next one may take minutes to make.
+// Throws at once when a write fails: the next tensor may take minutes.
 void put_bytes(std::ostream& out, const void* data, std::size_t size) {
   errno = 0;
   out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));

@@ -2,11 +2,11 @@
 //
 // GgufWriter: a GGUF file (version 3, little endian) from metadata and tensors.
 //
-// Metadata is kept in memory; tensor bytes are asked for while writing, so that a model of many
-// gigabytes streams to disk with one tensor in memory. Nothing is checked but the tensors' types:
-// keys may repeat and payloads may lie (tests write wrong files with it on purpose).
-// Threads: one thread per writer. Errors: Error("gguf", ...) when the file cannot be written, with
-// the system's reason and before the next tensor is asked for, or a type cannot stand in GGUF.
+// Metadata is kept in memory. Callbacks supply the bytes of each tensor during the write, so only
+// one tensor is in memory. Only the tensors' types are checked: keys may repeat and payloads may be
+// wrong, since tests write damaged files with it. Threads: one per writer.
+// Errors: Error("gguf", ...) with the system's reason when a write fails, before the next callback;
+// or for a type that GGUF does not have.
 #pragma once
 
 #include <cstddef>

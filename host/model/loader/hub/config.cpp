@@ -73,8 +73,8 @@ json qwen_defaults(std::string_view hub) {
   return defaults;
 }
 
-// What Transformers' classes hold where config.json says nothing: published files leave out of
-// nested configurations what equals it.
+// The defaults of Transformers' classes: published files omit fields of nested configurations that
+// equal them.
 json class_defaults(std::string_view hub) {
   if (hub.starts_with("Qwen")) return qwen_defaults(hub);
   if (hub.starts_with("Gemma2")) {
@@ -240,8 +240,8 @@ class Translator {
     fields_.set("attention.scale", 1.0 / std::sqrt(scalar), kField);
   }
 
-  // The window, and which layers have it where not all do. Llama has none, whatever its file says,
-  // and only Qwen's classes look at use_sliding_window.
+  // The window, and the layers that have it if not all do. Llama's class ignores the field, and
+  // only Qwen's classes read use_sliding_window.
   void read_windows() {
     const json& window = fields_.get("sliding_window");
     const bool is_off = hub_ == "LlamaForCausalLM" ||

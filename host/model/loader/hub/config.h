@@ -2,11 +2,11 @@
 //
 // HubConfig: config.json of a published directory as GGUF's keys, field by field.
 //
-// Every key of the class remembers the field it came from, also where the field is absent, so that
-// whoever refuses a value names what the user can look at. Fields that the class does not look at
-// are left out, defaults of the class filled in. What GGUF has as tensors (the divisors of
-// rotary frequencies) is computed here. Known fields that ask for
-// what no family does are refused; unknown ones are passed over.
+// For every key the field that it came from is kept, also for an absent field, so that errors name
+// a field that the user can find. Absent fields get the defaults of the model's class, and fields
+// that the class does not use are left out. Divisors of rotary frequencies, which are tensors in
+// GGUF, are computed here. Known fields that demand what no family supports are refused; unknown
+// fields are ignored.
 // Threads: immutable. Errors: Error("safetensors", "DIR/config.json: field 'x': ...").
 // Source: Transformers' configuration classes; GGUF's key names.
 #pragma once

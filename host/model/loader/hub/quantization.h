@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HubQuantization: what config.json's quantization_config says of matrices in F8_E4M3.
+// HubQuantization: config.json's quantization_config for matrices in F8_E4M3.
 //
 // Three forms are read: "compressed-tensors" with weights of 8-bit floats, "fbgemm_fp8", and "fp8",
-// whole or in blocks. A matrix NAME.weight has its scales in NAME.weight_scale or
-// NAME.weight_scale_inv, which multiply, whatever their name says: one, one per row, or one per
-// block. Which matrices are quantised their own types say; a module that the configuration lists as
-// left alone by its full name must not be. Scales of activations and of KV pages are not used: rows
-// are rounded as the device does it, pages as the user asks. Other methods are refused by name.
+// whole or in blocks. The scales of NAME.weight are in NAME.weight_scale or NAME.weight_scale_inv.
+// Both multiply, also the one named "inv". There is one scale, or one per row, or one per block. A
+// matrix's own type tells whether it is quantised; a module that the configuration excludes by its
+// full name must not be. Scales of activations and of KV pages are ignored: the device rounds
+// activations, and the user chooses the type of pages. Other methods are refused by name.
 // Threads: plain data. Errors: Error("safetensors", "FILE: field 'quantization_config...': ...").
 // Source: the configuration classes of Transformers and compressed-tensors.
 #pragma once
@@ -24,8 +24,8 @@ struct HubQuantization {
   bool has_f8 = false;
   bool per_matrix = false, per_row = false;        // what the scales may be
   std::int64_t block_rows = 0, block_columns = 0;  // 0: not in blocks
-  // Full names of modules, each with the field that lists it. Patterns ("re:...") are left out:
-  // what is quantised the types of tensors say.
+  // Full names of excluded modules, each with the field that lists it. Patterns ("re:...") are not
+  // kept: the types of the tensors decide.
   std::unordered_map<std::string, std::string> modules_left_alone;
 };
 

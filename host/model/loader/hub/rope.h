@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rotary embedding's fields of config.json, and what reading any field needs.
+// The rotary embedding's fields of config.json, and typed access to all its fields.
 //
 // rope_parameters (newer files) or rope_scaling and rope_theta. linear and YaRN become GGUF's keys;
 // llama3 and longrope become divisors of the frequencies, as GGUF has them. Threads: one.
@@ -12,7 +12,7 @@
 
 namespace tandem::model {
 
-// config.json's fields on their way into `config`.
+// Reads fields of config.json and sets keys of `config`.
 struct HubFields {
   HubConfig* config = nullptr;
   std::string prefix;   // "text_config." where the language model's fields stand there

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HubTexts: the text files of a published directory that stand beside its weights.
+// HubTexts: the text files beside the weights in a published directory.
 //
-// Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read or is longer
-// than any that is used.
+// Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read or is too
+// long.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 //
 // Scales of an F8_E4M3 matrix, from the tensor that a published file has beside it.
 //
-// Held to the matrix's shape and to what config.json says, widened to f32. Memory: 4 bytes per
-// scale that the file holds. Threads: pure.
-// Errors: Error("safetensors", "FILE: tensor 'x.weight_scale': ...").
+// They are checked against the matrix's shape and config.json, and converted to f32. Memory: 4
+// bytes per scale. Threads: pure. Errors: Error("safetensors", "FILE: tensor 'x.weight_scale':
+// ...").
 #pragma once
 
 #include <vector>

@@ -39,7 +39,7 @@ SafetensorsParts open_directory(const std::string& directory) {
   }
   SafetensorsParts parts;
   parts.directory = directory;
-  // Before the weights: a model of a kind that is not supported is not to be blamed on those.
+  // Read before the weights, so that an unsupported architecture is the first error.
   parts.config = read_hub_config(read_text((folder / "config.json").string(), JsonLimits{}.bytes),
                                  directory + "/config.json");
   if (is_there(kWeightFile)) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SafetensorsCheckpoint: a directory as published on model hubs, in GGUF's words.
+// SafetensorsCheckpoint: a directory as published on model hubs, with GGUF's keys and names.
 //
-// config.json, and model.safetensors or model.safetensors.index.json with its shards. Weights stay
-// where they are mapped; own memory holds only what GGUF's converters compute too (Gemma's norms
+// It reads config.json, and model.safetensors or model.safetensors.index.json with its shards.
+// Weights stay mapped. Own memory holds tensors that GGUF's converters also compute (Gemma's norms
 // with 1 added, divisors of rotary frequencies), scales of F8_E4M3 matrices as f32, and tensors
-// that do not lie on a multiple of their elements' size. Left out: the vision part of a model with
-// one, stored rotary tables, an output matrix where config.json ties it to the embedding, tensors
-// of an unknown name in a type that is not read (positions in I64). Ownership: owns the mappings.
-// Threads: immutable. Errors: Error("safetensors", "DIR/config.json: field 'num_hidden_layers':
+// that are not aligned to their elements. Left out: the vision part of a model, stored rotary
+// tables, an output matrix that config.json ties to the embedding, and tensors of an unknown name
+// in a type that is not read (positions in I64). Ownership: owns the mappings. Threads: immutable.
+// Errors: Error("safetensors", "DIR/config.json: field 'num_hidden_layers':
 // ...") and "DIR/FILE.safetensors: tensor 'model.norm.weight': ...".
 #pragma once
 

@@ -2,11 +2,11 @@
 //
 // SafetensorsFile: the tensors of one safetensors file, its header checked completely before use.
 //
-// Eight bytes of header length, a JSON object {name: {dtype, shape, data_offsets}}, data. Opening
-// holds every claim to the file: lengths, types, shapes (products may not overflow), offsets; the
-// data must be covered by the tensors without gap or overlap, as the format demands. Nothing is
-// allocated by a size the file claims. Element types this engine does not compute with are kept by
-// name, so that a tensor nobody uses does not stand in the way.
+// Format: eight bytes of header length, a JSON object {name: {dtype, shape, data_offsets}}, data.
+// The constructor checks lengths, types, shapes (products must not overflow) and offsets. As the
+// format demands, the tensors cover the data without gap or overlap. No allocation trusts a size in
+// the file. A tensor of an unsupported element type is kept with the type's name, so that it is an
+// error only if the model uses it.
 // Ownership: owns the mapping; tensor data live as long as the SafetensorsFile, wherever it moves.
 // Threads: immutable. Errors: Error("safetensors", "FILE: tensor 'x': ...").
 // Source: the safetensors format (Hugging Face, safetensors/README.md).

@@ -68,7 +68,7 @@ bool applies(const NamePair& pair, NameStyle style) {
   return pair.when == When::kAlways || (pair.when == When::kPostNorms) == style.has_post_norms;
 }
 
-// Digits as a number is written, so that no two spellings mean one layer.
+// A number without leading zeros, so that each layer has one spelling.
 bool is_number(std::string_view text) {
   const bool has_digits = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
   return has_digits && !text.empty() && text.size() <= 6 && (text.size() == 1 || text[0] != '0');
