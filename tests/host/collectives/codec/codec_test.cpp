@@ -9,12 +9,15 @@
 #include <cmath>
 #include <cstring>
 
-#include "codec_cases.h"
+#include "host/tensor/sparse/patterns.h"
 #include "collectives/codec/encode_dense.h"
 #include "tensor/sparse/coalesce.h"
 #include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
+
+namespace test = sparse::test;
+
 namespace {
 
 using test::Pattern;
