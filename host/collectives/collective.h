@@ -2,7 +2,7 @@
 //
 // Collective calls on sparse and dense tensors: the library's front door.
 //
-//   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see transport/README.md
+//   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see host/transport
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
 // All ranks of a group make the same calls in the same order, with equal shapes, types and options;

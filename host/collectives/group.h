@@ -2,7 +2,7 @@
 //
 // Group: the ranks that make collective calls together.
 //
-// Made from a transport (transport/*/ have the factories). Every collective call of the library
+// Made from a transport (host/transport/*/ have the factories). Every collective call of the library
 // takes a group and is made by all its ranks in the same order; calls of one group run one after
 // another, asynchronous ones on a thread of the group.
 // After a TransportError (or std::bad_alloc) the group is broken: its calls fail at once with the

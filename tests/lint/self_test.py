@@ -44,7 +44,8 @@ class FormatTest(unittest.TestCase):
 class IncludesTest(unittest.TestCase):
     TREE = {path: HEAD for path in (
         "host/common/error.h", "host/tensor/dtype.h", "host/model/graph.h", "host/engine/engine.h",
-        "host/server/http.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
+        "host/server/http.h", "host/transport/transport.h", "host/collectives/group.h",
+        "host/collectives/frames/communicator.h", "host/collectives/scheme/scheme.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
         "drivers/emulation/card/memory.h", "fpga_hls/attention_decode/abi.h",
         "fpga_hls/attention_decode/stages.h", "gpu_kernels/gemm/gemm.h")}
 
@@ -55,6 +56,9 @@ class IncludesTest(unittest.TestCase):
     def test_allows_what_points_down(self):
         for path, name in (("host/engine/a.cpp", "model/graph.h"), ("host/engine/a.cpp", "engine/engine.h"),
                            ("host/engine/a.cpp", "device/device.h"), ("host/apps/a.cpp", "server/http.h"),
+                           ("host/collectives/scheme/a.cpp", "collectives/frames/communicator.h"),
+                           ("host/collectives/a.cpp", "collectives/scheme/scheme.h"),
+                           ("host/collectives/frames/a.cpp", "transport/transport.h"),
                            ("drivers/xrt/a.cpp", "attention_decode/abi.h"),
                            ("drivers/cuda/a.cpp", "gemm/gemm.h"), ("drivers/registry.cpp", "cpu/backend.h"),
                            ("fpga_hls/attention_decode/a.cpp", "stages.h"),
@@ -64,6 +68,9 @@ class IncludesTest(unittest.TestCase):
     def test_refuses_what_points_up_or_sideways(self):
         for path, name in (("host/common/a.cpp", "tensor/dtype.h"), ("host/model/a.cpp", "engine/engine.h"),
                            ("host/engine/a.cpp", "server/http.h"), ("host/engine/a.cpp", "xrt/card.h"),
+                           ("host/collectives/frames/a.cpp", "collectives/scheme/scheme.h"),
+                           ("host/collectives/scheme/a.cpp", "collectives/group.h"),
+                           ("host/transport/a.cpp", "collectives/group.h"),
                            ("host/tensor/a.cpp", "device/device.h"), ("drivers/cpu/a.cpp", "model/graph.h"),
                            ("drivers/xrt/a.cpp", "emulation/card/memory.h"),
                            ("drivers/xrt/a.cpp", "attention_decode/stages.h"),

@@ -102,7 +102,7 @@ class GlooTransport final : public Transport {
   int known_closed_ = 0;
 
   std::mutex mutex_;
-  std::map<int, TransportError> ended_;   // by peer: why, where this rank knows it
+  std::map<int, TransportError> ended_;    // by peer: why, where this rank knows it
   std::optional<TransportError> aborted_;  // why this rank has aborted, or what made it
   bool spent_ = false;
   std::set<int> dead_;  // ended before this rank aborted, without a farewell

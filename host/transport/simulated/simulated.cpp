@@ -281,10 +281,9 @@ void World::end_connection(Rank& rank, int peer, const End& end) noexcept {
     // The wait ends at its deadline.
   }
   if (rank.waits_for == nullptr) return;
-  const bool awaited =
-      std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
-        return source.peer == peer && rank.expected.count(key_of(peer, source.tag)) > 0;
-      });
+  const bool awaited = std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
+    return source.peer == peer && rank.expected.count(key_of(peer, source.tag)) > 0;
+  });
   if (awaited || rank.aborted || rank.scope == FailureScope::kGroup) wake(rank);
 }
 

@@ -8,9 +8,10 @@
 // exchange's messages has left. Times depend on the messages alone, never on how threads run: the
 // network moves on only when every rank waits, and then only as far as no rank's next message could
 // disturb (the least latency). Ranks that nobody runs hold all others up, until their deadlines.
-// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost at
-// once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real time. shrink() throws Error.
-// Cost: one lock; a wait is a thread switch; up to 1,024 ranks are tested.
+// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost
+// at once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real
+// time. shrink() throws Error. Cost: one lock; a wait is a thread switch; up to 1,024 ranks are
+// tested.
 #pragma once
 
 #include <functional>

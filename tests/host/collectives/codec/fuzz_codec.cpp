@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "host/tensor/sparse/patterns.h"
 #include "collectives/codec/codec.h"
 #include "common/error.h"
+#include "host/tensor/sparse/patterns.h"
 #include "support/fuzz_main.h"
 
 namespace tandem::collectives {
