@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first round is what always travels; texts follow only where the first round shows a reason,
-// which all ranks see alike.
+// The first round is always exchanged. Texts follow only where the first round shows a reason; all
+// ranks see the same one.
 #include "collectives/agreement.h"
 
 #include <xxhash.h>

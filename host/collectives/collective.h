@@ -2,12 +2,12 @@
 //
 // Collective calls on sparse and dense tensors: the library's front door.
 //
-//   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see transport/README.md
+//   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see host/transport
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
 // All ranks of a group make the same calls in the same order, with equal shapes, types and options;
-// each call begins with an exchange of headers (ceil(log2 n) steps), so that a mismatch, or an
-// invalid argument on one rank, is one and the same Error on every rank, naming rank and field.
+// each call begins with an exchange of headers (ceil(log2 n) steps). A mismatch, or an invalid
+// argument on one rank, is therefore the same Error on every rank; it names rank and field.
 // Tensors: a sequence of `num_units` units of `width` values (element-sparse: width 1; row-sparse:
 // a unit is a row; block-sparse: a unit is a block). Indices may come unsorted and repeated
 // (repeated ones are reduced in the order given); a rank may have none.
@@ -64,7 +64,7 @@ struct SparseView {
   std::size_t num_entries = 0;
   const void* indices = nullptr;  // [num_entries] of index_type, each below num_units
   const void* values = nullptr;   // [num_entries, width] of type
-  bool sorted_unique = false;     // the caller's promise; checked
+  bool sorted_unique = false;     // stated by the caller; checked
   Placement placement;            // of both arrays; calls need host memory and refuse other
 
   // I: 4 or 8 bytes, unsigned. T: float, double, std::uint64_t. values: [indices.size(), width]
@@ -136,7 +136,7 @@ struct Report {
   std::uint64_t bytes_received = 0;
   std::uint64_t steps = 0;
   double aggregation_modelled_seconds = 0;  // a card's own model; 0: none
-  std::uint64_t aggregator_fallbacks = 0;   // aggregations that the CPU did in a device's stead
+  std::uint64_t aggregator_fallbacks = 0;   // aggregations that the CPU did instead of a device
   std::string explanation;  // with `explain` and scheme auto: the ranking of schemes with their
                             // predicted times and those measured so far
 };
@@ -192,7 +192,7 @@ void broadcast(Group& group, std::span<std::byte> bytes, int root, const CallOpt
 
 void barrier(Group& group, const CallOptions& options = {});
 
-// A call in flight. Destroying it does not wait; the buffers must live until done() all the same.
+// A call in flight. Destroying it does not wait, and the buffers must stay valid until done().
 // Copies are handles of the same call. Threads: any.
 class Pending {
  public:

@@ -71,7 +71,8 @@ void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Dea
   if (broken_) {
     throw TransportError(TransportError::Kind::kAborted, -1,
                          std::string(function) + ": the group is broken (" + reason_ +
-                             "); shrink() makes the group of those that are left");
+                             "); shrink() makes the group of those that are left",
+                         "collectives");
   }
   if (in_time) {
     running_ = true;
@@ -83,7 +84,7 @@ void Group::State::wait_for_turn(const char* function, std::uint64_t ticket, Dea
                            std::to_string(transport_->rank()) +
                            " did not begin by its deadline: earlier calls of the group still run";
   break_group(text);
-  throw TransportError(TransportError::Kind::kTimeout, transport_->rank(), text);
+  throw TransportError(TransportError::Kind::kTimeout, transport_->rank(), text, "collectives");
 }
 
 void Group::State::end_turn() {
@@ -103,7 +104,8 @@ void Group::State::wait_until_idle(Deadline deadline) {
   } else if (!changed_.wait_until(lock, deadline.time_point(), idle)) {
     throw TransportError(TransportError::Kind::kTimeout, transport_->rank(),
                          "a call of the broken group still runs on rank " +
-                             std::to_string(transport_->rank()) + " at the deadline of shrink()");
+                             std::to_string(transport_->rank()) + " at the deadline of shrink()",
+                         "collectives");
   }
 }
 
@@ -152,7 +154,7 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
     throw;
   } catch (const TransportError& error) {
     break_group_saying([&] { return text_of(error); });
-    throw TransportError(error.kind(), error.peer(), text_of(error));
+    throw TransportError(error.kind(), error.peer(), text_of(error), "collectives");
   } catch (const std::bad_alloc&) {
     break_group_saying([&] { return on_this_rank() + "is out of memory"; });
     throw;
@@ -160,7 +162,7 @@ void Group::State::run(const char* function, std::uint64_t ticket, Deadline dead
     // Arguments were agreed on before: what fails now is an encoding, a device or the library.
     const auto text = [&] { return on_this_rank() + "failed: " + plain_text(error); };
     break_group_saying(text);
-    throw TransportError(TransportError::Kind::kLocal, -1, text());
+    throw TransportError(TransportError::Kind::kLocal, -1, text(), "collectives");
   }
 }
 

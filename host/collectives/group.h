@@ -2,15 +2,15 @@
 //
 // Group: the ranks that make collective calls together.
 //
-// Made from a transport (transport/*/ have the factories). Every collective call of the library
-// takes a group and is made by all its ranks in the same order; calls of one group run one after
-// another, asynchronous ones on a thread of the group.
-// After a TransportError (or std::bad_alloc) the group is broken: its calls fail at once with the
-// reason, and so do its peers' soon. shrink() makes the group of the survivors. An Error that all
-// ranks agree on (mismatched arguments, an index out of range on some rank) leaves the group
-// usable. Ownership: move-only; destroying a group aborts what is in flight, waits for its thread,
-// and leaves: peers that wait for this rank fail at once. Threads: calls from any thread (they
-// queue in the order they were made); abort() from any, at any time.
+// Made from a transport (host/transport/*/ have the factories). Every collective call of the
+// library takes a group and is made by all its ranks in the same order; calls of one group run one
+// after another, asynchronous ones on a thread of the group. After a TransportError (or
+// std::bad_alloc) the group is broken: its calls fail at once with the reason, and the calls of its
+// peers fail soon. shrink() makes the group of the survivors. An Error that all ranks agree on
+// (mismatched arguments, an index out of range on some rank) leaves the group usable. Ownership:
+// move-only. Destroying a group aborts calls in flight and waits for its thread; peers that wait
+// for this rank fail at once. Threads: calls from any thread (they queue in the order they were
+// made); abort() from any, at any time.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,9 @@ class Group {
 
   // Survivors of a broken group that call this before `deadline` form the new group, in the order
   // of their old ranks; it waits for a call that still runs here, and returns as soon as all ranks
-  // known to live have called. What the old
-  // group had learned per bucket is forgotten. Afterwards the old group is good for destruction
-  // only. Throws Error where the group is not broken, and under mpi, whose launcher ends the job
-  // when a rank dies.
+  // known to be alive have called. What the old group has learned per bucket is lost. Afterwards
+  // the old group can only be destroyed. Throws Error where the group is not broken, and under mpi,
+  // whose launcher ends the job when a rank dies.
   Group shrink(Deadline deadline);
 
   // For the library's own use.

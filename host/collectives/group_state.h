@@ -3,10 +3,10 @@
 // Group::State: the queue of a group's calls, what breaks it, and what it remembers between them.
 //
 // Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
-// the call's number on the wire, so all ranks number alike. A call that fails in any way but an
-// AgreedError aborts the transport with its reason and breaks the group. Asynchronous calls are run
-// by one thread, started with the first of them.
-// Threads: take_ticket, run, post, break_group, report and traffic from any; Buckets inside run().
+// the call's number on the wire, so all ranks number alike. A call that fails, other than by an
+// AgreedError, aborts the transport with its reason and breaks the group. Asynchronous calls are
+// run by one thread, started with the first of them. Threads: take_ticket, run, post, break_group,
+// report and traffic from any; Buckets inside run().
 #pragma once
 
 #include <condition_variable>
@@ -75,7 +75,7 @@ class Group::State {
   Bucket* find_bucket(const std::string& key);
   Bucket& keep_bucket(const std::string& key, Bucket&& fresh = Bucket());
   std::size_t num_buckets() const { return buckets_.size(); }
-  // Likewise: who adds up where the user names nobody.
+  // Likewise: the aggregator where the user names none.
   Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
   // Likewise: links and processors, measured by the first call that asks. nodes: [world]
   const MachineModel& machine(Communicator& ranks, std::span<const std::uint64_t> nodes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selectors see headers whether or not a call succeeds; they learn from the times of those that do.
+// Selectors read the headers of every call; they learn from the times of calls that succeed.
 #include "collectives/reduction.h"
 
 #include <xxhash.h>

@@ -3,10 +3,10 @@
 // Reduction of one sparse vector per rank: what sparse_allreduce and its variants share.
 //
 // A contribution holds the arguments as a vector, or the text of what is wrong with them;
-// agree_on() makes all ranks see it; reduce() chooses the scheme and runs it with the bucket's
+// agree_on() makes it known to all ranks; reduce() chooses the scheme and runs it with the bucket's
 // memory; schemes divide a mean. The first reduction with scheme "auto" measures links and
-// processors (about 65 steps). Threads: the call's. Errors: AgreedError before anything but headers
-// has travelled; afterwards TransportError, std::bad_alloc.
+// processors (about 65 steps). Threads: the call's. Errors: AgreedError while only headers have
+// been sent; afterwards TransportError, std::bad_alloc.
 #pragma once
 
 #include <functional>

@@ -58,7 +58,7 @@ Contribution contribution_of(std::string_view function, const DenseView& tensor,
 // The caller's part of the reduced tensor, in the local places of `partition`.
 SparseVector reduce_own_part(Call& call, SparseVector own, const Partition& partition,
                              const SchemeSettings& settings, const ReduceOptions& options) {
-  settle(own, settings);
+  round_as_sent(own, settings);
   const auto parts = push_to_owners(call.ranks, kScatterPhase, partition, own, settings);
   WatchedAggregator aggregator = watched_aggregator(call, options);
   SparseVector sum = aggregator.aggregate(parts, settings.reduction, call.ranks.deadline());

@@ -2,7 +2,7 @@
 //
 // The bodies of the calls that exist in a blocking and an asynchronous form.
 //
-// `ticket` fixes the call's place in the group's order when the user makes it, whoever runs it.
+// `ticket` fixes the call's place in the group's order; the user's thread takes it.
 // Arguments are borrowed until the function returns. Threads and errors: as Group::State::run.
 #pragma once
 

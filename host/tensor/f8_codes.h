@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the codes of an e4m3 matrix must be before it is multiplied: none is NaN's.
+// Check of an e4m3 matrix before it is multiplied: no code is NaN.
 //
-// Compute units read such a code as NaN or as the number that its bits would be otherwise (480),
-// whichever is cheapest for them, so a matrix that holds one is refused when it is loaded. Errors:
+// Some compute units read such a code as NaN, others as 480. A matrix that holds one is therefore
+// refused when it is loaded. Errors:
 // Error("tensor", "'NAME', row R, column C: ..."). Threads: the pool's, used alone. Cost: one pass
-// over the codes, which whoever loads reads at once anyway.
+// over the codes, which loading reads in any case.
 #pragma once
 
 #include "common/thread_pool.h"

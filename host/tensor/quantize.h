@@ -8,8 +8,8 @@
 // nearest even. Numerics: zeros come back as zeros; where a block's scale would leave the range of
 // f16 it is clipped to it (65504), and its values with it; below that range values become 0.
 // Cost: about 20 passes over a block for the types of 4 to 6 bits, one for q8_0.
-// Errors: Error on a value that is not finite (none of the row's bytes are then defined), and on
-// types that are no weights.
+// Errors: Error on a value that is not finite (the row's bytes are then undefined), and on types
+// that are not types of weights.
 #pragma once
 
 #include <cstddef>

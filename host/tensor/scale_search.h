@@ -4,9 +4,9 @@
 //
 // Minimises the squared error over scale and integers together: from a grid of starting scales
 // (the range of the block, stretched and clipped) integers and scale are improved in turns, each
-// the least-squares optimum given the other, until the error stays. The turns are Lloyd's algorithm
-// (Lloyd, Least squares quantization in PCM, 1982) with levels bound to a line.
-// Shapes: blocks of up to 32 values, a multiple of 8, all finite. Threads: pure functions.
+// the least-squares optimum given the other, until the error stays the same. This is Lloyd's
+// algorithm (Lloyd, Least squares quantization in PCM, 1982) with levels bound to a line. Shapes:
+// blocks of up to 32 values, a multiple of 8, all finite. Threads: pure functions.
 #pragma once
 
 #include <cmath>

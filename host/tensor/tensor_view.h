@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorView: a named matrix in somebody else's memory, usually a memory-mapped model file.
+// TensorView: a named matrix in borrowed memory, usually a memory-mapped model file.
 //
 // Ownership: borrows `data`; valid as long as the model it came from. Row-major [rows, columns]; a
-// vector has rows = 1. An e4m3 matrix has scales, in memory that lives as long as its data.
+// vector has rows = 1. An e4m3 matrix has scales, in memory that is valid as long as its data.
 #pragma once
 
 #include <cstddef>

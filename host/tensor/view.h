@@ -41,8 +41,9 @@ inline void require_host(const Placement& placement, const char* module, const c
                             ", which the host cannot read; copy them to host memory and pass a "
                             "view of the copy");
   }
-  throw Error(module, array + " are ready only after the work of a queue; wait for the queue, then "
-                              "pass the view without it");
+  throw Error(module, array +
+                          " are ready only after the work of a queue; wait for the queue, then "
+                          "pass the view without it");
 }
 
 }  // namespace tandem

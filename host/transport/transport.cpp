@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all transports share: argument checks and the counting of traffic.
+// Shared by all transports: argument checks, point-to-point calls, and the counting of traffic.
 #include "transport/transport.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts of errors: stripped of what every quotation would add once more.
+// Texts of errors, without the prefixes that each quotation would add again.
 #include "transport/transport_error.h"
 
 #include <cstdlib>
@@ -9,8 +9,10 @@ namespace tandem::transport {
 
 std::string plain_text(const std::exception& error) {
   const std::string text = error.what();
-  const std::string prefix = "[collectives] ";
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  for (const std::string prefix : {"[collectives] ", "[transport] ", "[sparse] "}) {
+    if (text.starts_with(prefix)) return text.substr(prefix.size());
+  }
+  return text;
 }
 
 TransportError first_cause(const TransportError& error) {

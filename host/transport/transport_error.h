@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TransportError: a peer or the network failed during a collective call.
+// TransportError: a peer or the network failed.
 //
-// After it the group is broken: every later call on it fails at once, on every rank that has
-// noticed; the survivors may form a smaller group (Group::shrink). The message names the rank and
-// the phase of the algorithm.
+// The connection to the peer has failed, or the whole group (transport.h says which). Of a
+// collective call it breaks the group: every later call fails at once, on every rank that has
+// noticed, and the survivors may form a smaller group (Group::shrink). The message names the rank,
+// and the phase of the algorithm.
 #pragma once
 
 #include <exception>
@@ -24,8 +25,9 @@ class TransportError : public Error {
     kLocal,     // this rank failed by itself; the message names it
   };
 
-  TransportError(Kind kind, int peer, const std::string& message)
-      : Error("transport", message), kind_(kind), peer_(peer) {}
+  // module: who reports it, at the front of the text.
+  TransportError(Kind kind, int peer, const std::string& message, const char* module = "transport")
+      : Error(module, message), kind_(kind), peer_(peer) {}
 
   Kind kind() const { return kind_; }
   int peer() const { return peer_; }  // -1: not known
@@ -35,7 +37,8 @@ class TransportError : public Error {
   int peer_;
 };
 
-// "[collectives] text" without the module, for texts that are quoted in others.
+// "[collectives] text" without the module, likewise of transport and sparse: for texts that are
+// quoted in others.
 std::string plain_text(const std::exception& error);
 
 // Of an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why", the first: its text and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Includes point one way: apps -> {server, engine}, engine -> {model, planner, collectives} -> tensor -> common,
+"""Includes point one way: apps -> {server, engine}, engine -> {model, planner, collectives} -> transport, tensor -> common,
 server -> {trace, common}, and host -> drivers -> {gpu_kernels, fpga_hls}.
 
 A quoted include is looked up beside the file, then in the include roots; what it finds decides. Host
@@ -19,20 +19,30 @@ ROOTS = ("host", "drivers", "fpga_hls", "gpu_kernels", "tests", "")
 
 LEAVES = {"common"}
 BELOW_MODEL = LEAVES | {"tensor", "trace"}
-BELOW_ENGINE = BELOW_MODEL | {"model", "planner", "collectives"}
+BELOW_ENGINE = BELOW_MODEL | {"model", "planner", "transport", "collectives"}
 HOST_MAY_USE = {
     "common": set(),
     "tensor": LEAVES,
+    "transport": LEAVES,
     "trace": LEAVES | {"tensor"},
     "model": BELOW_MODEL,
     "planner": BELOW_MODEL,
-    "collectives": BELOW_MODEL,
+    "collectives": BELOW_MODEL | {"transport"},
     "engine": BELOW_ENGINE,
     "training": BELOW_ENGINE,
     "server": LEAVES | {"trace"},
     "apps": BELOW_ENGINE | {"engine", "server", "training"},
 }
-WITHOUT_DRIVERS = {"common", "tensor", "server"}
+WITHOUT_DRIVERS = {"common", "tensor", "transport", "server"}
+# The folders of the collectives, each with those it may use; files beside the folders may use all but simulation.
+COLLECTIVES_MAY_USE = {
+    "frames": set(),
+    "aggregator": {"frames"},
+    "codec": {"frames"},
+    "scheme": {"frames", "aggregator", "codec"},
+    "selection": {"frames", "aggregator", "codec", "scheme"},
+    "simulation": {"frames", "aggregator", "codec", "scheme", "selection"},
+}
 CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
 # How a card runs the processes of a kernel.
 KERNEL_RUNTIME = re.compile(r"^fpga_hls/runtime/|^fpga_hls/include/tandem_channel\.h$")
@@ -110,11 +120,24 @@ def host_complaint(path, target):
     if folder not in HOST_MAY_USE:
         return f"host/{folder} is not a folder of the plan; give it a place in rules_includes.py"
     if parts[0] == "host":
+        if folder == parts[1] == "collectives":
+            return collectives_complaint(path.split("/")[2:], parts[2:])
         allowed = HOST_MAY_USE[folder] | {folder}
         return None if parts[1] in allowed else f"host/{folder} may not use host/{parts[1]}"
     if target.startswith("drivers/device/") and folder not in WITHOUT_DRIVERS:
         return None
     return f"host/{folder} may not use {'/'.join(parts[:2])}"
+
+
+def collectives_complaint(path, target):
+    """`path`, `target`: below host/collectives."""
+    folder, used = (parts[0] if len(parts) > 1 else "" for parts in (path, target))
+    allowed = COLLECTIVES_MAY_USE.get(folder, set(COLLECTIVES_MAY_USE) - {"simulation"})
+    if folder and folder not in COLLECTIVES_MAY_USE:
+        return f"host/collectives/{folder} is not a folder of the plan; give it a place in rules_includes.py"
+    if used == folder or used in allowed:
+        return None
+    return f"host/collectives/{folder} may not use host/collectives/{used or target[0]}"
 
 
 def driver_complaint(path, target):

@@ -25,9 +25,7 @@ class TimedTransport final : public transport::Transport {
   void set_failure_scope(transport::FailureScope scope) override {
     inner_.set_failure_scope(scope);
   }
-  void close(int peer, const std::string& reason) noexcept override {
-    inner_.close(peer, reason);
-  }
+  void close(int peer, const std::string& reason) noexcept override { inner_.close(peer, reason); }
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
   std::unique_ptr<Transport> shrink(Deadline deadline) override { return inner_.shrink(deadline); }
 

@@ -2,10 +2,10 @@
 //
 // Aggregator: who adds up the parts that the ranks sent to one owner: the CPU, a GPU or a card.
 //
-// The server side of balanced parallelism and of the other owner-based schemes calls it once per
-// call. All aggregators give the bits of merge() (rank order), so a group may mix them.
-// Threads: one call at a time. Errors: DeviceError: the aggregation was not done; the caller may
-// repeat it on another aggregator (the schemes fall back to the CPU and say so in the report).
+// Schemes with owners (balanced parallelism and others) use it once per call. All aggregators give
+// the bits of merge() (rank order), so a group may mix them. Threads: one call at a time. Errors:
+// DeviceError: nothing was aggregated. The caller may repeat it on another aggregator; the schemes
+// use the CPU and say so in the report.
 #pragma once
 
 #include <cstdint>

@@ -2,12 +2,12 @@
 //
 // A device as aggregator: parts are handed to an AggregationUnit, with merge() behind it.
 //
-// Units know single values at 32-bit positions, so a row of w values goes as w neighbouring
+// Units take single values at 32-bit positions, so a row of w values is sent as w neighbouring
 // positions (4 bytes more per value over the link); it comes back whole, since a part holds all of
-// a row or nothing. f16 and bf16 arrive here as f32. What the unit refuses (f64, more than 2^32
-// positions, too many entries or parts) and what it fails at is done by merge() and counted as a
-// fallback; a lost unit is not asked again. The unit gets half of the time that is left, so that
-// the CPU can still answer when a device hangs. Threads: one call at a time.
+// a row or nothing. f16 and bf16 arrive here as f32. Where the unit refuses (f64, more than
+// 2^32 positions, too many entries or parts) or fails, merge() does the work, and a fallback is
+// counted. A lost unit is not used again. The unit gets half of the remaining time, so that the CPU
+// can still answer when a device hangs. Threads: one call at a time.
 #include <chrono>
 #include <cstring>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Differences of the borrowed aggregator's counters, and its failures made good.
+// Differences of the borrowed aggregator's counters; on a failure the CPU takes over.
 #include "collectives/aggregator/watched.h"
 
 #include "common/error.h"

@@ -2,9 +2,9 @@
 //
 // WatchedAggregator: a borrowed aggregator during one call, with the CPU behind it.
 //
-// What the aggregator fails at (DeviceError) is done by merge() and counted, so that a device that
-// is not used shows in the report. Statistics are the borrowed one's since the construction, the
-// CPU's stand-ins among the fallbacks. Threads: one. Cost: none beyond the aggregator's.
+// On a DeviceError merge() does the work, and the fallback is counted: the report shows a device
+// that is not used. Statistics count from the construction; the CPU's part is in the fallbacks.
+// Threads: one. Cost: none beyond the aggregator's.
 #pragma once
 
 #include "collectives/aggregator/aggregator.h"

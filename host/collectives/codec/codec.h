@@ -13,7 +13,7 @@
 // bf16, f64 or u64 on the wire, rounded to nearest even; entries, not non-zeros, are encoded by all
 // but blocks and dense, where a unit equal to the reduction's identity counts as absent.
 // The encoding names its codec, wire type and number of entries; decoding checks every count and
-// index against the domain and the message before it allocates, and accepts nothing else. It
+// index against the domain and the message before it allocates, and throws Error otherwise. It
 // allocates at most six times the bytes it reads (wide indices of narrow gaps and f16 values).
 // Encoding allocates encoded_bytes(): kAuto never more than coo32 takes.
 // Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3, SparCML (SC

@@ -200,7 +200,8 @@ struct Part {
   std::vector<Target> targets;  // [num_owners]
 };
 
-void encode_part(const DenseSource& source, double density, std::span<ByteBuffer> messages, Part& part) {
+void encode_part(const DenseSource& source, double density, std::span<ByteBuffer> messages,
+                 Part& part) {
   const bool first = part.begin == 0;  // its buffers are the messages, with room for all
   const std::uint64_t n = source.hashed.num_owners;
   const std::uint64_t units = first ? source.num_units : part.end - part.begin;
@@ -247,9 +248,9 @@ void encode_dense(const float* dense, const Partition& partition, DType wire,
     for (std::size_t i = 0; i < count; ++i) body(i);
   };
   const DenseSource source{dense,
-                      {static_cast<std::uint32_t>(partition.num_owners()), partition.seed()},
-                      num_units,
-                      wire};
+                           {static_cast<std::uint32_t>(partition.num_owners()), partition.seed()},
+                           num_units,
+                           wire};
   const double density = sampled_density(dense, num_units);
   std::vector<Part> parts = make_parts(source, threads == nullptr ? 1 : threads->num_threads());
   run(parts.size(), [&](std::size_t part) { encode_part(source, density, messages, parts[part]); });

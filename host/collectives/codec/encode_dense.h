@@ -2,13 +2,13 @@
 //
 // encode_dense: from a dense tensor straight to the owners' messages, as hash bitmaps.
 //
-// One pass: non-zeros are found in vectors, their places under the partition computed, and bits and
-// values written where they will be sent from. What it appends is bit for bit what split() of
-// extract() and encode(kBitmap) append. Narrow domains of width 1 with f32 values, under a hashed
+// One pass: finds the non-zeros in vectors, computes their places under the partition, and writes
+// bits and values into the messages. The result is bit for bit that of extract(), split() and
+// encode(kBitmap). Narrow domains of width 1 with f32 values, under a hashed
 // partition; see can_encode_dense().
-// Threads: any, on different messages; it works on those of the pool it is given. Errors:
-// std::bad_alloc. Cost: a read of the tensor and about 10 cycles per non-zero, side by side in
-// part; buffers for the share of all threads but one.
+// Threads: any, on different messages; it uses the threads of the given pool. Errors:
+// std::bad_alloc. Cost: a read of the tensor and about 10 cycles per non-zero, partly
+// overlapped; buffers for the share of all threads but one.
 #pragma once
 
 #include <span>

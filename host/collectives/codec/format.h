@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: what one codec puts behind the header of an encoding. A file each; codec.cpp lists them.
+// Format: what one codec writes after the header of an encoding. A file each; codec.cpp lists them.
 //
-// A body is unaligned; integers are little-endian, as they lie in memory. Decoders believe nothing:
+// A body is unaligned; integers are little-endian, as they lie in memory. Decoders trust nothing:
 // every count is compared with the bytes that remain and with the domain before memory is taken,
 // every index is in range and greater than the one before. What a decoder allocates is at most six
 // times the body (a wide index and an f32 value from an f16 value and no index bits at all).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames: written in place before the body, verified before anybody looks at it.
+// Frames are written in place before the body, and verified before the body is read.
 #include "collectives/frames/communicator.h"
 
 #include <xxhash.h>
@@ -109,7 +109,7 @@ void Communicator::reject(const char* phase, int source, const std::string& what
   const std::string text =
       "rank " + std::to_string(global(source)) + " sent garbage in phase " + phase + ": " + what;
   transport_->abort(text);  // before the unwinding destroys unfinished exchanges
-  throw TransportError(TransportError::Kind::kGarbage, global(source), text);
+  throw TransportError(TransportError::Kind::kGarbage, global(source), text, "collectives");
 }
 
 void Communicator::verify(const char* phase, int source, std::span<const std::byte> bytes) const {
@@ -138,7 +138,7 @@ void Communicator::fail(const char* phase, const TransportError& error) const {
   if (text.find("in phase ") == std::string::npos)
     text += kInPhase + std::string(phase) + note_ + ")";
   transport_->abort(text);  // the peers learn the reason
-  throw TransportError(cause.kind(), cause.peer(), text);
+  throw TransportError(cause.kind(), cause.peer(), text, "collectives");
 }
 
 Message Communicator::send_receive(const char* phase, int to, ByteBuffer&& message, int from) {

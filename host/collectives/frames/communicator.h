@@ -3,12 +3,11 @@
 // Communicator: what a scheme sees of its group: numbered ranks and checked steps.
 //
 // Every message carries a frame (24 bytes: magic, destination, call, number, length, XXH3 of these,
-// phase and body), so that a message of another call or phase, one for another rank, a repeated or
-// truncated one or a flipped bit is an error that names rank and phase, never a wrong sum. Messages
-// are numbered per pair of ranks: the k-th that a sends to b is the k-th that b receives from a;
-// beyond that ranks need not make the same steps. Steps may overlap: start several, then take their
-// messages. Ownership: borrows the transport. Threads: one. Errors: TransportError; the caller of
-// the scheme aborts the group.
+// phase and body), so that a message of another call or phase or for another rank, a repeated or
+// truncated message and a flipped bit are errors that name rank and phase, never a wrong sum.
+// Messages are numbered per pair of ranks: the k-th that a sends to b is the k-th that b receives
+// from a; beyond that ranks need not make the same steps. Steps may overlap. Ownership: borrows the
+// transport. Threads: one. Errors: TransportError; the caller of the scheme aborts the group.
 #pragma once
 
 #include <memory>
@@ -44,7 +43,8 @@ class Step;
 
 class Communicator {
  public:
-  // All of `transport`'s ranks, which fail together from now on. `call`: numbers the collective call, equal on all ranks.
+  // All of `transport`'s ranks, which fail together from now on. `call`: numbers the collective
+  // call, equal on all ranks.
   Communicator(Transport& transport, std::uint32_t call, Deadline deadline);
 
   int rank() const { return rank_; }

@@ -50,7 +50,7 @@ class AllgatherSparse final : public Scheme {
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
-    settle(own, settings);
+    round_as_sent(own, settings);
     ByteBuffer message = encoded_message(own, settings);
     const Domain domain = own.domain();
     const DType type = own.type();

@@ -4,7 +4,7 @@
 // space (hierarchy, incremental aggregation, whole vectors, COO).
 //
 // It coincides with SparCML's recursive doubling without the switch to dense: the same peers, the
-// same sums. What a message looks like is the codec's matter (COO where `codec` says so).
+// same sums. The codec decides the form of a message (COO where `codec` says so).
 // Steps: log2 n for a power of two; else log2 of the one below and 2 (recursive_doubling.h).
 // Bytes sent and received per rank: sum over i = 1 .. log2 n of the encoded union of 2^(i-1) ranks;
 // in COO gamma^(2^(i-1)) nnz (4 + value bytes), which is the published T_HC times the bandwidth;

@@ -7,8 +7,8 @@
 // that have any, found by a dense all-reduce of n values, holds for 64 calls (SchemeMemory).
 // Exchange: at distance d a rank sends to rank + d and receives from rank - d; four distances are
 // in flight at a time. Balance: when the largest sum is over four times the mean, entries move
-// until all ranks have the same number. Selecting the top k is the sparsifiers' matter, so here
-// the union travels whole; the published 6 k (n - 1) / n holds when it has k entries.
+// until all ranks have the same number. Selecting the top k is left to the sparsifiers, so
+// the whole union is sent; the published 6 k (n - 1) / n holds when it has k entries.
 // Steps: regions (every 64 calls) as dense_halving_doubling; exchange ceil((n - 1) / 4); sizes 1;
 // balance 0 or 1; gather 1. Bytes received per rank, COO: exchange (n - 1) / n nnz (4 + value
 // bytes), gather (n - 1) / n |union| (4 + value bytes), sizes 8 (n - 1); frames and headers.
@@ -271,11 +271,11 @@ class OkTopk final : public Scheme {
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory& memory, Aggregator& aggregator) const override {
     if (ranks.world() == 1) {
-      settle(own, settings);
+      round_as_sent(own, settings);
       return own;
     }
     const Domain domain = own.domain();
-    settle(own, settings);
+    round_as_sent(own, settings);
     const Partition regions = Partition::bounded(regions_of(ranks, own, memory));
     const auto parts = rotated_exchange(ranks, regions, own, settings);
     SparseVector sum = aggregate_parts(parts, settings.reduction, aggregator, ranks.deadline());

@@ -17,7 +17,7 @@
 // max: a block does not tell an absent unit from -infinity.
 // Differs from the paper: one message carries all streams of a half instead of one packet per slot;
 // a first round announces without data, where the paper sends each stream's first block, zero or
-// not; the transport is reliable, so nothing is sent twice. `codec` has no say here.
+// not; the transport is reliable, so nothing is sent twice. `codec` is not used.
 // Source: Fei et al., Efficient sparse collective communication and its application to accelerate
 // distributed deep learning, SIGCOMM 2021, algorithms 1 and 2.
 #include <algorithm>
@@ -120,7 +120,7 @@ class OmniReduce final : public Scheme {
 
   Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                     SchemeMemory&, Aggregator&) const override {
-    settle(own, settings);
+    round_as_sent(own, settings);
     return stream_blocks(ranks, own, settings);
   }
 };

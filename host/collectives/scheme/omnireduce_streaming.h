@@ -8,7 +8,7 @@
 
 namespace tandem::collectives {
 
-// The sum on every rank. `own`: settled (received.h).
+// The sum on every rank. `own`: rounded as sent (received.h).
 SparseVector stream_blocks(Communicator& ranks, const SparseVector& own,
                            const SchemeSettings& settings);
 

@@ -111,7 +111,7 @@ SparseVector pull_from_owners(Communicator& ranks, const char* phase, const Part
 SparseVector reduce_by_owners(Communicator& ranks, const Partition& partition, SparseVector own,
                               const SchemeSettings& settings, Aggregator& aggregator) {
   const Domain domain = own.domain();
-  settle(own, settings);
+  round_as_sent(own, settings);
   const auto parts = push_to_owners(ranks, "push", partition, own, settings);
   SparseVector sum(domain, own.type());
   own = {};

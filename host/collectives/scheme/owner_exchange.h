@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Push and pull: what all schemes do in which ranks own parts of the domain.
+// Push and pull: shared by all schemes in which ranks own parts of the domain.
 //
 // Owners are ranks 0 .. num_owners - 1 of the communicator, as the partition numbers them. Push:
 // every rank sends every owner its entries there, in the owner's local places. The owner reduces
 // the parts in rank order. Pull: every owner sends its sum to every rank.
 // Steps: 1 each, of up to n - 1 messages; a step is skipped by ranks that neither send nor receive.
-// Numerics: the owner finishes its sum (received.h) before it sends it, and keeps that.
+// Numerics: the owner finishes its sum (received.h) before it sends it, and keeps the finished one.
 // Threads: as the communicator. Errors: TransportError.
 #pragma once
 
@@ -18,13 +18,13 @@
 
 namespace tandem::collectives {
 
-// The parts that fell to the caller, by rank, in local places; empty where it owns nothing.
+// The parts that the caller owns, by rank, in local places; empty where it owns nothing.
 std::vector<SparseVector> push_to_owners(Communicator& ranks, const char* phase,
                                          const Partition& partition, const SparseVector& own,
                                          const SchemeSettings& settings);
 
-// parts: by rank, at least one. The caller settles or finishes the sum. A device that fails is
-// replaced by the CPU for this call.
+// parts: by rank, at least one. The caller rounds or finishes the sum. Where the device fails, the
+// CPU aggregates.
 SparseVector aggregate_parts(std::span<const SparseVector> parts, Reduction reduction,
                              Aggregator& aggregator, Deadline deadline);
 

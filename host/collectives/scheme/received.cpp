@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place where a codec's Error becomes a rank's garbage.
+// A codec's Error becomes a rejection of the sender here, and only here.
 #include "collectives/scheme/received.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void drop_identity(SparseVector& vector, T identity) {
 
 }  // namespace
 
-void settle(SparseVector& vector, const SchemeSettings& settings) {
+void round_as_sent(SparseVector& vector, const SchemeSettings& settings) {
   sparse::round_to_wire(vector, settings.wire);
   if (settings.reduction == Reduction::kMax) return;
   visit_types(vector, [&](auto index, auto value) {
@@ -80,7 +80,7 @@ void settle(SparseVector& vector, const SchemeSettings& settings) {
 
 void finish_sum(SparseVector& sum, const SchemeSettings& settings, int world) {
   if (settings.reduction == Reduction::kMean) divide(sum, world);
-  settle(sum, settings);
+  round_as_sent(sum, settings);
 }
 
 namespace {

@@ -2,8 +2,8 @@
 //
 // Messages of the schemes: encoding a vector for a phase, and reading what a rank has sent.
 //
-// A MessageReader moves through a body; whatever is cut, left over or does not decode is the
-// sender's garbage: Communicator::reject names it and the phase. Borrows all it is given.
+// A MessageReader reads a body in order. A body that is cut, too long or does not decode is the
+// sender's fault: Communicator::reject names the sender and the phase. Borrows its arguments.
 // Threads: any.
 #pragma once
 
@@ -53,20 +53,20 @@ Codec usable_codec(Codec codec, Domain domain, Reduction reduction);
 // `settings` for messages with partial results (partial_type).
 SchemeSettings of_partials(SchemeSettings settings);
 
-// Makes of `vector` what others decode from a message with it: values rounded to the wire type,
-// for sums without units that equal the identity (blocks and dense cannot carry them). Schemes
-// settle what they send, and so keep what they send. One pass.
-void settle(SparseVector& vector, const SchemeSettings& settings);
+// Makes of `vector` what others decode from a message with it: values are rounded to the wire type;
+// for sums, units that equal the identity are left out (blocks and dense cannot carry them). A
+// scheme calls it before it sends, so that the sender keeps the same bits. One pass.
+void round_as_sent(SparseVector& vector, const SchemeSettings& settings);
 
-// A complete sum over `world` ranks: divided where a mean is asked for, then settled.
+// A complete sum over `world` ranks: divided for a mean, then rounded as sent.
 void finish_sum(SparseVector& sum, const SchemeSettings& settings, int world);
 
-// Appends `vector`, settled: in the usable codec or, for auto, the least of those that keep
-// presence.
+// Appends `vector`, which is rounded as sent: in the usable codec or, for auto, in the smallest of
+// those that keep presence.
 void append_encoded(const SparseVector& vector, const SchemeSettings& settings,
                     ByteBuffer& message);
 
-// A message with `vector`, settled, in its body.
+// A message with `vector`, which is rounded as sent, in its body.
 ByteBuffer encoded_message(const SparseVector& vector, const SchemeSettings& settings);
 
 // The vector that is the whole body.

@@ -55,7 +55,7 @@ class Doubling {
   Reduced received(const char* phase, const Message& message, const SchemeSettings& settings) const;
   // Both forms; `lower` comes first in every addition.
   Reduced reduce(Reduced lower, Reduced upper) const;
-  void settle_partial(Reduced& sum) const;
+  void round_partial(Reduced& sum) const;
   void finish(Reduced& sum) const;
 
   Communicator& ranks_;
@@ -128,8 +128,8 @@ Reduced Doubling::reduce(Reduced lower, Reduced upper) const {
   return lower;
 }
 
-void Doubling::settle_partial(Reduced& sum) const {
-  if (auto* sparse = std::get_if<SparseVector>(&sum)) settle(*sparse, partials_);
+void Doubling::round_partial(Reduced& sum) const {
+  if (auto* sparse = std::get_if<SparseVector>(&sum)) round_as_sent(*sparse, partials_);
 }
 
 void Doubling::finish(Reduced& sum) const {
@@ -142,7 +142,7 @@ void Doubling::finish(Reduced& sum) const {
 
 Reduced Doubling::run(Reduced sum) {
   const Folding folding(ranks_.world());
-  settle(std::get<SparseVector>(sum), settings_);
+  round_as_sent(std::get<SparseVector>(sum), settings_);
   if (folding.hands_over(ranks_.rank())) {
     const int peer = ranks_.rank() - 1;
     ranks_.send(kFoldPhase, peer, message_of(sum, settings_));
@@ -152,7 +152,7 @@ Reduced Doubling::run(Reduced sum) {
   if (takes_over) {
     const Message folded = ranks_.receive(kFoldPhase, ranks_.rank() + 1);
     sum = reduce(std::move(sum), received(kFoldPhase, folded, settings_));
-    settle_partial(sum);
+    round_partial(sum);
   }
   const int place = folding.place(ranks_.rank());
   for (int distance = 1; distance < folding.active(); distance *= 2) {
@@ -163,7 +163,7 @@ Reduced Doubling::run(Reduced sum) {
         kRoundPhase, ranks_.send_receive(kRoundPhase, peer, std::move(message), peer), partials_);
     sum = (place & distance) == 0 ? reduce(std::move(sum), std::move(other))
                                   : reduce(std::move(other), std::move(sum));
-    settle_partial(sum);
+    round_partial(sum);
   }
   finish(sum);
   if (takes_over) ranks_.send(kUnfoldPhase, ranks_.rank() + 1, message_of(sum, settings_));

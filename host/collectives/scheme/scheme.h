@@ -4,17 +4,16 @@
 //
 // Every rank of the communicator calls allreduce() with its own vector, the same scheme, settings
 // and domain; every rank returns the same bits. Schemes are stateless; what a scheme learns from
-// call to call (Ok-Topk's regions) lives in the SchemeMemory that the caller keeps per bucket and
-// that evolves alike on all ranks.
+// call to call (Ok-Topk's regions) is kept in the SchemeMemory, which the caller holds per bucket.
+// It changes alike on all ranks.
 // Numerics: ranks' own values and finished sums travel in the wire type, partial sums in the
 // accumulation type (partial_type), so a 16-bit sum is rounded once. A mean is divided by the
-// scheme, before that rounding (finish_sum). What a rank keeps it rounds as what it sends.
-// Presence: a unit that cancels to zero may or may not remain. For max it is entries that count: a
-// unit whose maximum is -infinity (0 for u64) stays, so no scheme or codec that tells absence by
-// value takes part.
+// scheme, before that rounding (finish_sum). A rank rounds what it keeps like what it sends.
+// Presence: a unit that cancels to zero may or may not remain. For max
+// entries count: a unit whose maximum is -infinity (0 for u64) stays. Schemes and codecs that tell
+// absence by value therefore refuse max.
 // Threads: one call per communicator at a time. Errors: TransportError; the group is then broken.
-// To add a scheme: write its file, name it in registry.cpp; the product, traffic, determinism and
-// fault tests of tests/host/collectives run on it.
+// To add a scheme: README.md.
 #pragma once
 
 #include <cstdint>

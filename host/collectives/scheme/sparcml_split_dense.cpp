@@ -62,7 +62,7 @@ class SparcmlSplitDense final : public Scheme {
                     SchemeMemory&, Aggregator& aggregator) const override {
     const Domain domain = own.domain();
     const Partition ranges = Partition::even(domain.num_units, ranks.world());
-    settle(own, settings);
+    round_as_sent(own, settings);
     const auto parts = push_to_owners(ranks, "split", ranges, own, settings);
     std::vector<SparseVector> sums;
     for (int owner = 0; owner < ranks.world(); ++owner) {

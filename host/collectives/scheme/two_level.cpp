@@ -3,7 +3,7 @@
 // Two levels: reduce inside each node, balanced parallelism between nodes, distribute inside.
 //
 // m shards, m the size of the smallest node: the s-th rank of every node owns shard s of its node's
-// sum and stands for it between the nodes; shards and owners between nodes are hashed. Inside a
+// sum and exchanges it between the nodes; shards and owners between nodes are hashed. Inside a
 // node the codec is auto whatever `codec` says: a message is dense from the density on at which
 // that is least (97 % of its shard), sparse below; `codec` is for messages between nodes.
 // Nodes may differ in size and interleave; every rank its own node is balanced parallelism.
@@ -147,7 +147,7 @@ SparseVector reduce_between(Communicator& between, const Shard& shard, SparseVec
   // Another seed: the shard's places are hashed already, by the first.
   const Partition owners = Partition::hashed(domain.num_units, between.world(), settings.seed + 1);
   const SchemeSettings pushed = shard.holds_partial_sums ? of_partials(settings) : settings;
-  settle(sum, pushed);
+  round_as_sent(sum, pushed);
   const auto parts = push_to_owners(between, kPushPhase, owners, sum, pushed);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const std::size_t count = parts[rank].num_entries();
@@ -198,7 +198,7 @@ class TwoLevel final : public Scheme {
     Communicator node = ranks.subgroup(nodes.mine);
     SchemeSettings inside = settings;
     inside.codec = Codec::kAuto;
-    settle(own, inside);
+    round_as_sent(own, inside);
     const auto parts = push_to_owners(node, kNodePushPhase, shards, own, inside);
     SparseVector sum(domain, own.type());
     own = {};

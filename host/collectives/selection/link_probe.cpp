@@ -113,8 +113,8 @@ struct Pairings {
   const std::vector<Pairing>& widest() const { return one_node ? within : between; }
 };
 
-// As many pairs as a walk through `order` finds; ranks that never had a partner choose first, and
-// each prefers whoever stands `stride` places further.
+// As many pairs as a walk through `order` finds; ranks without a partner so far choose first, and
+// each prefers the rank `stride` places further.
 template <typename MayPair>
 Pairing next_pairing(const std::vector<int>& order, std::size_t stride,
                      const std::vector<char>& had_partner, const MayPair& may_pair) {
@@ -138,8 +138,9 @@ Pairing next_pairing(const std::vector<int>& order, std::size_t stride,
   return pairing;
 }
 
-// Pairings until every rank that can have a partner had one: one where counts are even, else two;
-// where most ranks are on one node, kMaxPairings leave some of them to the pairs within.
+// Pairings until every rank that can have a partner has had one: one pairing for even counts, else
+// two. Where most ranks are on one node, kMaxPairings ends the search first; those ranks are
+// measured by the pairs within the node.
 template <typename MayPair>
 std::vector<Pairing> find_pairings(const std::vector<int>& order, std::size_t stride,
                                    const MayPair& may_pair) {
@@ -196,7 +197,7 @@ std::vector<double> measure_all(Communicator& ranks, const std::vector<Pairing>&
   std::vector<double> sum = {0, 0};
   int num_pairings = 0;
   for (const Pairing& pairing : pairings) {
-    if (&pairing != &pairings.front()) gather(ranks, {});  // nobody's partner is still busy
+    if (&pairing != &pairings.front()) gather(ranks, {});  // no partner is still busy
     const int partner = pairing[static_cast<std::size_t>(ranks.rank())];
     const auto measured = measure(ranks, partner, now);
     for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += measured[at];

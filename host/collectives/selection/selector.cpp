@@ -123,7 +123,7 @@ const Scheme& Selector::choose(std::span<const ByteBuffer> profiles, const Probl
   update_problem(problem, reports);
   if (must_evaluate(machine)) evaluate(machine);
   expect();
-  settle();
+  choose();
   own_seconds_ = 0;
   return *chosen_;
 }
@@ -265,7 +265,7 @@ const Candidate* Selector::find_trial(const Candidate& incumbent) const {
   return nullptr;
 }
 
-void Selector::settle() {
+void Selector::choose() {
   const Candidate* best = &ranking_.front();
   const auto found = std::ranges::find(ranking_, incumbent_, &Candidate::scheme);
   const Candidate* runs = best;

@@ -38,7 +38,8 @@ struct SelectorOptions {
   int profile_period = 64;      // calls between sketches later
   double drift = 0.25;          // relative change of entries that asks for a new profile
   double disappointment = 1.5;  // measured over predicted that makes the next best worth a try
-  double switching_gain = 0.9;  // a scheme must promise this share of the present one's time
+  double switching_gain =
+      0.9;  // a scheme must be expected to take at most this share of the present one's time
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
 };
 
@@ -92,7 +93,7 @@ class Selector {
   void evaluate(const MachineModel& machine);
   void expect();
   double class_ratio(bool uses_aggregator) const;
-  void settle();
+  void choose();
   const Candidate* find_trial(const Candidate& incumbent) const;
 
   SelectorOptions options_;

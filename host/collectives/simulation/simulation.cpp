@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One simulated world per scheme; data are made anew where scales differ.
+// One simulated world per scheme; each scale has its own data.
 #include "collectives/simulation/simulation.h"
 
 #include <algorithm>

@@ -26,7 +26,7 @@ struct CoalesceInput {
   std::size_t num_entries = 0;
   const void* indices = nullptr;  // [num_entries], each below domain.num_units
   const void* values = nullptr;   // [num_entries, domain.width] of type
-  bool sorted_unique = false;     // the caller's promise: an entry that breaks it is an Error
+  bool sorted_unique = false;     // stated by the caller; an entry that is not is an Error
 };
 
 SparseVector coalesce(const CoalesceInput& input, Reduction reduction);

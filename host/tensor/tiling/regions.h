@@ -7,8 +7,7 @@
 // proportional to its weight, to within a tile; a home may be left with none. Tiles are numbered
 // region by region (bounds() are where regions begin), as ThreadPool::run_regions() takes them.
 // Memory: an array whose outermost dimension is the one cut keeps its regions contiguous as it is.
-// Threads: any. Source: as box.h; the placing
-// of regions is Unat et al., "TiDA", ISC 2016.
+// Threads: any. Source: as box.h; the placing of regions is Unat et al., "TiDA", ISC 2016.
 #pragma once
 
 #include <algorithm>

@@ -50,7 +50,7 @@ bool available();
 //
 // shrink(deadline) of the transport: survivors register in the store; the first to find all there,
 // or all but those it saw dying (after a grace of at most half a second), or three quarters of its
-// time gone, writes down the members, once for all. A rank that registers later gets an error.
+// time used, writes the list of members, which is final. A rank that registers later gets an error.
 std::unique_ptr<Transport> connect(const Options& options);
 
 }  // namespace tandem::transport::gloo

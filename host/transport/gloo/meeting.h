@@ -22,7 +22,7 @@ namespace tandem::transport::gloo {
 std::unique_ptr<Mesh> meet(const Options& options, int generation);
 
 // The old ranks, ascending, that form the next generation; the caller is among them. `dead`: old
-// ranks that were seen dying, for which nobody waits long.
+// ranks whose connection ended; they are waited for half a second at most.
 std::vector<int> agree_on_survivors(const Options& options, int next_generation,
                                     const std::set<int>& dead, Deadline deadline);
 

@@ -5,8 +5,8 @@
 // A message is a first frame (magic, length, up to 32 KiB of the payload), received into a buffer
 // that is posted before its size is known, then pieces of 4 MiB, posted when the frame has come. A
 // tag is a gloo slot; gloo keeps the order within a slot. Ownership: a message keeps its memory and
-// must outlive the mesh's access, that is live until done() or Mesh::close(). Threads: the rank's.
-// Errors: gloo's exceptions for a closed connection; kGarbage for what is no first frame.
+// must outlive the mesh's access: it is destroyed after done() or Mesh::close() only. Threads: the
+// rank's. Errors: gloo's exceptions for a closed connection; kGarbage for what is no first frame.
 #pragma once
 
 #include <cstdint>

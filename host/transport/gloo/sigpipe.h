@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SigpipeBlock: while one lives, writing to a closed socket is an error and not a signal.
+// SigpipeBlock: while it exists, writing to a closed socket is an error and not a signal.
 //
 // gloo writes without MSG_NOSIGNAL. Blocks SIGPIPE for this thread and the threads that it starts,
 // and takes back one that came meanwhile; the process's disposition stays as it was. Threads: one.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All messages in flight belong to the transport; an exchange refers to its own. Whoever waits, in
-// whichever exchange, moves all of them on, so that no order of waits stops a peer.
+// All messages in flight belong to the transport; an exchange refers to its own. A wait in any
+// exchange makes progress for all messages, so that no order of waits stops a peer.
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class GlooTransport final : public Transport {
   const Options options_;
   const int generation_;
   std::unique_ptr<Mesh> mesh_;
-  // Messages live until they are done or the mesh is closed, whatever becomes of their exchanges.
+  // Messages are kept until they are done or the mesh is closed, also without their exchange.
   OutgoingList sending_;
   IncomingList receiving_;
   const std::string node_;
@@ -102,7 +102,7 @@ class GlooTransport final : public Transport {
   int known_closed_ = 0;
 
   std::mutex mutex_;
-  std::map<int, TransportError> ended_;   // by peer: why, where this rank knows it
+  std::map<int, TransportError> ended_;    // by peer: why, where this rank knows it
   std::optional<TransportError> aborted_;  // why this rank has aborted, or what made it
   bool spent_ = false;
   std::set<int> dead_;  // ended before this rank aborted, without a farewell
@@ -120,7 +120,7 @@ class GlooExchange final : public Exchange {
   void finish(Deadline deadline) override {
     transport_.wait_sent(sends_, deadline);
     sends_.clear();
-    receives_.clear();  // the transport still receives what nobody wants any more
+    receives_.clear();  // the transport still receives the messages that were not taken
   }
 
  private:

@@ -261,7 +261,7 @@ std::optional<Payload> Progress::take(const Source& source) {
   return payload;
 }
 
-// Frees what nobody wants once MPI has written it.
+// Frees dropped messages once MPI has written them.
 void Progress::sweep() {
   if (!has_discarded_) return;
   has_discarded_ = false;

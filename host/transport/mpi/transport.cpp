@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exchanges: what they wait for is Progress's; how long and how eagerly is decided here.
+// Exchanges: Progress moves the messages; how long and how often to poll is decided here.
 #include "transport/mpi/transport.h"
 
 #include <utility>

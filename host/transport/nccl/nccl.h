@@ -40,8 +40,8 @@ struct Options {
   int device_index = 0;
   Deadline deadline = Deadline::after(std::chrono::seconds(60));  // by when all must have come
 
-  // Called by shrink(): the ranks of the old group that live, ascending, the same answer on each of
-  // them. NCCL has no way to agree on it; without this function shrink() throws Error.
+  // Called by shrink(): the ranks of the old group that are alive, ascending, the same answer on
+  // each of them. NCCL has no way to agree on it; without this function shrink() throws Error.
   std::function<std::vector<int>(Deadline)> agree_on_survivors;
 };
 

@@ -79,7 +79,7 @@ class NcclTransport final : public Transport {
   std::unique_ptr<Transport> shrink(Deadline deadline) override {
     if (!options_.agree_on_survivors) {
       throw Error("transport",
-                  "a smaller nccl group needs to know who lives: set "
+                  "a smaller nccl group needs to know which ranks are alive: set "
                   "nccl::Options::agree_on_survivors");
     }
     const std::vector<int> survivors = options_.agree_on_survivors(deadline);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whoever is last to wait moves the network on, under the world's lock, and wakes those whose
+// The last rank that waits advances the network, under the world's lock, and wakes the ranks whose
 // messages have arrived.
 #include "transport/simulated/simulated.h"
 
@@ -258,7 +258,7 @@ bool World::awaits_lost_rank(const Rank& rank) const {
 }
 
 // Nothing is under way: whoever waits for a rank that has left fails, and may free the others.
-// Where nobody does, all fail. Later departures are consequences.
+// Where none does, all fail. Ranks that leave later do so because of this.
 void World::fail_stalled() {
   std::vector<Rank*> waiting, blocked;
   for (auto& rank : ranks_) {
@@ -281,10 +281,9 @@ void World::end_connection(Rank& rank, int peer, const End& end) noexcept {
     // The wait ends at its deadline.
   }
   if (rank.waits_for == nullptr) return;
-  const bool awaited =
-      std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
-        return source.peer == peer && rank.expected.count(key_of(peer, source.tag)) > 0;
-      });
+  const bool awaited = std::ranges::any_of(rank.waits_for->sources, [&](const Source& source) {
+    return source.peer == peer && rank.expected.count(key_of(peer, source.tag)) > 0;
+  });
   if (awaited || rank.aborted || rank.scope == FailureScope::kGroup) wake(rank);
 }
 

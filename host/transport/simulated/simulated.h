@@ -6,11 +6,12 @@
 // travels as network.h says; next() returns the exchange's messages in order of arrival (ties: the
 // lower sender) and sets the clock to the arrival; finish() sets it to when the last byte of the
 // exchange's messages has left. Times depend on the messages alone, never on how threads run: the
-// network moves on only when every rank waits, and then only as far as no rank's next message could
-// disturb (the least latency). Ranks that nobody runs hold all others up, until their deadlines.
-// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost at
-// once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real time. shrink() throws Error.
-// Cost: one lock; a wait is a thread switch; up to 1,024 ranks are tested.
+// network advances only when every rank waits, and then only by the least latency, within which no
+// new message can arrive. A rank without a running thread blocks all others until their deadlines.
+// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost
+// at once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real
+// time. shrink() throws Error. Cost: one lock; a wait is a thread switch; up to 1,024 ranks are
+// tested.
 #pragma once
 
 #include <functional>
@@ -28,9 +29,9 @@ std::vector<std::unique_ptr<Transport>> make_world(const NetworkOptions& options
 // The rank's clock in seconds. Throws Error for transports of another kind.
 double now(const Transport& transport);
 
-// Runs `body` on a thread per rank (stacks of 512 KiB), each with its transport, and joins them.
-// A rank that throws aborts its
-// group; the first exception by rank is rethrown, the cause before the aborts that followed.
+// Runs `body` on a thread per rank (stacks of 512 KiB), each with its transport, and joins them. A
+// rank that throws aborts its group; the first exception by rank is rethrown, the cause before the
+// aborts that followed.
 void run_ranks(const NetworkOptions& options, const std::function<void(Transport&)>& body);
 
 }  // namespace tandem::transport::simulated

@@ -9,13 +9,14 @@
 #include "transport/inproc/inproc.h"
 
 namespace collectives = tandem::collectives;
+namespace transport = tandem::transport;
 
 int main() {
   auto transports = transport::inproc::make_world(2);
   std::vector<std::thread> ranks;
-  for (auto& transport : transports) {
-    ranks.emplace_back([&transport] {
-      collectives::Group group(std::move(transport));
+  for (auto& connections : transports) {
+    ranks.emplace_back([&connections] {
+      collectives::Group group(std::move(connections));
       const std::vector<std::uint32_t> indices = {7, static_cast<std::uint32_t>(group.rank())};
       const std::vector<float> values = {1.5f, 2.0f};
       const collectives::SparseTensor sum =

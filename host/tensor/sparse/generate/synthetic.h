@@ -6,12 +6,11 @@
 // `head_share` of every rank's entries, spread evenly within, and so does the rest; ranks draw from
 // a common pool sized so that two of them overlap as asked. With a Zipf exponent: unit i is present
 // with probability 1 - exp(-a (i + 1)^-exponent), independently on every rank (a rank's count is
-// kept within 1 % of the density), which is what
-// batches of Zipf-distributed tokens do to an embedding; skew and overlap follow from it.
-// Definitions (n ranks): skew s = busiest of n even ranges over the mean; overlap of two supports =
-// |I1 and I2| / min(|I1|, |I2|); independent supports overlap by the density.
-// Values are multiples of 1/256, at most 4 in magnitude and never zero, so sums of 1,024 ranks are
-// exact in f32 whatever their order. Same options, rank and seed: the same bits.
+// kept within 1 % of the density). Batches of Zipf-distributed tokens do this to an embedding; skew
+// and overlap follow from it. Definitions (n ranks): skew s = busiest of n even ranges over the
+// mean; overlap of two supports = |I1 and I2| / min(|I1|, |I2|); independent supports overlap by
+// the density. Values are multiples of 1/256, at most 4 in magnitude and never zero, so sums of
+// 1,024 ranks are exact in f32 whatever their order. Same options, rank and seed: the same bits.
 // Cost: O(entries / overlap). Threads: any. Errors: Error where the options contradict each other.
 #pragma once
 

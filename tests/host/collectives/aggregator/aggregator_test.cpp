@@ -191,6 +191,51 @@ TEST_F(DeviceAggregatorTest, LeavesTimeForTheCpu) {
   EXPECT_GT(unit_.time_given, std::chrono::minutes(50));
 }
 
+// A unit that reads memory of its own device in place.
+class InPlaceUnit final : public device::AggregationUnit {
+ public:
+  std::string name() const override { return "fake:0"; }
+  device::AggregationCapacity capacity() const override { return {}; }
+  std::string refusal(const device::AggregationShape&) const override { return ""; }
+  bool accepts(const Placement& placement) const override {
+    return placement.on_host() || placement.device == "fake:0";
+  }
+  device::AggregationResult aggregate(const device::AggregationShape&,
+                                      std::span<const device::AggregationSource> sources,
+                                      Deadline) override {
+    check_placements(*this, sources);
+    return {sources.front().positions, sources.front().values, 0};
+  }
+};
+
+TEST(AggregationUnit, TakesMemoryThatItAcceptsAndRefusesOther) {
+  const std::vector<std::uint32_t> positions = {2, 5};
+  const std::vector<float> values = {1, 2};
+  const auto source_at = [&](const Placement& placement) {
+    return device::AggregationSource{positions, std::as_bytes(std::span(values)), placement};
+  };
+  const auto error_of = [&](device::AggregationUnit& unit, const Placement& placement) {
+    const device::AggregationSource sources[] = {source_at({}), source_at(placement)};
+    const device::AggregationShape shape{10, DType::kF32, false, 2, 4};
+    try {
+      unit.aggregate(shape, sources, Deadline::after(kPatience));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  InPlaceUnit in_place;
+  int queue = 0;
+  EXPECT_EQ(error_of(in_place, {}), "");
+  EXPECT_EQ(error_of(in_place, {Memory::kDevice, "fake:0", &queue}), "");
+  EXPECT_NE(error_of(in_place, {Memory::kDevice, "fake:1", nullptr}).find("memory of fake:1"),
+            std::string::npos);
+  MapUnit::Behaviour behaviour;
+  const MapUnit host_only(behaviour);
+  EXPECT_TRUE(host_only.accepts({}));
+  EXPECT_FALSE(host_only.accepts({Memory::kDevice, "map:0", nullptr}));
+}
+
 TEST(CpuAggregator, MergesAndCounts) {
   std::mt19937_64 random(1);
   const std::vector<SparseVector> parts = {random_part({100, 1}, DType::kF64, 30, random),

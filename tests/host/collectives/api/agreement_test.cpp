@@ -37,6 +37,40 @@ struct Arguments {
   SparseView view() const { return SparseView::of(indices, values, 10); }
 };
 
+TEST(Agreement, RefusesMemoryThatTheHostCannotRead) {
+  const Arguments own;
+  const Placement on_device{Memory::kDevice, "cuda:0", nullptr};
+  expect_agreed_error(
+      3,
+      [&](Group& group) {
+        SparseView view = own.view();
+        if (group.rank() == 1) view.placement = on_device;
+        sparse_allreduce(group, view);
+      },
+      {"sparse_allreduce", "rank 1", "memory of cuda:0", "copy them to host memory"});
+  const auto dense_call = [&](auto&& call) {
+    return [&on_device, call](Group& group) {
+      std::vector<float> values = {1, 2};
+      DenseView view = DenseView::of(values);
+      if (group.rank() == 0) view.placement = on_device;
+      call(group, view);
+    };
+  };
+  expect_agreed_error(2, dense_call([](Group& group, DenseView view) { allreduce(group, view); }),
+                      {"allreduce", "rank 0", "memory of cuda:0"});
+  expect_agreed_error(
+      2, dense_call([](Group& group, DenseView view) { sparse_allreduce_dense(group, view); }),
+      {"sparse_allreduce_dense", "rank 0", "memory of cuda:0"});
+  int queue = 0;
+  expect_agreed_error(2,
+                      [&](Group& group) {
+                        SparseView view = own.view();
+                        view.placement = {Memory::kPinned, "cuda:0", &queue};
+                        sparse_allreduce(group, view);
+                      },
+                      {"wait for the queue"});
+}
+
 TEST(Agreement, NamesTheFieldsRanksAndValuesThatDiffer) {
   const Arguments own;
   const auto call = [&](int odd, const std::function<void(SparseView&, ReduceOptions&)>& change) {

@@ -9,12 +9,15 @@
 #include <cmath>
 #include <cstring>
 
-#include "codec_cases.h"
 #include "collectives/codec/encode_dense.h"
+#include "host/tensor/sparse/patterns.h"
 #include "tensor/sparse/coalesce.h"
 #include "tensor/sparse/wire_values.h"
 
 namespace tandem::collectives {
+
+namespace test = sparse::test;
+
 namespace {
 
 using test::Pattern;
@@ -318,10 +321,11 @@ TEST(WireValues, RoundEveryFloatLikeTheScalarConversions) {
   for (const DType wire : {DType::kF16, DType::kBF16}) {
     std::vector<std::uint16_t> stored(values.size());
     const auto* from = reinterpret_cast<const std::byte*>(values.data());
-    sparse::store_wire(from, values.size(), DType::kF32, wire, reinterpret_cast<std::byte*>(stored.data()));
+    sparse::store_wire(from, values.size(), DType::kF32, wire,
+                       reinterpret_cast<std::byte*>(stored.data()));
     std::vector<float> back(values.size()), rounded = values;
-    sparse::load_wire(reinterpret_cast<const std::byte*>(stored.data()), stored.size(), DType::kF32, wire,
-              reinterpret_cast<std::byte*>(back.data()));
+    sparse::load_wire(reinterpret_cast<const std::byte*>(stored.data()), stored.size(), DType::kF32,
+                      wire, reinterpret_cast<std::byte*>(back.data()));
     sparse::round_values(rounded.data(), rounded.size(), wire);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {

@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "codec_cases.h"
 #include "collectives/codec/codec.h"
 #include "common/error.h"
+#include "host/tensor/sparse/patterns.h"
 #include "support/fuzz_main.h"
 
 namespace tandem::collectives {
+
+namespace test = sparse::test;
+
 namespace {
 
 constexpr Domain kDomains[] = {{1, 1},

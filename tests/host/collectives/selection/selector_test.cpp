@@ -63,7 +63,8 @@ class Selectors {
     const int world = static_cast<int>(selectors_.size());
     std::vector<ByteBuffer> headers;
     for (int rank = 0; rank < world; ++rank) {
-      headers.push_back(of(rank).header(sparse::synthetic_gradient(workload_, rank, world, 3), world));
+      headers.push_back(
+          of(rank).header(sparse::synthetic_gradient(workload_, rank, world, 3), world));
     }
     header_bytes_ = headers.front().size();
     std::string name;

@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "host/collectives/codec/codec_cases.h"
+#include "host/tensor/sparse/patterns.h"
 
 namespace tandem::sparse {
 namespace {

@@ -12,7 +12,7 @@
 #include <map>
 #include <random>
 
-#include "host/collectives/codec/codec_cases.h"
+#include "host/tensor/sparse/patterns.h"
 #include "tensor/sparse/merge_windows.h"
 
 namespace tandem::sparse {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <random>
 
-#include "host/collectives/codec/codec_cases.h"
+#include "host/tensor/sparse/patterns.h"
 #include "tensor/sparse/hashed_places.h"
 
 namespace tandem::sparse {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/frames/vocabulary.h"
+#include "tensor/sparse/sparse_vector.h"
 
-namespace tandem::collectives::test {
+namespace tandem::sparse::test {
 
 enum class Pattern : std::uint8_t { kUniform, kRun, kAll, kEnds, kBorders };
 inline constexpr Pattern kPatterns[] = {Pattern::kUniform, Pattern::kRun, Pattern::kAll,
@@ -88,4 +88,4 @@ inline bool same(const SparseVector& a, const SparseVector& b) {
   return std::ranges::equal(a.value_bytes(), b.value_bytes());
 }
 
-}  // namespace tandem::collectives::test
+}  // namespace tandem::sparse::test
