@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the OpenCL backend in builds without it: enumerates nothing and says how to enable
-// it.
+// The OpenCL backend of builds without OpenCL: it lists no device and says how to enable it.
 #include "common/error.h"
 #include "opencl/backend.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cutting a batch into work-groups, and packing it.
+// Cuts a batch into work-groups and packs it.
 //
-// Scratch: ranges beyond the first of a sequence are bounded by its share of the work, so all
-// scratch slots together are at most work_groups * queries / q_heads plus twice the rows.
+// Ranges beyond the first of a sequence are bounded by its share of the work. So all scratch slots
+// together are at most work_groups * queries / q_heads plus twice the rows.
 #include "opencl/attention_plan.h"
 
 #include <algorithm>

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BatchPlan: an attention batch cut into the work-groups of the kernels, and packed for one
+// BatchPlan: an attention batch, cut into the work-groups of the kernels and packed for one
 // transfer. Pure: no OpenCL here.
 //
-// A sequence's queries of one KV head, num_q * group vectors, are cut into tiles of as many vectors
-// as the kernel takes; its tokens into ranges of at most `split_tokens`, chosen so that every
-// work-group gets about an equal share and all of them keep the device busy. A sequence with one
-// range writes its result at once; ranges of a longer one go to scratch slots and are merged.
-// Rows are compact: sequence after sequence, without the rows of q that no sequence names;
-// sequences that attend to nothing have no row here (their result is O = 0, LSE = -inf). Packed
-// input, in 4-byte words: header [8] of offsets, q * scale [q_rows, q_heads, head_dim], k and v
-// [kv_rows, kv_heads, head_dim], append, part and merge entries, page ids. Threads: none. Errors:
-// none; the batch was checked before.
+// A sequence's queries of one KV head (num_q * group vectors) are cut into tiles of the kernel's
+// size, its tokens into ranges of at most `split_tokens`, so that work-groups have about equal work
+// and keep the device busy. A single range writes its result; several ranges go to scratch slots
+// and are merged. Rows are compact: only rows that a sequence names, and no row of sequences that
+// attend to nothing (O = 0, LSE = -inf). Packed input, in 4-byte words: header [8] of offsets, q *
+// scale [q_rows, q_heads, head_dim], k and v [kv_rows, kv_heads, head_dim], append, part and merge
+// entries, page ids. Threads: none. Errors: none; the caller checks the batch.
 #pragma once
 
 #include <cstddef>

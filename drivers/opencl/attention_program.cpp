@@ -2,9 +2,8 @@
 //
 // Chooses the kernels' widths for a device and builds them with the geometry as macros.
 //
-// Accumulators: a work-item keeps QUERIES * BLOCKS score vectors in registers, 16 where registers
-// are plenty (16 lanes mean AVX-512 with 32 of them; a GPU thread has more), else 8. Local memory
-// of a group: at most 16 KiB.
+// A work-item keeps QUERIES * BLOCKS score vectors in registers: 16 with 16 lanes (AVX-512 has 32
+// registers) or on a GPU, else 8. Local memory of a group: at most 16 KiB.
 #include "opencl/attention_program.h"
 
 #include <algorithm>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The attention kernels built for one geometry: how pages are laid out, how wide the kernels are.
+// The attention kernels, built for one geometry: page layout and kernel width.
 //
-// KernelShape is what differs between devices: a CPU takes one work-item per group and wide
-// vectors, a GPU many work-items and one lane; it follows from the vector width that the device
-// prefers. PageLayout is where things stand in a page of one layer (see kernels/attention.cl).
-// Programs: `decode` handles up to min(group, 8) query vectors per read of K and V, `chunk` 8, for
-// sequences with several query tokens (absent where decode has 8). Errors: DeviceError with the
-// compiler's log.
+// KernelShape follows from the device's preferred vector width: a CPU takes one work-item per group
+// and wide vectors, a GPU many work-items and one lane. PageLayout describes a page of one layer
+// (see kernels/attention.cl). `decode` handles up to min(group, 8) query vectors per read of K and
+// V; `chunk` handles 8, for sequences with several query tokens (absent if decode handles 8).
+// Errors: DeviceError with the compiler's log.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unit's pool, its queue of batches, and page transfers.
+// Pool, queue of batches, and page transfers.
 //
 // Bytes per batch to the device: 4 * head_dim * (q_rows * q_heads + 2 * kv_rows * kv_heads) and the
-// entries; back: 4 * (head_stride + 1) * q_heads * q_rows. busy_seconds counts, for each batch,
-// from its submission or the completion of the batch before, whichever is later.
+// entries; back: 4 * (head_stride + 1) * q_heads * q_rows. busy_seconds counts for each batch from
+// the later of its submission and the end of the batch before.
 #include "opencl/attention_unit.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::chrono::seconds kFullQueuePatience{30};
 constexpr std::chrono::seconds kFarewell{1};
 
-// OpenCL does not tell what is free. Memory shared with the host is left in halves.
+// OpenCL does not report free memory. Memory shared with the host is left in halves.
 std::uint64_t default_kv_bytes(const cl::Device& device) {
   const std::uint64_t total = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
   return shares_host_memory(device) ? total / 2 : total / 5 * 4;
@@ -148,7 +148,7 @@ BatchSlot& OpenClAttentionUnit::free_slot() {
   }
   if (!lost_ && in_flight_.size() >= kMaxInFlight &&
       finish_oldest(Deadline::after(kFullQueuePatience)) != WaitResult::kDone) {
-    lost_ = true;  // a queue that does not move for so long has hung
+    lost_ = true;  // a queue without progress for this long has hung
   }
   for (const auto& slot : slots_) {
     if (slot->ticket == 0) return *slot;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenClAttentionUnit: KV pages in buffers of an OpenCL device, attention by kernels/attention.cl.
+// OpenClAttentionUnit: KV pages in buffers of an OpenCL device; attention by kernels/attention.cl.
 //
-// One buffer per layer, so that a pool may exceed the largest single allocation by the number of
-// layers; where a layer would exceed it, the unit has fewer pages. Each batch is one write, up to
-// four kernels (append, attend for single tokens and for chunks, merge) and one read on an in-order
-// queue. submit() does not wait for the device while fewer than kMaxInFlight batches are on their
-// way; their results are copied to the caller inside wait() or a later submit().
-// Threads: one submitting thread; capacity() and stats() from any. Failure: any error of a command
-// loses the unit, as attention_unit.h says. A page transfer that times out still takes effect
-// later; its page is undefined until another transfer of it is done. The destructor waits a second
-// for commands in flight; what a hung device may still use is then kept until the process ends.
+// One buffer per layer, so a pool may exceed the largest single allocation by the number of layers;
+// if a layer would exceed it, the unit has fewer pages. A batch is one write, up to four kernels
+// (append, attend for single tokens and for chunks, merge) and one read, on an in-order queue.
+// submit() does not wait while fewer than kMaxInFlight batches are in flight; wait() or a later
+// submit() copies their results to the caller. Threads: one submitting thread; capacity() and
+// stats() from any. Failure: an error of any command loses the unit. A page transfer that times out
+// still takes effect later; its page is undefined until another transfer of it ends. The destructor
+// waits a second for commands in flight; what a hung device may still use is kept until the process
+// ends.
 #pragma once
 
 #include <deque>

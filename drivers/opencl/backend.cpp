@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opencl backend: CPU and GPU devices of every installed OpenCL driver, in the loader's order.
+// Lists the CPU and GPU devices of every installed OpenCL driver, in the order of the OpenCL
+// loader.
 #include "opencl/backend.h"
 
 #include "common/error.h"

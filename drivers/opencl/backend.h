@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The opencl backend of the device registry. Present in every build; see Backend::available().
+// The OpenCL backend of the device registry. It is part of every build: see Backend::available().
 #pragma once
 
 #include "device/registry.h"

@@ -3,7 +3,7 @@
 // Timed reads of a 64 MiB buffer, timed writes to it, and a timed empty round trip.
 //
 // The buffer is larger than most last-level caches' share of one process; a device with a larger
-// cache is reported faster than its memory is. Host clocks: event profiling would need another
+// cache appears faster than its memory. Host clocks measure: event profiling would need another
 // queue.
 #include "opencl/bandwidth.h"
 

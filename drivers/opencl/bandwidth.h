@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures what OpenCL does not tell: memory bandwidth, link bandwidth, and the latency of a
+// Measures what OpenCL does not report: memory bandwidth, link bandwidth, and the latency of a
 // command.
 //
-// Cost: about 0.1 s and 64 MiB of device memory for a while. Best of a few runs, since anything
-// else on the machine only slows it. Errors: DeviceError when the device fails. Threads: one.
+// Cost: about 0.1 s, and 64 MiB of device memory during that time. The best of a few runs counts,
+// because other load only slows a run. Errors: DeviceError when the device fails. Threads: one.
 #pragma once
 
 #include "opencl/session.h"

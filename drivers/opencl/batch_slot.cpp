@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Staging buffers and the copy of results to the caller's rows.
+// Staging buffers, and the copy of results to the caller's rows.
 //
-// Buffers grow by doubling. Rows that attend to nothing are answered here, without the device.
+// Buffers grow by doubling. Rows that attend to nothing get their result here, without the device.
 #include "opencl/batch_slot.h"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BatchSlot: the staging memory of one batch in flight, and what to do when it completes.
+// BatchSlot: the staging memory of one batch in flight, and its completion.
 //
-// A slot has a packed input and a result, each twice: page-locked host memory (mapped for the life
-// of the slot, so that transfers are asynchronous on discrete devices) and device memory. It grows
-// to the largest batch it has carried. Ownership: borrows the caller's result spans between begin()
-// and finish(). Threads: the submitting thread. Errors: cl::Error from the API.
+// A slot has a packed input and a result, each twice: page-locked host memory, mapped as long as
+// the slot exists so that transfers are asynchronous on discrete devices, and device memory. It
+// grows to its largest batch. Ownership: borrows the caller's result spans between begin() and
+// finish(). Threads: the submitting thread. Errors: cl::Error from the API.
 #pragma once
 
 #include <chrono>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenClDevice: one CPU or GPU as its OpenCL driver shows it; makes attention units.
+// OpenClDevice: a CPU or GPU of an OpenCL driver; makes attention units.
 //
-// Opening measures the memory and the link (about 0.1 s, see bandwidth.h); units share the context
-// and have a queue each. Threads and errors: as device.h of the contract says.
+// The constructor measures memory and link (about 0.1 s, see bandwidth.h). Units share the context;
+// each has a queue of its own. Threads and errors: as device/device.h says.
 #pragma once
 
 #include <memory>

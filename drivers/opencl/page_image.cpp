@@ -12,7 +12,7 @@
 namespace tandem::opencl {
 namespace {
 
-// Where things stand, in bytes; the same walk serves both directions.
+// Offsets in bytes; one walk serves both directions.
 class PageWalk {
  public:
   PageWalk(const device::AttentionGeometry& g, const PageLayout& layout, int layer)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One layer of a page between this backend's layout (see kernels/attention.cl) and the layout of
+// Converts one layer of a page between this backend's layout (see kernels/attention.cl) and that of
 // AttentionUnit::export_page.
 //
 // `image` is the whole image of the page; `page` the bytes of one layer, page_layout().page_bytes.
-// Cost: one pass over the bytes. Threads: none. Padding written to a page is zero.
+// Padding written to a page is zero. Cost: one pass over the bytes. Threads: none.
 #pragma once
 
 #include <cstddef>

@@ -2,8 +2,8 @@
 //
 // Device discovery, queues, program builds and event polling on the OpenCL 1.2 host API.
 //
-// Cost: a poll is one clGetEventInfo; between polls the thread yields for the first 40 us, then
-// sleeps 20 us up to 500 us, so a device that computes on the host's cores keeps them.
+// A poll is one clGetEventInfo. Between polls the thread yields for the first 40 us, then sleeps 20
+// us up to 500 us: a device that computes on the host's cores keeps them.
 #include "opencl/session.h"
 
 #include <algorithm>
@@ -117,8 +117,8 @@ device::WaitResult wait_for_event(const cl::Event& event, Deadline deadline) {
 }
 
 device::WaitResult wait_for_events(std::span<const cl::Event> events, Deadline deadline) {
-  // Last first: the queue is in order, so the rest have ended by then, well or badly. A failure is
-  // told once all have ended, since until then they use their memory.
+  // Last first: the queue is in order, so the others have ended by then. A failure is
+  // reported when all have ended, because until then they use their memory.
   device::WaitResult result = device::WaitResult::kDone;
   for (std::size_t i = events.size(); i-- > 0;) {
     if (events[i]() == nullptr) continue;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Session: one OpenCL device with its context and one in-order command queue, and which devices of
-// this machine can be used.
+// Session: one OpenCL device with its context and one in-order command queue; and the list of
+// usable devices.
 //
 // Usable: a CPU or GPU device, little-endian, available, with a compiler, OpenCL 1.2 or later.
-// Accelerators are not asked for: an FPGA card seen through a vendor's OpenCL is the xrt backend's.
-// Ownership: a value type of reference-counted handles. Threads: the API is thread-safe; kernels
-// are not shared. Errors: usable_devices() never throws; open_session() throws DeviceError.
+// Accelerators are left out: an FPGA card belongs to the xrt backend. Ownership: a value type of
+// reference-counted handles. Threads: the API is thread-safe; kernels are not shared. Errors:
+// usable_devices() never throws; open_session() throws DeviceError.
 #pragma once
 
 #define CL_HPP_TARGET_OPENCL_VERSION 120

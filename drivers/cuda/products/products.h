@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products: matrix products of a GPU, each by the kernel that its rows, type and shape ask for.
+// Products: matrix products of a GPU, by the kernel for their rows, type and shape.
 //
-//   quantised  1..64 rows: gemm/quantised_product.h on int8 rows, 16 at a time, which reads W up to
-//              four times; more: slices of W to bf16 (gemm/dequantise.h), then cuBLASLt on bf16
-//              rows
+//   quantised  1..64 rows: gemm/quantised_product.h on int8 rows, 16 at a time (reads W up to four
+//              times); more: slices of W to bf16 (gemm/dequantise.h), then cuBLASLt on bf16 rows
 //   bf16, f16  1..8 rows: gemm/narrow_product.h; more: cuBLASLt; rows in the weight's type
-//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows, unless blocks of scales are no
-//              multiple of 128 inputs; more: slices of W to bf16 and cuBLASLt, or, where rows may
-//              be rounded so, scales are whole outputs' and the library multiplies them on this
-//              GPU, cuBLASLt on e4m3 rows
+//   e4m3       1..8 rows: gemm/narrow_product.h on bf16 rows, if blocks of scales are multiples of
+//              128 inputs; more: slices of W to bf16 and cuBLASLt, or cuBLASLt on e4m3 rows, if
+//              options allow it, scales are per output, and the library can do it on this GPU
 //   f32        1..8 rows: gemm/narrow_product.h; more: cuBLASLt without TF32; rows in f32
-// row_form() says in which form a product reads its rows: prepare_rows() writes it. Rows of
-// in_features that are no multiple of 16 bytes of the weight go to cuBLASLt whatever their number.
-// out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias. Targets of one call share their rows;
-// those of one type go in launches together where few rows do.
-// Numerics: sums in f32. What a row's result depends on besides the row: quantised weights round it
-// to int8 up to 64 rows in the call, to bf16 beyond; up to 4 rows dp4a adds, up to 64 mma, in
-// another order, each whatever the other rows hold; cuBLASLt's algorithm, and so its order of
-// additions, may change with the number of rows.
-// Graph-safe: run() neither allocates nor waits; how cuBLASLt computes a shape is asked once and
-// kept (prepare() does so ahead; the first run of a shape loads its kernel, so run it once before
-// capturing). Memory: the workspace is the caller's. Ownership: weights and rows are borrowed until
-// the stream has passed. Threads: one; a Products serves one stream at a time.
-// Errors: Error on shapes that do not fit, DeviceError from the device or the library.
+//
+// row_form() tells the form in which a product reads its rows (prepare_rows() writes it). If a row
+// is not a multiple of 16 bytes of the weight's type, cuBLASLt does the product. out[row] =
+// (accumulate ? out[row] : 0) + x[row] W^T + bias. Targets of one call share their rows. Numerics:
+// f32 sums. Quantised weights round rows to int8 up to 64 rows in the call, to bf16 beyond; the
+// order of additions changes at 4 rows (dp4a, mma), at 64 (cuBLASLt), and within cuBLASLt.
+// Graph-safe: run() neither allocates nor waits; prepare() plans a shape ahead; the first run of a
+// shape loads its kernel. Ownership: workspace, weights and rows are the caller's until the stream
+// has passed. Threads: one, one stream at a time. Errors: Error for shapes, DeviceError.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pieces of weights on their way, and the checks of a WeightSource.
+// Upload of weights in pieces, and the checks of a WeightSource.
 #include "cuda/products/weight.h"
 
 #include <algorithm>

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CudaWeight: a weight in a GPU's memory, and how it gets there.
+// CudaWeight: a weight in a GPU's memory, and how it is loaded.
 //
-// For products quantised matrices are packed (products.h), floats lie as in the file, those in e4m3
-// with their scales beside them; a table keeps the file's rows, so a quantised matrix that is both
-// exists twice. A vector (out_features = 1: norms, biases) is kept as f32 too. The source is read
-// while load() runs, through two pieces of pinned memory: filling one overlaps with the copy, and
-// the packing, of the other.
-// Threads: the submitting thread; a weight does not change. Ownership: weights must be gone before
-// their unit. Errors: Error for a source that is empty, misshapen or of a type that is no weight,
-// and for full memory.
+// For products, quantised matrices are packed (products.h); floats keep the file's layout, e4m3
+// with their scales. A table keeps the file's rows, so a quantised matrix that is both is stored
+// twice. A vector (out_features = 1: norms, biases) is also kept as f32. load() reads the source
+// through two pieces of pinned memory: one is filled while the other is copied and packed. Threads:
+// the submitting thread; a weight does not change. Ownership: weights are destroyed before their
+// unit. Errors: Error for a source that is empty, of a wrong shape or of an unsupported type, and
+// for full memory.
 #pragma once
 
 #include <array>

@@ -20,9 +20,9 @@ constexpr std::size_t kMostStaging = std::size_t{32} << 20;  // then a step is s
 constexpr std::size_t kPlaceAlignment = 64;
 constexpr std::size_t kMostInFlight = 64;
 constexpr std::size_t kRemembered = 64;      // staged arrays that may be staged again
-constexpr std::size_t kMostRefusals = 1024;  // far more than positions that anybody waits for
+constexpr std::size_t kMostRefusals = 1024;  // far more than positions with waiters
 constexpr std::size_t kReserveStep = std::size_t{1} << 20;
-// A queue that has not moved for so long has hung.
+// A queue without progress for this long has hung.
 constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::seconds kFarewell{2};
 
@@ -75,7 +75,7 @@ void Queue::grow_staging(std::size_t bytes) {
   for (Slot& slot : slots_) slot.host.reset();
   PoolRange staging(device_memory_, size, Purpose::kStaging);
   for (Slot& slot : slots_) slot.host = PoolRange(pinned_memory_, size, Purpose::kStaging);
-  staging_ = std::move(staging);  // only now is there any room
+  staging_ = std::move(staging);  // the allocation has succeeded
 }
 
 void Queue::reserve(PoolRange& range, std::size_t bytes, Purpose purpose) {
@@ -240,8 +240,8 @@ void Queue::note_refusal(std::string reason) {
   if (refusals_.size() > kMostRefusals) refusals_.pop_front();
 }
 
-// To who waits for `position`, which is done; 0: to who goes on. Each is told of once, but to who
-// waits for just that position always.
+// Throws the refusal that concerns `position`, which has ended; 0: any that nobody has seen. Each
+// is thrown once; a wait for exactly that position always throws it.
 void Queue::tell_refusal(std::uint64_t position) {
   const auto concerns = [&](const Refusal& refusal) {
     return refusal.position == position ||
@@ -297,14 +297,14 @@ WaitResult Queue::finish(Deadline deadline) noexcept {
   const std::uint64_t last = open_;
   try {
     send();
-  } catch (...) {  // who calls is going; others in the queue will be told
+  } catch (...) {  // the caller is being destroyed; others get the error
   }
   return wait_in_flight(last, deadline);
 }
 
 WaitResult Queue::wait_in_flight(std::uint64_t position, Deadline deadline) {
   if (health_.lost()) return WaitResult::kLost;
-  // One stream: whoever is done, those before it are.
+  // One stream: when a position has ended, all before it have.
   const auto behind = std::ranges::upper_bound(in_flight_, position, {}, &InFlight::position);
   if (behind == in_flight_.begin()) return WaitResult::kDone;
   const auto last = std::prev(behind);

@@ -1,38 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queue: everything that the compute and attention units of one GPU do, in order.
+// Queue: all work of the compute and attention units of one GPU, in order.
 //
-// Operations do not launch: they append launch records, small structs of a kernel's function and
-// arguments, to the open sequence. flush() launches the sequence on the one stream and ends it with
-// an event; its number is its position. What a step's operations enqueue between two flushes is
-// thus known as a whole, and a sequence whose records equal those of an earlier one, byte for byte,
-// is launched as one CUDA graph (step_graphs.h), whoever enqueued it and without knowing what a
-// step is. So that records of a decode step do repeat:
-//   - host arrays (ids, positions, page lists, plans) never are in them. stage() copies an array to
-//     pinned memory and returns its place in device memory, where one copy in front of the
-//     sequence brings all of them. Places follow from the sizes of the arrays before, each rounded
-//     up to a quarter of its power of two, so contents and small changes of size change nothing;
-//     an array that was staged in the same sequence from the same address, unchanged, has one place
-//   - scratch() is the same memory for every operation, which the stream's order allows
-//   - records are zeroed first, so that padding between members compares equal
-//   - what records name by a host address (weights, plans' shapes) has graphs forgotten when it
-//     goes
-// Kernels of a sequence are one chain (gpu_kernels/common/launch_chain.h), in graphs and without:
-// where overlap_launches() was said, each begins while the one in front of it ends, but for those
-// behind a copy or a library's call.
-// Batches of other sizes are other sequences: each gets its graph when it comes a second time.
-// Device memory of staged arrays is one range; the pinned side has kSlots, so the host fills the
-// next while the GPU works. Both, and the scratch, grow between sequences only: an operation says
-// what it needs by begin(), and where that is too much, the open sequence is flushed, the GPU
-// waited for, and memory taken anew (an Error says so where there is none; nothing is lost then).
-// Threads: one: units of one GPU share their submitting thread.
-// Errors: DeviceError once the GPU is lost (health.h). A launch that is refused is an Error of its
-// sequence, out of the call that flushes: what stood before it in the sequence is done, it and what
-// follows are not, the position ends (failed_position()), and the queue goes on. Whoever waits for
-// that position hears the Error too; where the call that flushed could not throw (finish()), so
-// does whoever next flushes, or waits for a position behind. Cost of the host
-// per operation: filling its record; per flush of a known sequence: a hash and a comparison of the
-// records (some 20 KB per 100 launches), one copy, one graph launch, one event; no allocation.
+// An operation appends launch records (a kernel's function and arguments) to the open sequence.
+// flush() launches the sequence on the one stream and ends it with an event; its number is its
+// position. A sequence whose records equal those of an earlier one, byte for byte, runs as one CUDA
+// graph (step_graphs.h). So that the records of decode steps repeat: | - stage() copies host arrays
+// to device memory, at places that follow from their rounded sizes; | an array staged twice in a
+// sequence has one place. Records hold places, never host arrays | - all operations use the same
+// scratch(), which the stream's order allows | - records are zeroed first, so padding compares
+// equal | - graphs are forgotten before an object goes whose host address is in records Kernels of
+// a sequence form one chain (gpu_kernels/common/launch_chain.h): with overlap_launches() each
+// begins while the one before ends, except behind a copy or a library's call. Pinned memory has
+// kSlots, so the host fills the next while the GPU works. Memory grows between sequences only:
+// begin() states the need; growth flushes, waits and allocates. Threads: one. Errors: DeviceError
+// once the GPU is lost. A refused launch is an Error of the flush: earlier launches of its sequence
+// run, it and later ones do not, and waits for that position throw it too; if that flush could not
+// throw, the next flush or wait does. Host cost: filling a record; per flush a hash and a
+// comparison (20 KB per 100 launches), one copy, one launch, one event.
 #pragma once
 
 #include <array>
@@ -79,11 +64,11 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // In front of an operation: what it stages at most, with one for each array, and what scratch()
-  // it uses.
+  // Before an operation: the most bytes that it stages (and arrays), and the scratch() that it
+  // uses.
   void begin(std::size_t staged_bytes, std::size_t num_arrays, std::size_t scratch_bytes = 0);
 
-  // The place that `values` have when the launches behind this call run. Never null.
+  // The place of `values` in device memory for the launches after this call. Never null.
   template <typename T>
   T* stage(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -96,11 +81,11 @@ class Queue {
   };
   StagedRoom stage_room(std::size_t bytes);
 
-  // Makes a range that operations keep at least so large, at another address; its contents are
-  // gone then, and what was enqueued is done. Only in front of an operation's begin().
+  // Grows a range that operations keep. A larger one is at another address with undefined contents,
+  // and all enqueued work has ended. Only before an operation's begin().
   void reserve(PoolRange& range, std::size_t bytes, Purpose purpose);
 
-  // Contents do not outlive the operation.
+  // Contents are valid during the operation only.
   std::byte* scratch() const { return scratch_.data(); }
 
   // A launch of kLaunch(job, stream): fill the returned job before the next call of the queue.
@@ -112,8 +97,8 @@ class Queue {
     return *::new (append(run_job<kLaunch>, what, sizeof(Job))) Job;
   }
 
-  // The job of the last launch of the open sequence where that is one of kLaunch; else null. For
-  // who does its work together with its own: drop_last() takes it out, once.
+  // The job of the open sequence's last launch if that is a kLaunch; else null. For an operation
+  // that does this work together with its own: drop_last() removes the launch, once.
   template <auto kLaunch>
   const auto* last() const {
     using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
@@ -130,30 +115,30 @@ class Queue {
   // (launch_chain.h of gpu_kernels/common): for sequences that are flushed from now on.
   void overlap_launches(bool overlap) { overlaps_ = overlap; }
 
-  // Before something goes that records name by its host address.
+  // Call before an object is destroyed whose host address is in records.
   void forget_graphs() { graphs_.forget(); }
 
-  // Launches what is open and ends it; the position that was open. Without anything open, too, a
-  // position ends, and behind an Error.
+  // Launches the open sequence and returns its position. The position ends also if the sequence is
+  // empty, and after an Error.
   std::uint64_t flush();
-  // The last one that ended with an Error; 0: none. What it or those before have left in device
-  // memory for others must be made anew.
+  // The last position that ended with an Error; 0: none. Results that it or earlier ones left in
+  // device memory must be made again.
   std::uint64_t failed_position() const { return failed_; }
   std::uint64_t open_position() const { return open_; }
   bool is_empty() const { return num_records_ == 0; }
 
-  // Flushes first where `position` is open, which may throw Error. Polls, then sleeps. Error where
-  // something of the position was refused. Throws nothing else: kLost once the GPU is.
+  // Flushes first if `position` is open, which may throw Error. Polls, then sleeps. Throws Error if
+  // a launch of the position was refused, and nothing else: kLost once the GPU is lost.
   device::WaitResult wait(std::uint64_t position, Deadline deadline);
-  // Whether the GPU is through with a position that was flushed, refused or not.
+  // Whether the GPU has passed a flushed position, refused or not.
   bool has_passed(std::uint64_t position) {
     return position < open_ &&
            wait_in_flight(position, Deadline::after({})) != device::WaitResult::kTimeout;
   }
-  // For destructors: to the end of all that was enqueued, whether it is refused or not.
+  // For destructors: waits for all enqueued work, refused or not.
   device::WaitResult finish(Deadline deadline) noexcept;
 
-  // For work that is not in records, such as a library's: the stream, behind all that was enqueued.
+  // The stream, behind all enqueued work: for work without records, such as a library's.
   const Stream& stream();
   int device_index() const { return device_index_; }
   Health& health() { return health_; }
