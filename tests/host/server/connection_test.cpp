@@ -4,6 +4,9 @@
 // is refused, held or answered.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "host/server/server_fixture.h"
 
 namespace tandem::server {
@@ -51,6 +54,21 @@ TEST(Connection, ARefusedRequestWhoseBodyIsHereKeepsItsConnection) {
     EXPECT_EQ(reply.headers.at("connection"), "keep-alive");
   }
   EXPECT_EQ(client.get("/health").status, 200);
+}
+
+TEST(Connection, TheRestOfARefusedBodyIsReadSoThatTheAnswerIsNotLost) {
+  ServerOptions options;
+  options.limits.max_body_bytes = 1000;
+  options.limits.linger_timeout = std::chrono::seconds(20);
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  client.send(head_only(10'000'000));
+  EXPECT_EQ(client.read_reply().status, 413);
+  for (int i = 0; i < 10; ++i) {  // after a reset a send fails
+    client.send(std::string(20'000, 'x'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(client.closed_by_server());
 }
 
 TEST(Connection, AnOverloadedServerAnswersOnceAndClosesWhereverTheBodyIs) {

@@ -46,6 +46,14 @@ TEST(ChatTemplate, RendersAConversation) {
   EXPECT_EQ(chat_template.source(), source);
 }
 
+TEST(ChatTemplate, ArithmeticAndSlicesFollowPython) {
+  EXPECT_EQ(render("{{ -7 // 2 }} {{ 7 // -2 }} {{ -8 // 2 }} {{ -7 % 3 }} {{ 7 % -3 }}"),
+            "-4 -4 -4 2 -2");
+  EXPECT_EQ(
+      render("{{ 'hello'[::-1] }} {{ 'hello'[3:0:-1] }} {{ 'hello'[:-2] }} {{ 'hello'[-2:] }}"),
+      "olleh lle hel lo");
+}
+
 TEST(ChatTemplate, DoesNotInterpretWhatMessagesSay) {
   EXPECT_EQ(render("{{ messages[0].content }}", {{"user", "{{ bos_token }}{% if %}"}}),
             "{{ bos_token }}{% if %}");

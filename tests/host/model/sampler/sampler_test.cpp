@@ -84,6 +84,16 @@ TEST(Candidates, KeepWhatTheNaiveDefinitionsKeep) {
   }
 }
 
+TEST(Candidates, TopPKeepsTheSmallestSetThatReachesExactlyThatShare) {
+  const std::vector<float> two(2), four(4);
+  Candidates half(two, 1.0f, 0);
+  half.keep_top_p(0.5f);
+  EXPECT_EQ(half.ids(), std::vector<TokenId>{0});
+  Candidates more(four, 1.0f, 0);
+  more.keep_top_p(0.75f);
+  EXPECT_EQ(more.ids().size(), 3u);
+}
+
 TEST(Sampler, GreedyTakesTheLowestIdOfATie) {
   EXPECT_EQ(greedy({.temperature = 0}, {1, 3, 2, 3}), 1);
   EXPECT_EQ(greedy({.temperature = 0}, {-kInfinity, -5}), 1);
