@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
-#include "xrt/card/card_table.h"
 #include "xrt/attention/descriptor.h"
 #include "xrt/attention/page_image.h"
 #include "xrt/attention/unit_shares.h"
+#include "xrt/card/card_table.h"
 
 namespace tandem::device::xrt_card {
 namespace {
