@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode attention on a GPU beside the device's copy bandwidth: KV types, lengths, group sizes,
-// several queries, a shared prefix, and the append that comes before.
+// Decode attention on a GPU against the device's copy bandwidth: KV types, lengths, group sizes,
+// several queries, a shared prefix, and the append before.
 //
-// Some heads of every result are checked first, against loops in double precision over the values
-// as stored. Bytes are those that must move: K, V and scales of every token once, q, O and LSE; of
-// the shared prefix once for all that share it. ratio: that over the time, over the same of a copy
-// of 1 GiB in the same run. Pools exceed the cache, so that no launch finds what the one before
-// read. One JSON line per figure.
+// Some heads of every result are verified first, against loops in double precision over the stored
+// values. Bytes are the necessary ones: K, V and scales of every token once, q, O and LSE; a shared
+// prefix counts once. ratio: bytes per time, over that of a copy of 1 GiB in the same run. Pools
+// exceed the cache, so no launch finds the data of the one before. One JSON line per figure.
 #include <cmath>
 #include <cstring>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a benchmark, and what its main() does. Threads: one. Errors: std::runtime_error
-// with the runtime's text.
+// Device memory of a benchmark, and the frame of its main(). Threads: one. Errors:
+// std::runtime_error with the runtime's text.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grouped products of experts on a GPU, against a device copy in the same run: gate and up of 128
-// experts of which a row uses 8, as in a 30B model, of one row and of a decode batch of 64.
+// Grouped products of experts on a GPU against a device copy in the same run: gate and up of 128
+// experts, 8 per row, as in a 30B model, for one row and for a decode batch of 64.
 //
-// An output is checked first; the kernels' tests check all. Launches of few rows take other experts
-// in turns, so that none finds its weights in the cache. ratio: as in layers_bench.cpp, by the
-// bytes of the chosen experts' weights. One JSON line per figure.
+// One output is verified first; the kernels' tests check all. Launches of few rows alternate
+// between experts, so no launch finds its weights in the cache. ratio: as in layers_bench.cpp, by
+// the bytes of the chosen experts' weights. One JSON line per figure.
 #include <algorithm>
 #include <cmath>
 #include <random>

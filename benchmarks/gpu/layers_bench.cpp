@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element-wise and row kernels on a GPU, shapes of an 8B model: a prefill chunk of 4,096 rows and
-// a decode batch of 64, each against a device copy in the same run.
+// Element-wise and row kernels on a GPU in shapes of an 8B model (a prefill chunk of 4,096 rows, a
+// decode batch of 64), each against a device copy in the same run.
 //
-// Results are checked first, some values of each kind of kernel, against loops on the host; the
-// kernels' tests check all. ratio: the time a copy of the bytes that the kernel must read and write
-// would take at the copy's measured bandwidth, over the measured time. Inputs and outputs of a
-// launch are taken in turns from arenas of 1.5 GiB, so that no launch finds its input in the cache.
-// One JSON line per figure.
+// Some values of each kind of kernel are verified first; the kernels' tests check all. ratio: the
+// time of a copy of the necessary bytes at the measured copy bandwidth, over the measured time.
+// Launches take their inputs and outputs in turn from arenas of 1.5 GiB, so no launch finds its
+// input in the cache. One JSON line per figure.
 #include <cmath>
 #include <cstdint>
 #include <memory>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of many query rows on a GPU, 32 query heads over 8 of 128 values: causal chunks, and
-// rows over pages, against the rate of a bf16 matrix product of cuBLASLt in the same run.
+// Attention of many query rows on a GPU (32 query heads over 8 of 128 values): causal chunks and
+// rows over pages, against the rate of cuBLASLt's bf16 product in the same run.
 //
-// Some rows of every case are first compared with loops in double precision on the host. FLOPs are
-// those of the pairs of a row and a key that it sees, once, also where operands are split in two; a
-// causal figure holds the rounding of k and v into the workspace. ratio: of the matrix rate. Names
-// that end in _hopper are of the Hopper path, which is measured where the GPU runs it. To compare
-// with a library, benchmarks/gpu/torch_peer.py times PyTorch's attention on the same shapes. One
-// JSON line per figure.
+// Some rows of every case are verified first, against loops in double precision. FLOPs count each
+// visible (row, key) pair once, also if operands are split; a causal figure includes the rounding
+// of k and v into the workspace. ratio: of the matrix rate. Names ending in _hopper are of the
+// Hopper path, on GPUs that have it. benchmarks/gpu/torch_peer.py times PyTorch's attention on the
+// same shapes. One JSON line per figure.
 #include <cublasLt.h>
 
 #include <cmath>

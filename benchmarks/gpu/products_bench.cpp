@@ -2,12 +2,11 @@
 //
 // Matrix products on a GPU, in the shapes of a Llama 3 8B layer.
 //
-// Few rows: bytes of weights over time, beside the bandwidth of a device copy in the same run. Many
-// rows: operations over time, beside cuBLASLt's own bf16 product of 8192 x 8192 x 8192. Weights
-// are taken in turns from sets larger than the cache; results are checked first, on 64 outputs
-// against double-precision loops on the host (relative norm of the difference below 2 %: rows are
-// rounded to 8 bits, and weights to bf16 for many rows). One JSON line per figure; exit code 77
-// without a GPU.
+// Few rows: bytes of weights per time, against a device copy in the same run. Many rows: operations
+// per time, against cuBLASLt's bf16 product of 8192 x 8192 x 8192. Weights rotate through sets
+// larger than the cache. 64 outputs are verified first, against double-precision loops (relative
+// norm of the difference below 2 %: rows are rounded to 8 bits, and weights to bf16 for many rows).
+// One JSON line per figure; exit code 77 without a GPU.
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The round trip of one layer's attention from a GPU to a thread of the host and back, with nothing
-// to attend to: the rows of a Llama-3-8B-shaped layer posted, seen, answered, and the results taken
-// back, in a graph of many such pairs, so that what the GPU adds per layer is all there is.
+// The round trip of one layer's attention from a GPU to a host thread and back, without attention:
+// the rows of a Llama-3-8B-shaped layer are posted, seen, answered, and the results read back. A
+// graph holds many such pairs, so the figure is what the GPU adds per layer.
 //
-// Verified first: a thread that sends the queries back as results. A unit's own time comes on top;
-// host/engine/ring_bench.cpp has the host's part alone. The figure wanted is below 30 us. Threads:
-// one, and the ring's.
+// Verified first: a thread that returns the queries as results. A unit's own time comes on top;
+// host/engine/ring_bench.cpp measures the host's part alone. Target: below 30 us. Threads: one, and
+// the ring's.
 #include <atomic>
 #include <cstring>
 #include <stdexcept>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sparse kernels on a GPU: partition and encode of 11 M non-zeros in 214 M elements over 16 owners,
-// scatter-add of the parts, taking the sums' entries by their bitmap, and compaction of a dense
-// vector without one, each against a device copy in the same run.
+// scatter-add of the parts, compaction of the sums by their bitmap, and of a dense vector without
+// one; each against a device copy in the same run.
 //
-// Every result is checked first, against loops on the host over the same input. A figure is the
-// median of 50 runs between events, inputs taken in turns from three sets so that no run finds its
-// input in the cache. ratio: the time a copy of the bytes that the operation must read and write
-// would take at the copy's measured bandwidth, over the measured time. One JSON line per figure.
+// Every result is verified first against loops on the host. A figure is the median of 50 runs
+// between events; three input sets rotate, so no run finds its input in the cache. ratio: the time
+// of a copy of the necessary bytes at the measured bandwidth, over the measured time. One JSON line
+// per figure.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

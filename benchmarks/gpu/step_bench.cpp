@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode steps of a Llama-3-8B-shaped bf16 model, all on one GPU, through the engine's executor.
+// Decode steps of a Llama-3-8B-shaped bf16 model on one GPU, through the engine's executor.
 //
-// Random weights, written to a temporary file of 16 GB and read from it; random keys and values in
-// every page. Figures: a step's time, against the time that weights and KV take at the bandwidth
-// the device measures of itself (ratio); what the host adds to the device's own time (host/...);
-// and the way of one layer's attention from host memory and back with nothing to attend to. Steps
-// are timed from the call to the logits, after those in which their graph is made. Names are those
-// of torch_peer.py's steps; gpu_step_hopper/: with the kernels of Hopper and launches that overlap,
-// where the GPU has them. `--small`: two small layers, whether it works. Threads: one.
+// Random weights in a temporary file of 16 GB; random keys and values in every page. Figures: a
+// step's time, against the time of weights and KV at the device's measured bandwidth (ratio); the
+// host's share (host/...); and the way of one layer's attention from host memory and back without
+// attention. Steps are timed from the call to the logits, after the steps that make their graph.
+// Names are those of torch_peer.py's steps. gpu_step_hopper/: Hopper kernels and overlapping
+// launches, on GPUs that have them. `--small`: two small layers, as a check. Threads: one.
 #include <unistd.h>
 
 #include <chrono>
@@ -158,7 +157,7 @@ class StepBench {
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Executor> executor_;
-  std::unique_ptr<device::AttentionUnit> unit_;  // goes before the executor
+  std::unique_ptr<device::AttentionUnit> unit_;  // destroyed before the executor
   double copy_ = 0;                              // bytes per millisecond
 };
 

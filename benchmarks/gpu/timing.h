@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of launches on a GPU, and the line that reports it beside the device's copy bandwidth.
+// Times of launches on a GPU, and the report line with the device's copy bandwidth.
 //
-// Launches are captured in a graph, so that what separates them on the host is not in the figure;
-// a sample is one replay between events over the number of launches. Threads: one.
+// Launches are captured in a graph, which excludes the host's time between them. A sample is one
+// replay between events, divided by the number of launches. Threads: one.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -23,7 +23,7 @@ using device::WaitResult;
 namespace {
 
 constexpr std::chrono::seconds kFullQueuePatience{30};
-constexpr std::chrono::seconds kFarewell{1};
+constexpr std::chrono::seconds kShutdownWait{1};
 
 // OpenCL does not report free memory. Memory shared with the host is left in halves.
 std::uint64_t default_kv_bytes(const cl::Device& device) {
@@ -72,10 +72,10 @@ struct OpenClAttentionUnit::Abandoned {
 };
 
 OpenClAttentionUnit::~OpenClAttentionUnit() {
-  if (!settled(Deadline::after(kFarewell))) abandon();
+  if (!all_ended(Deadline::after(kShutdownWait))) abandon();
 }
 
-bool OpenClAttentionUnit::settled(Deadline deadline) const {
+bool OpenClAttentionUnit::all_ended(Deadline deadline) const {
   // Slots free by their ticket too: of a batch refused midway some commands may run.
   const auto ended = [&](std::span<const cl::Event> events) {
     return wait_for_events(events, deadline) != WaitResult::kTimeout;
