@@ -263,7 +263,8 @@ void OpenClAttentionUnit::complete(BatchSlot& slot) {
 
 WaitResult OpenClAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("opencl", "ticket " + std::to_string(ticket) + " was never given");
+    throw Error("opencl",
+                "ticket " + std::to_string(ticket) + " is unknown: no submit() has returned it");
   }
   while (!lost_ && !in_flight_.empty() && in_flight_.front()->ticket <= ticket) {
     const WaitResult result = finish_oldest(deadline);
@@ -274,8 +275,8 @@ WaitResult OpenClAttentionUnit::wait(Ticket ticket, Deadline deadline) {
 
 void OpenClAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
   if (page >= capacity_.num_pages) {
-    throw Error("opencl",
-                "page " + std::to_string(page) + " of " + std::to_string(capacity_.num_pages));
+    throw Error("opencl", "page " + std::to_string(page) + " is outside the pool of " +
+                              std::to_string(capacity_.num_pages) + " pages");
   }
   const std::size_t expected = device::page_image_bytes(geometry_);
   if (image_bytes != expected) {
