@@ -5,6 +5,8 @@
 // until it is forgotten.
 #include "emulation/opencl_layer/failures.h"
 
+#include <cstdio>
+
 namespace {
 
 bool queues_failed = true;
@@ -16,6 +18,14 @@ extern "C" {
 void fail_all_queues() { queues_failed = true; }
 
 int tandem_opencl_event_failed(cl_event) { return 1; }
+
+// The third time the last program is unloaded.
+int tandem_opencl_contexts_open() {
+  static int calls = 0;
+  const bool open = ++calls < 3;
+  std::fprintf(stderr, open ? "program is loaded\n" : "program is unloaded\n");
+  return open ? 1 : 0;
+}
 
 int tandem_opencl_queue_failed(cl_command_queue, int forget) {
   const bool failed = queues_failed;
