@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The OpenCL layer between a program and functions that this test gives it, and its count of the
-// programs that an application holds. The shim is a library of the test's own (failing_shim.cpp).
+// The OpenCL layer between a program and this test's own functions, and its count of the programs
+// that an application holds. The shim is a library of this test (failing_shim.cpp).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

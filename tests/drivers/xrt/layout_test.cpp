@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the driver computes without a card: shares of compute units, descriptors, page images.
+// The driver's work without a card: shares of compute units, descriptors, page images.
 #include <gtest/gtest.h>
 
 #include <cmath>
