@@ -35,7 +35,7 @@ endif()
 include(CTest)
 include(GoogleTest)
 foreach(folder host/common host/tensor host/model host/trace drivers/device gpu_kernels drivers/cpu drivers/cuda
-        drivers/parallel host/planner host/engine host/collectives)
+        drivers/parallel host/planner host/engine host/transport host/collectives)
   add_subdirectory(${folder})
 endforeach()
 tandem_add_library(tandem_drivers

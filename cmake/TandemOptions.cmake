@@ -24,6 +24,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # Version 12 sees overlapping copies in every "text" + std::string (its bug 105651).
   target_compile_options(tandem_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+if(TANDEM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Anonymous namespaces of a source look like those of a header when several sources are one translation unit.
+  target_compile_options(tandem_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 if(TANDEM_WERROR)
   target_compile_options(tandem_options INTERFACE -Werror)
 endif()

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode attention on a GPU beside the device's copy bandwidth: KV types, lengths, group sizes,
-// several queries, a shared prefix, and the append that comes before.
+// Decode attention on a GPU against the device's copy bandwidth: KV types, lengths, group sizes,
+// several queries, a shared prefix, and the append before.
 //
-// Some heads of every result are checked first, against loops in double precision over the stored
-// values. Bytes are those that must move: K, V and scales of every token once, q, O and LSE; a
-// shared prefix counts once. ratio: bytes per time, over the rate of a copy of 1 GiB in the same
-// run. Pools exceed the cache, so that no launch finds in it what the launch before has read. One
-// JSON line per figure.
+// Some heads of every result are verified first, against loops in double precision over the stored
+// values. Bytes are the necessary ones: K, V and scales of every token once, q, O and LSE; a shared
+// prefix counts once. ratio: bytes per time, over that of a copy of 1 GiB in the same run. Pools
+// exceed the cache, so no launch finds the data of the one before. One JSON line per figure.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -134,7 +133,7 @@ struct Batch {
   std::unique_ptr<DeviceVector<std::uint32_t>> device_pages;
 };
 
-// One planned launch with its device memory.
+// One planned launch, with what it needs on the device.
 class Attention {
  public:
   Attention(const Batch& batch, std::span<const DecodeGroup> groups,
@@ -226,7 +225,7 @@ void measure(const Batch& batch, KernelPath path, double copy) {
          batch.kv_bytes(static_cast<double>(shape.batch) * shape.tokens) + batch.row_bytes(), copy);
 }
 
-// By each kernel path that the GPU supports.
+// By each path that the GPU has.
 void measure(const Case& shape, double copy) {
   const Batch batch(shape);
   measure(batch, KernelPath::kGeneric, copy);

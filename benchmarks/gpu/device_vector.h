@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory of a benchmark, and the body of its main(). Threads: one. Errors:
+// Device memory of a benchmark, and the frame of its main(). Threads: one. Errors:
 // std::runtime_error with the runtime's text.
 #pragma once
 
@@ -24,7 +24,7 @@ class DeviceVector {
   explicit DeviceVector(std::size_t size) : size_(size) {
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)));
     check_cuda(cudaMemset(data_, 0xa5, size * sizeof(T)));
-    check_cuda(cudaDeviceSynchronize());  // non-blocking streams wait for neither
+    check_cuda(cudaDeviceSynchronize());  // streams that do not block wait for neither
   }
   explicit DeviceVector(const std::vector<T>& values) : DeviceVector(values.size()) {
     check_cuda(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
@@ -47,8 +47,7 @@ class DeviceVector {
   std::size_t size_ = 0;
 };
 
-// The body of every benchmark's main(). Returns 77 without a GPU, 1 with the reason when `run`
-// fails.
+// What every benchmark's main() does: 77 without a GPU, 1 with the reason where `run` fails.
 template <typename Run>
 int run_on_gpu(const char* program, const Run& run) {
   int count = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grouped products of experts on a GPU, against a device copy in the same run: gate and up of 128
-// experts of which a row uses 8, as in a 30B model, of one row and of a decode batch of 64.
+// Grouped products of experts on a GPU against a device copy in the same run: gate and up of 128
+// experts, 8 per row, as in a 30B model, for one row and for a decode batch of 64.
 //
-// One output is checked first; the kernels' tests check all. Launches of few rows use different
-// experts in turn, so that none finds its weights in the cache. ratio: as in layers_bench.cpp, by
+// One output is verified first; the kernels' tests check all. Launches of few rows alternate
+// between experts, so no launch finds its weights in the cache. ratio: as in layers_bench.cpp, by
 // the bytes of the chosen experts' weights. One JSON line per figure.
 #include <algorithm>
 #include <cmath>
@@ -74,7 +74,7 @@ class Bench {
                    2.0 * kBytes, 0);
   }
 
-  // Gate and up of 128 experts of a 30B model; the rows of a decode step choose some of them.
+  // Gate and up of 128 experts of a 30B model, of which a decode step's rows choose some.
   void expert_products() {
     constexpr std::size_t kIn = 2048, kOut = 768, kEach = kIn * kOut,
                           kPeriod = std::size_t{1} << 20;
@@ -115,8 +115,8 @@ class Bench {
     }
   }
 
-  // Successive launches choose different experts where there are enough. check() looks at the first
-  // tile of the last launch.
+  // Launches in turns choose other experts where there are others. check(): of the last launch's
+  // first tile.
   template <typename Check>
   void grouped(GroupedProduct& job, int slots, const Check& check) {
     constexpr int kTurns = 16;

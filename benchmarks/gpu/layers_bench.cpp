@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Element-wise and row kernels on a GPU, shapes of an 8B model: a prefill chunk of 4,096 rows and
-// a decode batch of 64, each against a device copy in the same run.
+// Element-wise and row kernels on a GPU in shapes of an 8B model (a prefill chunk of 4,096 rows, a
+// decode batch of 64), each against a device copy in the same run.
 //
-// Some values of each kind of kernel are checked first, against loops on the host; the kernels'
-// tests check all. ratio: the time of a copy of the bytes that the kernel must read and write, at
-// the copy's measured bandwidth, over the measured time. Launches take their inputs and outputs in
-// turn from arenas of 1.5 GiB, so that none finds its input in the cache. One JSON line per figure.
+// Some values of each kind of kernel are verified first; the kernels' tests check all. ratio: the
+// time of a copy of the necessary bytes at the measured copy bandwidth, over the measured time.
+// Launches take their inputs and outputs in turn from arenas of 1.5 GiB, so no launch finds its
+// input in the cache. One JSON line per figure.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -37,7 +37,7 @@ void expect(bool holds, const char* what) {
   if (!holds) throw std::runtime_error(std::string("wrong result: ") + what);
 }
 
-// Random values in device memory, given out in turn.
+// Random values in device memory, handed out in turns.
 class Arena {
  public:
   explicit Arena(unsigned seed) : values_(kArenaFloats), period_(std::size_t{1} << 20) {
@@ -55,7 +55,7 @@ class Arena {
     const std::size_t size = (floats + 63) / 64 * 64;
     return values_.data() + static_cast<std::size_t>(turn) % (kArenaFloats / size) * size;
   }
-  // The arena's values before anything wrote there.
+  // What was in the arena before anything wrote there.
   float at(const float* address) const {
     return period_[static_cast<std::size_t>(address - values_.data()) % kPeriod];
   }
@@ -265,7 +265,7 @@ class Bench {
            });
   }
 
-  // The last head of k; its values before are as random as those of `in_`.
+  // The last head of k, as random before as `in_` is.
   void check_rotation(const Rope& job, const float* cos_sin) {
     const std::int64_t last = (job.rows * kKvHeads - 1) * kHeadDim;
     float* head = job.targets[1].x + last;
@@ -348,7 +348,7 @@ class Bench {
     return count;
   }
 
-  // A greedy token is the best one. A token within top_k has fewer than k tokens above it.
+  // A greedy token is the best; one within top_k has fewer above it.
   void check_token(std::int32_t token, const float* logits, const SampleParameters& parameters) {
     expect(token >= 0 && token < kVocab, "token");
     int above = 0;

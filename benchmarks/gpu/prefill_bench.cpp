@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of many query rows on a GPU, 32 query heads over 8 of 128 values: causal chunks, and
-// rows over pages, against the rate of a bf16 matrix product of cuBLASLt in the same run.
+// Attention of many query rows on a GPU (32 query heads over 8 of 128 values): causal chunks and
+// rows over pages, against the rate of cuBLASLt's bf16 product in the same run.
 //
-// Some rows of every case are first compared with loops in double precision on the host. FLOPs are
-// those of the pairs of a row and a key that it sees; they count once, also where operands are
-// split in two. A causal figure includes the rounding of k and v into the workspace. ratio: of the
-// matrix rate. Names that end in _hopper belong to the Hopper path, which is measured where the GPU
-// runs it. benchmarks/gpu/torch_peer.py times PyTorch's attention on the same shapes. One JSON line
-// per figure.
+// Some rows of every case are verified first, against loops in double precision. FLOPs count each
+// visible (row, key) pair once, also if operands are split; a causal figure includes the rounding
+// of k and v into the workspace. ratio: of the matrix rate. Names ending in _hopper are of the
+// Hopper path, on GPUs that have it. benchmarks/gpu/torch_peer.py times PyTorch's attention on the
+// same shapes. One JSON line per figure.
 #include <cublasLt.h>
 
 #include <cmath>
@@ -174,7 +173,7 @@ struct Rows {
     return {plan, kScale, 0.0f, q.data(), o.data(), lse.data()};
   }
 
-  // Compares some of the rows.
+  // Some of the rows.
   void check(KvType type, bool exact, const Checked& of) const {
     const std::vector<float> got = o.download();
     const double bound = has_scales(type) ? 1e-2 : exact ? 1e-8 : 1e-4;
@@ -217,7 +216,7 @@ DeviceVector<std::byte> make_plan(const PrefillBucket& bucket,
   return DeviceVector<std::byte>(plan);
 }
 
-// Which figures of a shape are measured.
+// What of a shape is measured.
 struct Kernel {
   KvType type = KvType::kBF16;
   bool exact = true;

@@ -2,12 +2,11 @@
 //
 // Matrix products on a GPU, in the shapes of a Llama 3 8B layer.
 //
-// Few rows: bytes of weights over time, beside the bandwidth of a device copy in the same run. Many
-// rows: operations over time, beside cuBLASLt's own bf16 product of 8192 x 8192 x 8192. Launches
-// take weights in turn from sets larger than the cache. 64 outputs are checked first, against
-// double-precision loops on the host. The relative norm of the difference must be below 2 %, since
-// rows are rounded to 8 bits, and for many rows weights to bf16. One JSON line per figure; exit
-// code 77 without a GPU.
+// Few rows: bytes of weights per time, against a device copy in the same run. Many rows: operations
+// per time, against cuBLASLt's bf16 product of 8192 x 8192 x 8192. Weights rotate through sets
+// larger than the cache. 64 outputs are verified first, against double-precision loops (relative
+// norm of the difference below 2 %: rows are rounded to 8 bits, and weights to bf16 for many rows).
+// One JSON line per figure; exit code 77 without a GPU.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -75,7 +74,7 @@ struct Weight {
   Matrix matrix;
 };
 
-// Random rows in every form that products read, except e4m3.
+// Random rows in every form that products read, but e4m3.
 struct Rows {
   Rows(std::int64_t rows, std::int64_t width)
       : values(random_floats(static_cast<std::size_t>(rows * width), 2)),
@@ -141,7 +140,7 @@ const Shape kShapes[] = {{"qkv_6144x4096", {4096, 1024, 1024}, 4096},
                          {"gate_up_28672x4096", {14336, 14336}, 4096},
                          {"down_4096x14336", {4096}, 14336}};
 
-// Weights of one shape and type, in more sets than the cache can hold.
+// Weights of one shape and type, as many sets as the cache cannot hold.
 struct Layers {
   Layers(DType dtype, const Shape& of) : shape(of), rows(dtype, of.width) {
     for (const std::int64_t outputs : shape.outputs) {
@@ -196,7 +195,7 @@ void bench_few_rows(Products& products, double copy_bandwidth) {
       for (const std::int64_t rows : {1, 4, 8, 16}) {
         if (dtype == DType::kBF16 && rows > 8) continue;
         const Rows x(rows, shape.width);
-        // weights once; after the first read, rows come from the cache
+        // weights once; rows are read from the cache but for the first time
         report("gpu_products/" + name_of(dtype, shape, rows), time_calls(products, layers, x),
                static_cast<double>(layers.bytes), copy_bandwidth);
       }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The round trip of one layer's attention from a GPU to a thread of the host and back, with nothing
-// to attend to. The GPU posts the rows of a layer shaped as in Llama 3 8B, the thread sees them and
-// answers, and the GPU takes the results. A graph holds many such pairs, so that the figure is what
-// the GPU adds per layer.
+// The round trip of one layer's attention from a GPU to a host thread and back, without attention:
+// the rows of a Llama-3-8B-shaped layer are posted, seen, answered, and the results read back. A
+// graph holds many such pairs, so the figure is what the GPU adds per layer.
 //
-// Verified first, with a thread that returns the queries as results. A unit's own time is extra;
-// host/engine/ring_bench.cpp has the host's part alone. The figure wanted is below 30 us. Threads:
-// one, and the ring's.
+// Verified first: a thread that returns the queries as results. A unit's own time comes on top;
+// host/engine/ring_bench.cpp measures the host's part alone. Target: below 30 us. Threads: one, and
+// the ring's.
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
 
-#include "engine/attention/ring_thread.h"
+#include "engine/ring_thread.h"
 #include "ring/ring.h"
 #include "timing.h"
 

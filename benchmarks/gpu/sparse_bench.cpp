@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sparse kernels on a GPU: partition and encode of 11 M non-zeros in 214 M elements over 16 owners,
-// scatter-add of the parts, taking the sums' entries by their bitmap, and compaction of a dense
-// vector without one, each against a device copy in the same run.
+// scatter-add of the parts, compaction of the sums by their bitmap, and of a dense vector without
+// one; each against a device copy in the same run.
 //
-// Every result is checked first, against loops on the host over the same input. A figure is the
-// median of 50 runs between events. Runs take inputs in turn from three sets, so that none finds
-// its input in the cache. ratio: the time of a copy of the bytes that the operation must read and
-// write, at the copy's measured bandwidth, over the measured time. One JSON line per figure.
+// Every result is verified first against loops on the host. A figure is the median of 50 runs
+// between events; three input sets rotate, so no run finds its input in the cache. ratio: the time
+// of a copy of the necessary bytes at the measured bandwidth, over the measured time. One JSON line
+// per figure.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -54,7 +54,7 @@ Input random_input(unsigned seed) {
   return input;
 }
 
-// One set of buffers, from the input to the message bodies.
+// All that one set of buffers needs, from the input to the message bodies.
 struct Set {
   explicit Set(unsigned seed)
       : input(random_input(seed)),
@@ -198,7 +198,7 @@ struct Sums {
         count(1),
         workspace(take_entries_workspace_bytes(kPositions)) {}
 
-  // Adds every part of the set, as if each was a source of one partition.
+  // Adds every part of the set as if each were a source of one partition.
   void add(const Set& set, const EncodeParts& parts) const {
     check_cuda(cudaMemsetAsync(present.data(), 0, present.size() * 4));
     for (int part = 0; part < kOwners; ++part) {
@@ -255,8 +255,8 @@ struct Sums {
   DeviceVector<unsigned char> workspace;
 };
 
-// Both ways from sums to entries. Afterwards the dense values hold the sums of `set` only. Returns
-// the number of entries of the union.
+// Both ways from sums to entries; leaves the sums of `set` alone in the dense values. Returns the
+// number of entries of the union.
 std::uint32_t check_sums(const Sums& sums, const Set& set, const EncodeParts& parts) {
   sums.clear();
   sums.add(set, parts);

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode steps of a Llama-3-8B-shaped bf16 model, all on one GPU, through the engine's executor.
+// Decode steps of a Llama-3-8B-shaped bf16 model on one GPU, through the engine's executor.
 //
-// Random weights, written to a temporary file of 16 GB and read from it; random keys and values in
-// every page. Figures: a step's time, against the time that weights and KV take at the bandwidth
-// the device measures of itself (ratio); what the host adds to the device's own time (host/...);
-// and the way of one layer's attention from host memory and back with nothing to attend to. Steps
-// are timed from the call to the logits, after those in which their graph is made. Names are those
-// of torch_peer.py's steps; gpu_step_hopper/: with the kernels of Hopper and launches that overlap,
-// where the GPU has them. `--small`: two small layers, whether it works. Threads: one.
+// Random weights in a temporary file of 16 GB; random keys and values in every page. Figures: a
+// step's time, against the time of weights and KV at the device's measured bandwidth (ratio); the
+// host's share (host/...); and the way of one layer's attention from host memory and back without
+// attention. Steps are timed from the call to the logits, after the steps that make their graph.
+// Names are those of torch_peer.py's steps. gpu_step_hopper/: Hopper kernels and overlapping
+// launches, on GPUs that have them. `--small`: two small layers, as a check. Threads: one.
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "common/kernel_path.h"
 #include "cuda/backend.h"
-#include "engine/executor/executor.h"
+#include "engine/executor.h"
 #include "model/model.h"
 #include "support/gguf_writer.h"
 #include "timing.h"
@@ -38,12 +40,21 @@ struct Case {
   int pages_each() const { return (context + kPageTokens - 1) / kPageTokens; }
 };
 
+std::unique_ptr<model::Model> make_model(const test::RandomLlama& shape) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("tandem_step_bench_" + std::to_string(getpid()) + ".gguf");
+  test::write_random_llama(path, shape, DType::kBF16, 1);
+  auto model = model::load_model(path);
+  std::filesystem::remove(path);  // what is open stays
+  return model;
+}
+
 class StepBench {
  public:
   StepBench(const model::Model& model, int max_pages, const std::string& kernels)
       : config_(model.config()), prefix_(kernels == "generic" ? "gpu_step/" : "gpu_step_hopper/") {
     device::DeviceOptions choice;
-    choice.values.set("cuda-kernels", kernels);
+    choice.cuda_kernels = kernels;
     device_ = device::cuda_backend().open(0, choice);
     compute_ = device_->make_compute_unit();
     engine::ExecutorOptions options;
@@ -76,7 +87,7 @@ class StepBench {
   void measure(const Case& shape) {
     std::vector<model::TokenId> ids(static_cast<std::size_t>(shape.batch));
     std::vector<std::vector<engine::BlockPlace>> blocks(ids.size());
-    std::vector<engine::RunnerItem> items;
+    std::vector<engine::ExecutorItem> items;
     std::uint32_t page = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       ids[i] = static_cast<model::TokenId>(3 + i * 7 % 300);
@@ -111,7 +122,7 @@ class StepBench {
            kv * shape.batch * shape.context;
   }
 
-  void step(const std::vector<engine::RunnerItem>& items) {
+  void step(const std::vector<engine::ExecutorItem>& items) {
     const auto lost = executor_->run(items, [](std::size_t, int, std::span<const float> logits) {
       if (!std::isfinite(logits[0])) throw std::runtime_error("logits are not finite");
     });
@@ -146,19 +157,29 @@ class StepBench {
   std::unique_ptr<device::Device> device_;
   std::unique_ptr<device::ComputeUnit> compute_;
   std::unique_ptr<engine::Executor> executor_;
-  std::unique_ptr<device::AttentionUnit> unit_;  // goes before the executor
+  std::unique_ptr<device::AttentionUnit> unit_;  // destroyed before the executor
   double copy_ = 0;                              // bytes per millisecond
 };
 
 void run(bool small) {
   std::vector<Case> cases = {{1, 128}, {64, 128}, {64, 4096}};
-  test::RandomLlama shape = test::shape_of_8b();
+  test::RandomLlama shape;
+  shape.num_layers = 32;
+  shape.width = 4096;
+  shape.q_heads = 32;
+  shape.kv_heads = 8;
+  shape.head_dim = 128;
+  shape.ffn_width = 14336;
+  shape.vocab_size = 128256;
+  shape.context_length = 8192;
+  shape.tied = false;
+  shape.rope_base = 500000.0f;
   if (small) {
     shape = {};
     shape.tied = false;
     cases = {{1, 128}, {4, 128}};
   }
-  const auto model = test::load_random_llama(shape, DType::kBF16, 1);
+  const auto model = make_model(shape);
   int pages = 0;
   for (const Case& each : cases) pages = std::max(pages, each.batch * each.pages_each());
   for (const char* kernels : {"generic", "hopper"}) {

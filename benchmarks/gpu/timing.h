@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of launches on a GPU, and the line that reports it beside the device's copy bandwidth.
+// Times of launches on a GPU, and the report line with the device's copy bandwidth.
 //
-// Launches are captured in a graph, so that the figure does not include the host's time between
-// them. A sample is the time of one replay between events, over the number of launches. Threads:
-// one.
+// Launches are captured in a graph, which excludes the host's time between them. A sample is one
+// replay between events, divided by the number of launches. Threads: one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,15 +20,15 @@ namespace tandem::bench {
 
 inline constexpr int kWarmReplays = 3, kReplays = 30;
 
-// Milliseconds per launch, ascending. work(i, stream) enqueues the i-th launch and must not wait.
-// It takes inputs in turn, so that none is in the cache.
+// Milliseconds per launch, ascending. work(i, stream) enqueues the i-th launch and may wait for
+// nothing; it takes inputs in turns, so that none is found in the cache.
 inline std::vector<double> time_launches(int launches,
                                          const std::function<void(int, cudaStream_t)>& work) {
   cudaStream_t stream;
   cudaGraph_t graph;
   cudaGraphExec_t replay;
   cudaEvent_t start, stop;
-  check_cuda(cudaDeviceSynchronize());  // what was prepared is done: this stream waits for no other
+  check_cuda(cudaDeviceSynchronize());  // behind what was prepared: this stream waits for no other
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   for (int i = 0; i < launches; ++i) work(i, stream);

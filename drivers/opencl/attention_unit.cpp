@@ -23,7 +23,7 @@ using device::WaitResult;
 namespace {
 
 constexpr std::chrono::seconds kFullQueuePatience{30};
-constexpr std::chrono::seconds kFarewell{1};
+constexpr std::chrono::seconds kShutdownWait{1};
 
 // OpenCL does not report free memory. Memory shared with the host is left in halves.
 std::uint64_t default_kv_bytes(const cl::Device& device) {
@@ -72,10 +72,10 @@ struct OpenClAttentionUnit::Abandoned {
 };
 
 OpenClAttentionUnit::~OpenClAttentionUnit() {
-  if (!settled(Deadline::after(kFarewell))) abandon();
+  if (!all_ended(Deadline::after(kShutdownWait))) abandon();
 }
 
-bool OpenClAttentionUnit::settled(Deadline deadline) const {
+bool OpenClAttentionUnit::all_ended(Deadline deadline) const {
   // Slots free by their ticket too: of a batch refused midway some commands may run.
   const auto ended = [&](std::span<const cl::Event> events) {
     return wait_for_events(events, deadline) != WaitResult::kTimeout;
@@ -263,7 +263,8 @@ void OpenClAttentionUnit::complete(BatchSlot& slot) {
 
 WaitResult OpenClAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("opencl", "ticket " + std::to_string(ticket) + " was never given");
+    throw Error("opencl",
+                "ticket " + std::to_string(ticket) + " is unknown: no submit() has returned it");
   }
   while (!lost_ && !in_flight_.empty() && in_flight_.front()->ticket <= ticket) {
     const WaitResult result = finish_oldest(deadline);
@@ -274,8 +275,8 @@ WaitResult OpenClAttentionUnit::wait(Ticket ticket, Deadline deadline) {
 
 void OpenClAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
   if (page >= capacity_.num_pages) {
-    throw Error("opencl",
-                "page " + std::to_string(page) + " of " + std::to_string(capacity_.num_pages));
+    throw Error("opencl", "page " + std::to_string(page) + " is outside the pool of " +
+                              std::to_string(capacity_.num_pages) + " pages");
   }
   const std::size_t expected = device::page_image_bytes(geometry_);
   if (image_bytes != expected) {

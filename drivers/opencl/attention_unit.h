@@ -53,7 +53,7 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   // What commands in flight may use: kept for good, by purpose, when the device has hung.
   struct Abandoned;
 
-  bool settled(Deadline deadline) const;
+  bool all_ended(Deadline deadline) const;
   void abandon();
   void size_pool(const device::AttentionUnitOptions& options);
   void allocate_pool();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread takes kBatch quads, a block's width apart, and issues their loads before the first use.
+// A thread takes kBatch quads, a block's width apart, and issues all their loads before the first
+// use.
 #include "activation/activation.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// plan_cascade(): groups sorted by their page lists; sequences that share pages are then
-// neighbours, and a level of the tree is a run of neighbours and how many leading pages they share.
+// plan_cascade() sorts groups by their page lists. Sequences that share pages are then neighbours,
+// and a level of the tree is a run of neighbours with a number of shared leading pages.
 #include "attention/cascade_plan.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Cascade {
     return pages_.subspan(static_cast<std::size_t>(groups_[group].page_begin),
                           static_cast<std::size_t>(num_whole_pages(group)));
   }
-  // Leading pages that two groups have in common.
+  // The number of leading pages that two groups share.
   std::int32_t num_common(std::size_t a, std::size_t b) const {
     const auto x = whole_pages(a), y = whole_pages(b);
     const auto length = static_cast<std::ptrdiff_t>(std::min(x.size(), y.size()));

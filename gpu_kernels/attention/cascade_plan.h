@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared prefixes: sequences whose page lists begin with the same pages attend to those once, as
-// one group of many query rows, and to the rest each by itself; merge.h joins the results.
+// Shared prefixes: sequences whose page lists begin with the same pages attend to those pages once,
+// as one group of many query rows. Each attends to its remaining pages alone; merge.h joins the
+// results.
 //
-// The page lists form a tree; a node that at least two sequences pass through, and whose pages
-// spare at least min_tokens reads (tokens times the sequences but one), becomes a shared group, to
-// a depth of kMaxCascadeLevels. What remains of a sequence is its own group. Rows of shared groups
-// of level l have out_offset l * max_rows (level 0 is the sequences' own), so that every row has at
-// most one result per level. Only whole pages that every sharer sees from their first token on
-// (attend_begin 0, num_attend behind them) are shared.
-// Pure function on the host. Cost: O(n log n) comparisons of page lists. Units: tokens, pages.
+// The page lists form a tree. A node becomes a shared group if at least two sequences pass through
+// it and its pages save at least min_tokens reads (tokens times the sequences minus one), to a
+// depth of kMaxCascadeLevels. The rest of a sequence is its own group. Rows of shared groups of
+// level l have out_offset l * max_rows (level 0: the sequences' own groups), so a row has at most
+// one result per level. Only whole pages are shared, and only if every sharer sees them from their
+// first token (attend_begin 0, num_attend behind them). Pure function on the host. Cost: O(n log n)
+// comparisons of page lists. Units: tokens, pages.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct CascadePlan {
 
 struct CascadeOptions {
   int page_tokens = 16;
-  std::int32_t min_tokens = 512;  // reads that a shared group must spare
+  std::int32_t min_tokens = 512;  // reads that a shared group must save
   std::int32_t max_rows = 0;      // rows between the results of two levels
 };
 

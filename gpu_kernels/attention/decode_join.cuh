@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of an item: the results of warps that had the same query heads become one.
+// The end of an item: joins the results of warps with the same query heads.
 //
-// The warps have left O, peaks and sums in shared memory (leave_rows() of decode_rows.cuh), and a
-// barrier has passed. All lanes of the kDecodeWarps warps call it; reads shared memory only.
+// The warps have stored O, peaks and sums in shared memory (leave_rows() of decode_rows.cuh) and
+// passed a barrier. All lanes of the kDecodeWarps warps call it; it reads shared memory only.
 #pragma once
 
 #include "attention/decode_rows.cuh"

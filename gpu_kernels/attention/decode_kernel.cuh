@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The decode kernel: a block of four warps walks its items, 64 tokens a stage, 16 per warp.
+// The decode kernel: a block of four warps processes its items, 64 tokens per stage, 16 per warp.
 //
-// Every warp copies its own tiles and runs its own softmax over them; where an item has more query
-// heads than one warp takes, two or four warps share their tiles and divide the heads. So with few
-// heads nothing in the loop waits for another warp. At an item's end the warps' results are joined
-// in shared memory. Numbers and layouts: decode_rows.cuh, decode_shapes.h.
+// Each warp copies its own tiles and runs its own softmax over them, so with few query heads no
+// warp waits for another in the loop. If an item has more query heads than one warp takes, two or
+// four warps share their tiles and divide the heads. At the end of an item the warps' results are
+// joined in shared memory. Numbers and layouts: decode_rows.cuh, decode_shapes.h.
 #pragma once
 
 #include "attention/decode_join.cuh"

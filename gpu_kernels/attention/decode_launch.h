@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the decode kernels get: a job with its plan's parts, and where results of an item stand.
+// The arguments of the decode kernels: a job with the parts of its plan, and the place of an item's
+// results.
 //
-// Shapes as in decode.h; group: query heads per KV head. Each KV type's kernels are compiled in a
-// source of their own. Internal to attention/.
+// Shapes as in decode.h; group: query heads per KV head. The kernels of each KV type are a source
+// of their own, written by instances.cmake. Internal to attention/.
 #pragma once
 
 #include "attention/decode.h"

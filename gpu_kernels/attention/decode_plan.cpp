@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_decode_bucket() and plan_decode(): the line of units, and where blocks cut it.
+// make_decode_bucket() and plan_decode(): all units in a line, and the cuts between blocks.
 //
-// A cut that falls within a unit (or a sixteenth of a block's share) of the end of a group moves
-// there: a partial result costs about as much as a unit.
+// A cut within a unit (or a sixteenth of a block's share) of a group's end moves to that end,
+// because a partial result costs about as much as a unit.
 #include "attention/decode_plan.h"
 
 #include <algorithm>

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a batch of decode attention is dealt out to the blocks of a GPU: a pure function on the host.
+// Distributes a batch of decode attention over the blocks of a GPU: a pure function on the host.
 //
-// A group is some rows of q that see the same tokens: the queries of a sequence, or those of
-// several sequences over pages that they share. Its work is cut by KV head and into at most
-// item_rows query heads; what is left is tokens. All tokens of all groups and heads, in units of
-// 64, are laid end to end and divided evenly among num_blocks resident blocks (at least two units
-// each), so that no block waits for another whatever the lengths; a group whose tokens fall into
-// several blocks gives partial results, which a second launch reduces. There are at most two
-// partials per block, so workspace depends on the device, not on lengths.
-// A bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer. So
-// a CUDA graph captured for a bucket stays valid for every batch that plan_decode() accepts: longer
-// sequences, fewer rows. Plans hold for all layers of a step. Units: tokens, rows of q; sizes in
-// bytes. Cost: O(groups * kv_heads + blocks), no allocation. Threads: pure functions.
+// A group is a set of rows of q that see the same tokens: the queries of a sequence, or of several
+// sequences over pages that they share. Its work is cut by KV head and into at most item_rows query
+// heads. The tokens of all groups and heads, in units of 64, form a line, which num_blocks resident
+// blocks divide evenly (at least two units each): no block waits for another, whatever the lengths.
+// A group in several blocks gives partial results, which a second launch reduces. There are at most
+// two partials per block, so workspace depends on the device, not on lengths. A bucket fixes the
+// shape of a launch; a plan is data behind a pointer. So a CUDA graph captured for a bucket is
+// valid for every batch that plan_decode() accepts: longer sequences, fewer rows. Plans hold for
+// all layers of a step. Units: tokens, rows of q; sizes in bytes. Cost: O(groups * kv_heads +
+// blocks), no allocation. Threads: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes that the decode kernels and their plan share: tiles of 16 tokens in shared memory, how many
-// of them a warp holds, and what a block needs.
+// Sizes shared by the decode kernels and their plan: tiles of 16 tokens in shared memory, tiles per
+// warp, and the memory of a block.
 //
-// A tile is K [16, width] and V the same, rows padded to an odd number of 16-byte lines, so that
-// eight rows begin in different banks; 8-bit types have the 16 scales behind each. Four warps each
-// hold decode_stages() tiles, two or three, in at most 72 KiB where that is possible: with two to
-// four blocks on a multiprocessor some 100 KB are on their way, several times what the latency of
-// device memory asks for. Host and device, constants only.
+// A tile is K [16, width] and V the same. Rows are padded to an odd number of 16-byte lines, so
+// that eight rows begin in different banks; in 8-bit types the 16 scales follow. Each of four warps
+// holds decode_stages() tiles, two or three, in at most 72 KiB if possible: with two to four blocks
+// on a multiprocessor some 100 KB are in flight, several times what the latency of device memory
+// needs. Host and device, constants only.
 #pragma once
 
 #include <cstddef>

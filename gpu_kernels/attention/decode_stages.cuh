@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How decode kernels bring in what an item needs: tiles of K and V by asynchronous copies, queries
-// as fragments.
+// Loads of the decode kernels: tiles of K and V by asynchronous copies, queries as fragments.
 //
-// A warp copies its own tile of every stage of 64 tokens. Tokens outside the item's range are
-// zeros, so that nothing unread can be NaN. Shapes: decode_shapes.h, decode_launch.h. All lanes of
-// a warp together; a barrier of the block stands between prepare_queries() and their use.
+// A warp copies its own tile of every stage of 64 tokens. Tokens outside the item's range become
+// zeros, so that unread memory cannot give NaN. Shapes: decode_shapes.h, decode_launch.h. All lanes
+// of a warp call together; a barrier of the block is between prepare_queries() and the use of the
+// queries.
 #pragma once
 
 #include "attention/decode_launch.h"

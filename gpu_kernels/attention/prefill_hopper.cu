@@ -46,7 +46,7 @@ bool has_hopper_prefill() {
   const auto kernel = prefill_hopper_tile<HopperTraits<Half, 64, true, false>>;
   const cudaError_t error =
       cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
-  if (error != cudaSuccess) cudaGetLastError();  // takes it away
+  if (error != cudaSuccess) cudaGetLastError();  // clears it
   return error == cudaSuccess;
 }
 

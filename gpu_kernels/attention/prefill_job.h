@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the prefill kernel is called with, for either source of K and V.
+// The arguments of the prefill kernels, for both sources of K and V.
 //
-// One grid of (num_tiles, kv_heads) blocks of 128 threads (Hopper: 384). Pointers are of device
-// memory.
+// One grid of (num_tiles, kv_heads) blocks of 128 threads (Hopper: 384). Pointers are to device
+// memory. The generic kernels of each stored type are a source of their own, written by
+// instances.cmake.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,7 +35,7 @@ struct PrefillJob {
   const float *k = nullptr, *v = nullptr;  // f32 rows [rows, kv_heads, head_dim] instead
 };
 
-// One translation unit per stored type: cudaErrorInvalidValue where head_dim is outside 1..256.
+// Per stored type; cudaErrorInvalidValue if head_dim is outside 1..256.
 cudaError_t prefill_f16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
 cudaError_t prefill_bf16(const PrefillJob& job, int num_tiles, bool exact, cudaStream_t stream);
 cudaError_t prefill_i8(const PrefillJob& job, int num_tiles, cudaStream_t stream);

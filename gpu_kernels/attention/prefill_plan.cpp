@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of every sequence, the longest first, and the places of rows in the workspace.
+// Tiles of all sequences, those with the most keys first, and the places of rows in the workspace.
 #include "attention/prefill_plan.h"
 
 #include <algorithm>

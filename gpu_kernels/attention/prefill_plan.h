@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How attention of many query rows is dealt out to the blocks of a GPU: pure functions on the host.
+// Distributes attention of many query rows over the blocks of a GPU: pure functions on the host.
 //
-// A sequence's work is cut by KV head and into tiles of 64 query heads, 128 where it is not exact
-// and head_dim is at most 128, and on the Hopper path: tile row r of a KV head is query head
-// kv_head * G + r % G of the sequence's row r / G, where G = q_heads / kv_heads. So a chunk of 9
-// rows with G = 8 fills its tiles, and what a tile reads of K and V serves all heads of the group.
-// Tiles are independent; those with the most keys come first, so that the GPU's blocks end
-// together. A tile's cut depends on its own sequence only, and so does its result, bit by bit. A
-// bucket fixes everything that a launch's shape depends on; a plan is data behind a pointer, so
-// that a CUDA graph captured for a bucket serves every batch that fits: fewer or other rows, longer
-// sequences. Plans hold for all layers that have the bucket's window. Few rows over long sequences
-// leave most of a GPU idle, since keys are not split among blocks: up to 8 rows are
-// decode_plan.h's. Units: rows of q, tokens; sizes in bytes. Cost: O(tiles log tiles). Threads:
-// pure functions.
+// A sequence's work is cut by KV head and into tiles of 64 query heads; 128 if it is not exact and
+// head_dim is at most 128, and on the Hopper path. Tile row r of a KV head is query head kv_head *
+// G + r % G of the sequence's row r / G, with G = q_heads / kv_heads. So 9 rows with G = 8 fill
+// tiles, and one read of K and V serves all heads of the group. Tiles are independent; those with
+// the most keys come first, so that blocks end together. A tile depends on its own sequence only,
+// and so does its result, bit by bit. A bucket fixes the shape of a launch; a plan is data behind a
+// pointer: a CUDA graph captured for a bucket serves every batch that fits. Plans hold for all
+// layers with the bucket's window. Keys are not split among blocks, so few rows over long sequences
+// would leave most of a GPU idle: up to 8 rows belong to decode_plan.h. Units: rows of q, tokens;
+// sizes in bytes. Cost: O(tiles log tiles). Threads: pure functions.
 #pragma once
 
 #include <cstddef>

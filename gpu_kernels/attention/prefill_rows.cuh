@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the prefill kernels say of query heads in the same way: which tokens each sees, where it
-// stands, by what its values are scaled.
+// Query heads of a tile, for both prefill kernels: the tokens that each sees, its place, its scale,
+// and the write of its result.
 //
 // Tile row r of a KV head is query head r % group of the sequence's row r / group (prefill_plan.h).
-// Both ends of what rows see grow with the row.
+// Both ends of the visible range grow with the row.
 #pragma once
 
 #include "attention/prefill_job.h"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a block of the prefill kernel holds in shared memory, and how tiles of K and V get there.
+// Shared memory of the prefill kernel, and how tiles of K and V get there.
 //
-// PrefillTraits fixes the types and sizes: a row of 16-bit operands is kDim values and 8 of
-// padding, so that the eight rows that a matrix load reads at once lie in different banks. Tiles
-// come in one of three ways: 16-bit values are copied into one of two operand buffers while the
-// other is in use; 8-bit values into one of two raw buffers, and are widened into the one operand
-// buffer; f32 values are read and split when they are needed. Places of rows and scales are known
-// two tiles ahead, since they hang on a read of the page list. All 128 threads of a block call
-// every function.
+// PrefillTraits fixes types and sizes. A row of 16-bit operands is kDim values and 8 of padding, so
+// that the eight rows of one matrix load are in different banks. Tiles arrive in one of three ways.
+// 16-bit values: into one of two operand buffers while the other is in use. 8-bit values: into one
+// of two raw buffers, then widened into the one operand buffer. f32 values: read and split at use.
+// Places of rows and scales are known two tiles ahead, because they need a read of the page list.
+// All 128 threads of a block call every function.
 #pragma once
 
 #include <type_traits>

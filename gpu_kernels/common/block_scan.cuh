@@ -3,9 +3,8 @@
 // Exclusive prefix sums over the threads of a block, by warp shuffles, of 32 or 64-bit words.
 //
 // All threads of the block call it with the same kThreads (a multiple of 32, at most 1024).
-// `scratch`: [kThreads / 32 + 1] words of shared memory that nothing else uses until the second
-// barrier inside has been passed; the function may be called again at once with the same scratch.
-// Cost: two shuffles-trees and three barriers.
+// `scratch`: [kThreads / 32 + 1] words of shared memory, reserved until the second barrier inside;
+// the next call may use it at once. Cost: two shuffle trees and three barriers.
 #pragma once
 
 #include <cstdint>

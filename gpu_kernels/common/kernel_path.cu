@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// code_capability(): a kernel that is never launched, compiled as all others are, is asked what it
-// was compiled for.
+// code_capability() asks a kernel that is never launched for what it was compiled: it is compiled
+// as all others are.
 #include "common/kernel_path.h"
 
 #include <cuda_runtime_api.h>

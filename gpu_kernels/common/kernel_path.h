@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of several kernels does an operation: the generic ones (sm_80 and newer), or those with
-// instructions of Hopper's own.
+// The kernel path of an operation: generic (sm_80 and newer), or with instructions of Hopper's own.
 //
-// A shape names the path (DecodeShape, PrefillShape); the bucket made of it says which one its
-// launches take: where the Hopper path takes no such shape, that is the generic one. Both paths
-// read the same plans and pools and give the same results, but for rounding. Who sets the path has
-// asked code_capability() first. Threads: pure functions, but for code_capability(), which asks the
-// runtime about the current device.
+// A shape requests a path (DecodeShape, PrefillShape); its bucket says which path its launches
+// take: the generic one if the Hopper path does not support the shape. Both read the same plans and
+// pools and give the same results, except for rounding. A caller that sets the path asks
+// code_capability() first. Threads: pure functions; code_capability() asks the runtime about the
+// current device.
 #pragma once
 
 #include <cstdint>

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launching a kernel by an ordinary function call, so that the sources stay plain C++; and what a
-// kernel says to the launches before and behind it.
+// Launches kernels by an ordinary function call, so that the sources stay plain C++; and orders a
+// kernel between the launches before and after it.
 //
-// Returns what the launch says; nothing is waited for. Threads: any. A kernel that launch_shared
-// starts has `shared_bytes` of shared memory at dynamic_shared(), aligned to 16; more than the
-// device gives to a block is an error of the launch.
-// In a chain (launch_chain.h) a kernel begins when every block of the one before it has called
-// let_next_start() or ended, which is before that one's results are there. So every thread of every
-// kernel calls wait_for_previous() before it ends, and before it reads what an earlier launch
-// writes or writes what one reads or writes; in front of it stand loads of weights and arithmetic.
-// Behind it all earlier launches have ended and what they wrote is visible. Code for
-// less than compute capability 9.0 has neither function, and so its chains must not overlap on a
-// newer GPU either (code_capability() of kernel_path.h).
-// Source: CUDA Programming Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA,
-// "griddepcontrol".
+// Returns the launch's error; nothing waits. Threads: any. launch_shared gives the kernel
+// `shared_bytes` of shared memory at dynamic_shared(), aligned to 16; more than a block can have is
+// an error of the launch. In a chain (launch_chain.h) a kernel begins when every block of the one
+// before has called let_next_start() or ended. The results of that kernel are not there yet. So
+// every thread of every kernel calls wait_for_previous() before it ends, before it reads what an
+// earlier launch writes, and before it writes what an earlier launch reads or writes. Only loads of
+// weights and arithmetic come before it. After it all earlier launches have ended and their results
+// are visible. Code for less than compute capability 9.0 has neither function, so its chains must
+// not overlap on a newer GPU either (code_capability() of kernel_path.h). Source: CUDA Programming
+// Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".
 #pragma once
 
 #include <cuda_runtime.h>

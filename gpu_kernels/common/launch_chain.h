@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which launches of a thread may begin before the launch in front of them has ended (programmatic
+// Chains: launches of a thread that may begin before the launch in front has ended (programmatic
 // dependent launch, compute capability 9.0).
 //
-// A launch may where the thread has a ChainedLaunches and what the thread put into the stream
-// directly before was a kernel of common/launch.cuh too: in a CUDA graph such an edge exists
-// between kernels only. So whoever puts something else there between two launches of one chain, a
-// copy or a library's call, says other_work(). Nobody else may use the stream meanwhile. Every
-// kernel keeps its side by wait_for_previous() (launch.cuh), on which the rest of the chain relies:
-// what waits for a kernel has waited for all before it. Threads: each has its own.
+// A launch may begin early if the thread has a ChainedLaunches and the stream's previous work is
+// also a kernel of common/launch.cuh: CUDA graphs have such edges between kernels only. After other
+// work in the stream (a copy, a library's call) the caller calls other_work(). Only the chain's
+// owner may use the stream meanwhile. Every kernel must call wait_for_previous() (launch.cuh):
+// later launches rely on it, because a wait for one kernel covers all before it. Threads: each has
+// its own chain.
 #pragma once
 
 namespace tandem::gpu_kernels {

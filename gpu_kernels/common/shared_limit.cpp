@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of kernels that were seen.
+// The table of kernels that have their limit.
 #include "common/shared_limit.h"
 
 #include <mutex>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel may have of a multiprocessor's shared memory.
+// Raises a kernel's limit of shared memory.
 //
-// Set once per kernel and device to the most that a block of the kernel can have, and never
-// lowered: launches of other sizes, and nodes of graphs that are instantiated later, stay valid.
-// Behind the first call a look into a table under a lock, and no call of the driver but for the
-// current device's number. Safe in captures. Threads: any. Errors: those of the runtime; a failed
-// call is tried again by the next one.
+// Set once per kernel and device to the most that a block can have, and never lowered: launches of
+// other sizes and nodes of graphs that are instantiated later stay valid. Later calls look into a
+// table under a lock and ask the runtime for the current device only. Safe in captures. Threads:
+// any. Errors: those of the runtime; the next call repeats a failed one.
 #pragma once
 
 #include <cuda_runtime_api.h>

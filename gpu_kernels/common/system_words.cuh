@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words that kernels and threads of the host show each other: 64-bit, aligned, in pinned memory.
+// Words shared by kernels and host threads: 64-bit, aligned, in pinned memory.
 //
-// What a thread wrote before raise_word() is there for a host thread that sees the word with
-// acquire; what a host thread wrote before it stored a word with release is there behind
-// system_fence() for the thread that saw it by look_at_word(), and behind a barrier for its block.
+// A host thread that sees a word with acquire also sees all that the device thread wrote before
+// raise_word(). A device thread that sees a word by look_at_word() also sees, after system_fence(),
+// all that the host thread wrote before its store with release; its block sees it after a barrier.
 // Source: PTX ISA, "Memory Consistency Model".
 #pragma once
 

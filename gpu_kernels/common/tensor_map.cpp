@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's function is asked for at the first call: programs start without a driver.
+// Asks for the driver's function at the first call: programs start without a driver.
 #include "common/tensor_map.h"
 
 #include <cuda.h>

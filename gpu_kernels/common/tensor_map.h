@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorMap: what a kernel knows of a matrix that it copies box by box (tensor_copy.cuh).
+// TensorMap: the description of a matrix that a kernel copies box by box (tensor_copy.cuh).
 //
-// A map is made on the host and passed to the kernel by value. It holds the matrix's address, so
-// it is as good as that is. Cost: a microsecond on the host. Threads: any. Errors: what the
-// runtime says where the driver has no such function, cudaErrorInvalidValue for a matrix that the
-// driver does not take. Source: CUDA Driver API, "Tensor Map Object Management".
+// Made on the host and passed to the kernel by value. It holds the matrix's address and is valid as
+// long as the matrix. Cost: a microsecond on the host. Threads: any. Errors: the runtime's if the
+// driver has no such function, cudaErrorInvalidValue for a matrix that the driver refuses. Source:
+// CUDA Driver API, "Tensor Map Object Management".
 #pragma once
 
 #include <cuda_runtime_api.h>

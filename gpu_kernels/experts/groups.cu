@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block per expert: how many choices fall on experts before its own, then a slot for each of its
+// A block per expert counts the choices of experts before its own, then gives a slot to each of its
 // own, in the order of the choices.
 //
-// Every block reads all choices twice, from the cache: for the at most some ten thousand choices of
-// a step this is less than the launches that sharing the counts would need.
+// Every block reads all choices twice, from the cache. For the at most some ten thousand choices of
+// a step that costs less than the launches needed to share the counts.
 #include "common/block_reduce.cuh"
 #include "common/block_scan.cuh"
 #include "common/launch.cuh"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of out gather their experts' results, rank after rank: no thread writes what another adds
-// to.
+// Each row of out gathers its experts' results, rank after rank: no two threads write one value.
 #include "common/launch.cuh"
 #include "common/quads.cuh"
 #include "experts/experts.h"

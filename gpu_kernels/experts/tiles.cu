@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One block, a thread per expert: how many tiles it has, and by a scan where they stand.
+// One block, a thread per expert: counts its tiles; a scan gives their places.
 #include "common/block_scan.cuh"
 #include "common/launch.cuh"
 #include "experts/experts.h"

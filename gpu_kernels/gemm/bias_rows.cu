@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread takes one column of up to eight rows, so that the bias is read once for them.
+// A thread takes one column of up to eight rows, so the bias is read once for them.
 #include "gemm/bias_rows.h"
 
 #include "common/launch.cuh"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// out[row] = bias (+ out[row] with accumulate), in front of a product that accumulates and cannot
-// add a bias itself. Graph-safe: one launch, no workspace. Cost: 4 bytes written per value, as many
-// read with accumulate. Errors: cudaErrorInvalidValue.
+// out[row] = bias (+ out[row] with accumulate), before a product that accumulates and cannot add a
+// bias itself.
+//
+// Graph-safe: one launch, no workspace. Cost: 4 bytes written per value, as many read with
+// accumulate. Errors: cudaErrorInvalidValue.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed: a warp writes 256 values of one output, a lane eight; a block the 16 outputs of a panel,
-// so that what its warps leave of a sector another takes from the cache. e4m3: a thread takes 16
-// values by a load, and writes them by two. Roundings are those of the host, one by one.
+// Packed types: a warp writes 256 values of one output, a lane eight; a block writes the 16 outputs
+// of a panel, so warps share the sectors that they read. e4m3: a thread loads 16 values at a time
+// and stores them in two parts. Roundings are those of the host, one by one.
 #include "gemm/dequantise.h"
 
 #include "common/launch.cuh"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a weight as bf16, in front of a product with many rows.
+// Rows of a weight as bf16, before a product with many rows.
 //
-// Packed types, and e4m3 as in the file (times its scales). Values are those of
-// tensor/dtype.h's dequantize_row(), rounded to nearest even. Graph-safe: one launch, no workspace.
-// Bytes: the rows' once, 2 per value written; a slice that is small enough is read again from
-// the cache. Errors: cudaErrorInvalidValue.
+// Packed types, and e4m3 as in the file (times its scales). Values are those of tensor/dtype.h's
+// dequantize_row(), rounded to nearest even. Graph-safe: one launch, no workspace. Bytes: the rows'
+// once, 2 per value written; the product reads a small slice from the cache. Errors:
+// cudaErrorInvalidValue.
 #pragma once
 
 #include <cuda_runtime_api.h>

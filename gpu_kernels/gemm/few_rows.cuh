@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels for few rows share: which block computes which panel of outputs and which part
-// of the inputs, and how the sums of warps and of blocks become outputs.
+// Shared by the kernels for few rows: the panel of outputs and the part of the inputs of each
+// block, and the sum over warps and blocks.
 //
-// grid: [panels of all targets, parts]. Inputs are cut into tiles of a kernel's own size; warp w of
-// part p takes tiles (i * parts + p) * warps + w, so that a block reads neighbours. Slices of a
-// panel (warps, or what a kernel makes of them) are added in order, then parts, by the block that
-// finishes last. Threads: all of a block call finish_panel().
+// grid: [panels of all targets, parts]. Inputs are cut into tiles of the kernel's size; warp w of
+// part p takes tiles (i * parts + p) * warps + w, so that a block reads neighbours. The slices of a
+// panel (warps, or parts of them) are added in order, then the parts, by the block that finishes
+// last. Threads: all of a block call finish_panel().
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernel computes a grouped product.
+// Chooses the kernel of a grouped product.
 #include "gemm/grouped_product.h"
 
 #include "gemm/grouped_kernels.cuh"

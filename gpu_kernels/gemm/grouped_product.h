@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows times weights that were chosen on the device: tiles of a few rows, each with one of many
-// weights of one type and shape, in one launch whose size the host knows beforehand.
+// Rows times weights chosen on the device: tiles of a few rows, each with one of many weights of
+// one type and shape, in one launch whose size the host knows beforehand.
 //
 // A tile is up to grouped_tile_rows() neighbouring slots of one weight. out[slot] = x[picks[slot]]
-// W^T. Tiles and their number are read on the device; blocks behind the last return at once, so
-// that the launch is the same whatever was chosen, and only chosen weights are read. Kernels,
-// numerics and forms of x are those of quantised_product.h and narrow_product.h: the number of rows
-// of the whole call decides between variants, so a row's bits do not depend on how rows were
-// chosen. Graph-safe: one launch, no workspace. Bytes: per tile W once, from the second-level cache
-// where tiles share it; x from the caches, once per panel.
+// W^T. The device reads tiles and their number; surplus blocks return at once. So the launch is the
+// same for every choice, and only chosen weights are read. Kernels, numerics and forms of x are
+// those of quantised_product.h and narrow_product.h; the rows of the whole call select the variant,
+// so a row's bits do not depend on the choice. Graph-safe: one launch, no workspace. Bytes: per
+// tile W once (from the second-level cache if tiles share it); x from the caches, once per panel.
 // Errors: cudaErrorInvalidValue for shapes outside the stated ones.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which tile of rows and which panel a block of a grouped product computes: the counterpart of
-// few_rows.cuh for weights that are chosen on the device.
+// The tile of rows and the panel of each block of a grouped product: the counterpart of
+// few_rows.cuh for weights chosen on the device.
 //
-// grid: [tiles at most, panels of all targets]: blocks of neighbouring numbers read the same panel
-// of a weight for its tiles, or panels of other weights. Blocks behind the last tile have no work.
-// Inputs are not cut into parts: tiles and panels are enough blocks, or the weights are small.
+// grid: [maximum of tiles, panels of all targets]. Neighbouring blocks read the same panel of a
+// weight for its tiles, or panels of other weights. Blocks behind the last tile have no work.
+// Inputs are not cut into parts: tiles and panels give enough blocks, or the weights are small.
 // Threads: all of a block call finish_panel().
 #pragma once
 

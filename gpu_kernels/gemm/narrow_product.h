@@ -3,14 +3,13 @@
 // Few rows times weights of floats, in the order of the model file.
 //
 // bf16, f16: x in the same type, products by mma (exact, added in f32). e4m3: x in bf16; the weight
-// is widened to bf16 exactly, and its output's scale multiplies the sum, or a block's scale the sum
-// of every 128 inputs. f32: fused multiply-adds in f32. A NaN code of e4m3 counts as 480.
-// Numerics: a row's bits depend on the shapes, not on the other rows.
-// Blocks of scales cost a warp, per 256 inputs of 16 outputs (4 KiB), 4 loads of what its other
-// lanes read too and 8 multiply-adds. Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes.
-// Bytes: W once, in loads of 16 bytes, 4 to 8 of them in flight per lane; x from the caches, once
-// per panel of 16 outputs (f32: of 4). Errors: cudaErrorInvalidValue for shapes outside the stated
-// ones.
+// is widened to bf16 exactly. The scale of an output multiplies its sum; the scale of a block
+// multiplies the sum of every 128 inputs. f32: fused multiply-adds. A NaN code of e4m3 counts as
+// 480. Numerics: a row's bits depend on the shapes, not on the other rows. Blocks of scales cost a
+// warp 4 cached loads and 8 multiply-adds per 256 inputs of 16 outputs (4 KiB). Graph-safe: one
+// launch, workspace: kFewRowsWorkspaceBytes. Bytes: W once, in loads of 16 bytes, 4 to 8 of them in
+// flight per lane; x from the caches, once per panel of 16 outputs (f32: of 4). Errors:
+// cudaErrorInvalidValue for shapes outside the stated ones.
 #pragma once
 
 #include <cuda_runtime_api.h>

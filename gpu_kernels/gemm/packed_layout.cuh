@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed weights (packed_weight.h) from the inside: what each type has of the planes, where they
-// begin, and how words of codes become bytes and their scales become f32.
+// The layout of packed weights (packed_weight.h): the planes of each type and their offsets, and
+// the decoding of codes and scales.
 //
 // A code u is an unsigned integer of up to 6 bits, or of 8 signed ones; its value is a (u - offset)
-// + b. Word t of a slab's 16 bytes holds the low bits of values 4 t .. 4 t + 3 and 16 + 4 t ..
-// 16 + 4 t + 3. Threads: pure.
+// + b. Word t of a slab's 16 bytes holds the low bits of values 4 t .. 4 t + 3 and 16 + 4 t .. 16 +
+// 4 t + 3. Threads: pure.
 #pragma once
 
 #include "common/blocks.cuh"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread packs one slab of one output; a block a group of slabs of a panel, so that its stores of
-// codes are 256 contiguous bytes per slab. Reads are bytes: this runs once, behind the link that
-// brings the file.
+// A thread packs one slab of one output; a block a group of slabs of a panel, so its stores of
+// codes are 256 contiguous bytes per slab. It reads single bytes: the link that brings the file is
+// slower, and this runs once.
 #include "gemm/packed_weight.h"
 
 #include "common/launch.cuh"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the kernels for few rows share: products of one input with up to four weights of one type
-// in one launch, and the memory in which blocks that share outputs add up.
+// Shared by the kernels for few rows: products of one input with up to four weights of one type in
+// one launch, and the memory in which blocks with common outputs add their sums.
 //
 // out[row] = (accumulate ? out[row] : 0) + x[row] W^T + bias. Outputs of all targets are cut into
-// panels, and the inputs into as many parts as it takes to occupy the GPU. Parts of one panel are
-// added by the block that finishes last, in the order of the parts, so that the sum does not depend
-// on which block that is. The number of parts depends on the shapes only, never on the rows.
+// panels, the inputs into enough parts to occupy the GPU. The block of a panel that finishes last
+// adds the parts, in order: the sum does not depend on which block that is. The number of parts
+// depends on the shapes only, never on the rows.
 #pragma once
 
 #include <cstddef>

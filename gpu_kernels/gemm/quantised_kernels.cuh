@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two variants of quantised_product.h, and what they are launched with.
-//
-// Threads: any. Launch only; shapes were checked.
+// The two variants of quantised_product.h and their arguments. Threads: any. Launch only; the
+// caller checks shapes.
 #pragma once
 
 #include "gemm/grouped_kernels.cuh"

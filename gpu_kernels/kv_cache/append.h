@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Appending rows of k and v to the pages of one layer, rounded to the pool's type.
+// Appends rows of k and v to the pages of one layer, rounded to the pool's type.
 //
-// Row i of k and v goes to places[i]; a place with page kNoPage is passed over, so that a launch
-// captured for many rows serves fewer. Places of one launch differ. Values are rounded as the host
-// units round them, bit for bit: f16 and bf16 to nearest even; i8 with the scale max|x| / 127 of
-// the row; e4m3 with the least power of two from 2^-126 to 2^119 that keeps |x| within 448 of it,
-// larger values taken as 448 * 2^119; rows of the last two that hold NaN or infinity become zeros
-// with the scale NaN. Padding is written as zeros.
-// Graph-safe: one launch, no workspace. Cost: every value read once and written once, a warp per
-// row and head. Errors: cudaErrorInvalidValue for a pool or a layer that is none.
+// Row i of k and v goes to places[i]; a place with page kNoPage is skipped, so a launch captured
+// for many rows serves fewer. Places of one launch differ. Values are rounded as on the host, bit
+// for bit: f16 and bf16 to nearest even; i8 with the scale max|x| / 127 of the row; e4m3 with the
+// least power of two from 2^-126 to 2^119 that keeps |x| within 448 of it, larger values taken as
+// 448 * 2^119. i8 and e4m3 rows with NaN or infinity become zeros with the scale NaN. Padding is
+// written as zeros. Graph-safe: one launch, no workspace. Cost: every value read once and written
+// once, a warp per row and head. Errors: cudaErrorInvalidValue for an invalid pool or layer.
 #pragma once
 
 #include <cuda_runtime_api.h>

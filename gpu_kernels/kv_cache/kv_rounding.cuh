@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rounding a row of k or v to what a pool stores, a warp at a time.
+// Rounds a row of k or v to a pool's type, a warp at a time.
 //
-// Lane i holds values 4 (i + 32 j) .. + 3 of the row, j = 0, 1; those behind the row are zeros. The
-// rule is kv_cache/append.h's, to the bits of the host's units: one f32 division or product per
-// value, none contracted. Another kernel that has k and v in registers may store them by this.
+// Lane i holds values 4 (i + 32 j) .. + 3 of the row, j = 0, 1, with zeros behind the row's end.
+// The rule is kv_cache/append.h's, bit-equal to the host: one f32 division or product per value,
+// none contracted. Kernels with k and v in registers may use it.
 #pragma once
 
 #include "common/warp.cuh"

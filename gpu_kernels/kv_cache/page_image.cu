@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// export_pages() and import_pages(): a block per page, layer, and part of its rows; the same walk
-// in both directions, in words of 16, 4, 2 or 1 bytes, the widest that divides a row of an image.
+// export_pages() and import_pages(): a block per page, layer, and part of its rows. One walk serves
+// both directions, in words of 16, 4, 2 or 1 bytes, the widest that divides a row of an image.
 #include "kv_cache/page_image.h"
 
 #include "common/launch.cuh"

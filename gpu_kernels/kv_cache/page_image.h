@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole pages between the pool and page images, the exchange format of all attention units.
+// Copies whole pages between the pool and page images, the exchange format of all attention units.
 //
-// An image is [num_layers, 2 (k, v), kv_heads, page_tokens, head_dim] of the pool's type, then,
-// where the type has scales, [num_layers, 2, kv_heads, page_tokens] f32. Images of several pages
-// follow each other, at multiples of 16 bytes by their size; they lie where the device can reach
-// them (device memory, pinned host memory, a peer).
-// Graph-safe: one launch, no workspace. Cost: every byte read once and written once, 16 at a time
-// where a row of head_dim values has a multiple of that. Errors: cudaErrorInvalidValue for a pool
-// that is none, or more than 65,535 pages.
+// An image is [num_layers, 2 (k, v), kv_heads, page_tokens, head_dim] of the pool's type, then, if
+// the type has scales, [num_layers, 2, kv_heads, page_tokens] f32. Images of several pages follow
+// each other at multiples of 16 bytes, in memory that the device can address (device, pinned host,
+// a peer). Graph-safe: one launch, no workspace. Cost: every byte read and written once, 16 at a
+// time if a row of head_dim values is a multiple of that. Errors: cudaErrorInvalidValue for an
+// invalid pool, or more than 65,535 pages.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// post_rows() and await_rows(): copies by all blocks; the last one to arrive raises the word.
+// post_rows() and await_rows(): all blocks copy; the last one to finish raises the word.
 #include "ring/ring.h"
 
 #include <cstdint>

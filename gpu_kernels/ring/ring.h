@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows to a thread of the host and back, in the middle of a stream: post_rows() copies them to
-// pinned memory and raises a word there; await_rows() waits for the thread's answer and copies its
-// results to device memory.
+// Passes rows to a host thread and back within a stream. post_rows() copies them to pinned memory
+// and raises a word there; await_rows() waits for the thread's answer and copies its results to
+// device memory.
 //
-// The word is (how many were posted, this one included) << 32 | tag. The count lies in device
-// memory, so that equal launches do what the step at hand needs: the same graph serves every step.
-// The answer to a post is the same word, of which the upper half is looked at; where `abandoned` is
-// not 0, nothing is waited for, and from there on nothing is copied, either way: who has not
-// answered may still use the slot. Results of a wait that was abandoned are undefined, and so is
-// all that is computed from them: who abandons must not use them. A ring has one slot: between two
-// posts there is an await. count: zero before the first. Graph-safe: one launch each, no workspace.
-// Cost of N bytes: N over the link, in lines of 16 bytes a thread, four loads of each in flight; up
-// to kMaxRingBlocks blocks of 256 threads with 16 KiB each, so that 128 KiB are on their way (some
-// 2 us of link at 50 GB/s): enough for the latency of reads from the host. A wait is polled by one
-// thread per block, a read over the link each time; blocks of await_rows() hold their processors
-// meanwhile, and where a graphics driver limits the time of a kernel, that limit is for waits too.
-// Errors: cudaErrorInvalidValue for more copies than kMaxRingCopies, and for addresses or sizes
-// that are not multiples of 4.
+// The word is (number of posts, this one included) << 32 | tag. The count is in device memory, so
+// equal launches serve every step: one graph for all. The answer to a post is the same word; its
+// upper half is compared. If `abandoned` is not 0, nothing is waited for or copied from then on,
+// because the other side may still use the slot; results of an abandoned wait and all that is
+// computed from them are undefined. A ring has one slot: between two posts there is an await.
+// count: zero before the first. Graph-safe: one launch each, no workspace. Cost of N bytes: N over
+// the link, in lines of 16 bytes per thread, four loads in flight; up to kMaxRingBlocks blocks of
+// 256 threads with 16 KiB each, so 128 KiB are in flight (some 2 us of a 50 GB/s link), which
+// covers the latency of reads from the host. One thread per block polls, a read over the link each
+// time; blocks of await_rows() occupy their processors meanwhile, and a graphics driver's limit on
+// kernel time applies. Errors: cudaErrorInvalidValue for more copies than kMaxRingCopies, and for
+// addresses or sizes that are not multiples of 4.
 #pragma once
 
 #include <cuda_runtime_api.h>

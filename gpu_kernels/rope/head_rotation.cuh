@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bias, norm and rotation of one head by one warp, in place, and how launches are laid out.
+// Bias, norm and rotation of one head by one warp, in place, and the layout of the launches.
 //
-// A lane keeps to its own pairs, so nothing but the sum of squares crosses lanes; the shuffles of
-// that sum also stand between the last read of a value by another lane and its writing.
+// A lane keeps its own pairs; only the sum of squares crosses lanes. The shuffles of that sum also
+// separate the last read of a value by another lane from its write.
 #pragma once
 
 #include "common/block_reduce.cuh"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands between the q, k, v products and attention: bias, head norm and rotation of several
-// targets in one launch, in place.
+// Between the q, k, v products and attention: bias, head norm and rotation of several targets, in
+// one launch, in place.
 //
-// Per head of a target, in this order, each where it is wanted: + bias; RMS norm of the head;
-// rotation of its first 2 * pairs values by the angles of rope/angles.h (pairs (2i, 2i + 1) when
-// interleaved, else (i, i + pairs)). Heads of a row lie together; rows may lie apart, as in one
-// output of a joint product.
-// Graph-safe: one launch, no workspace. Numerics: f32; a head's result depends on nothing but the
-// head. Cost: every value read and written once, a warp per head. Errors: cudaErrorInvalidValue for
+// Per head of a target, in this order, each optional: + bias; RMS norm of the head; rotation of its
+// first 2 * pairs values by the angles of rope/angles.h (pairs (2i, 2i + 1) when interleaved, else
+// (i, i + pairs)). Heads of a row are contiguous; rows may be apart, as in the output of a joint
+// product. Graph-safe: one launch, no workspace. Numerics: f32; a head's result depends on the head
+// only. Cost: every value read and written once, a warp per head. Errors: cudaErrorInvalidValue for
 // shapes that contradict this; head_dim at most 1,024.
 #pragma once
 

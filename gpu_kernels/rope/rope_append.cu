@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The warp that rotated a head of k or took one of v reads it back in the order in which rows are
-// stored: what its lanes wrote is visible to all of them behind the barrier of the warp.
+// The warp that rotated a head of k or took one of v reads it back in the order of stored rows. The
+// barrier of the warp makes all lanes' writes visible to it.
 #include "rope/rope_append.h"
 
 #include "common/launch.cuh"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The token at a place of a row's kept weight, in the order of ids, by one block that knows what
-// each part keeps: the part, then by the sums of its warps the segment, then the token.
+// Draws the token at a place of a row's kept weight, in the order of ids. One block that knows the
+// weight of each part finds the part, then the segment (by the sums of its warps), then the token.
 //
-// A cut is a logit (as ordered bits) and how many of those equal to it are kept, lowest ids first.
-// Threads: all of a block call together. Cost: one part read.
+// A cut is a logit (as ordered bits) and how many tokens with an equal logit are kept, lowest ids
+// first. Threads: all of a block call together. Cost: one part read.
 #pragma once
 
 #include "sampling/row_parts.cuh"

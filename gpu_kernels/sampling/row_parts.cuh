@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of logits as the blocks of a launch share it: parts, one per block, of 32 segments, one per
-// warp; and where the launches of a call leave what the next ones need.
+// The division of a row of logits among the blocks of a launch: parts, one per block, of 32
+// segments, one per warp; and the memory through which the launches of a call pass results.
 //
-// A row is read in quads that are aligned wherever the row begins; those at its ends have logits of
-// -infinity outside of it, which no sum, count or candidate includes. Parts and segments are ranges
-// of quads. grid: [parts, rows]. Threads: all of a block call what says so.
+// A row is read in aligned quads, wherever it begins; values outside of it read as -infinity, which
+// no sum, count or candidate includes. Parts and segments are ranges of quads. grid: [parts, rows].
+// Threads: all of a block call the functions that say so.
 #pragma once
 
 #include <cfloat>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the cuts of a row lie. By the weights and numbers of tokens at each distance from the best,
-// first the distances at which a cut can be: the tokens there are its candidates. Then, among the
-// candidates, the logit.
+// Finds the cuts of a row. First, by the weights and numbers of tokens at each distance from the
+// best, the distances that can hold a cut: their tokens are candidates. Then, among the candidates,
+// the logit.
 //
-// Radix selection finds it from the top digit down: a histogram of the logits that share the digits
-// found so far, by number for top_k, by weight for top_p, and the digit in which the wanted number
-// or weight is reached. Weights are whole units, so atomics on them give the same sums in any
-// order. Threads: all of a block call together.
+// Radix selection works from the top digit down: a histogram of the logits with the digits found so
+// far, by number for top_k, by weight for top_p, gives the digit that reaches the wanted number or
+// weight. Weights are whole units, so atomics give the same sums in any order. Threads: all of a
+// block call together.
 #pragma once
 
 #include "sampling/draw.cuh"

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hash partition: the entries of a sparse vector by their owner, indices turned local.
+// Hash partition: the entries of a sparse vector by their owner, with indices made local.
 //
-// Entries of one owner keep their order, so sorted input gives sorted parts, and the result is the
-// same on every run. Three launches: owners counted per tile of 4,096 entries, counts summed along
-// the tiles, entries ranked inside their tile and written in runs of one owner. No hash memory and
-// no compare-and-swap: the published memory of section 3.2 leaves the order inside a part to a race
-// and needs a sort, or a merge in rank order, behind it.
-// Graph-safe: no allocation and no synchronisation; `workspace` is the caller's.
-// Bytes per entry of f32: 4 read to count, 8 read and 8 written to move (20; a copy moves 16), plus
-// 12 bytes per owner and tile. Shared memory: 13 KiB + 4,096 * max(4, value_bytes).
-// Errors: cudaErrorInvalidValue for shapes outside the stated ones, else what the launch says.
+// Entries of one owner keep their order: sorted input gives sorted parts, and every run gives the
+// same result. Three launches: owners counted per tile of 4,096 entries, counts summed over the
+// tiles, entries ranked within their tile and written in runs of one owner. The hash memory of the
+// paper's section 3.2 is not used: it leaves the order within a part to a race, and a sort or a
+// merge in rank order must follow. Graph-safe: no allocation and no synchronisation; `workspace` is
+// the caller's. Bytes per entry of f32: 4 read to count, 8 read and 8 written to move (20; a copy
+// moves 16), plus 12 bytes per owner and tile. Shared memory: 13 KiB + 4,096 * max(4, value_bytes).
+// Errors: cudaErrorInvalidValue for shapes outside the stated ones, else the launch's error.
 // Source: Wang et al., ZEN, OSDI 2025, section 3; the stable counting sort is the textbook's.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread takes 8 entries, all loads before the first use.
+// A thread takes 8 entries and issues all loads before the first use.
 #include "sparse/scatter_add.h"
 
 #include "common/launch.cuh"

@@ -57,7 +57,7 @@ void check_utf8(const std::string& text, const std::string& path) {
   }
 }
 
-// A line every few seconds.
+// Progress: a line every few seconds.
 class Progress {
  public:
   explicit Progress(bool silent) : silent_(silent) {}

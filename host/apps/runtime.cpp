@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 constexpr int kPageTokens = 16;
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 
-// The capability that decides what is taken of a device and what may be lost with it.
+// Whether the device works in host memory, like the CPU: it takes host memory and needs no
+// fallback.
 bool works_in_host_memory(const device::DeviceInfo& info) {
   return info.link_bandwidth_bytes_per_s == 0;
 }
@@ -34,7 +35,7 @@ std::uint64_t host_memory_bytes() {
          static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-// A line that counts up on a terminal; elsewhere a log entry every tenth of the way.
+// Progress: a line that is rewritten on a terminal, elsewhere a log entry every 10 percent.
 std::function<void(double)> load_progress(const std::string& path) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   return [path, terminal, last = 0](double fraction) mutable {
@@ -67,7 +68,7 @@ void log_weights(const engine::LoadedWeights& weights) {
                static_cast<double>(weights.bytes) / kMiB, types);
 }
 
-// The model is mapped: a timeline in one of its files would destroy it.
+// The model's files are mapped, so a timeline must not be written to one of them.
 void require_not_of_model(const std::string& trace_file, const std::string& model_path) {
   std::error_code none;  // what is not there is not the same
   bool is_part = fs::equivalent(trace_file, model_path, none);
@@ -118,7 +119,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
       static_cast<double>(config.weight_bytes) / (1 << 20));
 }
 
-// What is wrong with the devices asked for is said before a large model is loaded.
+// Errors of the chosen devices come before a large model is loaded.
 void Assembly::require_devices() {
   require_files(device::backends(), options_.backend);
   const std::vector<std::string> computing = compute_ids(options_.compute);
@@ -145,7 +146,7 @@ device::ActivitySink Assembly::activity_sink() {
 
 Assembly::~Assembly() {
   if (timeline_ == nullptr) return;
-  group_.reset();  // devices tell the last of their work when they go
+  group_.reset();  // devices report the last of their work when they are destroyed
   devices_.clear();
   if (timeline_->is_full()) {
     spdlog::warn("the timeline in '{}' has reached its limit of {} MiB; later spans are missing",
@@ -205,13 +206,13 @@ device::Device& Assembly::device(const std::string& id) {
   return *devices_.back();
 }
 
-// From above: what quantising saves is not counted, nor which buffers a family lacks.
+// An upper bound: it ignores what quantising saves and that some families need fewer buffers.
 std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
   const model::ModelConfig& config = model_->config();
   const auto wide = static_cast<std::uint64_t>(config.parameters) * sizeof(float);
   const auto stored = static_cast<std::uint64_t>(config.weight_bytes);
   const std::uint64_t all = options_.quantize == "f32" ? std::max(stored, wide) : stored;
-  // The most that one of them has: whole layers, or a part of each.
+  // The largest share of one device: whole layers, or a part of each.
   const auto layers = static_cast<std::uint64_t>(std::max(config.num_layers, 1));
   const std::uint64_t weights = all / layers * ((layers + num_devices - 1) / num_devices);
   const auto q_width = static_cast<std::uint64_t>(config.q_heads) * config.head_dim;
@@ -224,8 +225,8 @@ std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
   const auto rows = static_cast<std::uint64_t>(options_.max_step_tokens);
   const std::uint64_t logits = std::min<std::uint64_t>(rows, engine::kMaxLogitRows) *
                                static_cast<std::uint64_t>(config.vocab_size);
-  // Units pack weights in orders of their own (a 16th more at most), may keep a table twice, and
-  // need rows again on the way to units elsewhere.
+  // Units pack weights in their own order (at most a 16th more), may keep a table twice, and copy
+  // rows on the way to other units.
   const std::uint64_t table =
       static_cast<std::uint64_t>(config.vocab_size) * static_cast<std::uint64_t>(config.width);
   return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float);

@@ -3,9 +3,9 @@
 // Runtime: model, devices and engine assembled from the options that `serve`, `generate` and
 // `perplexity` share; Assembly: the same without an engine, for `bench`.
 //
-// The only place where command-line words become objects. Errors: Error naming the option and what
-// it accepts. Ownership: a Runtime owns everything; members are destroyed engine first, model last.
-// Units that an Assembly made must not outlive it.
+// Only these classes turn words of the command line into objects. Errors: Error naming the option
+// and its values. Ownership: a Runtime owns everything; the engine is destroyed first, the model
+// last. Units that an Assembly has made must not outlive it.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ class Assembly {
   void require_devices();
   device::ActivitySink activity_sink();
   int context_length() const;  // of the longest sequence
-  // What the compute unit is going to take of its device, or of each of so many: weights,
+  // The bytes that the compute unit takes of its device, or of each of several devices: weights,
   // activations, logits.
   std::uint64_t compute_bytes(std::size_t num_devices) const;
 

@@ -15,7 +15,7 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr const char* kFunction = "allreduce";
+constexpr const char* kDenseFunction = "allreduce";
 constexpr const char* kRing = "dense_ring";
 constexpr const char* kHalvingDoubling = "dense_halving_doubling";
 constexpr std::size_t kRingBytes = 1 << 18;
@@ -39,9 +39,9 @@ std::string scheme_of(const ReduceOptions& options, std::size_t bytes, int world
 
 void run_allreduce(Group::State& group, std::uint64_t ticket, Deadline deadline, DenseView tensor,
                    const ReduceOptions& options) {
-  group.run(kFunction, ticket, deadline, [&](Call& call) {
+  group.run(kDenseFunction, ticket, deadline, [&](Call& call) {
     CallHeader header;
-    header.function = kFunction;
+    header.function = kDenseFunction;
     DenseVector dense;
     header.error = text_of_failure([&] {
       header.fields = {{"num_values", std::to_string(tensor.num_values)},

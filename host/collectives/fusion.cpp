@@ -15,7 +15,7 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr const char* kFunction = "sparse_allreduce_fused";
+constexpr const char* kFusedFunction = "sparse_allreduce_fused";
 
 // [inputs.size() + 1]; the first unit of each in the fused space, and the end.
 std::vector<std::uint64_t> offsets_of(std::span<const SparseView> inputs) {
@@ -98,10 +98,10 @@ void add_shape_fields(CallHeader& header, std::span<const SparseView> inputs) {
 void run_sparse_allreduce_fused(Group::State& group, std::uint64_t ticket, Deadline deadline,
                                 std::span<const SparseView> inputs, const ReduceOptions& options,
                                 std::vector<SparseTensor>& results) {
-  group.run(kFunction, ticket, deadline, [&](Call& call) {
+  group.run(kFusedFunction, ticket, deadline, [&](Call& call) {
     Contribution contribution;
     std::vector<std::uint64_t> offsets;
-    contribution.header.function = kFunction;
+    contribution.header.function = kFusedFunction;
     contribution.header.error = text_of_failure([&] {
       add_shape_fields(contribution.header, inputs);
       if (!inputs.empty()) contribution.type = inputs.front().type;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DeviceArray: device memory of a test, filled with a pattern and fenced by it on both sides.
+// DeviceArray: device memory of a test, filled with a pattern, with a fence of the pattern on both
+// sides.
 //
-// download() checks the fences, so a kernel that writes outside its array fails its test.
+// download() checks the fences: a kernel that writes outside its array fails its test.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -62,8 +63,8 @@ class DeviceArray {
   unsigned char* memory_ = nullptr;
 };
 
-// What a test of this folder runs on: a GPU, or the SIMT interpreter in one of its orders. Each
-// build defines the runs that there are, and start_run: an empty string, or why it cannot run.
+// A run of a test: on a GPU, or under the SIMT interpreter in one of its orders. Each program
+// defines its runs. start_run returns an empty string, or why the run is impossible.
 std::vector<int> runs();
 std::string name_of_run(int run);
 std::string start_run(int run);

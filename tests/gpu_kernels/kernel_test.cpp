@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The runs of the tests that have one parameter.
+// The runs of KernelTest, and how a case starts or skips.
 #include <cstdlib>
 
 #include "gpu_kernels/device_array.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# `tandem bench` as its user meets it: figures of every row, fractions that make sense, turns, bad options.
+# `tandem bench` as a user runs it: figures of every row, plausible fractions, turns, bad options.
 import json
 import math
 import shlex

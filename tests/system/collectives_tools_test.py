@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The collectives tools as a user runs them: every transport, patterns, the matrix files, the
-# simulator, and what they say to wrong arguments.
+# simulator, and the errors for wrong arguments.
 import json
 import os
 import shutil

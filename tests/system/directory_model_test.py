@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Directories as published on model hubs, driven from outside: in one file or in shards they give the same tokens,
-# and what is wrong with one is said before anything runs.
+# Directories as published on model hubs: one file and shards give the same tokens, and a damaged directory is an
+# error before anything runs.
 import json
 import random
 import struct

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The component `fpga`, installed alone: a stranger's CMake project makes xclbins and tests its application on emulated cards.
+# The component `fpga`, installed alone: another CMake project builds xclbins and tests its application on emulated cards.
 import os
 import shutil
 import subprocess

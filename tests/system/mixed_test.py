@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Attention over several devices by shares, queries sent early, KV that moves, and the timeline of it all: the tokens are
-# those of the CPU alone (in f32 arithmetic), and what is wrong on the command line is named.
+# Attention over several devices by shares, early queries, KV moves, and the timeline. The tokens equal those of the CPU
+# alone (in f32 arithmetic), and errors name the wrong option.
 import json
 import shutil
 import tempfile

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# scripts/netlab.sh: ranks on namespaces compute the right sums, links keep to their rate, and nothing stays behind.
+# scripts/netlab.sh: ranks in namespaces compute the right sums, links keep their rate, and nothing is left behind.
 #
-# No assertion depends on how fast the machine is: a link that is too slow for a loaded machine only moves fewer bytes.
+# No assertion depends on the machine's speed: on a loaded machine a link only moves fewer bytes.
 import json
 import os
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` lays down works away from the source tree: the program, and find_package(Tandem), whole or the
-# component of collectives alone.
+# The result of `cmake --install` works without the source tree: the program, and find_package(Tandem), whole or only the
+# component of collectives.
 import os
 import shutil
 import subprocess

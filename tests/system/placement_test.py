@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The same prompts give the same tokens wherever attention runs, alone and among 16 requests, in f32 arithmetic: where
-# activations are rounded to int8, a difference in the last bit of an attention result can grow to another token.
+# A prompt gives the same tokens on every attention device, alone and among 16 requests. The test uses f32 arithmetic: if
+# activations are rounded to int8, a difference in the last bit of an attention result can lead to another token.
 import concurrent.futures
 import unittest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Model files written in another type, and types chosen while loading: the same weights either way.
+# A model file converted to another type, and the same type chosen while loading, give the same weights.
 import pathlib
 import tempfile
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The daemon as its operator meets it: start, limits, keys, drain, a card that dies, memory, bad input.
+# The daemon as an operator runs it: start, limits, keys, drain, a card that fails, memory, bad input.
 import concurrent.futures
 import json
 import math

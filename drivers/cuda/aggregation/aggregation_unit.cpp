@@ -95,7 +95,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
                               std::span<const AggregationSource> sources,
                               Deadline deadline) override {
     const std::string reason = refusal(shape);
-    if (!reason.empty()) throw Error("cuda", info_.id + " refuses the aggregation: " + reason);
+    if (!reason.empty()) throw Error("cuda", info_.id + " cannot do this aggregation: " + reason);
     check_placements(*this, sources);
     check_sources(shape, sources);
     if (lost_) throw DeviceError("cuda", info_.id + " was lost in an earlier aggregation");
@@ -139,11 +139,11 @@ class CudaAggregationUnit final : public device::AggregationUnit {
         throw Error("cuda", "positions of a source are not below the partition's end");
       }
       if (source.values.size() != source.positions.size() * dtype_block_bytes(shape.type)) {
-        throw Error("cuda", "a source has another number of values than positions");
+        throw Error("cuda", "a source has unequal numbers of values and positions");
       }
     }
     if (sources.size() != shape.num_sources || num_entries != shape.num_entries) {
-      throw Error("cuda", "the sources are not those of the shape");
+      throw Error("cuda", "the number of sources or of their entries differs from the shape's");
     }
   }
 

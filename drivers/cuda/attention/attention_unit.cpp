@@ -199,7 +199,8 @@ WaitResult CudaAttentionUnit::finish_oldest(Deadline deadline) {
 
 WaitResult CudaAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket > last_ticket_) {
-    throw Error("cuda", "ticket " + std::to_string(ticket) + " was never given");
+    throw Error("cuda",
+                "ticket " + std::to_string(ticket) + " is unknown: no submit() has returned it");
   }
   while (!gpu_.health.lost() && !in_flight_.empty() && in_flight_.front().ticket <= ticket) {
     const WaitResult result = finish_oldest(deadline);
@@ -219,12 +220,13 @@ void CudaAttentionUnit::tell_refusals(Ticket ticket) {
     each.told = true;
     if (first == nullptr) first = &each;
   }
-  if (first != nullptr) throw Error("cuda", "a batch was not attended: " + first->reason);
+  if (first != nullptr) throw Error("cuda", "the attention of a batch failed: " + first->reason);
 }
 
 void CudaAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
   if (page >= pool_.num_pages) {
-    throw Error("cuda", "page " + std::to_string(page) + " of " + std::to_string(pool_.num_pages));
+    throw Error("cuda", "page " + std::to_string(page) + " is outside the pool of " +
+                            std::to_string(pool_.num_pages) + " pages");
   }
   const std::size_t expected = device::page_image_bytes(geometry_);
   if (image_bytes != expected) {

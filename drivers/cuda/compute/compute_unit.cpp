@@ -52,7 +52,8 @@ Ticket CudaComputeUnit::record() { return queue_.flush(); }
 WaitResult CudaComputeUnit::wait(Ticket ticket, Deadline deadline) {
   if (ticket == 0 || ticket >= queue_.open_position()) {
     gpu_.health.require();
-    throw Error("cuda", "no ticket " + std::to_string(ticket) + " was given out");
+    throw Error("cuda",
+                "ticket " + std::to_string(ticket) + " is unknown: no record() has returned it");
   }
   const WaitResult result = queue_.wait(ticket, deadline);
   if (result == WaitResult::kLost) gpu_.health.require();

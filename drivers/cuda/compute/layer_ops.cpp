@@ -37,8 +37,8 @@ void CudaComputeUnit::handle(const EmbedOp& op) {
   float* out = floats(op.out, op.ids.size() * width, "embed: out");
   for (const std::int32_t id : op.ids) {
     if (id < 0 || id >= table.out_features()) {
-      throw Error("cuda", "embed: id " + std::to_string(id) + " of " +
-                              std::to_string(table.out_features()));
+      throw Error("cuda", "embed: id " + std::to_string(id) + " is outside the table of " +
+                              std::to_string(table.out_features()) + " rows");
     }
   }
   if (op.ids.empty()) return;

@@ -141,7 +141,8 @@ KernelPolicy kernel_policy(std::string_view word) {
   if (word == "generic") return KernelPolicy::kGeneric;
   if (word == "hopper") return KernelPolicy::kHopper;
   if (word == "trial") return KernelPolicy::kTrial;
-  throw Error("cuda", "kernels '" + std::string(word) + "' are none of generic, hopper, trial");
+  throw Error("cuda",
+              "unknown kernel policy '" + std::string(word) + "'; use generic, hopper or trial");
 }
 
 PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shim tells the OpenCL layer about kernels that failed.
+// What the shim tells the OpenCL layer: kernels that failed, and programs that are still loaded.
 //
 // The shim exports these functions with C linkage. The layer looks them up once the shim is loaded,
 // after libxilinxopencl has found the cards. Threads: any.
@@ -14,6 +14,9 @@ extern "C" {
 
 // Not 0 when the command of `event` is a kernel that failed.
 int tandem_opencl_event_failed(cl_event event);
+// Not 0 while this process has a context on a card; libxilinxopencl has one while a program is
+// loaded, and gives it up as the last step of unloading.
+int tandem_opencl_contexts_open();
 // Not 0 when a kernel of `queue` failed since the last call with `forget`.
 int tandem_opencl_queue_failed(cl_command_queue queue, int forget);
 }

@@ -46,6 +46,11 @@ void HeldPrograms::drop(const void* handle) {
   if (program != nullptr) drop(program);
 }
 
+bool HeldPrograms::empty() const {
+  std::lock_guard lock(mutex_);
+  return held_.empty();
+}
+
 bool HeldPrograms::any_on(cl_device_id card) const {
   std::lock_guard lock(mutex_);
   return std::any_of(held_.begin(), held_.end(), [card](const auto& entry) {

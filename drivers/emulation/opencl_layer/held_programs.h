@@ -31,6 +31,7 @@ class HeldPrograms {
   void release(const void* handle);
 
   bool any_on(cl_device_id card) const;
+  bool empty() const;
 
  private:
   struct Held {

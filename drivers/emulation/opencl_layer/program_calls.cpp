@@ -4,9 +4,13 @@
 // them. A program that the application has released, but the library still holds, is waited for.
 //
 // Threads: any. Cost: a lock per call that makes, retains or releases a program or kernel.
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string>
@@ -14,6 +18,7 @@
 #include <vector>
 
 #include "bitstreams/xclbin/xclbin_file.h"
+#include "emulation/opencl_layer/failures.h"
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
 
@@ -91,6 +96,29 @@ cl_int check_binaries(const Load& load) {
   return CL_SUCCESS;
 }
 
+pid_t loading_process = 0;
+
+// The application may end while a thread of libxilinxopencl still unloads its last program. At the
+// process' end that library destroys its devices first and waits for its threads after, so such a
+// thread would use a destroyed device.
+void wait_for_unloading() {
+  static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
+      dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
+  if (contexts_open == nullptr || getpid() != loading_process) return;
+  const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
+  while (held_programs().empty() && contexts_open() != 0 &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kReleasePoll);
+  }
+}
+
+// Called once the library has its devices: what is registered last runs first.
+void wait_for_unloading_at_exit() {
+  static const bool registered = std::atexit(wait_for_unloading) == 0;
+  static_cast<void>(registered);
+  loading_process = getpid();
+}
+
 // A card has compute units while a program is loaded. A program that the application has released
 // may be held a moment longer by the thread that ended its last command; that thread clears the
 // units before the program. So a refusal counts only when the application itself holds a program on
@@ -107,7 +135,10 @@ cl_program load_when_released(const Load& load, cl_int& code) {
       cl_program program =
           target.clCreateProgramWithBinary(load.context, load.num_devices, load.devices, load.sizes,
                                            load.binaries, load.status, &code);
-      if (program != nullptr) held_programs().add(program, cards);
+      if (program != nullptr) {
+        held_programs().add(program, cards);
+        wait_for_unloading_at_exit();
+      }
       if (last || code != CL_OUT_OF_RESOURCES) return program;
     }
     std::this_thread::sleep_for(kReleasePoll);

@@ -13,9 +13,7 @@
 namespace tandem::device::xrt_card {
 namespace {
 
-constexpr std::size_t kSmallestBuffer = 4096;
-
-std::uint32_t words(std::size_t bytes) {
+std::uint32_t aggregation_words(std::size_t bytes) {
   return static_cast<std::uint32_t>(bytes / sparse_aggregation::kWordBytes);
 }
 
@@ -38,8 +36,8 @@ AggregationLaunch::AggregationLaunch(const xrt::device& device, std::vector<Kern
 // True when the buffer was allocated anew.
 bool AggregationLaunch::grow(MappedBuffer& buffer, std::size_t bytes, int memory_group) {
   if (bytes <= buffer.host.size()) return false;
-  const std::size_t room = memory_bytes_ / 16 * 15 / kSmallestBuffer * kSmallestBuffer;
-  const std::size_t doubled = std::bit_ceil(std::max(bytes, kSmallestBuffer));
+  const std::size_t room = memory_bytes_ / 16 * 15 / kSmallestBufferBytes * kSmallestBufferBytes;
+  const std::size_t doubled = std::bit_ceil(std::max(bytes, kSmallestBufferBytes));
   const std::size_t size = doubled <= room ? doubled : std::max(bytes, room);
   buffer = {};  // frees the old one first
   buffer.buffer = xrt::bo(device_, size, memory_group);
@@ -66,11 +64,11 @@ void AggregationLaunch::grow_both(std::size_t unit, std::size_t input_bytes,
     for (const int argument : {kAggregationDescriptor, kAggregationPositions, kAggregationValues}) {
       run(unit).set_arg(argument, own.input.buffer);
     }
-    run(unit).set_arg(kAggregationDescriptorWords, words(own.input.host.size()));
+    run(unit).set_arg(kAggregationDescriptorWords, aggregation_words(own.input.host.size()));
   }
   if (grow(own.result, result_bytes, kernel.group_id(kAggregationResult))) {
     run(unit).set_arg(kAggregationResult, own.result.buffer);
-    run(unit).set_arg(kAggregationResultWords, words(own.result.host.size()));
+    run(unit).set_arg(kAggregationResultWords, aggregation_words(own.result.host.size()));
   }
 }
 

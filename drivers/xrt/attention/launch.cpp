@@ -12,8 +12,6 @@
 namespace tandem::device::xrt_card {
 namespace {
 
-constexpr std::size_t kSmallestBuffer = 4096;
-
 std::uint32_t words(std::size_t bytes) {
   return static_cast<std::uint32_t>(bytes / attention_decode::kWordBytes);
 }
@@ -45,7 +43,7 @@ void Launch::reserve(std::size_t descriptor_bytes, std::span<const std::size_t> 
 }
 
 void Launch::grow_descriptor(std::size_t bytes) {
-  const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestBuffer));
+  const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestBufferBytes));
   descriptor_ = xrt::bo();  // frees the old one first
   descriptor_ = xrt::bo(device_, size, units_[0].kernel.group_id(kDescriptor));
   descriptor_host_ = descriptor_.map<std::byte*>();
@@ -58,7 +56,7 @@ void Launch::grow_descriptor(std::size_t bytes) {
 
 void Launch::grow_result(std::size_t index, std::size_t bytes) {
   UnitResult& result = results_[index];
-  const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestBuffer));
+  const std::size_t size = std::bit_ceil(std::max(bytes, kSmallestBufferBytes));
   result.buffer = xrt::bo();
   result.buffer = xrt::bo(device_, size, units_[index].kernel.group_id(kResult));
   result.host = result.buffer.map<std::byte*>();

@@ -19,6 +19,9 @@
 
 namespace tandem::device::xrt_card {
 
+// Buffers of descriptors and results grow by doubling from this size.
+inline constexpr std::size_t kSmallestBufferBytes = 4096;
+
 class CardRuns {
  public:
   enum class Progress { kRunning, kDone, kFailed };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The executor, driven directly. Pages are handed out by the engine's own KvCache, so --placement
-// means what it means for the daemon.
+// Drives the executor directly. The engine's KvCache allocates the pages, so --placement has the
+// same meaning as for the daemon.
 #include "apps/bench/rig.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::uint64_t next_random(std::uint64_t& state) {
   return state >> 33;
 }
 
-// Where two continuations part, or nothing.
+// The first difference of two continuations, or nothing.
 std::string parting(const Tokens& one, const Tokens& other) {
   const auto at = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
   if (at.first == one.end()) return {};
@@ -234,7 +234,7 @@ void Rig::fill_pages() {
   }
 }
 
-// Every page is appended to as if it were a sequence of its own.
+// Fills each page as if it were a sequence of its own.
 void Rig::fill_pages(int unit, std::span<const device::PageId> pages) {
   const auto page_tokens = static_cast<std::size_t>(geometry_.page_tokens);
   const auto most = std::max<std::size_t>(

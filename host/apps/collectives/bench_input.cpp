@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workloads of the library, converted to the asked type.
+// Generates the workloads and converts them to the wanted type.
 #include "apps/collectives/bench_input.h"
 
 #include <spdlog/fmt/fmt.h>

@@ -68,7 +68,7 @@ void add_rank_options(CLI::App& command, BenchOptions& options) {
   command.add_option("--address", options.address, "gloo: own name or address to listen on");
 }
 
-// An option that changes nothing where it stands is more likely a mistake than a wish.
+// An option without effect is an error, since it is probably a mistake.
 void check_applicable(const CLI::App& command, const BenchOptions& options) {
   struct Applies {
     const char* option;

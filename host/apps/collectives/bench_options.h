@@ -59,7 +59,7 @@ int world_of(const BenchOptions& options);
 
 void add_bench_options(CLI::App& command, BenchOptions& options);
 
-// Throws Error naming the option: values, and options given that the pattern or transport ignores.
+// Throws Error naming an option whose value is wrong, or that the pattern or transport ignores.
 void check_bench_options(const CLI::App& command, const BenchOptions& options);
 
 }  // namespace tandem::apps

@@ -125,7 +125,7 @@ void print_result(const BenchOptions& options, const BenchResult& result) {
     print_table(options, result);
   }
   if (!options.explain) return;
-  // Beside JSON lines the explanation must not disturb who reads them.
+  // With JSON lines on stdout the explanation goes elsewhere, so that programs can read them.
   for (const SchemeResult& scheme : result.schemes) {
     if (!scheme.explanation.empty()) {
       fmt::print(options.json ? stderr : stdout, "\n{}:\n{}\n", scheme.scheme, scheme.explanation);

@@ -167,9 +167,9 @@ class Children {
     running_.push_back(child);
   }
 
-  // The least code of those that are not 0: the cause (2, bad input) rather than its echo (3, a
-  // peer failed). A rank that fails breaks the group, so the others end by themselves; one that
-  // has not within `patience` is left to the destructor.
+  // The smallest code that is not 0: the cause (2, bad input), not its effect (3, a peer failed). A
+  // rank that fails breaks the group, so the others end by themselves. The destructor ends a rank
+  // that still runs after `patience`.
   int wait_for_all(std::chrono::duration<double> patience) {
     int code = 0;
     std::optional<std::chrono::steady_clock::time_point> failed_at;

@@ -30,7 +30,7 @@ struct Fixed {
 };
 
 // The lower one of an even number: noise only adds to times.
-double median(std::vector<double> values) {
+double lower_median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -227,8 +227,8 @@ void Selector::expect() {
   for (Candidate& candidate : ranking_) {
     const auto found = measured_.find(candidate.scheme->name());
     if (found == measured_.end()) continue;
-    candidate.measured_s = median(found->second.seconds);
-    candidate.ratio = median(found->second.ratios);
+    candidate.measured_s = lower_median(found->second.seconds);
+    candidate.ratio = lower_median(found->second.ratios);
     candidate.num_measured = static_cast<int>(found->second.seconds.size());
   }
   const double ratios[] = {class_ratio(false), class_ratio(true)};

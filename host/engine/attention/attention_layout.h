@@ -3,19 +3,12 @@
 // AttentionLayout: which attention unit appends and attends to what, for the rows of one sub-batch;
 // the same for every layer with the same window.
 //
-// A row group is the next rows of one sequence: `past` tokens are in its pages, `num_rows` follow.
 // Each unit appends the new tokens whose blocks it holds. A group of one row (decode) attends to
 // all that it holds, the new token included. Units have no mask: in a larger group (prefill chunk)
 // they attend to the past only, and the causal part inside the chunk is one more partial, of the
-// compute unit. With a window, pages wholly before the first row's window are left out. The past
-// that all rows of a chunk see is one sequence; what the first rows see besides is a ragged
-// beginning: a sequence per row, in a share of its own, because it gives those rows a second
-// partial of the same unit. A unit that is sent queries early, before k and v exist, has its
-// appends in a share of their own behind its queries, which see the past only; the newest token of
-// a decode row is then a chunk of one row. Rows are numbered from the sub-batch's first row. Each
-// unit gets the smallest range of rows that covers its work, so that rows should be ordered by
-// home_unit(). Threads: values. Cost: O(blocks of the groups), no allocation once the vectors have
-// grown.
+// compute unit. Rows are numbered from the sub-batch's first row. Each unit gets the smallest range
+// of rows that covers its work, so that rows should be ordered by home_unit(). Threads: values.
+// Cost: O(blocks of the groups), no allocation once the vectors have grown.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +28,17 @@ struct RowSpan {
   void cover(int first, int count);
 };
 
-// Which part of a unit's work a share holds.
+// Which part of a unit's work a share holds. A unit that is sent queries early, before k and v
+// exist, has its appends in a share behind its queries, which see the past only; the newest token
+// of a decode row is then a chunk of one row.
 enum class SharePart { kAll, kQueries, kAppends };
 
 struct UnitShare {
   int unit = 0;
+  // With a window, the past that all rows of a chunk see is one sequence. What the first rows see
+  // besides is a ragged beginning: a sequence per row, in a share of its own, because it gives
+  // those rows a second partial of the same unit. Pages wholly before the first row's window are
+  // left out.
   bool ragged = false;  // the beginnings of windows; behind the unit's other shares
   SharePart part = SharePart::kAll;
   RowSpan rows_read;         // the rows of q, k, v that the batch spans

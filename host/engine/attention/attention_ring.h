@@ -4,16 +4,12 @@
 // rings and not by the engine's thread. Its submission thread sees the rows of a layer, submits,
 // waits, and raises the answer.
 //
-// One post per layer and sub-batch brings all rows that the unit's shares read into its slot, one
-// piece of host memory: [q | k | v | o, lse | o, lse of ragged beginnings], as many rows each as
-// the shares span; the wait copies the results from there. Queries that are sent early are a post
-// of their own. Sub-batches have their own lanes and their own rows of the slot. Posts and waits
-// carry a layer's number and places, so that those of equal steps are equal. On failure the step
-// ends: every later post is answered at once, with whatever is in the slot, so that the compute
-// unit comes to its end; close() reports the failure. When a unit has not answered in time, or its
-// wait() threw something other than Error, it may still use its slot: its ring is abandoned and
-// nothing touches the slot. Threads: the engine's; between open() and close() its own submits and
-// waits for the unit. Ownership: borrows all. Errors: those of the compute unit.
+// Posts and waits carry a layer's number and places, so that those of equal steps are equal. On
+// failure the step ends: every later post is answered at once, with whatever is in the slot, so
+// that the compute unit comes to its end; close() reports the failure. A unit that has not answered
+// in time, or whose wait() threw something other than Error, may still use its slot: its ring is
+// abandoned and nothing touches the slot. Threads: the engine's; between open() and close() its own
+// submits and waits. Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>
@@ -54,7 +50,11 @@ class AttentionRing {
 
  private:
   static constexpr std::size_t kLanes = 2 * kMaxSubBatches;
-  // Places in the slot, in floats, of rows [begin, end) of the sub-batch.
+  // The unit's piece of host memory. One post per layer and sub-batch brings all rows that the
+  // unit's shares read: [q | k | v | o, lse | o, lse of ragged beginnings], as many rows each as
+  // the shares span; the wait copies the results from there. Early queries are a post of their own.
+  // Sub-batches have lanes and rows of their own. Places are in floats, for rows [begin, end) of
+  // the sub-batch.
   struct Slot {
     RowSpan rows;
     std::size_t q = 0, k = 0, v = 0;

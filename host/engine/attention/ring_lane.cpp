@@ -24,7 +24,9 @@ void RingLane::for_rings(const Call& call) {
 }
 
 void RingLane::begin(const LaneStep& step) {
-  if (are_abandoned_) throw DeviceError("executor", "the compute unit was given up");
+  if (are_abandoned_)
+    throw DeviceError(
+        "executor", "the compute unit did not finish an interrupted step; it is not used any more");
   step_failed_.store(false, std::memory_order_relaxed);
   for_rings([&](int, AttentionRing& ring) {
     ring.open(step);

@@ -5,12 +5,12 @@
 //
 // A lane is one ring. Between open() and close() the thread serves whatever appears in a lane, one
 // post at a time, in no order between lanes. When close() returns, nothing is being served and
-// nothing will be before open(), so that what serve() uses is the caller's again; a post that came
+// nothing will be before open(): what serve() uses is the caller's again. A post that came
 // meanwhile, or in a step that ended early, is never served. The thread polls without a pause for
 // some 100 us and around the time that the last post took to come, then with naps of 5 to 200 us
-// (wait_pace.h); closed, it polls for some 50 us and then sleeps until open(). So it sees a post
-// after some 100 ns, or after a nap where the compute unit took longer than before. Threads: one
-// caller, and the ring's own. Ownership: borrows the lanes.
+// (wait_pace.h); closed, it polls for some 50 us, then sleeps until open(). Threads: one caller,
+// and the ring's own. Ownership: borrows the lanes. Cost: a post is seen after some 100 ns, or
+// after a nap.
 #pragma once
 
 #include <atomic>

@@ -7,9 +7,8 @@
 // attend. Pages leave a unit that is fuller than the high-water mark (under pressure: the low one),
 // or whose load is `imbalance` times another's. They go to the unit with the least load that is
 // below the low-water mark and has free pages, not just idle ones, and only where that lowers the
-// sum of used^2 / weight. Since every move lowers the sum, no page moves back while nothing else
-// changes, and moves come to an end. Where each sequence stays on one unit, a sequence that is
-// split moves on to where its last page is; another moves to balance load only if all of it may.
+// sum of used^2 / weight: so moves come to an end. Where each sequence stays on one unit, a split
+// sequence moves on to where its last page is; another moves to balance load only if all of it may.
 // Cost: O(units^2 + units * sequences). Threads: any. Errors: none.
 #pragma once
 

@@ -6,9 +6,9 @@
 // prefix. A hash alone is not trusted: an entry also keeps its tokens and the serial number of its
 // parent entry, and both must match. By induction from the root, a chain that is found is the
 // prefix asked for. When two prefixes have one key, the first stays and the second is not found. An
-// entry may outlive its parent: nobody can reach it, and the next entry with its key replaces it.
-// Cost: O(tokens of the block) per call; O(length of the chain) for a taken key and for
-// reachable(). Threads: the engine's.
+// entry may outlive its parent; it can no longer be reached, and the next entry with its key
+// replaces it. Cost: O(tokens of the block) per call; O(length of the chain) for a taken key and
+// for reachable(). Threads: the engine's.
 #pragma once
 
 #include <cstdint>

@@ -64,12 +64,12 @@ void EngineLoop::check_unit(const NamedUnit& unit) const {
   };
   if (g.num_layers != config_.num_layers || g.q_heads != config_.q_heads ||
       g.kv_heads != config_.kv_heads || g.head_dim != config_.head_dim) {
-    fail("its layers or heads are not those of the model");
+    fail("its layers or heads are not those of the model: make it for the model's geometry");
   }
   if (g.page_tokens != geometry_.page_tokens || g.kv_dtype != geometry_.kv_dtype) {
-    fail("its page size or KV type differs from that of the first unit");
+    fail("its page size or KV type differs from that of the first unit: give all units the same");
   }
-  if (unit.unit->capacity().num_pages == 0) fail("it has no pages");
+  if (unit.unit->capacity().num_pages == 0) fail("it has no pages: give it more memory for KV");
   if (!(unit.share >= 0) || !std::isfinite(unit.share))
     fail("its share must be a positive number or 0");
 }

@@ -4,14 +4,13 @@
 //
 // step(): views -> plan_step() -> pages -> StepRunner -> sampling -> events. The caller takes the
 // events afterwards, so that whoever hears of the end of a request finds its pages free. When a
-// unit is lost, its pages and prefixes are forgotten, the sequences with pages there release all
-// their pages and return to the head of the queue, and the interrupted step does not count: no
-// sequence has advanced. When no unit is left, or the units left are too small for an accepted
-// request, the fallback is made; without one, the limits of requests are lowered. When the runner
-// fails, a fallback runner takes over; units that share its queue are lost with it, the others keep
-// their pages. When nothing is left to compute or attend on, every request ends with kError, then
-// and later. Logits that cannot be sampled end only their own request. engine_loss.cpp holds what
-// follows a loss. Threads: one at a time. Errors: none escape step().
+// unit is lost, the sequences with pages there release all their pages and return to the head of
+// the queue; the interrupted step does not count, since no sequence has advanced. When no unit is
+// left, or the units left are too small for an accepted request, the fallback is made; without one,
+// limits of requests are lowered. When the runner fails, a fallback runner takes over; units that
+// share its queue are lost, the others keep their pages. When nothing is left to compute or attend
+// on, every request ends with kError, then and later. Logits that cannot be sampled end only their
+// own request. Threads: one at a time. Errors: none escape step().
 #pragma once
 
 #include <deque>

@@ -90,10 +90,10 @@ void EngineLoop::restore_capacity() {
 // Empty, or why there is no fallback unit.
 std::string EngineLoop::add_fallback() {
   const auto make = std::exchange(fallbacks_.attention, {});
-  if (!make) return " and there is no other";
+  if (!make) return " and there is no fallback";
   try {
     NamedUnit unit = make();
-    if (!unit.unit) throw Error("engine", "no fallback unit");
+    if (!unit.unit) throw Error("engine", "no attention unit to fall back to");
     check_unit(unit);
     // Metrics and listings know units by their id, and a lost unit keeps its id.
     while (std::ranges::find(units_, unit.id, &NamedUnit::id) != units_.end()) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gemma 2: embeddings times sqrt(width), GELU in the gate, norms behind attention and feed-forward
-// too, soft caps on scores and logits, a window in every other layer, the first included.
+// Gemma 2: embeddings times sqrt(width), GELU in the gate, norms also behind attention and
+// feed-forward, soft caps on scores and logits, a window in every second layer from the first on.
 //
 // Keys gemma2.*: attn_logit_softcapping and final_logit_softcapping (50 and 30 where they are
 // absent, 0: none), attention.sliding_window. Tensors as in llama.cpp, and
-// blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added. Files say nothing of
-// the scale of the queries, which is 1/sqrt(head_dim) but for the 27B model (46 layers): there it
-// is 1/sqrt(width / heads). Source: Gemma Team 2024 (Gemma 2); the models' published
-// configurations.
+// blk.N.{post_attention_norm, post_ffw_norm}; norms are stored with 1 added. Files do not have the
+// scale of the queries. It is 1/sqrt(head_dim), but 1/sqrt(width / heads) in the 27B model (46
+// layers). Source: Gemma Team 2024 (Gemma 2); the models' published configurations.
 #include <cmath>
 
 #include "model/families/decoder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Byte-level BPE encoding.
+// Encodes word by word, in the byte alphabet of GPT-2.
 #include "model/tokenizer/bpe_tokenizer.h"
 
 #include "common/utf8.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SentencePiece-style encoding.
+// Splits a text into characters, merges them, and falls back to bytes.
 #include "model/tokenizer/spm_tokenizer.h"
 
 #include <algorithm>

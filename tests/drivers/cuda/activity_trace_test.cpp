@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of CUPTI's records, with a double of CUPTI that feeds them: also odd ones.
+// ActivityTrace with a double of CUPTI, which also sends unusual records.
 #include "cuda/trace/activity_trace.h"
 
 #include <gmock/gmock.h>

@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -77,7 +78,7 @@ AggregationResult aggregate(AggregationUnit& unit, const std::vector<SparseVecto
   std::vector<AggregationSource> views;
   for (const SparseVector& source : sources) {
     shape.num_entries += source.num_entries();
-    views.push_back({source.indices<std::uint32_t>(), std::as_bytes(source.values<T>())});
+    views.push_back({source.indices<std::uint32_t>(), std::as_bytes(source.values<T>()), {}});
   }
   return unit.aggregate(shape, views, deadline);
 }
@@ -111,6 +112,61 @@ TEST_F(CudaAggregationTest, SourcesLongerThanAPieceAndCallsOfOtherSizesFollowEac
                               Reduction::kSum);
   expect_same_as_merge<float>(*unit_, random_sources<float>(1000, {0, 0}, DType::kF32, 5),
                               Reduction::kSum);
+}
+
+// A source's arrays in device memory, copied there on a stream that nobody waits for.
+struct OnDevice {
+  explicit OnDevice(const SparseVector& source)
+      : num_entries(source.num_entries()), value_bytes(source.value_bytes().size()) {
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMalloc(&positions, num_entries * 4);
+    cudaMalloc(&values, value_bytes);
+    cudaMemcpyAsync(positions, source.indices<std::uint32_t>().data(), num_entries * 4,
+                    cudaMemcpyHostToDevice, stream);
+    cudaMemcpyAsync(values, source.value_bytes().data(), value_bytes, cudaMemcpyHostToDevice,
+                    stream);
+  }
+  ~OnDevice() {
+    cudaFree(positions);
+    cudaFree(values);
+    cudaStreamDestroy(stream);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+  AggregationSource source(std::string_view device) const {
+    return {{static_cast<const std::uint32_t*>(positions), num_entries},
+            {static_cast<const std::byte*>(values), value_bytes},
+            {Memory::kDevice, device, stream}};
+  }
+
+  std::size_t num_entries, value_bytes;
+  void* positions = nullptr;
+  void* values = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+TEST_F(CudaAggregationTest, SourcesInMemoryOfTheDeviceAreReadInPlaceAndThoseOfOthersRefused) {
+  const auto sources = random_sources<float>(100'000, {3, 2, 5}, DType::kF32, 9);
+  const OnDevice first(sources[0]), third(sources[2]);
+  AggregationShape shape;
+  shape.num_positions = 100'000;
+  shape.num_sources = 3;
+  for (const SparseVector& source : sources) shape.num_entries += source.num_entries();
+  const std::string name = unit_->name();
+  const AggregationSource views[] = {
+      first.source(name),
+      {sources[1].indices<std::uint32_t>(), sources[1].value_bytes(), {}},
+      third.source(name)};
+  const auto deadline = Deadline::after(std::chrono::seconds(30));
+  const auto result = unit_->aggregate(shape, views, deadline);
+  const SparseVector expected = merge(sources, Reduction::kSum);
+  EXPECT_TRUE(std::ranges::equal(result.positions, expected.indices<std::uint32_t>()));
+  EXPECT_TRUE(std::ranges::equal(result.values, expected.value_bytes()));
+
+  const AggregationSource of_another[] = {views[0], views[1], third.source("cuda:7")};
+  EXPECT_THROW(unit_->aggregate(shape, of_another, deadline), Error);
+  expect_same_as_merge<float>(*unit_, sources, Reduction::kSum);
 }
 
 TEST_F(CudaAggregationTest, PositionsOutOfRangeAreAnErrorThatChangesNothing) {

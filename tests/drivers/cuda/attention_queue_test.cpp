@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPU's attention unit does besides the op cases: rows in device buffers in a compute
-// unit's queue, shared prefixes, plans kept over layers.
+// The GPU's attention unit beyond the op cases: rows in device buffers in a compute unit's queue,
+// shared prefixes, and plans kept over layers.
 #include <gtest/gtest.h>
 
 #include "cpu/backend.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The backend tells why there is no GPU, and never fails for it.
+// The backend says why there is no GPU, and that is never a failure.
 #include "cuda/backend.h"
 
 #include <gmock/gmock.h>

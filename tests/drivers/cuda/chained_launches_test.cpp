@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of a sequence that begin before the one in front has ended, as the interpreter has them:
-// what is read too early is old, and who does not wait is found.
+// Kernels of a sequence that begin before the one in front has ended, under the interpreter: a read
+// that is too early gets old data, and a kernel that does not wait is detected.
 #include <gtest/gtest.h>
 
 #include "common/launch.cuh"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GPU, which may be an interpreted one, with cards and host memory beside it, which rings feed:
-// the same tokens with rings and without, with streams that are late too, and no end without an
-// answer when something dies.
+// A GPU (real or interpreted) with cards and host memory beside it, fed by rings: the same tokens
+// with and without rings, also with late streams; when a device fails, every request still ends
+// with an answer.
 #include "common/error.h"
 #include "cuda/compute/compute_unit.h"
 #include "drivers/cuda/gpu_rig.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine on a GPU against the CPU: the same greedy tokens, wherever the dense layers and
-// attention are; and a golden model's.
+// The engine on a GPU against the CPU: the same greedy tokens, for every place of dense layers and
+// attention; and a golden model.
 #include <nlohmann/json.hpp>
 
 #include "cuda/compute/compute_unit.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts on a GPU, which may be an interpreted one: against loops over the same weights, whatever
-// was chosen; and that a decode step waits for nothing and repeats as a graph. Skips without a GPU,
-// and fails for it under TANDEM_TEST_REQUIRE=cuda; TANDEM_TEST_CUDA_KERNELS: the GPU's policy for
-// kernels (registry.h).
+// Experts on a GPU (real or interpreted) against loops over the same weights, for every choice. A
+// decode step waits for nothing and repeats as a graph.
+//
+// Skips without a GPU, and fails without one under TANDEM_TEST_REQUIRE=cuda.
+// TANDEM_TEST_CUDA_KERNELS: the GPU's policy for kernels (registry.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GPU may do wrong: its memory is full, it is lost, its driver is missing or too old.
+// Faults of a GPU: full memory, loss, a missing or an old driver.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The engine with a GPU beside its CPU, over a small random model; the GPU may be an interpreted
-// one. Cases skip, with the reason, where there is none, and fail for it under
-// TANDEM_TEST_REQUIRE=cuda. TANDEM_TEST_CUDA_KERNELS: the GPU's policy
-// for kernels (registry.h).
+// An engine with a GPU (real or interpreted) beside its CPU, over a small random model.
+//
+// Cases skip with the reason without a GPU, and fail without one under TANDEM_TEST_REQUIRE=cuda.
+// TANDEM_TEST_CUDA_KERNELS: the GPU's policy for kernels (registry.h).
 #pragma once
 
 #include <gmock/gmock.h>

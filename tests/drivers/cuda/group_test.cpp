@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several GPUs of one process: copies between them, sums by a stand-in for NCCL, memory of another
-// process. Streams work as late as they may, so that what is not put in order shows.
+// Several GPUs of one process: copies between them, sums by a double of NCCL, memory of another
+// process. Streams work as late as possible, so that a missing order shows.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a whole test program with streams that do their work as late as a GPU may.
+// Runs a whole test program with streams that work as late as a GPU may.
 #include <gtest/gtest.h>
 
 #include "gpu_kernels/simt/stream.h"

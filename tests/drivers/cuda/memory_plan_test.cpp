@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of a GPU's memory goes where.
+// The division of a GPU's memory.
 #include "cuda/memory/memory_plan.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranges of the pool against a list of what is taken, and full memory.
+// The pool's ranges against a list of the taken ones, and full memory.
 #include "cuda/memory/memory_pool.h"
 
 #include <gmock/gmock.h>

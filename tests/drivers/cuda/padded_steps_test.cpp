@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decode steps of all sizes are filled up to a few, so that a few graphs serve them; nobody's
-// answer changes.
+// Decode steps of all sizes are padded to a few sizes, so that a few graphs serve them; no answer
+// changes.
 #include <algorithm>
 #include <array>
 #include <map>

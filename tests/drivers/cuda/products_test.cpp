@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of any number of rows against double-precision loops over the weight and the rows as
-// they are rounded on the way: quantised weights to bf16 for many rows, rows to the form that
-// row_form() names.
+// Products of any number of rows against double-precision loops over the rounded weight and rows:
+// quantised weights are rounded to bf16 for many rows, rows to the form that row_form() names.
 #include "cuda/products/products.h"
 
 #include "common/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What cases ask of the interpreter, where they run on a GPU: it is as late as it is, and has no
-// faults to order. Cases that need them say so by is_interpreted().
+// The interpreter's controls in programs that run on a real GPU: they do nothing, because a GPU has
+// its own timing and no faults on request. Cases that need them ask is_interpreted().
 #include "gpu_kernels/simt/faults.h"
 #include "gpu_kernels/simt/stream.h"
 

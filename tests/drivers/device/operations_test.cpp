@@ -123,9 +123,13 @@ TEST_F(Operations, OfProductsNameTheirOperands) {
   EXPECT_THAT(noting_.uses, ElementsAre(Use{1, 64, kRead}, Use{2, 64, kRead}, Use{3, 24, kWrite},
                                         Use{4, 24, kUpdate}));
   EXPECT_EQ(linear.targets[1].out.offset_bytes, 4 + kShift);
+  EXPECT_EQ(linear.norm, moved_.get());
   EXPECT_EQ(linear.targets[0].bias, moved_.get());
   EXPECT_EQ(linear.targets[1].bias, nullptr);
   EXPECT_EQ(targets[1].out.offset_bytes, 4u) << "the caller's list";
+  noting_ = Noting(moved_.get());
+  mapped(LinearOp{.rows = 2, .x = at(1), .targets = {targets, 1}});
+  EXPECT_THAT(noting_.uses, ElementsAre(Use{1, 64, kRead}, Use{3, 24, kWrite})) << "no gate";
   noting_ = Noting(moved_.get());
   const Expert experts[] = {{wide_.get(), wide_.get(), narrow_.get()},
                             {wide_.get(), wide_.get(), narrow_.get()}};
@@ -207,6 +211,27 @@ TEST_F(Operations, KeptByADoubleHaveListsOfTheirOwn) {
   EXPECT_THAT(merge.partials[0].rows, ElementsAre(4, 0));
   EXPECT_EQ(merge.partials[0].o.offset_bytes, 1u);
   EXPECT_EQ(unit_.stats().ops, 2u);
+}
+
+TEST_F(Operations, KeptByADoubleCopyEveryListOfPlainValues) {
+  std::vector<std::int32_t> rows = {4, 0};
+  std::vector<float> frequencies = {0.5f};
+  std::vector<CausalChunk> chunks = {{0, 1}};
+  std::vector<SampleRow> samples = {{.top_k = 3}};
+  unit_.enqueue(RopeOp{.rows = 2, .positions = rows, .inverse_frequencies = frequencies});
+  unit_.enqueue(CausalAttentionOp{.chunks = chunks});
+  unit_.enqueue(GatherRowsOp{.rows = rows});
+  unit_.enqueue(SampleOp{.rows = samples});
+  rows = {7, 7};
+  frequencies = {7.0f};
+  chunks = {{7, 7}};
+  samples = {{.top_k = 7}};
+  const auto& rope = std::get<RopeOp>(unit_.ops()[0].op());
+  EXPECT_THAT(rope.positions, ElementsAre(4, 0));
+  EXPECT_THAT(rope.inverse_frequencies, ElementsAre(0.5f));
+  EXPECT_EQ(std::get<CausalAttentionOp>(unit_.ops()[1].op()).chunks[0].num_rows, 1);
+  EXPECT_THAT(std::get<GatherRowsOp>(unit_.ops()[2].op()).rows, ElementsAre(4, 0));
+  EXPECT_EQ(std::get<SampleOp>(unit_.ops()[3].op()).rows[0].top_k, 3);
 }
 
 // Lists without operands are not copied on the way through a group.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers that several processes or cards use: export handles sent over a socket or fetched from a
-// process, windows of one card onto another, and how long memory lives.
+// process, windows of one card onto another, and the lifetime of memory.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

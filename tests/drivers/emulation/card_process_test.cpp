@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A card's process that does not answer holds nobody; one that ends is noticed.
+// A card's process that does not answer blocks no call; the end of one is noticed.
 #include "emulation/xrt_shim/process/card_process.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ TEST(CardProcess, ThatIsStoppedGivesNoAnswerInTimeAndIsUsedAgainOnceItGoesOn) {
   EXPECT_TRUE(none.is_missing);
   EXPECT_THAT(none.problem, HasSubstr("no answer"));
   ASSERT_EQ(kill(found[0], SIGCONT), 0);
-  // The late answer is nobody's, and what it granted was given back.
+  // The late answer is dropped, and what it granted was taken back.
   EXPECT_THAT(process.call("release 12288", {}, 20s).problem, HasSubstr("no such buffer"));
   EXPECT_TRUE(process.call(all, {}, 20s).ok());
   EXPECT_EQ(process.call(all, {}, 20s).text, "full 0");
@@ -91,7 +91,7 @@ TEST(CardProcess, IsNobodysChild) {
   {
     CardProcess process(start, [] {});
     ASSERT_EQ(test::card_processes().size(), 1u);
-    EXPECT_EQ(wait(nullptr), -1);  // a program that waits for its children, of which it has none
+    EXPECT_EQ(wait(nullptr), -1);  // waits for children, and there are none
     EXPECT_EQ(errno, ECHILD);
   }
   signal(SIGCHLD, SIG_DFL);
@@ -123,7 +123,7 @@ TEST(CardProcess, ThatIsStoppedEndsWithItsApplicationAlsoWhileAForkedChildLives)
 TEST(CardProcess, OfAForkedChildIsNotHarmedByTheOneItInherited) {
   auto inherited = std::make_unique<CardProcess>(start, [] {});
   ForkedProcess child([&](Line&) {
-    CardProcess process(start, [] {});  // with descriptors of the same numbers
+    CardProcess process(start, [] {});  // its descriptors have the same numbers
     inherited.reset();
     return process.call("allocate 1 0 4096", {}, 20s).ok();
   });
@@ -155,7 +155,8 @@ TEST(CardProcess, StartsWhateverDescriptorsAreFree) {
     for (int taken = 0; taken < 5; ++taken) {
       CardProcess process(start, [] {});
       good = process.call("allocate 1 0 4096", {}, 20s).ok() && good;
-      open("/dev/null", O_RDONLY | O_CLOEXEC);  // the next one's are others
+      open("/dev/null",
+           O_RDONLY | O_CLOEXEC);  // so that the next process' descriptors have other numbers
     }
     return good;
   });

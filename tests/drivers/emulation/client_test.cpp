@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card does with the commands of a client that is gone, also when that client left its
-// counters damaged.
+// What a card does with the commands of a dead client, also when the client left its counters
+// damaged.
 #include "emulation/card/clients/client.h"
 
 #include <gtest/gtest.h>

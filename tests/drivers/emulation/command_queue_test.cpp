@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The card's end of the command rings: whose turn it is, what counts as finished, aborts that race
-// with the next start, clients that write what they have handed over.
+// The card's end of the command rings: the clients' turns, counts of finished commands, aborts that
+// race with the next start, clients that write to their rings later.
 #include "emulation/card/units/command_queue.h"
 
 #include <ert.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which CPU features a kernel library is said to miss.
+// The CPU features that a kernel library is reported to lack.
 #include "emulation/card/program/cpu_features.h"
 
 #include <gtest/gtest.h>

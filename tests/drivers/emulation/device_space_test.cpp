@@ -46,7 +46,7 @@ TEST(DeviceSpace, APieceLastsUntilItsLastHolderReleasesIt) {
   card.space->release(piece);
   EXPECT_EQ(card.space->size_of(piece), 0u);
   EXPECT_EQ(card.free_bytes(), kBytes);
-  card.space->release(piece);  // is none any more
+  card.space->release(piece);  // no piece is there any more
   EXPECT_EQ(card.free_bytes(), kBytes);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the shim exports to the OpenCL layer, for opencl_layer_test: every event is that of a kernel
-// that failed, and every queue had one when the library was loaded and at each fail_all_queues(),
-// until it is forgotten.
+// The shim's exports to the OpenCL layer, for opencl_layer_test. Every event belongs to a failed
+// kernel. Every queue had a failure when the library was loaded and at each fail_all_queues(),
+// until the layer forgets it.
 #include "emulation/opencl_layer/failures.h"
+
+#include <cstdio>
 
 namespace {
 
@@ -16,6 +18,14 @@ extern "C" {
 void fail_all_queues() { queues_failed = true; }
 
 int tandem_opencl_event_failed(cl_event) { return 1; }
+
+// At the third call the last program is unloaded.
+int tandem_opencl_contexts_open() {
+  static int calls = 0;
+  const bool open = ++calls < 3;
+  std::fprintf(stderr, open ? "program is loaded\n" : "program is unloaded\n");
+  return open ? 1 : 0;
+}
 
 int tandem_opencl_queue_failed(cl_command_queue, int forget) {
   const bool failed = queues_failed;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an application sees when kernels crash or hang and when a card's process is killed: error
-// states, promptly.
+// What an application sees when a kernel crashes or hangs, or a card's process is killed: error
+// states, at once.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 // Several processes in one test: children forked before any card is open, messages and descriptors
 // between them, and the card processes of a scope.
 //
-// A child's body returns whether it was content; what it throws is printed. Threads: one.
+// A child's body returns whether it succeeded; an exception of it is printed. Threads: one.
 #pragma once
 
 #include <dirent.h>
@@ -85,7 +85,7 @@ class ForkedProcess {
     waitpid(id_, nullptr, 0);
     id_ = -1;
   }
-  // True when the body was content.
+  // True when the body succeeded.
   bool ended_well() {
     int status = -1;
     waitpid(id_, &status, 0);
@@ -98,14 +98,14 @@ class ForkedProcess {
   int socket_ = -1;
 };
 
-// A scope no other test has; set before the first card is opened.
+// A scope that no other test uses; set before the first card is opened.
 inline std::string use_own_scope() {
   const std::string scope = "test-" + std::to_string(getpid());
   setenv("TANDEM_CARD_SCOPE", scope.c_str(), 1);
   return scope;
 }
 
-// Living processes that play a card of `scope`.
+// Running processes that play a card of `scope`.
 inline std::vector<pid_t> shared_card_processes(const std::string& scope) {
   const std::string wanted = "/" + scope + "/";
   std::vector<pid_t> found;
@@ -124,7 +124,7 @@ inline std::vector<pid_t> shared_card_processes(const std::string& scope) {
   return found;
 }
 
-// Waits for `condition`; false when it does not come about.
+// Waits for `condition`; false when the time is up.
 inline bool eventually(const std::function<bool()>& condition) {
   for (int attempt = 0; attempt < 3000; ++attempt) {
     if (condition()) return true;

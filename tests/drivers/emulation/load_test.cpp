@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads that must be refused: hostile headers, and bitstreams whose kernels cannot be loaded. The
-// card stays as it was.
+// Loads that must be refused: hostile headers, truncated files, and bitstreams whose kernels cannot
+// be loaded. The card keeps what it has.
 #include <experimental/xrt-next.h>
 #include <gmock/gmock.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ std::vector<char> trial_bytes() {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Memory that ends where the next page is not mapped.
+// Memory whose next page is not mapped.
 class CutMemory {
  public:
   CutMemory(const char* data, size_t size_bytes) {
@@ -54,7 +54,7 @@ class CutMemory {
 
 class HostileHeader : public testing::Test {
  protected:
-  // Loads through the C API; what was reported goes to `report_`.
+  // Loads through the C API; the report goes to `report_`.
   int load(const axlf* top) {
     xrt::device device(0u);
     testing::internal::CaptureStderr();

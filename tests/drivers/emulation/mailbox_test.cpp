@@ -47,7 +47,7 @@ TEST(MailboxLock, OfAKilledProcessIsBroken) {
     return true;
   });
   holder.line().hear();
-  ASSERT_EQ(::kill(holder.id(), SIGKILL), 0);  // nobody waits for it: it stays in the process table
+  ASSERT_EQ(::kill(holder.id(), SIGKILL), 0);  // not waited for: it stays in the process table
   { MailboxLock lock(mailbox); }
   MailboxLock again(mailbox);
 }

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The OpenCL layer between a program and functions that this test gives it, and its count of the
-// programs that an application holds. The shim is a library of the test's own (failing_shim.cpp).
+// The OpenCL layer between a program and this test's own functions, and its count of the programs
+// that an application holds. The shim is a library of this test (failing_shim.cpp).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
@@ -41,6 +47,21 @@ cl_command_queue CL_API_CALL same_queue_with(cl_context, cl_device_id, const cl_
 
 cl_int CL_API_CALL finished(cl_command_queue) { return CL_SUCCESS; }
 
+cl_int CL_API_CALL device_info(cl_device_id, cl_device_info key, size_t size, void* value,
+                               size_t*) {
+  std::memset(value, 0, size);
+  if (key == CL_DEVICE_VENDOR) std::memcpy(value, "Xilinx", sizeof("Xilinx"));
+  return CL_SUCCESS;
+}
+
+cl_program CL_API_CALL same_program(cl_context, cl_uint, const cl_device_id*, const size_t*,
+                                    const unsigned char**, cl_int*, cl_int* code) {
+  *code = CL_SUCCESS;
+  return kProgram;
+}
+
+cl_int CL_API_CALL release_nothing(cl_program) { return CL_SUCCESS; }
+
 // The layer's functions, in front of those above.
 const cl_icd_dispatch& layer() {
   static cl_icd_dispatch next;
@@ -48,6 +69,9 @@ const cl_icd_dispatch& layer() {
   next.clCreateCommandQueue = same_queue;
   next.clCreateCommandQueueWithProperties = same_queue_with;
   next.clFinish = finished;
+  next.clGetDeviceInfo = device_info;
+  next.clCreateProgramWithBinary = same_program;
+  next.clReleaseProgram = release_nothing;
   void* library = dlopen(TANDEM_OPENCL_LAYER, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   const auto start = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
@@ -75,6 +99,31 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
   ASSERT_NE(shim, nullptr) << dlerror();
   EXPECT_LT(status_of(functions, kEvent), 0);
   EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
+}
+
+// Loads a program through the layer, releases it unless `held`, and ends.
+[[noreturn]] void load_and_end(bool held) {
+  const cl_icd_dispatch& functions = layer();
+  if (dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL) == nullptr) std::exit(2);
+  std::ifstream file(TANDEM_TEST_XCLBIN, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const size_t size = bytes.size();
+  const auto* binary = reinterpret_cast<const unsigned char*>(bytes.data());
+  cl_int code = CL_INVALID_VALUE;
+  const cl_program program =
+      functions.clCreateProgramWithBinary(nullptr, 1, &kCard, &size, &binary, nullptr, &code);
+  if (program != kProgram || code != CL_SUCCESS) std::exit(3);
+  if (!held) functions.clReleaseProgram(program);
+  std::exit(0);
+}
+
+TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
+  EXPECT_EXIT(load_and_end(false), testing::ExitedWithCode(0),
+              "is loaded\nprogram is loaded\nprogram is unloaded\n$");
+}
+
+TEST(OpenClLayer, TheEndOfAProcessDoesNotWaitForAProgramThatItHolds) {
+  EXPECT_EXIT(load_and_end(true), testing::ExitedWithCode(0), "^$");
 }
 
 TEST(OpenClLayer, AQueueStartsWithoutTheFailuresOfAnEarlierOneAtItsAddress) {

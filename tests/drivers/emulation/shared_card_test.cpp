@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cards that several processes share: who starts them, who may do what, and what remains when one
-// of them dies.
+// Cards that several processes share: which process starts them, what each may do, and what remains
+// when one dies.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -27,7 +27,7 @@ bool launches_well(TrialCard& card, uint32_t value) {
   return card.run(kWrite, value) == ERT_CMD_STATE_COMPLETED && card.fetch()[0] == value;
 }
 
-// A process that has card 0 open, says so, and launches once more when it is told to.
+// A process that opens card 0, reports it, and launches once more on request.
 bool join_and_launch(Line& line) {
   TrialCard card;
   line.say("open");
@@ -188,7 +188,7 @@ TEST(SharedCard, LoadsAnotherBitstreamOnceTheKernelWithoutEndOfADeadProcessIsOve
       device.load_xclbin(TANDEM_TEST_XCLBIN_DIR "/idle_vadd.xclbin");
       return true;
     } catch (const std::exception&) {
-      return false;  // as long as the card has not noticed the death
+      return false;  // while the card has not noticed the death
     }
   };
   EXPECT_TRUE(eventually(load));
@@ -332,7 +332,7 @@ TEST(SharedCard, NeedsAScopeThatIsAName) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("TANDEM_CARD_SCOPE is 'a/b c'"));
 }
 
-// Cards start and end all the time here: every round some process comes while another one leaves.
+// Cards start and end often here: in every round a process comes while another one leaves.
 TEST(SharedCard, IsThereForWhoeverComesWhileItEnds) {
   const std::string scope = use_own_scope();
   std::vector<std::unique_ptr<ForkedProcess>> processes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT's C API as the shim offers it, for what XRT's C++ classes hide or forbid.
+// XRT's C API of the shim, for functions that XRT's C++ classes hide or forbid.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// emulation_soak <xclbin> <processes> <threads> <cards> <launches per process>: processes whose
-// threads launch kernels on cards all of them share, and check every result.
+// emulation_soak <xclbin> <processes> <threads> <cards> <launches per process>: the threads of
+// these processes launch kernels on cards that all share, and check every result.
 //
 // After a tenth of the launches, and at the end, it looks at the memory and the descriptors of
 // every process: they must not have grown. Buffers come and go meanwhile, some imported from
@@ -30,12 +30,12 @@
 namespace tandem::emulation_test {
 namespace {
 
-constexpr uint64_t kMaxGrowthBytes = 24 << 20;  // allocators take and keep a little
+constexpr uint64_t kMaxGrowthBytes = 24 << 20;  // allocators keep a little
 constexpr size_t kMaxMoreDescriptors = 8;
 constexpr uint64_t kWarmUpShare = 10;
 constexpr uint64_t kMostInterval = 500;  // between buffers that come and go
 constexpr uint64_t kLeastInterval = 5;
-constexpr uint64_t kBufferBytes = 1 << 20;       // what leaks of a few show in the growth
+constexpr uint64_t kBufferBytes = 1 << 20;       // large, so that a few leaks show in the growth
 constexpr std::chrono::seconds kPatience{7200};  // for the slowest of the others
 
 struct Plan {
@@ -204,7 +204,7 @@ class Soak {
   }
 
  private:
-  // The sum of the numbers that all processes say.
+  // The sum of the numbers that all processes report.
   uint64_t hear_all() {
     uint64_t sum = 0;
     for (auto& process : processes_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables OpenCL programs see in software emulation: one bank for everything but streams.
+// The tables that OpenCL programs see in software emulation: one bank for everything but streams.
 #include "emulation/xrt_shim/opencl/software_banks.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contexts on compute units: shared ones count, an exclusive one is alone, a forgotten handle
-// leaves none.
+// Contexts on compute units: shared ones count, an exclusive one excludes others, a forgotten
+// handle has none.
 #include "emulation/xrt_shim/card/unit_contexts.h"
 
 #include <gmock/gmock.h>

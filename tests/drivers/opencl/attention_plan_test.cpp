@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cutting batches into work-groups: every (query, token) pair is covered once, splits are balanced
-// and bounded, and the packed words stand where the header says.
+// Batches cut into work-groups: every (query, token) pair is covered once, splits are balanced and
+// bounded, and the packed words are at the header's offsets.
 #include "opencl/attention_plan.h"
 
 #include <gtest/gtest.h>

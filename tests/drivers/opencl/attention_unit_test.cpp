@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is OpenCL's own: every width the kernels can be built with, a queue that stalls or fails, a
-// full ring, and discovery. The contract itself is tested in tests/drivers/device.
+// OpenCL's own part: every width of the kernels, a queue that stalls or fails, a full ring, and
+// discovery. The contract itself is tested in tests/drivers/device.
 #include "opencl/attention_unit.h"
 
 #include <gtest/gtest.h>

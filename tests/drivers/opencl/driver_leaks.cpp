@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the leak sanitizer leaves out: memory that PoCL's compiler keeps until the process ends.
+// Leaks that the leak sanitizer ignores: PoCL's compiler keeps memory until the process ends.
 //
-// Linked into test programs that open OpenCL devices; without the sanitizer nobody calls it.
+// Linked into test programs that open OpenCL devices; without the sanitizer nothing calls it.
 extern "C" const char* __lsan_default_suppressions();
 
 extern "C" const char* __lsan_default_suppressions() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Page images against a layout worked out by hand, and there and back for many geometries.
+// Page images against a layout computed by hand, and round trips for many geometries.
 #include "opencl/page_image.h"
 
 #include <gtest/gtest.h>

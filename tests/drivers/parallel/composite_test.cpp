@@ -10,10 +10,12 @@
 #include "drivers/parallel/queued_parts.h"
 #include "parallel/device.h"
 #include "parallel/layer_ranges.h"
+#include "parallel/layer_split_unit.h"
 #include "parallel/range_map.h"
 #include "parallel/tensor_split_attention.h"
 #include "support/hooked_attention_unit.h"
 #include "support/naive_attention_unit.h"
+#include "support/recording_compute_unit.h"
 
 namespace tandem::device::parallel {
 namespace {
@@ -335,6 +337,52 @@ TEST(RangeMap, IsAnArrayOfBytesInFewRanges) {
     EXPECT_EQ(covered, kSize);
     EXPECT_EQ(ranges, changes);
   }
+}
+
+// A double without sampling.
+class UnitWithoutSampling final : public test::RecordingComputeUnit {
+ public:
+  bool supports(OpKind kind) const override { return kind != op_kind<SampleOp>; }
+};
+
+template <typename Second>
+std::unique_ptr<LayerSplitUnit> split_of_two() {
+  std::vector<std::unique_ptr<ComputeUnit>> units;
+  units.push_back(std::make_unique<test::RecordingComputeUnit>());
+  units.push_back(std::make_unique<Second>());
+  const int counts[] = {1, 1};
+  return std::make_unique<LayerSplitUnit>(std::move(units), nullptr, LayerRanges(counts));
+}
+
+TEST(Composite, OfLayersSupportsWhatAllItsPartsDoExceptRings) {
+  const auto all = split_of_two<test::RecordingComputeUnit>();
+  const auto some = split_of_two<UnitWithoutSampling>();
+  EXPECT_TRUE((supports<LinearOp, SampleOp>(*all)));
+  EXPECT_FALSE(supports<PostOp>(*all));
+  EXPECT_FALSE(supports<AwaitOp>(*all));
+  EXPECT_THROW(all->enqueue(AwaitOp{}), Error);
+  EXPECT_TRUE(supports<LinearOp>(*some));
+  EXPECT_FALSE(supports<SampleOp>(*some));
+  EXPECT_THROW(some->enqueue(SampleOp{}), Error);
+}
+
+TEST(Composite, OfLayersRunsAnOperationWhereItsWeightsOrElseItsInputIs) {
+  const auto unit = split_of_two<test::RecordingComputeUnit>();
+  const auto names = [&](int index) {
+    return static_cast<test::RecordingComputeUnit&>(unit->unit(index)).names();
+  };
+  const auto norm = unit->load({.out_features = 1, .in_features = 2, .layer = 1});
+  const auto x = unit->allocate(16, MemoryKind::kDevice),
+             y = unit->allocate(16, MemoryKind::kDevice);
+  const Slice in{x.get(), 0}, out{y.get(), 0};
+  unit->enqueue(SoftcapOp{1, 2, in, 1.0f});
+  EXPECT_THAT(names(0), testing::ElementsAre("softcap"));
+  unit->enqueue(RmsNormOp{1, in, out, norm.get()});
+  unit->enqueue(SoftcapOp{1, 2, out, 1.0f});
+  EXPECT_THAT(names(0), testing::Contains("softcap").Times(1));
+  EXPECT_THAT(names(1), testing::IsSupersetOf({"norm", "softcap"}));
+  unit->enqueue(LinearOp{});  // of no rows
+  EXPECT_THROW(unit->enqueue(SoftcapOp{1, 2, {}, 1.0f}), Error);
 }
 
 }  // namespace

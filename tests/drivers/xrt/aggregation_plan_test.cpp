@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an aggregation is divided over compute units: every entry once, in order, in balance. What
-// the kernel makes of it is tested with the card (aggregation_unit_test.cpp).
+// The division of an aggregation over compute units: every entry once, in order, in balance. The
+// kernel's part is tested with the card (aggregation_unit_test.cpp).
 #include "xrt/aggregation/aggregation_plan.h"
 
 #include <gtest/gtest.h>

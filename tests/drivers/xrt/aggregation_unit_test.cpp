@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The card as aggregation unit, through the real runtime and the emulated card: the bits of a loop
-// over the sources, refusals, bad input, loss.
+// The card as aggregation unit, through the real runtime and the emulated card: the same bits as a
+// loop over the sources, refusals, bad input, loss.
 #include <gtest/gtest.h>
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
@@ -166,7 +166,7 @@ TEST_F(XrtAggregationUnitTest, ReusesItsBuffersForCallsOfAnySize) {
 
 TEST_F(XrtAggregationUnitTest, BringsTheRestWhereTheUnionIsLargerThanExpected) {
   const auto unit = make_unit();
-  Case c(10'000, DType::kF32, false);  // disjoint, where chance would let half of them meet
+  Case c(10'000, DType::kF32, false);  // disjoint; at random half of them would meet
   c.shape.num_sources = 2;
   c.shape.num_entries = 10'000;
   c.positions.resize(2);
@@ -276,12 +276,12 @@ TEST_F(XrtAggregationUnitTest, AStoppedCardIsLostAtTheDeadline) {
   const Case c = typical();
   stop(cards[0]);
   EXPECT_THROW(c.on(*unit, Deadline::after(milliseconds(20))), DeviceError);
-  EXPECT_THROW(c.on(*unit), DeviceError);  // at once, though it would have a minute
+  EXPECT_THROW(c.on(*unit), DeviceError);  // at once, although its deadline is a minute away
   ASSERT_EQ(kill(cards[0], SIGKILL), 0);
   unit.reset();
 }
 
-// As ranks that are threads do: each opens the card for itself.
+// As for ranks that are threads: each opens the card itself.
 TEST_F(XrtAggregationUnitTest, SeveralThreadsShareACard) {
   std::vector<Case> cases;
   for (int i = 0; i < 4; ++i) cases.push_back(typical(i % 2 == 0 ? DType::kF32 : DType::kU64));

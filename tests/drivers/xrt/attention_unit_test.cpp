@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is a card's own: its loss, slices over compute units, what it counts. The
-// contract itself is tested by tests/drivers/device/attention_unit_test.cpp (xrt_contract_test).
+// What only cards have: their loss, slices over compute units, their counters. The contract itself
+// is tested by tests/drivers/device/attention_unit_test.cpp (xrt_contract_test).
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -121,7 +121,7 @@ TEST_F(XrtAttentionUnitTest, MoreBatchesThanBuffersAreAllAnswered) {
 
 TEST_F(XrtAttentionUnitTest, CountsOnlyWhatTheCallerAsked) {
   const auto unit = make_unit(0, kGeometry);
-  EXPECT_EQ(unit->stats().launches, 0u);  // what measured the card is not counted
+  EXPECT_EQ(unit->stats().launches, 0u);  // the launches of the measurement are not counted
   EXPECT_GT(unit->capacity().read_bandwidth_bytes_per_s, 0.0);
   EXPECT_GT(unit->capacity().link_latency_us, 0.0);
   SequenceModel sequence(kGeometry, {0, 1});
@@ -237,11 +237,11 @@ TEST_F(XrtAttentionUnitTest, AHungCardDoesNotBlockItsDestruction) {
 }
 
 TEST_F(XrtAttentionUnitTest, ACardThatHangsWhileAUnitIsMadeKeepsItsBuffers) {
-  auto unit = make_unit(0, kGeometry);  // has the kernel image on the card
+  auto unit = make_unit(0, kGeometry);  // the kernel image is on the card now
   const auto cards = card_processes();
   ASSERT_EQ(cards.size(), 1u);
   stop(cards[0]);
-  EXPECT_THROW(make_unit(0, kGeometry), DeviceError);  // its first command is still on its way
+  EXPECT_THROW(make_unit(0, kGeometry), DeviceError);  // its first command has not started yet
   unit.reset();
   devices_.clear();
   EXPECT_EQ(card_processes(), cards);  // the card is open as long as that command may write

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The op cases of attention units on two cards, without the other kinds of device. A missing card
-// is a failure: the emulated ones are part of the build.
+// is a failure, since the emulated ones are part of the build.
 #include <algorithm>
 #include <cctype>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points XRT at two emulated cards and names their kernel image, unless the environment already
-// says otherwise (XRT's own setup script and TANDEM_TEST_XCLBIN run these tests on real cards).
+// Points XRT at two emulated cards and names their kernel image. The environment comes first: XRT's
+// own setup script and TANDEM_TEST_XCLBIN run these tests on real cards.
 //
-// XRT reads its environment once, at its first use: include this where the cards are opened.
+// XRT reads its environment once, at its first use: include this file where the cards are opened.
 #pragma once
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel images that are missing, not xclbin files, damaged, or linked in a way the driver cannot
-// use: each is an Error that says so, before XRT reads what would end the process.
+// Kernel images that are missing, no xclbin files, damaged, or linked in a way the driver cannot
+// use. Each is an Error, before XRT reads bytes that would end the process.
 #include <gtest/gtest.h>
 #include <xclbin.h>
 

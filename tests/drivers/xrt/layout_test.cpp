@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the driver computes without a card: shares of compute units, descriptors, page images.
+// The driver's work without a card: shares of compute units, descriptors, page images.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,10 +9,10 @@
 #include <numeric>
 #include <set>
 
-#include "xrt/card/card_table.h"
 #include "xrt/attention/descriptor.h"
 #include "xrt/attention/page_image.h"
 #include "xrt/attention/unit_shares.h"
+#include "xrt/card/card_table.h"
 
 namespace tandem::device::xrt_card {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check that stands before XRT: every truncation and every wrong number of an xclbin is an
-// Error that names the field; what is whole passes.
+// The check before XRT: every truncation and every wrong number of an xclbin is an Error that names
+// the field; a whole xclbin passes.
 #include "xrt/card/xclbin_bounds.h"
 
 #include <gmock/gmock.h>

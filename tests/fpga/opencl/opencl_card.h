@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every OpenCL program of the corpus needs before it starts: the Xilinx devices, the bytes of
-// an xclbin, owned handles, and a macro that turns an error code into an exception.
+// Shared by the OpenCL programs of the corpus: the Xilinx devices, the bytes of an xclbin, owned
+// handles, and a macro that turns an error code into an exception.
 //
 // Works with the C interface and with either C++ binding, whichever the program includes first.
 #pragma once

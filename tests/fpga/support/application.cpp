@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Verdict and counting of the corpus programs; compiled once for all of them.
+// Verdict and count of failed checks; compiled once for all programs of the corpus.
 #include "application.h"
 
 #include <atomic>

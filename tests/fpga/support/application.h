@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of a corpus program: checks that count, and the verdict in the words the judge looks
-// for.
+// The frame of a corpus program: checks that count failures, and the verdict in the words that
+// run_application.py looks for.
 //
 //   int main(int argc, char** argv) {
 //     return tandem::fpga_test::run_application(argc, argv, [](const Arguments& arguments) {
@@ -26,12 +26,12 @@ struct Arguments {
   std::vector<std::string> rest;
 };
 
-// Counts and prints a failed check; the first few of a kind are enough.
+// Counts a failed check and prints the first few.
 void report_failure(const char* file, int line, const std::string& text);
 
 int run_application(int argc, char** argv, const std::function<void(const Arguments&)>& body);
 
-// Numbers as numbers (also those of one byte), all else as it prints itself.
+// Prints numbers as numbers (also those of one byte), all else by its operator<<.
 template <typename T>
 void print(std::ostream& out, const T& value) {
   if constexpr (requires { +value; }) {

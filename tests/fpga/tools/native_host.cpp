@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host program as XRT's users write it: one vadd on card 0 or that of the second argument,
-// checked; prints the card's name, once a bitstream is loaded, and where the output lies.
+// A host program as users of XRT write it: one vadd on card 0 or the card of the second argument,
+// checked. Prints the card's name once a bitstream is loaded, and the output's address.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared prefixes: which groups a plan finds, and that attending by levels and merging gives what
-// attending at once does.
+// Shared prefixes: the groups of a plan; and attention by levels with a merge gives the results of
+// attention at once.
 #include "attention/cascade_plan.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pages dealt at random, one run through the public launcher, and the naive loop.
+// A pool of random pages, one run through the public launcher, and the naive loop.
 #include "gpu_kernels/attention/decode_batch.h"
 
 #include <algorithm>

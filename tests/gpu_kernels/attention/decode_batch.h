@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A batch of decode attention over a random pool: planned, run, and held against a naive loop in
-// double precision over the values as stored.
+// A batch of decode attention over a random pool: planned, run, and compared with a naive loop in
+// double precision over the stored values.
 #pragma once
 
 #include <limits>

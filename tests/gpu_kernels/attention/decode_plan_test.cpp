@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of decode attention: every token of every head of every group dealt once, evenly, within
+// Plans of decode attention: every token of every head and group is assigned once, evenly, within
 // the bucket's bounds.
 #include "attention/decode_plan.h"
 

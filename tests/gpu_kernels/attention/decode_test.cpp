@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decode attention against a naive loop: types, widths, groups, pages, lengths, splits, windows,
-// caps, several queries, and what NaN may touch.
+// caps, several queries, and the reach of NaN.
 #include "gpu_kernels/attention/decode_batch.h"
 
 namespace tandem::gpu_kernels {

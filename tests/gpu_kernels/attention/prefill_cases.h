@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Problems of attention of many query rows, how they are run, and their naive answers.
+// Cases of attention of many query rows: their launch and their naive answers.
 //
-// The oracle is a loop in double precision over K and V as they are stored: of the pages of the
-// test's own pool, or of the workspace that the call has filled.
+// The oracle is a loop in double precision over K and V as stored: in the pages of the test's own
+// pool, or in the workspace that the call has filled.
 #pragma once
 
 #include <cstdint>

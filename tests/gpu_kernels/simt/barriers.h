@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Barriers in shared memory and the copies that they count, for the twins of common/bulk_copy.cuh
+// Barriers in shared memory and the copies that they count, for the doubles of common/bulk_copy.cuh
 // and common/tensor_copy.cuh.
 //
-// A copy is on its way from its start until the scheduler lets it arrive: as late as possible, that
-// is when no thread of the block can go on, the oldest first; in descending order the newest first;
-// in shuffled order any one, at any time, perhaps at once. So what is read before its barrier, or
-// overwritten while others read it, shows as a wrong result. A wait whose phase never ends, for
-// want of arrivals, by bytes that do not add up or by a wrong parity, is reported with the state of
-// every barrier; what cannot be shown so ends the program with a sentence: barriers that nobody has
-// made or published, more arrivals than a phase counts, copies that are not aligned, a block that
-// ends while copies are on their way. State is kept by the barrier's address and for one block.
+// The scheduler decides when a started copy arrives. Ascending order: as late as possible, when no
+// thread of the block can go on, the oldest first. Descending order: the same, the newest first.
+// Shuffled order: any copy, at any time. So a read before the barrier, or an overwrite while others
+// read, gives a wrong result. A wait whose phase never ends (missing arrivals, a wrong number of
+// bytes, a wrong parity) is reported with the state of every barrier. Other mistakes end the
+// program with a text: barriers not made or not published, too many arrivals, unaligned copies, a
+// block that ends with copies in flight. State is kept by the barrier's address, for one block.
 // Threads: one.
 #pragma once
 

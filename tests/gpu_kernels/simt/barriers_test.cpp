@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interpreter's barriers and bulk copies: a ring that is used rightly works in every order of
-// threads, and each mistake in it shows.
+// The interpreter's barriers and bulk copies: a correct ring works in every order of threads, and
+// each mistake is detected.
 #include "gpu_kernels/simt/barriers.h"
 
 #include <gtest/gtest.h>

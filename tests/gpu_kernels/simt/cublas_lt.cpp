@@ -2,11 +2,11 @@
 //
 // cuBLASLt by loops on the host: D = alpha A^T B + beta C, column-major, C and D the same matrix.
 //
-// Holds callers to what the library asks of them: an algorithm that heuristics gave for these very
-// shapes, aligned pointers, no bias in f32 beside e4m3, whose sizes are multiples of 16 and which
-// has scales. Every call spoils its workspace, so that nobody keeps anything there. Descriptions
-// are read when the call is made, as the library does; matrices when the stream comes to it.
-// Numerics: sums in f32 in the order of the inputs.
+// Checks the library's conditions: an algorithm from the heuristics for exactly these shapes,
+// aligned pointers, and for e4m3 no f32 bias, sizes in multiples of 16, and scales. Every call
+// overwrites its workspace, so that no caller keeps data there. Descriptors are read at the call,
+// as by the library; matrices when the stream reaches the work. Numerics: sums in f32 in the order
+// of the inputs.
 #include <cublasLt.h>
 
 #include <algorithm>

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Faults of the interpreted runtime: full memory, a GPU that is lost in mid-stream, a graph that
-// cannot be made, a driver that is missing or too old, blocks with little shared memory.
+// Faults of the interpreted runtime: full memory, a GPU lost during a stream's work, a failed
+// capture, a missing or old driver, blocks with little shared memory.
 //
-// Every call of the runtime and every kernel passes through enter(), which counts it and says how
-// it ends; so a test can run something once to count its calls and then fail each of them in turn.
-// A lost device fails every later call, also cudaFree, until clear_faults(); work that was in
-// flight is never done. Threads: one.
+// Every runtime call and every kernel passes enter(), which counts it and decides its result. A
+// test can count the calls of a step, then fail each of them in turn. A lost device fails every
+// later call, cudaFree too, until clear_faults(); work in flight is never done. Threads: one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,7 +24,7 @@ struct Faults {
   int out_of_memory_at = 0;    // the n-th allocation from now fails, counted from 1; 0: none
   int out_of_memory_from = 0;  // the n-th and all behind it
   int lose_at_work = 0;        // the device is lost at the n-th piece of work from now
-  int refuse_at_work = 0;      // the n-th piece of work is refused, and the device lives on
+  int refuse_at_work = 0;      // the n-th piece of work is refused; the device stays usable
   bool no_graphs = false;      // captures fail, and leave the stream as it was
   int driver_version = CUDART_VERSION;       // 0: no driver; below the runtime's: too old
   int num_devices = 1;                       // at most 8
@@ -42,8 +41,8 @@ int allocations();
 int pieces_of_work();
 int graphs_made();
 
-// False in programs that run the cases on a GPU (tests/drivers/cuda/real_gpu.cpp): there nothing of
-// this happens.
+// False in programs that run the cases on a GPU (tests/drivers/cuda/real_gpu.cpp), where these
+// functions do nothing.
 bool is_interpreted();
 
 // For the runtime itself.

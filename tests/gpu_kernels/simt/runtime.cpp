@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of the CUDA runtime that kernels, the cuda backend and their tests make, on host
-// memory: devices and memory (streams, events and graphs: streams.cpp).
+// The CUDA runtime's devices and memory, on host memory, for kernels, the cuda backend and their
+// tests (streams, events and graphs: streams.cpp).
 //
-// Everything is done when it is called (but see set_lazy), yet an event says so only when it is
-// asked the second time, so that waits and their deadlines are gone through. Memory is limited, so
-// that it can be full; new memory holds a pattern that is no number. Pinned memory has one address,
-// as with unified addressing. Threads: one.
+// A call does its work at once (but see set_lazy), yet an event reports it only at the second
+// query, so that waits and their deadlines are tested. Memory is limited; new memory holds a
+// pattern that is no number. Pinned memory has one address, as with unified addressing. Threads:
+// one.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>

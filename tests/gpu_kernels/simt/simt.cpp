@@ -2,8 +2,7 @@
 //
 // Fibers and the scheduler.
 //
-// A fiber starts by ucontext, once in the program's life, and is switched by _setjmp and _longjmp,
-// which cost no system call.
+// ucontext starts a fiber once per program; _setjmp and _longjmp switch it, without system calls.
 #include "gpu_kernels/simt/simt.h"
 
 #include <setjmp.h>

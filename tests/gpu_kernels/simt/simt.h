@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SIMT on one host thread: CUDA kernels compiled as C++ and run block by block, to test their logic
-// where there is no GPU.
+// without a GPU.
 //
-// Included before each kernel source (-include). Every CUDA thread is a fiber; a fiber runs until
-// it exits or meets a barrier or a warp collective. The order in which fibers run is ascending,
-// descending or shuffled (set_order), so that a missing barrier shows as a wrong result in some
-// order. A block whose fibers all wait ends the program. Nothing here says anything about speed,
-// and memory orders of a GPU that no order of whole fibers produces are not found.
-// A kernel that may begin before the one in front has ended (Kernel::early) does so with one block:
-// stream.h runs that up to its wait_for_previous() before the stores of up to four earlier kernels.
-// What is read too early is old, then, and a thread that ends without having waited ends the
-// program, in every launch. Blocks of a kernel that is not in flight alone have one static shared
-// memory, which is therefore not written before that wait.
-// Limits: full-warp masks, one host thread.
+// Included before each kernel source (-include). Every CUDA thread is a fiber; it runs until it
+// exits or meets a barrier or a warp collective. The order of fibers is ascending, descending or
+// shuffled (set_order), so that a missing barrier gives a wrong result in some order. A block whose
+// fibers all wait ends the program. Speed is not modelled, nor memory orders that no order of whole
+// fibers produces. A kernel that may begin early (Kernel::early) does so with one block: stream.h
+// runs it up to its wait_for_previous() before the stores of up to four earlier kernels. A read
+// that is too early gets old data, and a thread that ends without the wait ends the program. Blocks
+// of kernels that are in flight together share one static shared memory, which is therefore not
+// written before that wait. Limits: full-warp masks, one host thread.
 #pragma once
 
 #include <cuda_fp16.h>

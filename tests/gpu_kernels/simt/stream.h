@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work on a stream of the interpreter: kernels, copies, calls of libraries that stand in for
-// NVIDIA's.
+// Work on a stream of the interpreter: kernels, copies, calls of the doubles of NVIDIA's libraries.
 //
-// on_stream() does the work at once; or, while the stream captures, adds it to the graph, to be
-// done at every launch of it; or, after set_lazy(true), when somebody waits for the stream or asks
-// an event behind it, as late as a GPU may: then memory that is changed too early shows. What
-// `work` needs it must hold by value. A kernel that may begin early does so where several pieces of
-// work are known at once: in a graph, and behind late work. Threads: one.
+// on_stream() does the work at once. During a capture it adds the work to the graph, which does it
+// at every launch. After set_lazy(true) the work is done when a caller waits for the stream or
+// queries an event behind it, as late as on a GPU: memory changed too early then gives a wrong
+// result. `work` holds what it needs by value. A kernel that may begin early does so if several
+// pieces of work are known at once: in a graph, and in late work. Threads: one.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -2,8 +2,8 @@
 //
 // Streams, events and graphs of the interpreter.
 //
-// A stream is a list of work with a count of what was ever put on it; an event remembers a count.
-// A graph is a list of work, and launching it is one piece of work that does them all.
+// A stream is a list of work and the count of all work ever added; an event remembers a count. A
+// graph is a list of work; its launch is one piece of work that does them all.
 #include "gpu_kernels/simt/stream.h"
 
 #include <chrono>

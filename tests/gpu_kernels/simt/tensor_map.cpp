@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A map holds what it was made of.
+// Maps hold the arguments that they were made of.
 #include "gpu_kernels/simt/tensor_map.h"
 
 #include <cuda.h>

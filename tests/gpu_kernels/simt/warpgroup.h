@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of warpgroups and the memory that they share with bulk copies, for the twins of
+// Products of warpgroups, and the memory that they share with bulk copies, for the doubles of
 // common/wgmma.cuh and common/tensor_copy.cuh.
 //
-// A product is read and done when its thread waits for it, or in shuffled order when its warp
-// issues it: so operands that are not there yet, or no longer, show as wrong results. The
-// accumulators of a product in flight hold NaN. What cannot be shown by results ends the program
-// with a sentence: a product without open_products() since the last wait, registers that change
-// while products are in flight, lanes of a warp that differ, descriptors outside shared memory or
-// of a layout that is none, and values that ordinary stores have written and nobody has published.
-// publish_stores() publishes what all threads have written so far, the others' too.
-// Dynamic shared memory only. Threads: one.
+// A product is computed when its thread waits for it, or in shuffled order when its warp issues it:
+// operands that are missing or already overwritten give wrong results. Accumulators of a product in
+// flight hold NaN. Other mistakes end the program with a text: a product without open_products()
+// since the last wait, registers changed while products are in flight, lanes of a warp that differ,
+// invalid descriptors, and values of ordinary stores that were not published. publish_stores()
+// publishes the stores of all threads so far. Dynamic shared memory only. Threads: one.
 #pragma once
 
 #include <cstddef>

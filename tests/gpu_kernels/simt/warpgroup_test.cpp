@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the interpreter finds in kernels that use products of warpgroups wrongly: each mistake ends
-// the program with its sentence, or leaves NaN.
+// Mistakes of kernels in the use of warpgroup products: each ends the program with its text, or
+// gives NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which devices attend for which model, and what a device that cannot is told.
+// The choice of attention devices for a model, and the errors for devices that cannot serve it.
 #include "apps/attention_choice.h"
 
 #include <gmock/gmock.h>

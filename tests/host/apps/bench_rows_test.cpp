@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of `tandem bench` from words, within a context, and by name.
+// Rows of `tandem bench`: parsed from words, clipped to a context, and named.
 #include "apps/bench/rows.h"
 
 #include <gtest/gtest.h>

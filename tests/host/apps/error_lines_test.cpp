@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libraries print to std::cerr arrives in the log as whole lines.
+// Output of libraries to std::cerr arrives in the log as whole lines.
 #include "apps/error_lines.h"
 
 #include <gmock/gmock.h>

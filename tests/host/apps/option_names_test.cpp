@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said of words that are left over: as options where they begin with dashes, with a command
-// or without, and the like ones as they are typed.
+// Messages for unknown words of the command line, with suggestions, with and without a command.
 #include "apps/option_names.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ struct Program {
     serve->add_flag("--trace-all", flag);
   }
 
-  // What is said of these words, which do not parse.
+  // The message for these words, which do not parse.
   std::string said_of(std::vector<std::string> words) {
     std::reverse(words.begin(), words.end());
     try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options of a run: what their words, on the command line and in a file, mean to the engine.
+// Options of the command line and of a file -> options of the engine.
 #include "apps/runtime_options.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deadline: expiry, what remains, and never.
+// Deadline: expiry, the time that remains, and never().
 #include "common/deadline.h"
 
 #include <gtest/gtest.h>

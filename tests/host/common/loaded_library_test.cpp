@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Libraries loaded at run time: those that are there, and the reasons where they are not.
+// Libraries loaded at run time, and the reasons for those that cannot be loaded.
 #include "common/loaded_library.h"
 
 #include <gmock/gmock.h>

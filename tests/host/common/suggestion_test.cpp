@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which known name a mistyped one is taken for.
+// The known name that is suggested for a mistyped one.
 #include "common/suggestion.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool on regions: homes first, help afterwards, placement by those at home, binding.
+// ThreadPool on regions: a worker takes its own region first, then helps; placement; binding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using Bounds = std::vector<std::size_t>;
 
-// Threads of nodes that this machine need not have; nobody is bound.
+// A plan of unbound threads on nodes that this machine need not have.
 ThreadPlan plan_of(const std::vector<int>& threads_of_nodes) {
   ThreadPlan plan;
   plan.num_nodes = static_cast<int>(threads_of_nodes.size());

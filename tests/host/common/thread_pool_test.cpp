@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: every part once, errors, reuse, and callers that meet.
+// ThreadPool: every part runs once; errors, reuse, and concurrent callers.
 #include "common/thread_pool.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UTF-8 sequences against an enumeration of what is well formed.
+// UTF-8 sequences against an enumeration of all well-formed ones.
 #include "common/utf8.h"
 
 #include <gtest/gtest.h>

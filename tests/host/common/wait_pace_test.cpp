@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pauses by a clock of the test's own: how late an end is seen, and how often the thread looks.
+// Pauses with a simulated clock: how late an end is seen, and how often the thread checks.
 #include "common/wait_pace.h"
 
 #include <gtest/gtest.h>

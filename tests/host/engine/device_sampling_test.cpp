@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit that samples: plain draws are its own and their logits stay with it, all others
-// see their logits on the host; the tokens are those of the host's sampler.
+// A compute unit that samples: it makes plain draws itself and keeps their logits; other draws get
+// their logits on the host. The tokens are those of the host's sampler.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class DeviceSampling : public Equivalence {
     return all;
   }
 
-  // The two engines' steps need not be the same, and the order of a product's sums changes with its
+  // The steps of the two engines may differ, and the order of a product's sums changes with its
   // rows.
   static void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
     EXPECT_THAT(got, testing::Pointwise(testing::FloatNear(1e-4f), expected));
@@ -76,7 +76,7 @@ TEST_F(DeviceSampling, LeavesToTheHostWhatNeedsMoreThanARow) {
   EXPECT_EQ(compute.counts().sampled_rows, std::uint64_t{2 * kOutput - 1});
 }
 
-// What was drawn in a step that counts for nobody is drawn again with the same number.
+// A draw of an interrupted step is repeated with the same random number.
 TEST_F(DeviceSampling, DrawsAgainWithTheSameNumberAfterALoss) {
   const std::vector<Request> requests = varied();
   const std::vector<Answer> expected = on_host(requests);

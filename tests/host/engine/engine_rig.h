@@ -80,9 +80,9 @@ class EngineRig {
 
 Request greedy(std::vector<model::TokenId> prompt, int max_tokens);
 
-// Submits all and waits for all; checks that no page is in use afterwards. Several are submitted
-// behind one more request, of no output, whose sink holds the engine until all are there: which of
-// them share a step is no matter of time then.
+// Submits all requests, waits for all, and checks that no page is in use afterwards. The sink of
+// one more request, without output, holds the engine until all are submitted: which of them share a
+// step then does not depend on timing.
 std::vector<Answer> run_all(Engine& engine, const std::vector<Request>& requests);
 
 // Pages in use on all units.

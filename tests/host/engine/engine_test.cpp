@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a caller of the engine may rely on: ends and their reasons, limits, queueing, cancellation,
-// counts, and what happens when nothing can run any more.
+// What a caller of the engine relies on: ends and their reasons, limits, queueing, cancellation,
+// counts, and what happens when nothing can run.
 #include "engine/engine.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Equivalence: the same prompts, and what they are to give wherever and however the work is done.
+// Equivalence: the same prompts, and the tokens that they must give wherever and however the work
+// is done.
 //
 // The oracle is one request at a time on one CPU unit, whole prompts in one step, no prefix cache.
 #pragma once
@@ -85,8 +86,8 @@ class Equivalence : public testing::Test {
   EngineStatus status_;
 };
 
-// What a unit waits for in the middle of a batch until the test lets it go on, at the latest when
-// the test ends. Its engine's units go before it does.
+// Holds a unit in the middle of a batch until the test opens it, at the latest when the test ends.
+// It outlives the units of the engine.
 class Gate {
  public:
   ~Gate() { open(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The demonstration model of the repository: configuration, tokenizer and chat template, against
-// the golden values that an independent program made.
+// The demonstration model: configuration, tokenizer and chat template, against the golden values of
+// an independent program.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

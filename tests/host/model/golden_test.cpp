@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real files: their configuration, and prompts and texts as the golden values have them.
+// Real model files: configuration, prompts and texts against golden values.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>

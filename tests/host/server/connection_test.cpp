@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The states of a connection: what comes late, too early, in excess, or not at all while a request
-// is refused, held or answered.
+// The states of a connection: bytes that come late, early, in excess, or not at all, while a
+// request is refused, held or answered.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ std::string head_only(std::size_t size) {
   return request.substr(0, request.size() - size);
 }
 
-// A body that a server which forgot the refused request reads as the next one.
+// A body that looks like a request: a server must not take it for the next one.
 const std::string kSmuggled = get_request("/health");
 
 TEST(Connection, ARefusedRequestWhoseBodyComesLateIsAnsweredOnceAndClosed) {

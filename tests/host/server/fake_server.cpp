@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   tandem::test::FakeBehaviour behaviour;
   behaviour.model_id = "tandem-stories";
   behaviour.max_request_tokens = 2048;
-  behaviour.hold_after = 200;  // longer outputs wait to be cancelled
+  behaviour.hold_after = 200;  // longer outputs wait until they are cancelled
   tandem::test::FakeService service(behaviour);
   tandem::server::ServerOptions options;
   options.port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);

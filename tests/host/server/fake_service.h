@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FakeService: a GenerationService whose tokens are bytes and whose output tests can foresee.
+// FakeService: a GenerationService whose tokens are bytes and whose output is predictable.
 //
 // Ids 0..255 are bytes, 256 is BOS ("<s>"), 257 ends. A prompt is BOS + its bytes. The output is
 // FakeBehaviour::reply, byte by byte, then the end; with ignore_eos it repeats. A request with a

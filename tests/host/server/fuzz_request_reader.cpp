@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: bytes of a connection -> HTTP requests. The requests read do not depend on how the
-// bytes are cut into pieces, and stay within the limits. (When a malformed head is refused does
-// depend: the parser looks at what there is, or waits for the end of the head.)
+// Fuzz target: bytes of a connection -> HTTP requests. The requests do not depend on how the bytes
+// are cut into pieces, and stay within the limits. Only the moment when a malformed head is refused
+// depends on it: the parser may wait for the end of the head.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP as clients use and abuse it, through real sockets: connections, limits, malformed input,
-// deadlines, the end of the server.
+// HTTP through real sockets: connections, limits, malformed input, deadlines, the end of the
+// server.
 #include <gtest/gtest.h>
 
 #include "common/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Event streams through real sockets: their shape, their failures, and clients that are slow or go.
+// Event streams through real sockets: form, failures, and clients that are slow or go away.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Metrics prints is what was put in: names, labels and values in the text exposition format.
+// Metrics prints its values with their names and labels in the text exposition format.
 #include "trace/metrics.h"
 
 #include <gmock/gmock.h>

@@ -141,6 +141,21 @@ void survive_late_peer(Transport& transport, Deadline deadline) {
   }
 }
 
+void survive_aborted_peer(Transport& transport, Deadline deadline) {
+  const int rank = transport.rank();
+  if (rank == 0) {
+    transport.abort("rank 0 has enough");
+    for (const int peer : {1, 2}) {
+      const auto own = error_of([&] { transport.start({}, {{peer, 1}})->next(deadline); });
+      expect_error(transport, own, Kind::kAborted, 0, "rank 0 has enough");
+    }
+    return;
+  }
+  const auto told = error_of([&] { transport.start({}, {{0, 1}})->next(deadline); });
+  expect_error(transport, told, Kind::kAborted, 0, "rank 0 has enough");
+  for (Tag tag = 2; tag < 5; ++tag) swap_texts(transport, 3 - rank, tag, deadline);
+}
+
 void fail_together(Transport& transport, Deadline deadline) {
   transport.set_failure_scope(FailureScope::kGroup);
   const int world = transport.world();
@@ -171,6 +186,9 @@ void check_connections(const RunRanks& run_ranks, bool virtual_time) {
   }
   run_ranks(3, [&](std::unique_ptr<Transport> transport) {
     survive_closed_connection(*transport, deadline());
+  });
+  run_ranks(3, [&](std::unique_ptr<Transport> transport) {
+    survive_aborted_peer(*transport, deadline());
   });
   if (!virtual_time) {
     run_ranks(3, [&](std::unique_ptr<Transport> transport) {

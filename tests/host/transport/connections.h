@@ -25,6 +25,9 @@ void survive_closed_connection(transport::Transport& transport, Deadline deadlin
 // A receive that times out closes the connection to its peer, and no other. All ranks call it.
 void survive_late_peer(transport::Transport& transport, Deadline deadline);
 
+// All ranks call it: rank 0 aborts; its own connections end, those of the others go on.
+void survive_aborted_peer(transport::Transport& transport, Deadline deadline);
+
 // All ranks call it: rank 0 aborts while the others wait for each other; in a group that ends every
 // wait, and every later one.
 void fail_together(transport::Transport& transport, Deadline deadline);

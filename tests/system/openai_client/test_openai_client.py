@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The API as a client that nobody here wrote sees it: the `openai` package for Python.
+# The API as an independent client sees it: the `openai` package for Python.
 #
 #   test_openai_client.py                        starts a daemon of its own (TANDEM_BINARY_DIR names the build)
 #   test_openai_client.py --base-url http://127.0.0.1:8080 [--api-key KEY] [--model NAME]
 #
-# Nothing depends on what the model says: expectations come from other answers of the same server.
+# No expectation depends on the model's text: it comes from other answers of the same server.
 import argparse
 import contextlib
 import re

@@ -89,11 +89,24 @@ std::string shared_name(const std::string& scope, uint32_t index) {
 
 }  // namespace
 
-std::shared_ptr<Card> Card::open(uint32_t index) {
+Card::OpenCards& Card::open_cards() {
   // Never destroyed: handles may outlive static destruction.
-  static auto& mutex = *new std::mutex;
-  static auto& cards = *new std::map<uint32_t, std::weak_ptr<Card>>;
-  std::lock_guard lock(mutex);
+  static auto& cards = *new OpenCards;
+  return cards;
+}
+
+bool Card::any_context() {
+  std::vector<std::shared_ptr<Card>> cards;  // released after the lock
+  std::lock_guard lock(open_cards().mutex);
+  for (const auto& [index, entry] : open_cards().by_index) cards.push_back(entry.lock());
+  return std::any_of(cards.begin(), cards.end(), [](const std::shared_ptr<Card>& card) {
+    return card != nullptr && card->owned_here() && !card->contexts_.empty();
+  });
+}
+
+std::shared_ptr<Card> Card::open(uint32_t index) {
+  std::lock_guard lock(open_cards().mutex);
+  auto& cards = open_cards().by_index;
   std::shared_ptr<Card> card = cards[index].lock();
   // A child that was forked while the card was open gets a card of its own.
   if (card == nullptr || !card->owned_here()) {

@@ -45,6 +45,8 @@ class Card {
   // The card `index`; it is started when this process does not have it open. Throws std::exception
   // when it cannot be started.
   static std::shared_ptr<Card> open(uint32_t index);
+  // Whether this process has a context on any card.
+  static bool any_context();
 
   Card(uint32_t index, const xclbin::Platform& platform);
   ~Card();
@@ -102,6 +104,12 @@ class Card {
   bool wait(std::chrono::milliseconds timeout);
 
  private:
+  struct OpenCards {
+    std::mutex mutex;
+    std::map<uint32_t, std::weak_ptr<Card>> by_index;
+  };
+  static OpenCards& open_cards();
+
   // Tag and address interval of a memory group; {"", 0, 0} when unknown.
   struct Group {
     std::string tag;

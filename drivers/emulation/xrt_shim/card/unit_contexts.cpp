@@ -27,6 +27,11 @@ bool UnitContexts::close(const void* handle, uint32_t unit) {
   return true;
 }
 
+bool UnitContexts::empty() const {
+  std::lock_guard lock(mutex_);
+  return contexts_.empty();
+}
+
 std::vector<uint32_t> UnitContexts::forget(const void* handle) {
   std::lock_guard lock(mutex_);
   std::vector<uint32_t> units;

@@ -22,6 +22,7 @@ class UnitContexts {
   bool open(const void* handle, uint32_t unit, bool shared);
   // False when the handle has no context on the unit.
   bool close(const void* handle, uint32_t unit);
+  bool empty() const;
   // Drops all contexts of a handle; returns the unit of each.
   std::vector<uint32_t> forget(const void* handle);
 

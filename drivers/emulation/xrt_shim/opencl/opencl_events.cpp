@@ -22,6 +22,7 @@
 #include <unordered_set>
 
 #include "emulation/opencl_layer/failures.h"
+#include "emulation/xrt_shim/card/card.h"
 
 namespace tandem::emulation {
 namespace {
@@ -174,6 +175,8 @@ int tandem_opencl_event_failed(cl_event event) {
   auto* object = reinterpret_cast<std::byte*>(event) - tandem::emulation::kHandleOffset;
   return tandem::emulation::failures().has_event(object) ? 1 : 0;
 }
+
+int tandem_opencl_contexts_open() { return tandem::emulation::Card::any_context() ? 1 : 0; }
 
 int tandem_opencl_queue_failed(cl_command_queue queue, int forget) {
   return tandem::emulation::failures().has_queue(queue, forget != 0) ? 1 : 0;

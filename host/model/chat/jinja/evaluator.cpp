@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statements of the template language.
+// Runs the statements of a template; expressions are in expressions.cpp.
 #include "model/chat/jinja/evaluator.h"
 
 #include "common/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recursive descent over expressions.
+// Recursive descent over expressions (declared in parser.h).
 #include <algorithm>
 #include <charconv>
 

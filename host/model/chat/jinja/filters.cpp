@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters.
+// The filters, and the table of their names.
 #include "model/chat/jinja/filters.h"
 
 #include <algorithm>

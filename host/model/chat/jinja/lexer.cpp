@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lexical analysis of templates.
+// One pass over the source; tags and text alternate.
 #include "model/chat/jinja/lexer.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statements and template text.
+// Recursive descent over statements and template text (declared in parser.h).
 #include <initializer_list>
 
 #include "common/error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of the template language.
+// Conversion and comparison of values as Python does them.
 #include "model/chat/jinja/value.h"
 
 #include <algorithm>

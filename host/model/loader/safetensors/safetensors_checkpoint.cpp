@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of a directory under GGUF's names.
+// Gives the tensors of a directory GGUF's names, and makes the computed ones.
 #include "model/loader/safetensors/safetensors_checkpoint.h"
 
 #include <cstring>

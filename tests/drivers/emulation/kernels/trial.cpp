@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that behaves as told: mode picks a success, a crash or a hang. Every unit counts its own
-// launches.
+// A kernel that does what `mode` says: succeed, crash or hang. Every unit counts its own launches.
 #include <unistd.h>
 
 #include <atomic>

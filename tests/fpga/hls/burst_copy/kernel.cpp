@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies blocks in an order read from memory, by bursts the kernel asks for itself, four requests
-// ahead. Broken: a block's last value is missing, which the hardware would wait for without end.
+// Copies blocks in an order read from memory, by bursts that the kernel requests itself, four
+// requests ahead. Broken: a block's last value is missing; the hardware would wait for it for ever.
 #include <ap_int.h>
 #include <hls_burst_maxi.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dataflow region with a loop: a controller sends every value to a worker in front of it in the
-// text, and waits for the answer before the next. Broken: the controller does not use the answer.
+// A dataflow region with a loop: a controller sends every value to a worker that stands before it
+// in the text, and waits for the answer before the next. Broken: the controller ignores the answer.
 #include <hls_stream.h>
 
 static void work(hls::stream<int>& questions, hls::stream<int>& answers, int count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two processes that exchange values, and, where `crossed` says so, both listen first: a deadlock.
-// `ask` and `answer` do the same as two kernels. Broken: nobody ever listens first.
+// Two processes exchange values; with `crossed` set both read first, which is a deadlock. `ask` and
+// `answer` do the same as two kernels. Broken: neither reads first.
 #include <hls_stream.h>
 
 #ifdef TANDEM_BROKEN

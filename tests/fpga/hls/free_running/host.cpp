@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: free-running units between a kernel that loads and one that stores; the reader is
-// launched first, then last. Arguments: what is added to a value on its way.
+// Exercises: free-running units between a kernel that loads and one that stores. The reader is
+// launched first, then last. Argument: what is added to a value on its way.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

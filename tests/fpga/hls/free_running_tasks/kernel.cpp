@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A free-running kernel made of tasks only, two workers behind a load balancer, between two kernels
-// that are launched. Values carry their place, as the workers' order is open. Broken: one worker
-// does nothing to the value.
+// A free-running kernel of tasks only, two workers behind a load balancer, between two launched
+// kernels. Values carry their place, since the order of the workers is open. Broken: one worker
+// does not change the value.
 #include <hls_task.h>
 
 struct placed {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three kernels joined by AXI streams with side channels: a packet's last word ends it, its user
-// field carries an addend. Broken: the addend gets lost.
+// Three kernels joined by AXI streams with side channels: a packet's last word ends it, and its
+// user field carries an addend. Broken: the addend is lost.
 #include <ap_axi_sdata.h>
 #include <ap_int.h>
 #include <hls_stream.h>
@@ -23,7 +23,7 @@ void send(const int* in, hls::stream<word>& out, int count, int packet) {
   }
 }
 
-// Passes every word on with its user field added; a packet is followed by nothing else.
+// Passes every word on with its user field added. Each call handles one packet.
 void adjust(hls::stream<word>& in, hls::stream<word>& out) {
 #pragma HLS interface axis port = in
 #pragma HLS interface axis port = out

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For kernels f(in, out, count) that map every value v to scale * v + offset. Arguments: the
-// kernel's name, scale, offset. Launches twice: what a region leaves behind shows in the second.
+// kernel's name, scale, offset. Launches twice, so that state left by the first launch shows.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: a kernel that waits for a stream is no deadlock while its other end may still be
-// started; aborting it frees the unit; a card whose units wait can be closed and used again.
+// Exercises: a kernel that waits for a stream is not a deadlock while its other end may still
+// start. An abort frees its unit, and a card whose units wait can be closed and used again.
 #include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

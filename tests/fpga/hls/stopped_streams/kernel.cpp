@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that gives values away and one that takes them. Broken: the taker does not wait.
+// A kernel that writes values to a stream and one that reads them. Broken: the reader does not
+// wait.
 #include <hls_stream.h>
 
 extern "C" {

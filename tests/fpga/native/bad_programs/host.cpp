@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: what programs do wrong - xclbins that are truncated, foreign, damaged or absent,
-// kernels, units, arguments and uuids that do not exist, buffers of another device: an exception
-// each, and the device still works.
+// Exercises: mistakes of programs - xclbins that are truncated, foreign, damaged or absent;
+// kernels, units, arguments and uuids that do not exist; buffers of another device. Each is an
+// exception, and the device still works.
 #include <experimental/xrt_xclbin.h>
 #include <xclbin.h>
 #include <xrt/xrt_bo.h>
@@ -31,17 +31,17 @@ void bad_xclbins(xrt::device& device, const std::string& good) {
   CHECK_THROWS(device.load_xclbin(write_file("text.xclbin", std::vector<char>(5000, 'x'))));
   for (const size_t parts : {2, 3, 10, 100}) {
     std::vector<char> part(bytes.begin(), bytes.begin() + static_cast<long>(bytes.size() / parts));
-    // What lies behind a truncated file in memory must not save it.
+    // The bytes behind a truncated file in memory must not complete it.
     CHECK_THROWS(device.load_xclbin(write_file("truncated.xclbin", part)));
   }
-  // A bitstream for real hardware is no program of ours.
+  // A bitstream for real hardware has no kernels for this card.
   std::vector<char> foreign = bytes;
   auto* top = reinterpret_cast<axlf*>(foreign.data());
   for (uint32_t i = 0; i < top->m_header.m_numSections; ++i) {
     const axlf_section_header& section = top->m_sections[i];
     if (section.m_sectionKind == BITSTREAM) foreign[section.m_sectionOffset] ^= 0x55;
   }
-  top->m_header.uuid[0] ^= 1;  // else it is the one that is loaded
+  top->m_header.uuid[0] ^= 1;  // else it counts as loaded already
   CHECK_THROWS(device.load_xclbin(write_file("foreign.xclbin", foreign)));
 }
 

@@ -70,7 +70,7 @@ void user_pointers(Card& card) {
   for (size_t i = 0; i < kCount; ++i) CHECK_EQ(out.map<uint32_t*>()[i], 7 * i + 1);
 }
 
-// The host never sees a device-only buffer: it goes between two launches.
+// The host cannot read a device-only buffer, so it is the link between two launches.
 void device_only(Card& card) {
   xrt::bo in(card.device, kBytes, card.kernel.group_id(0));
   xrt::bo between(card.device, kBytes, xrt::bo::flags::device_only, card.kernel.group_id(1));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: the C API (xrtDeviceOpen and all that follows): devices, xclbins, buffers and
-// sub-buffers, kernels and their registers, runs, callbacks; each answers an error code when asked
-// for what is not there.
+// Exercises: the C API (xrtDeviceOpen and the others): devices, xclbins, buffers and sub-buffers,
+// kernels and their registers, runs, callbacks. Each returns an error code for what does not exist.
 #include <experimental/xrt_ini.h>
 #include <experimental/xrt_xclbin.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exercises: xclbins that end early, or whose sizes, offsets, counts and indices are wrong, through
-// every call by which a program gives XRT one. Each is an exception with a text, or an error code
-// of the C API; no signal ends the program, and the device works afterwards.
+// every call that takes an xclbin. Each is an exception with a text, or an error code of the C API.
+// No signal ends the program, and the device works afterwards.
 //
-// The heap holds freed copies of the whole file, so that a read beyond a truncated one would often
-// find what it looks for.
+// The heap holds freed copies of the whole file, so a read beyond a truncated one often finds valid
+// data.
 #include <experimental/xrt_xclbin.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: devices by index, by bus address and from a handle; every key of get_info() answers or
-// ends in an exception; enumeration; the last error.
+// Exercises: devices by index, by bus address and from a handle; every key of get_info() returns or
+// throws; enumeration; the last error.
 #include <experimental/xrt_error.h>
 #include <experimental/xrt_system.h>
 #include <xrt/xrt_bo.h>
@@ -17,7 +17,7 @@ using namespace tandem::fpga_test;
 
 namespace {
 
-// What get_info() says for a key, or the exception's text.
+// get_info()'s answer for a key, or the exception's text.
 template <xrt::info::device kKey>
 std::string told(const xrt::device& device) {
   try {
@@ -80,7 +80,7 @@ void ask(const Arguments& arguments) {
 
   xrt::device same(static_cast<xclDeviceHandle>(first));
   CHECK(same.get_xclbin_uuid() == first.get_xclbin_uuid());
-  CHECK_THROWS(xrt::error(first, XRT_ERROR_CLASS_SYSTEM));  // not known of emulated cards
+  CHECK_THROWS(xrt::error(first, XRT_ERROR_CLASS_SYSTEM));  // emulated cards have none
 
   CHECK_THROWS(xrt::device(2));
   CHECK_THROWS(xrt::device(std::string("0000:99:00.1")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fails when told to: mode 1 throws, 2 reads far outside the card, 3 ends the process. Otherwise
+// Fails on request: mode 1 throws, 2 reads far outside the card, 3 ends the process. Otherwise
 // out[0] = 77. Broken: never fails.
 #include <cstdint>
 #include <cstdlib>

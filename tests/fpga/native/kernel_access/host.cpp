@@ -52,7 +52,7 @@ void registers(xrt::device& device, const xrt::uuid& uuid) {
   CHECK_THROWS(xrt::kernel(device, uuid, "triple:{two}", Access::shared));
 }
 
-// What one handle holds alone, another handle of the card cannot have; and the other way round.
+// A unit that one handle has alone is refused to another handle of the card, and vice versa.
 void two_handles(const std::string& xclbin) {
   xrt::device device(0);
   xrt::device other(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: xrt::mailbox - arguments of a kernel that restarts itself change while it runs, and
-// its outputs are read, each time those of a call that saw the last change; stop().
+// Exercises: xrt::mailbox - arguments of a kernel that restarts itself change while it runs; its
+// outputs are read, always those of a call that saw the last change; stop().
 #include <experimental/xrt_mailbox.h>
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>

@@ -46,7 +46,7 @@ void own_banks(xrt::device& device, const xrt::uuid& uuid) {
 }
 
 void other_banks(xrt::device& device, const xrt::uuid& uuid) {
-  // One bank of a range will do: no copy is made, or the result would be elsewhere.
+  // One bank of a range is enough: XRT makes no copy, else the result would lie elsewhere.
   xrt::kernel group(device, uuid, "sum:{group}");
   xrt::bo from_nine(device, 4096, 9);
   xrt::bo into_ten(device, 4096, 10);

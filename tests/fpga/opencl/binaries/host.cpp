@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: clCreateProgramWithBinary with what is no xclbin: empty, cut at many places, of
-// another kind, with a damaged header; wrong counts; one binary for two devices. Every one gives an
-// error code and no program, and a good binary works on the same device afterwards.
+// Exercises: clCreateProgramWithBinary with bad binaries: empty, truncated, of another kind, with a
+// damaged header; wrong counts; one binary for two devices. Each gives an error code and no
+// program, and a good binary works on the same device afterwards.
 #define CL_HPP_TARGET_OPENCL_VERSION 120
 #define CL_HPP_MINIMUM_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -27,7 +27,7 @@ cl_int code_of(const cl::Context& context, const cl::Device& device,
   return code;
 }
 
-// `bytes` with a length that says what is there, so that nobody reads beyond it.
+// The first `size` bytes.
 std::vector<unsigned char> cut(std::vector<unsigned char> bytes, size_t size) {
   bytes.resize(size);
   return bytes;

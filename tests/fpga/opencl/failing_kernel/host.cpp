@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: a kernel that crashes: its event and those of later kernels get a negative status,
-// waits and clFinish say so, nobody waits for ever, reads after it give data nobody computed, a
-// queue made after the failed one knows nothing of it, and the other card goes on.
+// Exercises: a kernel that crashes. Its event and those of later kernels get a negative status;
+// waits and clFinish return an error; no call waits for ever; reads after it give bytes that no
+// kernel wrote; a queue made later is not affected; the other card goes on.
 #include <atomic>
 #include <thread>
 
@@ -61,7 +61,7 @@ void wait_for_last_reference(cl_event event) {
 
 // The queue of a failed kernel goes unasked; one of the next queues usually has its address.
 void replace_failed_queue(Rig& failing, Rig& sound) {
-  failing.queue = failing.card.queue();  // that no event of before holds
+  failing.queue = failing.card.queue();  // held by no earlier event
   {
     const Event unseen(failing.start(8));
     const cl_event event = unseen.get();
@@ -103,10 +103,10 @@ void fail(const Arguments& arguments) {
   int value = 0;
   CHECK(clEnqueueReadBuffer(failing.queue.get(), out, CL_TRUE, 0, 4, &value, 1, &bad_event,
                             nullptr) != CL_SUCCESS);
-  CHECK(value != 42);  // an earlier result must not pass for this one
+  CHECK(value != 42);  // an earlier result must not be taken for this one
   CHECK_EQ(clFinish(failing.queue.get()), CL_OUT_OF_RESOURCES);
   CHECK(ended.load());
-  CHECK_EQ(clFinish(failing.queue.get()), CL_SUCCESS);  // told once
+  CHECK_EQ(clFinish(failing.queue.get()), CL_SUCCESS);  // reported once
 
   const Event later(failing.start(7));
   CHECK(clFinish(failing.queue.get()) != CL_SUCCESS);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: one program after the other on the same device: a second one is refused while the
-// first is there or one of its kernels is, loaded once it is released, also while the thread that
-// ended its last command still holds it, and the first one again; data goes through the host.
+// Exercises: one program after the other on the same device. A second one is refused while the
+// first or one of its kernels is held. It is loaded once the first is released, also while the
+// thread that ended its last command still holds it; then the first one again. Data goes through
+// the host.
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl2.hpp>
 #include <chrono>
@@ -24,7 +25,7 @@ cl::Program load(const cl::Context& context, const cl::Device& device, const Byt
   return cl::Program(context, {device}, {{bytes.data(), bytes.size()}}, nullptr, code);
 }
 
-// At once: so many refusals outlast the program's time limit if each is waited for.
+// At once: if each refusal were waited for, they would exceed the test's time limit.
 void check_refused(const cl::Context& context, const cl::Device& device, const Bytes& bytes) {
   for (int attempt = 0; attempt < 10; ++attempt) {
     cl_int code = CL_SUCCESS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: a program that starts copies of itself: every process has the platform, a device and a
-// program of its own, all at once, and ends cleanly.
+// Exercises: a program that starts copies of itself. Every process has the platform, a device and a
+// program of its own, all at the same time, and ends cleanly.
 #include <sys/wait.h>
 #include <unistd.h>
 

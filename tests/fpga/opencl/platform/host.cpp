@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: the platform and what a device says of itself, before and after a program is loaded;
-// keys that do not exist; the vendor's keys; several opened contexts.
+// Exercises: the platform and a device's properties, before and after a program is loaded; keys
+// that do not exist; the vendor's keys; several contexts.
 #include <cstring>
 
 #include "opencl_card.h"
@@ -29,7 +29,7 @@ std::string device_text(cl_device_id device, cl_device_info key) {
   return text.c_str();
 }
 
-// Programs take the first platform; other drivers of the machine stand behind it.
+// Programs take the first platform; other drivers of the machine come after it.
 void check_order() {
   cl_platform_id first = nullptr;
   cl_uint count = 0, all = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: arguments of every scalar type, vectors, a structure by value and behind a pointer,
-// __constant and __local pointers, wrong sizes, what the runtime tells of arguments.
+// Exercises: arguments of every scalar type, vectors, a structure by value and by pointer,
+// __constant and __local pointers, wrong sizes, and the runtime's information about arguments.
 #include "opencl_card.h"
 
 using namespace tandem::fpga_test;

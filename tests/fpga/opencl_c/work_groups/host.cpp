@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exercises: NDRanges of one, two and three dimensions, groups of several sizes, a size left to the
-// runtime, an offset, and every function that tells a work-item its place.
+// Exercises: NDRanges of one, two and three dimensions, groups of several sizes, a size chosen by
+// the runtime, an offset, and every function that gives a work-item its place.
 #include <array>
 
 #include "opencl_card.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/async_copy.cuh in the SIMT build. A copy is done when its
-// thread waits for it, so that reading too early finds what was there before; but in shuffled order
-// it is done at once, so that copying too early overwrites what others still read.
+// Replaces gpu_kernels/common/async_copy.cuh in the SIMT build.
+//
+// A copy is done when its thread waits for it, so a read that is too early gets old data. In
+// shuffled order it is done at once, so a copy that is too early overwrites data in use.
 #pragma once
 
 #include <cstdlib>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/bulk_copy.cuh in the SIMT build: barriers and copies are
-// those of simt/barriers.h.
+// Replaces gpu_kernels/common/bulk_copy.cuh in the SIMT build: barriers and copies are those of
+// simt/barriers.h.
 //
-// Where a copy goes there is NaN from its start to its arrival. Proxies are not modelled:
+// A copy's target holds NaN from its start to its arrival. Proxies are not modelled:
 // order_stores_before_copies() does nothing.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/launch.cuh in the SIMT build: the kernel runs when its
-// stream comes to it (stream.h), with the arguments as they were at the launch.
+// Replaces gpu_kernels/common/launch.cuh in the SIMT build: the kernel runs when its stream reaches
+// it (stream.h), with the arguments of the launch.
 //
-// A grid or a block that no GPU takes is an error.
+// A grid or a block that no GPU accepts is an error.
 #pragma once
 
 #include <tuple>

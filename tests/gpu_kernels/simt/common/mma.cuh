@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/mma.cuh in the SIMT build: the same fragments, by exchange
-// between the lanes of a warp.
+// Replaces gpu_kernels/common/mma.cuh in the SIMT build: the same fragments, by exchange between
+// the lanes of a warp.
 //
 // Sums are added in the order of the columns of a, rounded to nearest.
 #pragma once

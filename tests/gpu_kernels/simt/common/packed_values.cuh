@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/packed_values.cuh in the SIMT build.
+// Replaces gpu_kernels/common/packed_values.cuh in the SIMT build.
 #pragma once
 
 #include <cuda_fp16.h>

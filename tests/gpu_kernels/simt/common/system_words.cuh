@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/system_words.cuh in the SIMT build. The other side is a
-// thread of the host like the interpreter's own: who waits for it gives it the processor.
+// Replaces gpu_kernels/common/system_words.cuh in the SIMT build. The other side is a host thread,
+// like the interpreter's own: a wait yields the processor to it.
 #pragma once
 
 #include <cstdint>

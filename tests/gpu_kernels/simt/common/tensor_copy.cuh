@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/tensor_copy.cuh in the SIMT build: copies are those of
-// simt/barriers.h, maps those of the toolkit's double (simt/tensor_map.h).
+// Replaces gpu_kernels/common/tensor_copy.cuh in the SIMT build: copies are those of
+// simt/barriers.h, maps those of simt/tensor_map.h.
 //
-// Where a box goes there is NaN from its start to its arrival.
+// A box's target holds NaN from its start to its arrival.
 #pragma once
 
 #include <cstdint>

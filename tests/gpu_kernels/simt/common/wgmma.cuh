@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the place of gpu_kernels/common/wgmma.cuh in the SIMT build: products are those of
-// simt/warpgroup.h. Registers are not counted.
+// Replaces gpu_kernels/common/wgmma.cuh in the SIMT build: products are those of simt/warpgroup.h.
+// Registers are not counted.
 //
 // Sums are added in the order of the columns of a, rounded to nearest.
 #pragma once

@@ -4,6 +4,7 @@
 // and the phase, from every scheme.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
 
 #include "host/collectives/scheme/supports.h"
@@ -138,6 +139,68 @@ TEST(SchemeGarbage, ProposedRegionsThatAreNoneAreRejected) {
     const std::string said = complaint({"ok_topk", "recursive halving"}, body);
     EXPECT_NE(said.find("outside the domain"), std::string::npos) << bound << ": " << said;
   }
+}
+
+// Rank 0 of two runs `scheme` with `own`; rank 1 does what `lie` does. What rank 0 says of it.
+std::string complaint_about(const char* scheme, const SparseVector& own, SchemeMemory memory,
+                            const std::function<void(Communicator&)>& lie) {
+  std::string said = "nothing";
+  run_ranks(2, [&](std::unique_ptr<Transport> transport) {
+    Communicator ranks(*transport, 1, Deadline::after(std::chrono::seconds(60)));
+    try {
+      if (transport->rank() == 1) {
+        lie(ranks);
+        transport->start({}, {{0, Tag{0xabcdef}}})->next(ranks.deadline());  // until it aborts
+      }
+      const auto aggregator = make_cpu_aggregator();
+      scheme_by_name(scheme).allreduce(ranks, own, {}, memory, *aggregator);
+      transport->abort("rank 0 has a result");
+    } catch (const TransportError& error) {
+      if (transport->rank() == 1) return;
+      EXPECT_EQ(error.kind(), TransportError::Kind::kGarbage) << error.what();
+      EXPECT_EQ(error.peer(), 1);
+      said = error.what();
+    }
+  });
+  return said;
+}
+
+TEST(SchemeGarbage, MoreReducedEntriesThanARegionHasUnitsAreRejected) {
+  SchemeMemory memory;  // regions are agreed on
+  memory.num_calls = 1;
+  memory.region_bounds = {0, 500, 1000};
+  const SparseVector own = make_vector({1000, 1}, DType::kF32, {1, 5, 999}, 1);
+  const auto announce = [](std::uint64_t size) {
+    return [size](Communicator& ranks) {
+      ByteBuffer message = new_message();
+      encode(make_vector({500, 1}, DType::kF32, {3}, 1), Codec::kCoo32, DType::kF32,
+             Reduction::kSum, message);
+      ranks.send_receive("rotated exchange", 0, std::move(message), 0);
+      ByteBuffer sizes = new_message();
+      append_value(sizes, size);
+      ranks.all_gather("sizes", std::move(sizes));
+    };
+  };
+  EXPECT_NE(complaint_about("ok_topk", own, memory, announce(501)).find("more entries than units"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("ok_topk", own, memory, announce(~std::uint64_t{0}))
+                .find("more entries than units"),
+            std::string::npos);
+}
+
+TEST(SchemeGarbage, AnAggregatorThatSkipsABlockOfThisRankIsRejected) {
+  // Four blocks of 256, each in a stream of its own; rank 1 aggregates 2 and 3, rank 0 has 2.
+  const SparseVector own = make_vector({1024, 1}, DType::kF32, {600}, 1);
+  const auto lie = [](Communicator& ranks) {
+    for (const char* phase :
+         {"blocks, first half", "blocks, second half", "sums, first half", "sums, second half"}) {
+      ByteBuffer none = new_message();  // no block here
+      append_value(none, ~std::uint64_t{0});
+      ranks.send(phase, 0, std::move(none));
+    }
+  };
+  const std::string said = complaint_about("omnireduce", own, {}, lie);
+  EXPECT_NE(said.find("beyond the next one"), std::string::npos) << said;
 }
 
 TEST(SchemeGarbage, BlocksThatStreamsDoNotHaveAreRejected) {

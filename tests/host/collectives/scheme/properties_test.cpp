@@ -193,6 +193,31 @@ TEST(SchemeProperties, PartialSumsOnA16BitWireDifferNowhere) {
   }
 }
 
+TEST(SchemeProperties, OkTopkAgreesOnRegionsAnewForAnotherSize) {
+  const int world = 4;
+  run_ranks(world, [&](std::unique_ptr<Transport> transport) {
+    const auto rank = static_cast<std::size_t>(transport->rank());
+    SchemeSettings settings;
+    settings.wire = DType::kU64;
+    SchemeMemory memory;
+    const auto aggregator = make_cpu_aggregator();
+    std::uint32_t number = 0;
+    for (const std::uint64_t units : {1000u, 400u, 1000u, 4000u}) {
+      std::vector<SparseVector> inputs;
+      for (std::size_t of = 0; of < 4; ++of) {
+        inputs.push_back(make_vector({units, 1}, DType::kU64, {of, units / 2 + of, units - 1}, of));
+      }
+      Communicator ranks(*transport, number++, Deadline::after(std::chrono::seconds(60)));
+      const Reduced reduced =
+          scheme_by_name("ok_topk").allreduce(ranks, inputs[rank], settings, memory, *aggregator);
+      EXPECT_EQ(
+          difference(std::get<SparseVector>(reduced), reduce_naively(inputs, Reduction::kSum), 0),
+          "");
+      EXPECT_EQ(memory.region_bounds.back(), units);
+    }
+  });
+}
+
 TEST(SchemeProperties, OkTopkMovesEntriesWhenItsRegionsHaveGrownStale) {
   // Regions agreed on for one support serve another, all of whose entries lie in one region.
   const int world = 8;

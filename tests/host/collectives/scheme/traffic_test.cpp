@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/scheme.h"
 #include "host/collectives/scheme/supports.h"
 #include "support/ranks.h"
@@ -308,6 +309,26 @@ TEST(SchemeTraffic, BalancedParallelismIsBalancedWhereEvenRangesAreNot) {
       EXPECT_GT(workload.problem.even_push_imbalance, 2);
     }
   }
+}
+
+// The push is of a rank's few entries, which balance worse than the many of the union.
+TEST(SchemeTraffic, PushAndPullOfHashedOwnersHaveTheirOwnImbalances) {
+  Problem problem;
+  problem.world = 16;
+  problem.domain = {1'000'000, 1};
+  problem.codec = Codec::kCoo32;
+  fill_independent(problem, 0.001);
+  const double own = problem.union_entries[1], all = problem.union_entries[16];
+  const double push = hash_imbalance(own, 16), pull = hash_imbalance(all, 16);
+  ASSERT_GT(push, pull * 1.1);
+  const Cost cost = scheme_by_name("balanced_parallelism").cost(problem, {}, {});
+  const double entry_bytes = 8;
+  // The busiest rank receives 15 parts of a push and, in the pull, 15 sums; it sends its own 15.
+  const double received = 15.0 / 16 * entry_bytes * (push * own + all);
+  const double sent = 15.0 / 16 * entry_bytes * (own + pull * all);
+  const double headers = 2 * 15 * (kFrameBytes + 16);
+  EXPECT_NEAR(cost.bytes_received, received + headers, 0.005 * received);
+  EXPECT_NEAR(cost.bytes_sent, sent + headers, 0.005 * sent);
 }
 
 TEST(SchemeTraffic, CostsGrowWithEveryCount) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The layout of a sub-batch against a token-by-token model: every new token is appended once, in
-// its slot, and every query meets every token it should (of its window) exactly once.
+// its slot, and every query attends to every token of its window exactly once.
 #include "engine/attention/attention_layout.h"
 
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ class Replay {
       const int inside = row - groups_[i].row_begin;
       if (inside >= 0 && inside < groups_[i].num_rows) return {i, groups_[i].past + inside};
     }
-    ADD_FAILURE() << "row " << row << " belongs to nobody";
+    ADD_FAILURE() << "row " << row << " belongs to no group";
     return {};
   }
   int total_rows() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention units that are fed by rings: the tokens of the units that the engine's thread feeds,
-// one wait per step, and no end without an answer, whatever dies.
+// Attention units fed by rings: the same tokens as from the engine's thread, one wait per step, and
+// an answer to every request, whatever fails.
 #include "engine/attention/attention_ring.h"
 
 #include <atomic>
@@ -127,8 +127,8 @@ TEST_F(FedByRings, LosesNoTokenWithAUnit) {
   }
 }
 
-// What it writes when it goes on is nobody's: its buffers were set aside, and new ones are made
-// only for units that live.
+// What it writes later goes to buffers that were set aside. New ones are made only for units that
+// are not lost.
 TEST_F(FedByRings, LosesNoTokenWithAUnitThatIsStuck) {
   for (const std::uint64_t stuck_at : {1, 2, 7, 22, 41}) {
     SCOPED_TRACE(stuck_at);
@@ -201,7 +201,7 @@ TEST_F(FedByRings, LosesNoTokenWhenAUnitAndTheComputeUnitDieInTheSameStep) {
   }
 }
 
-// An error in the unit's thread is the requests' and nobody else's.
+// An error in the unit's thread ends the requests and nothing else.
 TEST_F(FedByRings, TellsWhatAUnitRefusedAndGoesOn) {
   std::atomic<int> calls{0};
   test::UnitHooks hooks;
@@ -220,7 +220,7 @@ TEST_F(FedByRings, TellsWhatAUnitRefusedAndGoesOn) {
   EXPECT_TRUE(engine->status().units[0].alive);
 }
 
-// What is no Error says nothing about the batch: the unit may still be at it.
+// An exception that is no Error says nothing about the batch: the unit may still work on it.
 TEST_F(FedByRings, LosesTheUnitWhoseThreadIsThrownWhatNobodyExpects) {
   std::atomic<int> calls{0};
   test::UnitHooks hooks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queries sent before k and v are projected: the same tokens, and one submission more.
+// Queries that are sent before k and v are projected: the same tokens, with one submission more.
 #include "engine/attention/early_query.h"
 #include "host/engine/equivalence.h"
 #include "support/queued_compute_unit.h"

@@ -278,7 +278,7 @@ TEST_F(Exchange, ForgetsTheRefusalsOfAStepThatEndsByALoss) {
   host_.refuses = true;
   exchange_.abort();
   EXPECT_THAT(exchange_.take_lost(), ElementsAre(1));
-  EXPECT_FALSE(exchange_.holds_lent()) << "nobody is stuck";
+  EXPECT_FALSE(exchange_.holds_lent()) << "no unit is stuck";
   host_.refuses = false;
   const StepRows one = rows(std::span(places_).first(1));
   exchange_.begin(one);

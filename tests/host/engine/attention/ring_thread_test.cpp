@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's side of rings by itself: what is served, when, and what is not any more.
+// The host's side of rings by itself: which posts are served, when, and which are not.
 #include "engine/attention/ring_thread.h"
 
 #include <gtest/gtest.h>

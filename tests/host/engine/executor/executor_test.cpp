@@ -44,14 +44,14 @@ std::vector<std::vector<float>> logits_of(EngineRig& rig, const std::vector<mode
   return logits;
 }
 
-// With quantised weights activations are rounded to int8. Of all rows of the prompts below, the
-// logit that lies farthest from the exact one does by less than 0.35 for Q8_0 and by 0.40 for Q4_0.
+// With quantised weights activations are rounded to int8. Over all rows of the prompts below, the
+// largest error of a logit is less than 0.35 for Q8_0 and 0.40 for Q4_0.
 double tolerance_to_exact(const std::string& name) {
   if (name.ends_with("q4_0")) return 0.45;
   return name.ends_with("q8_0") ? 0.35 : 0.02;
 }
 
-// The recorded logits are another engine's, which rounds too, with errors of its own.
+// The recorded logits are another engine's, which rounds too and has errors of its own.
 double tolerance_to_records(const std::string& name) {
   if (name.ends_with("q4_0")) return 0.35;
   return name.ends_with("q8_0") ? 0.35 * std::numbers::sqrt2 : 0.02;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models with FP8 matrices, made by the test, on the executor of any device: logits of a text, what
-// they choose, and their perplexity.
+// Models with FP8 matrices, made by the test, on the executor of any device: logits of a text, the
+// tokens chosen, and perplexity.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@
 
 namespace tandem::engine {
 
-// A directory without tokenizer or chat template, which the executor never asks for.
+// A directory without tokenizer and chat template, which the executor does not need.
 class DirectoryModel final : public model::Model {
  public:
   DirectoryModel(const test::SafetensorsWriter& weights, const nlohmann::json& config) {

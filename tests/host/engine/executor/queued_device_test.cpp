@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A compute unit whose device buffers are not host memory, beside units that work in its queue and
-// units that do not: the same tokens, no wait where none is needed, and no byte copied too many.
+// units that do not: the same tokens, no needless wait, and no needless copy.
 #include <filesystem>
 
 #include "engine/executor/executor.h"

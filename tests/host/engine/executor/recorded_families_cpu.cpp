@@ -6,8 +6,8 @@
 
 namespace tandem::engine {
 
-// What rounding keys and values to f16 alone makes of the answer is up to 4e-6. With the
-// reference's rounded too: f32 sums, and now and then a value that they round otherwise.
+// Rounding keys and values to f16 alone changes the answer by up to 4e-6. Where the reference
+// rounds them too, f32 sums remain, and now and then a value that both round differently.
 FamiliesDevice families_device() {
   return {device::cpu_backend(), {{{}, {0, 1, 7, 30}, {1, 2}, 1e-5, 1e-7}}, {false, true}};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The device on which a build of recorded_families_test.cpp runs the families, how, and how far its
-// answers may be off.
+// The device on which a build of recorded_families_test.cpp runs the families, how, and the largest
+// error of its answers.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct FamiliesRun {
   std::optional<DType> weights;     // none: as the file has them, f16
   std::vector<std::size_t> chunks;  // rows per step, 0: all at once
   std::vector<int> num_units;
-  // Of the mean square, relative: against the recorded logits, and against those of keys and values
-  // that were rounded to f16.
+  // Relative mean square errors: against the recorded logits, and against those with keys and
+  // values rounded to f16.
   double bound = 0, bound_of_rounded = 0;
   std::size_t num_tokens = 0;  // of the text, 0: all
 };

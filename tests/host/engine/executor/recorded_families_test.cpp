@@ -27,8 +27,8 @@ namespace fs = std::filesystem;
 
 const fs::path kFolder = test::source_dir() / "tests/host/model/families/recorded";
 
-// The weights of a checkpoint without tokenizer or chat template, which the executor never asks
-// for.
+// The weights of a checkpoint without tokenizer and chat template, which the executor does not
+// need.
 class RecordedModel final : public model::Model {
  public:
   RecordedModel(const fs::path& folder, bool is_gguf, int vocab_size) {

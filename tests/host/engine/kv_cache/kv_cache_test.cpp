@@ -267,7 +267,7 @@ TEST(KvCache, KeepsAPrefixThatATwinStillHolds) {
 using Live = std::vector<std::pair<PageTable, std::vector<TokenId>>>;
 
 // The naive model knows pages by what they hold: every block of a table in use stands for a prefix,
-// no page serves two prefixes, an open block is nobody else's, and what is in use is counted.
+// no page serves two prefixes, an open block belongs to one sequence, and pages in use are counted.
 void check_pages(const KvCache& cache, const Live& live, int num_units) {
   std::map<std::pair<int, PageId>, std::vector<TokenId>> holds;
   for (std::size_t i = 0; i < live.size(); ++i) {

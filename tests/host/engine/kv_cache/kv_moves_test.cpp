@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KV that moves between units while requests run: the same tokens, also when a unit dies with a
-// page half moved.
+// KV that moves between units while requests run: the tokens stay the same, also when a unit is
+// lost while a page moves.
 #include "common/error.h"
 #include "engine/kv_cache/kv_mover.h"
 #include "host/engine/equivalence.h"
@@ -12,8 +12,8 @@ namespace {
 
 class KvMoves : public Equivalence {
  protected:
-  // Long and short answers in turn: the short ones end, and leave one of two units with all the
-  // work. How many pages then move depends on when requests arrive; that some do does not.
+  // Long and short answers in turn: the short ones end and leave one of two units with all the
+  // work. Some pages then move; how many depends on when requests arrive.
   std::vector<Request> uneven() const {
     std::vector<Request> all;
     for (std::uint32_t i = 0; i < 10; ++i) {
@@ -100,7 +100,7 @@ TEST_F(KvMoves, StopWhereAPageCannotBeMovedAndNothingElseDoes) {
   }
 }
 
-// Ten sequences share 20 pages on the first unit, where all but one of them live.
+// Ten sequences share 20 pages on the first unit, where all but one of them are.
 class SharedPrefix : public testing::Test {
  protected:
   SharedPrefix() {
@@ -155,7 +155,7 @@ TEST_F(SharedPrefix, StaysWhenASequenceMoves) {
   }
   EXPECT_EQ(mover.move(move, *from.unit, *to.unit, all_, true).num_pages, 0u);
   EXPECT_EQ(tables_[1].held, (std::vector<std::uint32_t>{20, 5}));
-  EXPECT_EQ(tables_[2].held[0], 25u) << "nobody else has moved";
+  EXPECT_EQ(tables_[2].held[0], 25u) << "no other sequence has moved";
   EXPECT_GT(mover.move(move, *from.unit, *to.unit, all_, false).num_pages, 0u)
       << "where pages are dealt, shared ones may go";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The move policy by example, and its promise that moves end, on random states.
+// The move policy by example, and that moves end from random states.
 #include "engine/kv_cache/move_policy.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit that fails in mid-stream: requests go on with its fallback and get the tokens of
-// an undisturbed run.
+// A compute unit that fails while requests run: they continue with its fallback and get the tokens
+// of an undisturbed run.
 #include <gmock/gmock.h>
 
 #include "common/error.h"
@@ -95,7 +95,7 @@ TEST_F(ComputeLoss, LosesNoTokenWhenAUnitDiesInTheSameStep) {
   }
 }
 
-// Not a loss of the compute unit, but of its memory at a bad moment.
+// The compute unit is not lost, but has no memory at that moment.
 TEST_F(ComputeLoss, AnAttentionFallbackWhoseBuffersDoNotFitIsNobody) {
   for (const int allocations : {0, 1, 2, 3}) {
     SCOPED_TRACE(allocations);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A request whose logits cannot be sampled fails alone: those beside and behind it get the tokens
-// that they would have got without it.
+// A request whose logits cannot be sampled fails alone: the requests beside and behind it get the
+// same tokens as without it.
 //
 // The model is the rig's with NaN for the embedding of one token, so that prompts with that token
 // have NaN logits and all others are untouched.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What callers hear when attention units are lost and there is not enough left. That nothing is
-// lost, repeated or changed while there is enough is shown in equivalence_test.cpp.
+// What callers hear when attention units are lost and too little is left. equivalence_test.cpp
+// shows that no token is lost, repeated or changed while enough is left.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -79,7 +79,7 @@ TEST_F(UnitLoss, MakesTheFallbackWhenWhatIsLeftIsTooSmallForAnAcceptedRequest) {
   }
 }
 
-// Of an engine without requests, whose second unit answers `is_alive` when it is asked.
+// Of an idle engine whose second unit answers `is_alive` when it is asked.
 bool second_unit_is_lost(EngineRig& rig, const std::function<bool()>& is_alive) {
   std::vector<NamedUnit> units;
   units.push_back(rig.cpu_unit(8));
@@ -104,7 +104,7 @@ bool second_unit_is_lost(EngineRig& rig, const std::function<bool()>& is_alive) 
 TEST_F(UnitLoss, IsNoticedWhileNothingIsToBeDone) {
   std::atomic<int> questions = 0;
   EXPECT_TRUE(second_unit_is_lost(rig_, [&] { return ++questions < 5; }));
-  EXPECT_EQ(questions, 5) << "nobody asks the dead";
+  EXPECT_EQ(questions, 5) << "a lost unit is not asked";
   EXPECT_TRUE(second_unit_is_lost(
       rig_, []() -> bool { throw DeviceError("cuda", "the device went away"); }));
 }

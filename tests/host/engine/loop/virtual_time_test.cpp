@@ -197,6 +197,30 @@ TEST_F(VirtualTime, AUnitThatFallsSilentIsLostWhenItsDeadlineHasPassed) {
   EXPECT_EQ(pages_used(), 0u);
 }
 
+// In step 22 a sequence of 16 pages on the first unit needs one more and none is left: the newest
+// one, with 7 pages on the second unit, is preempted, and a short one of 4 pages on the first ends.
+// The first is 80 % full then, the second 70 %: only pressure moves a page.
+TEST_F(VirtualTime, PagesLeaveAUnitAboveTheLowWaterMarkInTheStepBehindAPreemption) {
+  options_.kv_moves = true;
+  options_.prefix_cache = false;
+  options_.max_step_tokens = 1024;
+  start(two_units({.num_pages = 20}, {.num_pages = 20}));
+  submit(request(0, 34, 22, 1));
+  submit(request(0, 182, 60, 2));
+  submit(request(0, 236, 60, 3));
+  submit(request(0, 78, 60, 4));
+  for (int i = 0; i < 22; ++i) step();
+  const EngineStatus status = loop_->status();
+  EXPECT_EQ(status.units[0].pages_used, 16u);
+  EXPECT_EQ(status.units[1].pages_used, 14u);
+  EXPECT_EQ(status.preemptions, 1u);
+  EXPECT_EQ(status.moved_pages, 0u);
+  step();
+  EXPECT_EQ(loop_->status().moved_pages, 1u);
+  while (!loop_->idle()) step();
+  expect_all_served();
+}
+
 TEST_F(VirtualTime, AnIdleLoopSeesThatAUnitIsGone) {
   start(two_units({.dies_at = Clock::TimePoint(seconds(100))}, {}));
   EXPECT_FALSE(loop_->check_units());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler's policy by example, and its promises under random traces of a simulated queue.
+// The scheduler's policy by example, and its guarantees under random traces of a simulated queue.
 #include "engine/scheduler/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -273,7 +273,7 @@ TEST(Scheduler, FinishesEveryRequestThatFitsAloneAndStarvesNone) {
     Simulation simulation(seed, 1 + static_cast<int>(random() % 12), options);
     SequenceId next = 1;
     for (int step = 0; next <= 30 || !simulation.done(); ++step) {
-      ASSERT_LT(step, 20000) << "somebody never finishes";
+      ASSERT_LT(step, 20000) << "a sequence never finishes";
       if (next <= 30 && (random() % 3 == 0 || simulation.done())) simulation.arrive(next++);
       ASSERT_NO_FATAL_FAILURE(simulation.step());
     }

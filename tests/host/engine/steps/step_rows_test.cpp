@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that are added to a step for a compute unit that asks for few sizes: where they lie, when
-// there are none, and that nobody sees anything of them.
+// The padding of a step for a compute unit that asks for few sizes: where the rows are, when there
+// are none, and that they change no result.
 #include "engine/steps/step_rows.h"
 
 #include <gmock/gmock.h>
@@ -95,7 +95,7 @@ TEST_F(AddedRows, AreNoneWithoutTheRoomForAllOrBesideAChunk) {
   EXPECT_FALSE(rows_.is_padded());
 }
 
-// Memory of the unit is NaN where nothing was written, as the attention of added rows is.
+// Memory of the unit is NaN where nothing was written, such as the attention of the padding.
 TEST_F(AddedRows, AreSeenByNobody) {
   for (const bool samples : {false, true}) {
     for (const int sub_batches : {1, 2}) {
@@ -116,7 +116,7 @@ TEST_F(AddedRows, AreSeenByNobody) {
   }
 }
 
-// Three decode rows, filled up to four; of logits there is room for fewer.
+// Three decode rows, padded to four; there is room for fewer rows of logits.
 TEST_F(AddedRows, OfLogitsKeepToTheRoomThatThereIs) {
   const auto vocab = static_cast<std::size_t>(rig_.model().config().vocab_size);
   for (const int room : {2, 3, 8}) {

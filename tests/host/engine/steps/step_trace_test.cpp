@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The timeline of an engine at work: what stands on which track, and that spans nest.
+// The timeline of a working engine: which spans are on which track, and that they nest.
 #include "engine/steps/step_trace.h"
 
 #include <set>
@@ -75,7 +75,7 @@ TEST_F(StepTimeline, ShowsStepsOpsCopiesRunsAndWaits) {
   }
 }
 
-// With a timeline a run's end is looked for once behind its submission.
+// With a timeline, the end of a run is asked for once after its submission.
 TEST_F(StepTimeline, ARunThatIsRefusedAtTheFirstLookIsWaitedForAllTheSame) {
   int waits = 0;
   test::UnitHooks hooks;

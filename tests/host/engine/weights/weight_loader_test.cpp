@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights are quantised on load and to what; that the engine computes with them is held by
-// weight_type_test.
+// Which weights are quantised on load, and to which type. weight_type_test checks that the engine
+// computes with them.
 #include "engine/weights/weight_loader.h"
 
 #include <gmock/gmock.h>

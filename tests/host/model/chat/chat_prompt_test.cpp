@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What users write never becomes a control token, and is encoded as the plain text it is.
+// Text of users never becomes a control token; it is encoded as plain text.
 #include "model/chat/chat_prompt.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chat templates: the contract and the limits. Meaning of the language is held to Jinja2 itself by
-// jinja_oracle.py.
+// Chat templates: the contract and the limits. jinja_oracle.py compares the language with Jinja2.
 #include "model/chat/chat_template.h"
 
 #include <gmock/gmock.h>

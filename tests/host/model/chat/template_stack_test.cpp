@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Templates that recurse as deep as they are let, on a thread with a stack of 1 MiB.
+// Templates that recurse as deep as the limits allow, on a thread with a stack of 1 MiB.
 #include <gmock/gmock.h>
 #include <pthread.h>
 

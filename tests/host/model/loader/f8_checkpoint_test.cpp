@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FP8 matrices of published directories: every layout gives the values it was made of, and what a
-// file or its configuration may have wrong is an error that names it.
+// FP8 matrices of published directories: every layout gives its original values, and each damage of
+// a file or its configuration is an error that names it.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converted model files: what changes and what must not.
+// Converted model files: only the types of matrices and their keys change.
 #include "model/loader/gguf/gguf_conversion.h"
 
 #include <gmock/gmock.h>

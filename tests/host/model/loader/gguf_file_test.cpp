@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GGUF reading: what is there, and what is refused with which words.
+// GGUF files: access to their contents, and the errors for damaged ones.
 #include "model/loader/gguf/gguf_file.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappedFile: what release() takes out of memory, and that nothing is lost by it.
+// MappedFile: release() frees memory, and the bytes can still be read.
 #include "model/loader/mapped_file.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SafetensorsCheckpoint: directories in one file and in shards, names, changed and copied tensors,
-// and what is said of directories that lack something.
+// SafetensorsCheckpoint: directories with one file and with shards, names, changed and copied
+// tensors, and the errors for incomplete directories.
 #include "model/loader/safetensors/safetensors_checkpoint.h"
 
 #include <gmock/gmock.h>

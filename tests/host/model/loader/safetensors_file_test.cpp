@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SafetensorsFile: what a right file holds, and what is said of every kind of wrong one.
+// SafetensorsFile: the contents of valid files, and the error for each kind of damage.
 #include "model/loader/safetensors/safetensors_file.h"
 
 #include <gmock/gmock.h>

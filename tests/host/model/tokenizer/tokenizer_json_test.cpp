@@ -190,7 +190,7 @@ TEST(TokenizerJson, RefusesVocabulariesAndMergesThatAreWrong) {
   EXPECT_THAT(error_of(json::array()), HasSubstr("field 'model': must be an object"));
 }
 
-// What would backtrack for ever ends with an error.
+// An expression that backtracks without end is an error.
 TEST(TokenizerJson, BoundsTheMatchingOfAFilesExpressions) {
   json hostile = recorded("llama3");
   hostile[json::json_pointer("/pre_tokenizer/pretokenizers/0/pattern/Regex")] = "(a+)+[!?]";

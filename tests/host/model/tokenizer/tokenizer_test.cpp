@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both tokenizers on small vocabularies made here, against hand-worked cases, naive merging, and
-// files that are wrong.
+// Both tokenizers on small vocabularies: hand-worked cases, naive merging, and damaged files.
 #include <gmock/gmock.h>
 
 #include <algorithm>

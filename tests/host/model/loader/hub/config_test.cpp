@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config.json in GGUF's words: keys, defaults, windows, rotary scaling, and fields refused.
+// config.json -> GGUF's keys: defaults, windows, rotary scaling, and fields that are refused.
 #include "model/loader/hub/config.h"
 
 #include <gmock/gmock.h>
