@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of f32 to any type of weight.
+// Converts rows of f32 to any type of weight.
 //
-// Scales (and mins) are chosen to minimise the squared error of what dequantize_row() gives back:
-// see scale_search.h and quantize_k.cpp. Blocks do not depend on each other, so rows may be cut at
-// blocks and given to any number of threads with the same result. Float types are rounded to
-// nearest even. Numerics: zeros come back as zeros; where a block's scale would leave the range of
-// f16 it is clipped to it (65504), and its values with it; below that range values become 0.
+// Scales (and mins) minimise the squared error of what dequantize_row() gives back: scale_search.h,
+// quantize_k.cpp. Blocks are independent, so threads may share a row at borders of blocks with the
+// same result. Float types are rounded to nearest even. Numerics: zeros stay zeros. A block's scale
+// above the range of f16 is clipped to 65504, which clips its values; below that range the values
+// become 0.
 // Cost: about 20 passes over a block for the types of 4 to 6 bits, one for q8_0.
 // Errors: Error on a value that is not finite (the row's bytes are then undefined), and on types
 // that are not types of weights.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of v++ before anybody reads a meaning into them: the command line and configuration
-// files, in one list.
+// The settings of v++ as text, not yet interpreted: those of the command line and of the
+// configuration files, in one list.
 //
 // A setting's key is the long option's name without dashes ("platform", "connectivity.nk"); a line
 // "nk=..." below "[connectivity]" of a configuration file has the same key. The command line comes
-// first, then the files, each in order: of settings that can be only one, the first one counts.
+// first, then the files, each in order. Of a setting that may occur once, the first one counts.
 // Unknown options of the command line give a warning each; unknown keys and sections of
 // a file are Errors (those of [connectivity]: in options.cpp), as a typo would change the design.
 // Errors: Error("v++", ...). Threads: any. Source: the vendor's user guide of the compiler command

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The subcommands of `tandem-collectives`; `tandem` runs it for them.
+// The subcommands of the program `tandem-collectives`. `tandem` starts that program for them.
 #pragma once
 
 #include <CLI/CLI.hpp>

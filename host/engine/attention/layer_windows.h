@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LayerWindows: the windows that a model's layers have; one layout serves all layers of a window.
+// LayerWindows: the attention windows of a model's layers. Layers with one window share a layout.
 //
 // Threads: values.
 #pragma once

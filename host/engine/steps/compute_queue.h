@@ -4,7 +4,7 @@
 // timeline, and a wait that does not succeed is a DeviceError.
 //
 // Threads: the engine's; trace() also a unit's submission thread, as step_trace.h says. Ownership:
-// borrows both. Errors: those of the unit; DeviceError when it does not finish within 10 minutes.
+// borrows both arguments. Errors: the unit's; DeviceError when it needs more than 10 minutes.
 #pragma once
 
 #include "device/compute_unit.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rotary embedding's fields of config.json, and typed access to all its fields.
+// Reads the fields of config.json: typed access to all, and those of the rotary embedding.
 //
 // rope_parameters (newer files) or rope_scaling and rope_theta. linear and YaRN become GGUF's keys;
 // llama3 and longrope become divisors of the frequencies, as GGUF has them. Threads: one.
