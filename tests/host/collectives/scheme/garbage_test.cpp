@@ -146,7 +146,7 @@ std::string complaint_about(const char* scheme, const SparseVector& own, SchemeM
                             const std::function<void(Communicator&)>& lie) {
   std::string said = "nothing";
   run_ranks(2, [&](std::unique_ptr<Transport> transport) {
-    Communicator ranks(*transport, 1, Deadline::after(std::chrono::seconds(60)));
+    Communicator ranks(*transport, 1, Deadline::after(std::chrono::seconds(10)));
     try {
       if (transport->rank() == 1) {
         lie(ranks);
