@@ -20,7 +20,9 @@
 namespace tandem::transport {
 namespace {
 
-using std::chrono::seconds;
+using collectives::DenseView;
+using collectives::Group;
+using collectives::ReduceOptions;
 
 // One value in twenty is not zero; rank `world` - 1 has none.
 template <typename T, typename Draw>
