@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls the sparse_aggregation kernel as a C++ function: packs descriptors by the text of abi.h
-// (independently of the driver), unpacks results, and says what they should be.
+// (independently of the driver), unpacks results, and computes the expected ones.
 //
 // An Input is [source][entry] (position, value bits), sorted; f32 values are their bits. expected()
 // is a loop over the sources in order, with the host's own f32 addition. Everything is public so

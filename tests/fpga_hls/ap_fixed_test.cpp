@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ap_fixed and ap_ufixed against the definitions of the modes, computed apart on 128-bit integers:
-// small widths exhaustively in all modes, wide ones at random.
+// ap_fixed and ap_ufixed against the definitions of the modes in 128-bit integers: small widths
+// exhaustively in all modes, wide ones at random.
 #include "ap_fixed.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The forms in which kernels use ap_int and ap_uint: result types at compile time, parts of numbers
-// in every place, native and real neighbours, and what is refused.
+// The forms in which kernels use ap_int and ap_uint: result types at compile time, parts of
+// numbers, native and floating-point operands, and errors.
 #include <gtest/gtest.h>
 
 #include <cstring>

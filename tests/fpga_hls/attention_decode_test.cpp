@@ -2,10 +2,10 @@
 //
 // The attention_decode kernel, called as a C++ function, against double-precision attention.
 //
-// A SequenceModel keeps what was appended in explicit K and V arrays; each case appends and attends
+// A SequenceModel keeps the appended rows in explicit K and V arrays. Each case appends and attends
 // through the kernel and compares every (O, LSE). Bounds for f16: NMSE 1e-10 for O, 2e-5 for LSE
-// (f32 accumulation against double); for i8 1e-7 and 5e-4, since x * (1 / scale) and the
-// reference's x / scale fall on different sides of a few ties.
+// (f32 accumulation against double). Bounds for i8: 1e-7 and 5e-4, because x * (1 / scale) and the
+// reference's x / scale differ on a few ties.
 #include <gtest/gtest.h>
 
 #include <cmath>

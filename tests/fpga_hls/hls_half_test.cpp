@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// half: every one of its 65,536 values, and conversions at every kind of boundary, against the
-// conversions of host/tensor, which were written apart.
+// half: all of its 65,536 values, and conversions at every kind of boundary, against the
+// independent conversions of host/tensor.
 #include "hls_half.h"
 
 #include <gtest/gtest.h>

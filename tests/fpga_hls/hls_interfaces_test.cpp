@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets with side channels, manual bursts, printing, shift registers, direct I/O, vectors: the
-// types kernels have at their edges, each also inside hls::stream.
+// The types of a kernel's interface: packets with side channels, manual bursts, printing, shift
+// registers, direct I/O, vectors; each also inside hls::stream.
 #include <gtest/gtest.h>
 
 #include <numeric>

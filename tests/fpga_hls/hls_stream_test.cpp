@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// hls::stream: order, bounds, stages in order, two threads, and reads that nothing serves.
+// hls::stream: order, bounds, stages in order, two threads, and reads without a writer.
 #include "hls_stream.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 //
 // The sparse_aggregation kernel, called as a C++ function, against a loop over the sources.
 //
-// Every bit must agree; only what a NaN carries besides being one is free. The cycle model is held
-// to counts made here from the input alone.
+// Every bit must agree, except the payload of a NaN. Counts from the input alone check the cycle
+// model.
 #include <gtest/gtest.h>
 
 #include <algorithm>

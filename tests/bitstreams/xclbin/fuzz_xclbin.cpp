@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: any bytes must be described or refused with an Error. Seeds are what the project's
-// own writer makes, so they stay as the format does; corpus/ adds hostile files.
+// Fuzz target: any bytes must be described or refused with an Error. The project's own writer makes
+// the seeds, so they follow the format; corpus/ adds hostile files.
 #include <cstddef>
 #include <cstdint>
 #include <span>

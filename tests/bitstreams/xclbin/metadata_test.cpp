@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EMBEDDED_METADATA: what is read and written, and what is refused at which byte.
+// EMBEDDED_METADATA and BUILD_METADATA: reading, writing, and the byte that an error names.
 #include <gmock/gmock.h>
 
 #include <cstring>

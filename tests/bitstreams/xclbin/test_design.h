@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small design without a compiler: enough for tests of the file format.
+// A small design that needs no compiler, for tests of the file format.
 #pragma once
 
 #include <cstring>

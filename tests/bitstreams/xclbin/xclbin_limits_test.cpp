@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the reader refuses beyond damaged sizes, and the fields of the tables that XRT acts on.
+// The reader refuses wrong fields and values out of range; the writer's tables have the fields that
+// XRT acts on.
 #include <gmock/gmock.h>
 #include <xclbin.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every header of numbers and functions, as one translation unit of a user may have them, next to
-// those of XRT where they are installed. One line per header, no order needed.
+// Every header of numbers and functions in one translation unit, beside those of XRT where they are
+// installed. One line per header; the order does not matter.
 #pragma once
 
 #if __has_include(<xrt/xrt_bo.h>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program of two translation units that include all headers: they link, agree, and give what an
-// independent computation gives, with any compiler.
+// A program of two translation units that include all headers. With any compiler they link, agree,
+// and give the results of an independent computation.
 #include "all_headers.h"
 
 int main() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels use of the standard library behind hls_stream.h alone.
+// What kernels use of the standard library when they include hls_stream.h alone.
 #include <hls_stream.h>
 
 void scale(hls::stream<float>& in, hls::stream<float>& out, std::uint32_t count) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must come to an end, whatever a kernel does: streams that fill, tasks that never rest, waits
-// for threads, old verdicts; and the exceptions processes have in flight meanwhile.
+// Everything ends, whatever a kernel does: streams that fill, tasks that never stop, waits for
+// threads, old verdicts. Exceptions in flight stay with their process.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams between units on two threads: order, rest, back-pressure and deadlocks of several units.
+// Streams between units on two threads: order, idle units, back-pressure, and deadlocks of several
+// units.
 #include <gtest/gtest.h>
 
 #include <vector>

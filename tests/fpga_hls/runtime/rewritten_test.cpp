@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rewritten dataflow regions, compiled and called: with the runtime as processes, and what the same
-// text gives in order.
+// Rewritten dataflow regions, compiled and called: as processes of the runtime, and in order
+// without it.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit for tests: a scheduler on a thread of its own, and dataflow regions as rewritten
-// kernels open them.
+// A compute unit for tests: a scheduler on its own thread, and dataflow regions in the form of
+// rewritten kernels.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the dataflow rewriter changes and what it leaves alone; mutilated text must come through.
+// The dataflow rewriter: what it changes and what it keeps; damaged text must not crash it.
 // tests/fpga_hls/runtime/rewritten_test.cpp compiles and runs its output.
 #include "bitstreams/compiler/dataflow/dataflow.h"
 

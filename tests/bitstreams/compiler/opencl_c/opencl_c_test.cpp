@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenCL C to kernel objects: what is taken out of a source, what clang's answer says, and errors.
+// OpenCL C to kernel objects: the rewriting of a source, the signatures from clang's output, and
+// errors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

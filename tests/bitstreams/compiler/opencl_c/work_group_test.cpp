@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work-items of one group: barriers, the room each has for private arrays, and what it costs.
+// Work-items of one group: barriers, room for private arrays, and cost.
 #include "bitstreams/compiler/glue/opencl_c/work_group.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Units, banks and links of a design, and the sentence for each wrong name.
+// Units, banks and links of a design, and the message for each wrong name.
 #include "bitstreams/compiler/vpp/connectivity.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels as people write them: what the scanner finds of names and interfaces.
+// The scanner finds names and interfaces of kernels in the usual styles of source.
 #include "bitstreams/compiler/vpp/kernel_scan.h"
 
 #include <gmock/gmock.h>

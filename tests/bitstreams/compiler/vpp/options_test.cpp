@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line and configuration files of v++: every option's spellings, and what is said of
+// The command line and configuration files of v++: every option's spellings, and the messages for
 // unknown ones.
 #include "bitstreams/compiler/vpp/options.h"
 

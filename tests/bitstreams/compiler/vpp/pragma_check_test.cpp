@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which pragmas v++ warns of, and which it leaves in peace.
+// Pragmas that v++ warns of, and pragmas that it accepts.
 #include "bitstreams/compiler/vpp/pragma_check.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// v++ as a whole: from sources to a packaged xclbin, its messages, and what it leaves behind.
+// v++ as a whole: from sources to a packaged xclbin, its messages, and the files that remain.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>

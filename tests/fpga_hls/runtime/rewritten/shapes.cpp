@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels whose dataflow regions have every shape the rewriter has to see; rewritten_test.cpp
-// preprocesses, rewrites, compiles and calls them. Each returns through `out` what its regions
-// made.
+// Kernels whose dataflow regions have every shape that the rewriter must recognise.
+// rewritten_test.cpp preprocesses, rewrites, compiles and calls them. Each returns the results of
+// its regions through `out`.
 #include "hls_stream.h"
 #include "hls_task.h"
 
