@@ -17,6 +17,9 @@ int tandem_opencl_event_failed(cl_event event);
 // Not 0 while this process has a context on a card; libxilinxopencl has one while a program is
 // loaded, and gives it up as the last step of unloading.
 int tandem_opencl_contexts_open();
+// Not 0 while this process has a device open; libxilinxopencl closes it as the last step of
+// destroying a context.
+int tandem_opencl_devices_open();
 // Not 0 when a kernel of `queue` failed since the last call with `forget`.
 int tandem_opencl_queue_failed(cl_command_queue queue, int forget);
 }

@@ -26,6 +26,7 @@ namespace tandem::emulation {
 namespace {
 
 constexpr auto kReleaseLimit = std::chrono::seconds(5);
+constexpr auto kCloseLimit = std::chrono::milliseconds(500);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
 
 HeldPrograms& held_programs() {
@@ -98,16 +99,22 @@ cl_int check_binaries(const Load& load) {
 
 pid_t loading_process = 0;
 
-// The application may end while a thread of libxilinxopencl still unloads its last program. At the
-// process' end that library destroys its devices first and waits for its threads after, so such a
-// thread would use a destroyed device.
+// The application may end while a thread of libxilinxopencl still unloads its last program, or
+// destroys its last context. At the process' end that library destroys its devices first and waits
+// for its threads after, so such a thread would use a destroyed device. A device stays open also
+// when the application never releases its context, so the wait for that is short.
 void wait_for_unloading() {
   static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
-  if (contexts_open == nullptr || getpid() != loading_process) return;
-  const auto deadline = std::chrono::steady_clock::now() + kReleaseLimit;
-  while (held_programs().empty() && contexts_open() != 0 &&
-         std::chrono::steady_clock::now() < deadline) {
+  static const auto devices_open = reinterpret_cast<decltype(&tandem_opencl_devices_open)>(
+      dlsym(RTLD_DEFAULT, "tandem_opencl_devices_open"));
+  if (contexts_open == nullptr || devices_open == nullptr || getpid() != loading_process) return;
+  const auto begin = std::chrono::steady_clock::now();
+  while (held_programs().empty()) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    const bool unloading = contexts_open() != 0 && waited < kReleaseLimit;
+    const bool closing = devices_open() != 0 && waited < kCloseLimit;
+    if (!unloading && !closing) return;
     std::this_thread::sleep_for(kReleasePoll);
   }
 }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <xrt.h>
 #include <xrt_mem.h>
+#include <atomic>
 
 #include <set>
 namespace tandem::emulation {
@@ -15,6 +16,8 @@ struct OpenHandles {
   std::mutex mutex;
   std::set<DeviceHandle*> handles;
 };
+
+std::atomic<uint32_t> num_handles{0};
 
 // Never destroyed: applications close devices during static destruction.
 OpenHandles& open_handles() {
@@ -34,10 +37,13 @@ BufferKind kind_of(uint32_t flags) {
 
 DeviceHandle* DeviceHandle::open(uint32_t index) {
   auto* handle = new DeviceHandle(Card::open(index));
+  num_handles.fetch_add(1);
   std::lock_guard lock(open_handles().mutex);
   open_handles().handles.insert(handle);
   return handle;
 }
+
+bool DeviceHandle::any() { return num_handles.load() != 0; }
 
 DeviceHandle* DeviceHandle::check(void* raw) {
   auto* handle = static_cast<DeviceHandle*>(raw);
@@ -59,6 +65,7 @@ void DeviceHandle::close(DeviceHandle* handle) {
     if (open_handles().handles.erase(handle) == 0) return;
   }
   delete handle;
+  num_handles.fetch_sub(1);
 }
 
 DeviceHandle::~DeviceHandle() {

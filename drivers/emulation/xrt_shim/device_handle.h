@@ -47,6 +47,8 @@ class DeviceHandle {
   static DeviceHandle* check(void* raw);
   // The open handle whose core_device is at `device`, else nullptr.
   static DeviceHandle* find_core(const void* device);
+  // Whether a handle is open or is being closed.
+  static bool any();
   // Removes the handle from the list of open ones and destroys it.
   static void close(DeviceHandle* handle);
 

@@ -23,6 +23,7 @@
 
 #include "emulation/opencl_layer/failures.h"
 #include "emulation/xrt_shim/card/card.h"
+#include "emulation/xrt_shim/device_handle.h"
 
 namespace tandem::emulation {
 namespace {
@@ -177,6 +178,8 @@ int tandem_opencl_event_failed(cl_event event) {
 }
 
 int tandem_opencl_contexts_open() { return tandem::emulation::Card::any_context() ? 1 : 0; }
+
+int tandem_opencl_devices_open() { return tandem::emulation::DeviceHandle::any() ? 1 : 0; }
 
 int tandem_opencl_queue_failed(cl_command_queue queue, int forget) {
   return tandem::emulation::failures().has_queue(queue, forget != 0) ? 1 : 0;
