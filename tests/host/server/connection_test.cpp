@@ -71,6 +71,14 @@ TEST(Connection, TheRestOfARefusedBodyIsReadSoThatTheAnswerIsNotLost) {
   EXPECT_TRUE(client.closed_by_server());
 }
 
+TEST(Connection, AClientThatSendsItsBodyAtOnceIsNotToldToContinue) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string body = completion_body().dump();
+  client.send(post_request("/v1/completions", body, "Expect: 100-continue\r\n"));
+  EXPECT_EQ(client.read_reply().status, 200);
+}
+
 TEST(Connection, AnOverloadedServerAnswersOnceAndClosesWhereverTheBodyIs) {
   ServerOptions options;
   options.limits.max_connections = 1;
