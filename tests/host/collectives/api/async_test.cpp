@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 
 #include "host/collectives/api/groups.h"
 
@@ -148,6 +149,19 @@ TEST(AsyncCalls, TimeInTheQueueCountsAgainstTheTimeout) {
   EXPECT_EQ(outcome.kind, TransportError::Kind::kTimeout);
   EXPECT_TRUE(group.broken());
   EXPECT_THROW(blocked.wait(soon()), TransportError);  // the group has lost its step
+}
+
+TEST(AsyncCalls, DestroyingAGroupAbortsTheCallInFlight) {
+  auto transports = transport::inproc::make_world(2);
+  std::vector<float> values = {1, 2};
+  std::optional<Pending> pending;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    Group group(std::move(transports[0]));  // rank 1 never calls
+    pending = allreduce_async(group, DenseView::of(values));
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_THROW(pending->wait(Deadline::never()), TransportError);
 }
 
 }  // namespace
