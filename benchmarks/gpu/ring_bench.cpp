@@ -11,7 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "engine/ring_thread.h"
+#include "engine/attention/ring_thread.h"
 #include "ring/ring.h"
 #include "timing.h"
 

@@ -18,7 +18,7 @@
 
 #include "common/kernel_path.h"
 #include "cuda/backend.h"
-#include "engine/executor.h"
+#include "engine/executor/executor.h"
 #include "model/model.h"
 #include "support/gguf_writer.h"
 #include "timing.h"
