@@ -18,6 +18,7 @@
 
 #include "common/kernel_path.h"
 #include "cuda/backend.h"
+#include "cuda/options.h"
 #include "engine/executor/executor.h"
 #include "model/model.h"
 #include "support/gguf_writer.h"
@@ -54,7 +55,7 @@ class StepBench {
   StepBench(const model::Model& model, int max_pages, const std::string& kernels)
       : config_(model.config()), prefix_(kernels == "generic" ? "gpu_step/" : "gpu_step_hopper/") {
     device::DeviceOptions choice;
-    choice.cuda_kernels = kernels;
+    choice.values.set(cuda::kKernelsOption.name, kernels);
     device_ = device::cuda_backend().open(0, choice);
     compute_ = device_->make_compute_unit();
     engine::ExecutorOptions options;
@@ -87,7 +88,7 @@ class StepBench {
   void measure(const Case& shape) {
     std::vector<model::TokenId> ids(static_cast<std::size_t>(shape.batch));
     std::vector<std::vector<engine::BlockPlace>> blocks(ids.size());
-    std::vector<engine::ExecutorItem> items;
+    std::vector<engine::RunnerItem> items;
     std::uint32_t page = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       ids[i] = static_cast<model::TokenId>(3 + i * 7 % 300);
@@ -122,7 +123,7 @@ class StepBench {
            kv * shape.batch * shape.context;
   }
 
-  void step(const std::vector<engine::ExecutorItem>& items) {
+  void step(const std::vector<engine::RunnerItem>& items) {
     const auto lost = executor_->run(items, [](std::size_t, int, std::span<const float> logits) {
       if (!std::isfinite(logits[0])) throw std::runtime_error("logits are not finite");
     });
