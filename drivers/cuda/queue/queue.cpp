@@ -250,7 +250,7 @@ void Queue::tell_refusal(std::uint64_t position) {
   const auto found = std::ranges::find_if(refusals_, concerns);
   if (found == refusals_.end()) return;
   found->told = true;
-  throw Error("cuda", "a launch in front of this wait was refused: " + found->reason);
+  throw Error("cuda", "a launch before this wait was refused: " + found->reason);
 }
 
 void Queue::end_position() {

@@ -222,7 +222,7 @@ TEST_F(QueueTest, WhoeverWaitsForARefusedPositionHearsOfItAndOthersDoNot) {
     } catch (const DeviceError& error) {
       ADD_FAILURE() << error.what();
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("was not done: "));
+      EXPECT_THAT(error.what(), testing::HasSubstr("a launch before this wait was refused: "));
       EXPECT_THAT(error.what(), testing::HasSubstr("refusing: "));
     }
   }
