@@ -4,6 +4,7 @@
 // weights, choices against the twin whose weights are those values in F32, and matrices made e4m3
 // on load.
 #include "cpu/backend.h"
+#include "engine/weights/layer_weights.h"
 #include "host/engine/executor/f8_model_rig.h"
 
 namespace tandem::engine {
