@@ -2,15 +2,13 @@
 //
 // Products: any number of matrix products in one pass of a team.
 //
-// Inputs are rows of f32, each prepared once (cpu/row_preparation.h). A product multiplies all rows
-// of one input with one weight. Projections that share an input are products of one input. Each
-// expert of a mixture has an input of its own with the rows given to it (`picks`); all keep the
-// threads busy together. Packed weights use kernels/quantized_products or bf16_products.h; f32 and
-// f16 use matvec.h up to kFewRows rows, else matmul.h. Threads divide panels of outputs and, if
-// there are many, rows. A NUMA node multiplies the weights it holds before its threads help others.
+// A product multiplies all rows of one input with one weight. Projections that share an input are
+// products of one input. Each expert of a mixture has its own input, with the rows that chose it
+// (`picks`); all keep the threads busy together. Threads divide panels of outputs and, if there are
+// many, rows. A NUMA node multiplies the weights in its memory before its threads help others.
 // Little work runs on the caller alone. Memory: the prepared rows and a workspace per worker, kept
 // between calls. Threads: one caller. Numerics: the result of a row does not depend on other rows,
-// bit for bit; only with f32 and f16 weights the order of additions may.
+// bit for bit; only f32 and f16 weights may change the order of additions.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +27,17 @@ struct Product {
   std::size_t input = 0;              // of the call's inputs
   const CpuWeight* weight = nullptr;  // [out_features, width of the input]
   const float* bias = nullptr;        // [out_features] or null
-  float* out = nullptr;               // [rows of the input, out_features]; no other product's
-  bool accumulate = false;            // out += instead of out =
+  float* out = nullptr;     // [rows of the input, out_features]; not shared with another product
+  bool accumulate = false;  // out += instead of out =
 };
 
 class Products {
  public:
   explicit Products(Team& team) : team_(team), workspaces_(team.size()) {}
 
-  // Shapes must fit: callers check. Returns the bytes of weights read.
+  // Inputs are rows of f32, each prepared once (cpu/row_preparation.h). Packed weights use
+  // kernels/quantized_products or bf16_products.h; f32 and f16 use matvec.h up to kFewRows rows,
+  // else matmul.h. Shapes must fit: callers check. Returns the bytes of weights read.
   std::uint64_t run(std::span<const RowSource> inputs, std::span<const Product> products);
 
  private:

@@ -3,19 +3,12 @@
 // Team: the thread pool of one CPU device. It hands out items together with the number of the
 // worker that runs them.
 //
-// run(count, body) calls body(item, worker) once per item. worker is in [0, size()), and no two
-// running bodies have the same, so scratch memory can be kept per worker. Items are given in order
-// to whichever worker is free. One item runs on the caller and wakes no thread. Threads and errors:
-// as ThreadPool.
-//
 // Memory with a place (packed weights, pools) is divided into one region per NUMA node:
-//   const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
-//   team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first touch
-//   team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     // every step
-// place() writes a region by workers of its node only. run_regions() gives a worker the tiles of
-// its own node first, in order, then tiles of other nodes that are not begun. On one node
-// run_regions() is run(). Items of several divisions in one run are listed node by node:
-// run_regions(bounds, ...). Regions made for a team of another size work, too, but slower.
+//    const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
+//    team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first
+//    touch team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     //
+//    every step
+// Threads and errors: as ThreadPool.
 #pragma once
 
 #include <cstddef>
@@ -43,20 +36,27 @@ class Team {
   int node_of(int worker) const { return pool_.node_of(worker); }
   const ThreadPlan& plan() const { return pool_.plan(); }
 
+  // Calls body(item, worker) once per item. worker is in [0, size()), and no two running bodies
+  // have the same, so scratch memory can be kept per worker. The next free worker takes the next
+  // item. One item runs on the caller and wakes no thread.
   void run(std::size_t count, Body body) { pool_.run(count, body); }
 
-  // One region of whole tiles per node, in proportion to its workers.
+  // One region of whole tiles per node, in proportion to its workers. Regions made for a team of
+  // another size also work, but more slowly.
   template <std::size_t kDims>
   tiling::Regions<kDims> regions(const tiling::Box<kDims>& domain, const tiling::Point<kDims>& tile,
                                  std::size_t cut_dimension = 0) const {
     return {domain, tile, workers_of_nodes(), cut_dimension};
   }
 
-  // Node n has the items bounds[n] .. bounds[n + 1]; bounds: [num_nodes + 1] from 0.
+  // Node n has the items bounds[n] .. bounds[n + 1]; bounds: [num_nodes + 1] from 0. For items of
+  // several divisions in one run: list them node by node.
   void run_regions(std::span<const std::size_t> bounds, Body body) {
     pool_.run_regions(bounds, body);
   }
 
+  // Gives a worker the tiles of its own node first, in order, then tiles of other nodes that have
+  // not begun. On one node this is run().
   template <std::size_t kDims, typename F>
   void run_regions(const tiling::Regions<kDims>& regions, F&& body) {
     const TileBody<kDims> on_tile = body;
@@ -65,6 +65,7 @@ class Team {
     });
   }
 
+  // Only workers of a region's node run its tiles.
   template <std::size_t kDims, typename F>
   void place(const tiling::Regions<kDims>& regions, F&& body) {
     const TileBody<kDims> on_tile = body;

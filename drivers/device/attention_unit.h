@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionUnit: a place that holds KV pages and runs decode attention (CPU, GPU, OpenCL device,
-// FPGA card).
+// AttentionUnit: a device or host memory that holds KV pages and runs decode attention (CPU, GPU,
+// OpenCL device, FPGA card).
 //
 // A unit answers a batch of queries with partial results (O, LSE) over the pages it holds. Partials
 // of several units merge exactly (MergeOp), so a sequence may be split over units in any way. There

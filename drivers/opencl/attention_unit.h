@@ -2,15 +2,11 @@
 //
 // OpenClAttentionUnit: KV pages in buffers of an OpenCL device; attention by kernels/attention.cl.
 //
-// One buffer per layer, so a pool may exceed the largest single allocation by the number of layers;
-// if a layer would exceed it, the unit has fewer pages. A batch is one write, up to four kernels
-// (append, attend for single tokens and for chunks, merge) and one read, on an in-order queue.
-// submit() does not wait while fewer than kMaxInFlight batches are in flight; wait() or a later
-// submit() copies their results to the caller. Threads: one submitting thread; capacity() and
-// stats() from any. Failure: an error of any command loses the unit. A page transfer that times out
-// still takes effect later; its page is undefined until another transfer of it ends. The destructor
-// waits a second for commands in flight; what a hung device may still use is kept until the process
-// ends.
+// A batch is one write, up to four kernels (append, attend for single tokens and for chunks, merge)
+// and one read, on an in-order queue. submit() returns at once while fewer than kMaxInFlight
+// batches are in flight; wait() or a later submit() copies their results to the caller. Threads:
+// one submitting thread; capacity() and stats() from any. Errors: if any command fails, the unit is
+// lost.
 #pragma once
 
 #include <deque>
@@ -31,12 +27,16 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
 
   OpenClAttentionUnit(Session session, const device::AttentionUnitOptions& options,
                       const KernelShape& shape, const MeasuredSpeed& speed);
+  // Waits one second for commands in flight. Memory that a hung device may still use is kept until
+  // the process ends.
   ~OpenClAttentionUnit() override;
 
   const device::AttentionGeometry& geometry() const override { return geometry_; }
   device::AttentionCapacity capacity() const override { return capacity_; }
   device::Ticket submit(const device::AttentionBatch& batch, device::AttentionPartial out) override;
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
+  // After a timeout the transfer still takes effect later. Its page is undefined until another
+  // transfer of it ends.
   device::WaitResult export_page(device::PageId page, std::span<std::byte> to,
                                  Deadline deadline) override;
   device::WaitResult import_page(device::PageId page, std::span<const std::byte> from,
@@ -50,7 +50,7 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
     std::vector<cl::Event> done;    // [num_layers]
   };
 
-  // What commands in flight may use: kept for good, by purpose, when the device has hung.
+  // Memory that commands in flight may use. It is never freed after the device has hung.
   struct Abandoned;
 
   bool all_ended(Deadline deadline) const;
@@ -79,7 +79,8 @@ class OpenClAttentionUnit final : public device::AttentionUnit {
   device::AttentionCapacity capacity_;
   int max_batch_rows_ = 0;
   PlanLimits limits_;
-  std::vector<cl::Buffer> pool_;  // [num_layers]
+  // [num_layers], so the pool may exceed the largest allocation; a larger layer: fewer pages
+  std::vector<cl::Buffer> pool_;
   cl::Buffer scratch_;
   std::int32_t scratch_slots_ = 0;
 

@@ -5,13 +5,10 @@
 //
 // A weight is on the unit of its layer; vectors outside the layers (the output norm) are on all. An
 // operation runs on the unit of its weights; without weights, on the unit of its input. Device
-// buffers have a copy on every unit, and a map of which bytes are current on which unit. Bytes that
-// an operation reads are copied to its unit first if they are not current there (PeerCopy): one
-// residual per border between units and step. Results are those of a single unit, bit for bit, if
-// the units are of one kind. Cost: activations on every unit; the units work one after another,
-// except with two sub-batches. Threads: one submitter; stats() from any. Errors: Error where
-// weights of one operation are on different units; DeviceError when any unit failed: the composite
-// is lost then.
+// buffers have a copy on every unit and record which bytes are current on which unit. Results are
+// those of a single unit, bit for bit, if the units are of one kind. Cost: activations on every
+// unit; the units work one after another, except with two sub-batches. Threads: one submitter;
+// stats() from any.
 #pragma once
 
 #include <memory>
@@ -27,7 +24,9 @@ namespace tandem::device::parallel {
 
 class LayerSplitUnit final : public ComputeUnit {
  public:
-  // peers: null for copies through host memory. book: where attention units find the buffers.
+  // peers: null for copies through host memory. They copy bytes to the unit of an operation if they
+  // are not current there: one residual per border between units and step. book: where attention
+  // units find the buffers.
   LayerSplitUnit(std::vector<std::unique_ptr<ComputeUnit>> units, std::unique_ptr<PeerCopy> peers,
                  const LayerRanges& layers, std::shared_ptr<AddressBook> book = nullptr);
   ~LayerSplitUnit() override;
@@ -35,8 +34,11 @@ class LayerSplitUnit final : public ComputeUnit {
   std::unique_ptr<Buffer> allocate(std::size_t size_bytes, MemoryKind kind) override;
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
-  // What all its units support, without rings: their threads would answer one unit.
+  // The operations that all its units support, without rings: the threads of a ring would answer
+  // only one unit.
   bool supports(OpKind kind) const override;
+  // Errors: Error if the weights of one operation are on different units. If any unit fails, wait()
+  // throws DeviceError and the composite is lost.
   void enqueue(const Op& op) override;
 
   Ticket record() override { return group_.record(); }

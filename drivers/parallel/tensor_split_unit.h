@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TensorSplitUnit: a compute unit over several that share every layer (contract:
-// device/compute_unit.h).
+// device/compute_unit.h), as in Megatron-LM (Shoeybi et al. 2019, section 3).
 //
-// As in Megatron-LM (Shoeybi et al. 2019, section 3). A product with a weight of kOutputs takes
-// whole inputs and gives each unit its columns of the result. A product with a weight of kInputs
-// takes those columns and gives partial sums, which a Reducer adds up. Only the first unit adds the
-// residual, so the sum replaces it in place: two sums per layer, no temporary. Heads, rotation,
-// causal attention and merges work on the columns of their unit. Every unit does the rest (norms,
-// routers, the residual) for itself, so the units must be of one kind. Experts are divided like the
-// dense feed-forward. tensor_buffer.h says which ranges are whole. Numerics: as one unit, except
-// that a sum over inputs is an f32 sum of N sums. Cost: one thread enqueues every operation N
-// times. Threads: one submitter; stats() from any. Errors: Error naming the numbers where rows,
-// heads or blocks do not divide; DeviceError when any unit failed: the composite is lost then.
+// Products are divided by outputs or by inputs (multiply_columns(), multiply_rows()). Heads,
+// rotation, causal attention and merges work on the columns of their unit. Experts are divided like
+// the dense feed-forward. Every unit computes the rest (norms, routers, the residual) itself, so
+// the units must be of one kind. tensor_buffer.h says which ranges are whole. Numerics: as one
+// unit, except that a sum over inputs is an f32 sum of N sums. Cost: one thread enqueues every
+// operation N times. Threads: one submitter; stats() from any.
 #pragma once
 
 #include <memory>
@@ -39,6 +35,8 @@ class TensorSplitUnit final : public ComputeUnit {
   std::unique_ptr<Weight> load(const WeightSource& source) override;
 
   bool supports(OpKind kind) const override { return OpDispatch<TensorSplitUnit>::supports(kind); }
+  // Errors: Error naming the numbers if rows, heads or blocks do not divide. If any unit fails,
+  // wait() throws DeviceError and the composite is lost.
   void enqueue(const Op& op) override { OpDispatch<TensorSplitUnit>::enqueue(*this, op); }
 
   Ticket record() override { return group_.record(); }
@@ -81,8 +79,13 @@ class TensorSplitUnit final : public ComputeUnit {
   // Whether unit `unit` is among those that write `slice` whole.
   bool writes(int unit, const Slice& slice) const;
 
+  // A product with a weight of kOutputs reads whole inputs. Each unit gets its columns of the
+  // result.
   void multiply_columns(const LinearOp& op);
   std::vector<LinearTarget> local_targets(int unit, const LinearOp& op) const;
+  // A product with a weight of kInputs reads those columns and gives partial sums, which the
+  // Reducer adds. Only the first unit adds the residual, so the sum replaces it in place: two sums
+  // per layer, no temporary.
   void multiply_rows(const LinearOp& op);
   // Prepares the parts of a sum; end_sum() adds them up.
   Reduced begin_sum(const Slice& out, std::size_t size_bytes, bool accumulate,

@@ -3,16 +3,11 @@
 // attention_decode: decode attention over paged KV in HBM. One call processes one layer of one
 // sub-batch.
 //
-// It appends the new k, v rows, then answers every query of every sequence with (O, LSE) over this
-// unit's pages (abi.h has the layouts, README.md the cycle model). K and V pools are in their own
-// HBM channels (gmem_k, gmem_v); everything else uses gmem_io. One read of K and V serves all query
-// heads of a KV head, up to 16 rows. f32 throughout on f16 or i8 storage; a NaN stays in its head.
-//
-// Goals at 300 MHz: II = 1 for every word loop; 64 bytes a cycle from each pool port, of which a
-// pseudo-channel gives 48; pages are bursts of 1 to 8 KB. FIFOs: 2,048 words (K, V), 256 rows
-// (scores, weights). DSPs a unit, at 2 row lanes of 32 values: 128 multipliers of 1, 64 adders of
-// the accumulator of 2, score trees in fabric, 3 exponentials: about 390; 16 units take 69 % of
-// 9,024. Errors: a bad descriptor gives a Status and changes nothing.
+// abi.h has the layouts, README.md the cycle model. One read of K and V serves all query heads of a
+// KV head, up to 16 rows. f32 throughout on f16 or i8 storage; a NaN stays in its head. Errors: a
+// bad descriptor gives a Status and changes nothing. Goals at 300 MHz: II = 1 for every word loop;
+// 64 bytes a cycle from each pool port, of which a pseudo-channel gives 48. Pages are bursts of 1
+// to 8 KB. FIFO depths: 2,048 words (K, V), 256 rows (scores, weights).
 #include "append.h"
 #include "stages.h"
 
@@ -217,6 +212,10 @@ attend_all:
 
 }  // namespace
 
+// Appends the new k, v rows, then answers every query of every sequence with (O, LSE) over this
+// unit's pages. K and V pools are in their own HBM channels (gmem_k, gmem_v); everything else uses
+// gmem_io. DSPs of a unit, at 2 row lanes of 32 values: 128 multipliers of 1, 64 adders of the
+// accumulator of 2, score trees in fabric, 3 exponentials: about 390. 16 units take 69 % of 9,024.
 extern "C" void attention_decode(const IoWord* descriptor, IoWord* result, PoolWord* k_pool,
                                  PoolWord* v_pool, std::uint32_t descriptor_words,
                                  std::uint32_t result_words, std::uint32_t pool_words,

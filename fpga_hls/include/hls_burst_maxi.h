@@ -5,13 +5,9 @@
 // read_request(offset, count) requests values (offset and count in T); read() returns them in the
 // order of the requests. write_request(offset, count) opens a burst, write() fills the oldest open
 // one, write_response() waits for the oldest burst without a response. The _unaligned<A>(bytes,
-// count) forms, read<A>() and write<A>() move values of another type A from any byte on; in these
-// forms a request of 0 values is an empty burst. A copy is the same port, so functions and
-// processes may take it.
-//
-// A call that would hang the hardware throws hls::burst_error: reading or writing more than was
-// requested, a response before its burst is full, an empty burst. A request reads memory when
-// read() does, because nothing overtakes it in software. Source: Vitis HLS user guide (UG1399),
+// count) forms, read<A>() and write<A>() move values of another type A from any byte on. A call
+// that would hang the hardware throws hls::burst_error: reading or writing more than was requested,
+// a response before its burst is full, an empty burst. Source: Vitis HLS user guide (UG1399),
 // "Using Manual Burst". C++14.
 #pragma once
 
@@ -32,6 +28,7 @@ struct burst_error : std::logic_error {
   using std::logic_error::logic_error;
 };
 
+// A copy is the same port, so functions and processes may take it.
 template <typename T>
 class burst_maxi {
  public:
@@ -42,10 +39,12 @@ class burst_maxi {
   // The address of value 0; the port's register holds it.
   T* address() const { return port_->memory; }
 
+  // Memory is read at read(), because nothing overtakes a request in software.
   void read_request(std::size_t offset, std::size_t count) {
     require(count != 0, "read_request of 0 values");
     port_->reads.push_back(Burst{offset * sizeof(T), count, sizeof(T)});
   }
+  // A request of 0 values is an empty burst, without an error.
   template <typename A>
   void read_request_unaligned(std::size_t byte_offset, std::size_t count) {
     if (count != 0) port_->reads.push_back(Burst{byte_offset, count, sizeof(A)});

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // hls::stream for software emulation: a first-in first-out channel between two stages of a kernel,
-// or between two kernels.
+// or between two kernels. One producer and one consumer.
 //
-// Inside an emulated card a wait lets the other processes of the compute unit run. A design in
-// which no process can continue ends with an error that names processes and streams. A stage whose
-// stream is full continues while no other stage can make room, as sequential C simulation would. In
-// a plain program the stages run one after the other, in threads, or as tasks (tandem_turns.h):
-// full() and write_nb() keep the depth, write() waits for another thread or exceeds the depth, and
-// a read() that no writer serves throws hls::stream_stuck after stream_patience_ms(). One producer
-// and one consumer.
-//
-// Cost: a few nanoseconds per value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS
-// user guide (UG1399), "HLS Stream Library". C++14.
+// Inside an emulated card a wait lets the other processes of the compute unit run. If no process of
+// a design can continue, it ends with an error that names processes and streams. In a plain program
+// the stages run one after the other, in threads, or as tasks (tandem_turns.h): full() and
+// write_nb() keep the depth, write() waits for another thread or exceeds the depth, and a read()
+// without a writer throws hls::stream_stuck after stream_patience_ms(). Cost: a few nanoseconds per
+// value, no lock; memory grows by blocks of 4 KiB. Source: Vitis HLS user guide (UG1399), "HLS
+// Stream Library". C++14.
 #pragma once
 
-// Not for this header: what kernels expect it to bring, as Vitis' own does.
+// This header does not need it, but kernels expect it here, as in Vitis' own header.
 #include <cassert>
 #include <cmath>
 #include <cstdio>
@@ -35,8 +32,8 @@ namespace hls {
 template <typename T, int Depth = 0>
 class stream;
 
-// A stream without a stated depth; also what a stage's parameter may be when any depth will do.
-// stream<T, Depth> adds no members, so that a link between kernels may be declared either way.
+// A stream without a stated depth. A stage's parameter may have this type if any depth is right.
+// stream<T, Depth> adds no members, so either type can declare a link between kernels.
 template <typename T>
 class stream<T, 0> {
  public:
@@ -55,7 +52,7 @@ class stream<T, 0> {
     values_.drop(channel_.held());
   }
 
-  // A look lets the other processes run, when it finds nothing to do: a stage may poll its streams.
+  // If it finds no value, it lets the other processes run: a stage may poll its streams.
   bool empty() const {
     if (channel_.held() != 0) return false;
     tandem_hls::idle(channel_, tandem_hls::kReader);

@@ -2,15 +2,12 @@
 //
 // The processes of one compute unit: fibers of the unit's thread, one running at a time.
 //
-// A process runs until it waits for a stream; then another ready one continues. A new process runs
-// at once and its starter next, so calls and scalars keep the order of sequential C. When no
-// process is ready, the unit waits for the streams that link it to other units (it spins briefly,
-// then sleeps), or grows full streams up to 256 MiB, or ends the command as deadlocked. A writer
-// whose stream is full exceeds the depth while the reader is not known to run. Processes that never
-// end (tasks, free-running kernels) always wait.
-//
-// Cost: a switch takes some ten nanoseconds. Threads: one unit thread; signal(), stop() and
-// end_in_deadlock() from any. Source: UG1399, dataflow and "Data-driven Task-level Parallelism".
+// A process runs until it waits for a stream; then another ready one continues. When no process is
+// ready, the unit waits for the streams that link it to other units (it spins briefly, then
+// sleeps), or grows full streams up to 256 MiB, or ends the command as deadlocked. Processes that
+// never end (tasks, free-running kernels) always wait. Cost: a switch takes some ten nanoseconds.
+// Threads: one unit thread; signal(), stop() and end_in_deadlock() from any. Source: UG1399,
+// dataflow and "Data-driven Task-level Parallelism".
 #pragma once
 
 #include <atomic>
@@ -47,13 +44,14 @@ class Scheduler {
   // The unit's thread calls these first and last; leave_thread() unwinds the tasks.
   void adopt_thread();
   void leave_thread();
-  // Replaces them when the thread was ended from outside; then the object is never destroyed.
+  // Called instead of these two when the thread was ended from outside; then the object is never
+  // destroyed.
   void lose_thread();
   // The calling thread's; null on threads that have none.
   static Scheduler* current();
 
-  // Runs a kernel as the unit's main process, then the tasks until they wait. message() tells what
-  // a deadlocked one waited for. Exceptions of processes end the program.
+  // Runs a kernel as the unit's main process, then the tasks until they wait. After a deadlock
+  // message() says which streams the processes wait for. Exceptions of processes end the program.
   End run(void (*kernel)(void*), void* argument);
   const std::string& message() const { return message_; }
   // Runs the tasks until stop() is called.
@@ -68,7 +66,7 @@ class Scheduler {
   void stop();
   void signal();
   void end_in_deadlock(const std::string& message);
-  // Whether processes wait for their turn, and what lets one begin before it.
+  // Whether processes wait for their turn. begin_held_soon() lets one begin before it.
   bool holds_processes() const { return num_held_.load(std::memory_order_acquire) != 0; }
   void begin_held_soon();
 
@@ -83,6 +81,8 @@ class Scheduler {
   void moved(Channel& channel, int side);
   void idle(const Channel& channel);
   Region* open_region();
+  // The new process runs at once and its starter next, so calls and scalars keep the order of
+  // sequential C.
   void start(Region* region, const char* name, void (*body)(void*), void* argument,
              std::vector<tandem_use> uses = {});
   // A process that was started with uses calls this before it accesses them.

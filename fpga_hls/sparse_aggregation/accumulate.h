@@ -2,19 +2,10 @@
 //
 // The stages that add entries to the tile: load, distribute, one accumulator per bank.
 //
-// load_words (positions) and load_words (values) feed distribute; distribute feeds 8 x 8 FIFOs;
-// they feed update_bank x 8. distribute takes eight entries a cycle and sends each to the bank of
-// its position, through one FIFO per (bank, lane). A bank takes one update a cycle, from any lane
-// that has one.
-//
-// Hazard: an update reads, adds and writes in about kDrainCycles. Inside a source no position comes
-// twice (distribute checks that they ascend), so updates of one source never collide. Between
-// sources every lane sends a fence, and a bank drains its pipeline before it takes the next source.
-// The fence also keeps the order of additions, source after source. So II = 1 without forwarding.
-//
-// A run is one dataflow region over pieces of the slices. Each stream holds what a whole run
-// writes, even if all entries go to one bank, so the stages can also run one after the other on a
-// CPU. FIFOs of a unit: 64 of 256 updates of 80 bits (192 BRAM18), 2 of 256 words.
+// load_words (positions) and load_words (values) feed distribute; distribute feeds 8 x 8 FIFOs, one
+// per (bank, lane); they feed update_bank x 8. II = 1 without forwarding: inside a source positions
+// are unique (distribute checks that they ascend), and fences separate sources. FIFOs of a unit: 64
+// of 256 updates of 80 bits (192 BRAM18), 2 of 256 words.
 #pragma once
 
 #include "hls_stream.h"
@@ -54,7 +45,7 @@ struct Update {
   bool fence;
 };
 
-// What distribute remembers from run to run.
+// The state of distribute between runs.
 struct Order {
   std::uint32_t previous;    // position of the last entry
   std::uint32_t bad_source;  // 1 + the first source with a bad position; 0: none
@@ -175,6 +166,10 @@ distribute_pieces:
 }
 
 // One bank's updates of a run; returns the cycles it took.
+// Takes one update a cycle, from any lane that has one. Hazard: an update reads, adds and writes in
+// about kDrainCycles. Between sources every lane sends a fence, and a bank drains its pipeline
+// before it takes the next source. The fence also keeps the order of additions, source after
+// source.
 inline std::uint32_t update_bank(UpdateStream lanes[kLanes], std::uint32_t num_pieces,
                                  Arithmetic how, std::uint64_t values[kTileRows],
                                  bool present[kTileBlocks][kBlockRows]) {
@@ -220,6 +215,9 @@ inline std::uint32_t larger(std::uint32_t a, std::uint32_t b) {
 }
 
 // One run; returns the cycles of its slowest stage.
+// A run is one dataflow region over pieces of the slices. Each stream holds what a whole run
+// writes, even if all entries go to one bank, so the stages can also run one after the other on a
+// CPU.
 inline std::uint32_t accumulate_run(const Word* positions, const Word* values,
                                     const Piece pieces[kRunPieces], std::uint32_t num_pieces,
                                     TileRange range, Arithmetic how, Order& order, Tile& tile) {

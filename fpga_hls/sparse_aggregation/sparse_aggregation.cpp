@@ -3,16 +3,11 @@
 // sparse_aggregation adds the sparse vectors of several sources. One call processes one compute
 // unit's share of a partition.
 //
-// For each tile, the slices of all sources in it are added to accumulators on chip, source after
-// source (accumulate.h); then the tile is written out in order (emit.h). Only tiles with entries
-// are visited. abi.h has the layouts and the cycle model, README.md its derivation. Exact: u64
-// wraps; f32 rounds as a loop over the sources does, bit for bit; max: NaN wins.
-//
-// All ports may point to one buffer: descriptor, positions and values are separate ports only so
-// that the loaders burst independently. Goals at 300 MHz: II = 1 for every bank, row and word loop;
-// 48 bytes a cycle in. FIFO depths: 256 (words, updates), 512 (rows, octets, bitmap words). Memory:
-// 64 URAM of accumulators, 24 of FIFOs. Errors: a bad descriptor gives a Status, and nothing
-// outside the buffers is accessed.
+// abi.h has the layouts and the cycle model, README.md its derivation. Exact: u64 wraps; f32 rounds
+// as a loop over the sources does, bit for bit; max: NaN wins. Goals at 300 MHz: II = 1 for every
+// bank, row and word loop; 48 bytes a cycle in. FIFO depths: 256 (words, updates), 512 (rows,
+// octets, bitmap words). Memory: 64 URAM of accumulators, 24 of FIFOs. Errors: a bad descriptor
+// gives a Status, and nothing outside the buffers is accessed.
 #include "descriptor.h"
 #include "emit.h"
 
@@ -166,6 +161,10 @@ void write_result_header(Word* result, const Verdict& answer, std::uint32_t num_
 
 }  // namespace
 
+// For each tile with entries, adds the slices of all sources to accumulators on chip, source after
+// source (accumulate.h), then writes the tile out in order (emit.h). All ports may point to one
+// buffer: descriptor, positions and values are separate ports only so that the loaders burst
+// independently.
 extern "C" void sparse_aggregation(const Word* descriptor, const Word* positions,
                                    const Word* values, Word* result, std::uint32_t descriptor_words,
                                    std::uint32_t result_words) {

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Hopper path of decode attention: a fifth warp copies K and V in bulk, item after item, while
-// four compute as those of decode_kernel.cuh do, from the same plan.
+// four warps compute as in decode_kernel.cuh, from the same plan.
 //
-// A stage of 64 tokens is 16 bulk copies, eight runs of eight tokens of K and of V (2 KiB each for
-// 128 f16 values; half a page of 16 tokens), and of 8-bit types eight of 64 bytes of scales. Rows
-// in shared memory are unpadded then, and ldmatrix of eight neighbours would meet one bank; so a
-// tile of 16 tokens is two rows of each run, and runs are 16 bytes apart in their banks. Tokens
-// that an item does not see are not copied: V's rows of them are written as zeros.
-// Full barriers count a stage's bytes, empty ones the four warps. No barrier of the block is in
-// the loop, and the copying warp runs ahead into the next items while the warps end this one; the
-// results of an item's warps are joined in the memory of its last stage.
-// Counted, for 128 values, an item of 8 query heads, and an H200, whose multiprocessors are to get
-// 36 bytes per ns each: 600 to 1,000 ns of latency ask for 22 to 36 KB on their way. A stage is 33
-// KB in 16 bits, and 3 stages of 2 blocks are 198 KB; 17 KB in 8 bits, and 4 of 3 blocks 206 KB. Of
-// the generic path's 209 KB half is being read, and an item's end empties a block's part. Per stage
-// the compiler's output has some 1,980 instructions of warps where the generic path has 2,380, of
-// the 6,400 that a multiprocessor issues while 33 KB come (16 bits); 2,610 where it has 2,810, of
-// 3,300 (8 bits: widening bytes costs more than copies). The copy engine has to start a run per 57
-// ns (8 bits: one of 24 copies per 20 ns). Whether all this pays has not been measured.
+// A stage has 64 tokens. It takes 16 bulk copies: eight runs of eight tokens of K and of V (2 KiB
+// each for 128 f16 values; half a page of 16 tokens). 8-bit types add eight copies of 64 bytes of
+// scales. Full barriers count the bytes of a stage, empty barriers the four warps. The loop has no
+// barrier of the whole block, so the copying warp runs ahead into the next items. Tokens that an
+// item does not see are not copied: their rows of V are written as zeros. The results of the warps
+// of an item are joined in the memory of its last stage. Whether this path is faster than the
+// generic one is not measured.
 #pragma once
 
 #include "attention/decode_join.cuh"
@@ -29,7 +20,7 @@
 
 namespace tandem::gpu_kernels {
 
-// A stage of the ring, and the parity of the phases that belong to this turn.
+// The current stage of the ring, and the parity of its phase.
 struct RingTurn {
   int stage = 0;
   unsigned parity = 0;
@@ -40,6 +31,18 @@ struct RingTurn {
   }
 };
 
+// Rows in shared memory have no padding, so ldmatrix of eight neighbouring rows would meet one
+// bank. Therefore a tile of 16 tokens takes two rows of each run, and runs are 16 bytes apart in
+// their banks.
+// Number of stages, for 128 values, items of 8 query heads, and an H200, where a multiprocessor
+// reads 36 bytes per ns: a latency of 600 to 1,000 ns needs 22 to 36 KB in flight. 16 bits: a stage
+// has 33 KB, and 3 stages of 2 blocks are 198 KB. 8 bits: 17 KB, and 4 stages of 3 blocks are 206
+// KB. Of the 209 KB of the generic path half is in use for reading, and the end of an item empties
+// a block's part.
+// Instructions: the compiler's output has some 1,980 warp instructions per stage (generic path:
+// 2,380) for 16 bits, where a multiprocessor issues 6,400 while 33 KB arrive. For 8 bits it has
+// 2,610 (generic: 2,810) of 3,300, because widening bytes costs more than copies. The copy engine
+// starts one run per 57 ns (8 bits: 24 copies, one per 20 ns).
 struct BulkRing {
   unsigned char* shared;
   BulkShared at;
@@ -63,7 +66,7 @@ __device__ inline ItemWalk bulk_walk(const DecodeItem& item) {
   return walk;
 }
 
-// Rows of V that the item does not see, of the stage that begins at token `first`.
+// Clears the rows of V that the item does not see, in the stage that begins at token `first`.
 template <KvType kType, int kWidth>
 __device__ void clear_unseen(int first, int begin, int end, unsigned char* v) {
   constexpr int kChunks = run_row_bytes(kType, kWidth) / 16;
@@ -76,8 +79,8 @@ __device__ void clear_unseen(int first, int begin, int end, unsigned char* v) {
   }
 }
 
-// Starts the copies of a stage. `page`: that of the lane's run (lanes 0..15: K's, V's) or of its 16
-// scales (lanes 16..23).
+// Starts the copies of a stage. `page`: the page of the lane's run (lanes 0..15: K's, then V's) or
+// of its 16 scales (lanes 16..23).
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void bring_stage(const DecodeLaunch& job, const DecodeItem& item, int first,
                             std::uint32_t page, unsigned char* stage, Barrier& full) {
@@ -116,8 +119,8 @@ __device__ void bring_stage(const DecodeLaunch& job, const DecodeItem& item, int
   }
 }
 
-// The copying warp: every stage of the block's items, as places in the ring become free. Pages are
-// read for four stages at once, eight runs of each, four stages before they are used.
+// The copying warp: brings every stage of the block's items as soon as its place in the ring is
+// free. It reads pages for four stages at once, eight runs of each, four stages before their use.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void bring_items(const DecodeLaunch& job, const BulkRing& ring) {
   const int lane = static_cast<int>(threadIdx.x & 31u);
@@ -149,7 +152,7 @@ __device__ void bring_items(const DecodeLaunch& job, const BulkRing& ring) {
   }
 }
 
-// A computing warp's part of an item.
+// The part of an item that one computing warp does.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void attend_bulk_item(const DecodeLaunch& job, const DecodeItem& item,
                                  const BulkRing& ring, RingTurn& turn) {
@@ -223,7 +226,7 @@ __global__ __launch_bounds__(
   let_next_start();
   wait_for_previous();
   if (threadIdx.x >= kDecodeThreads) {
-    order_stores_before_copies();  // those of earlier launches
+    order_stores_before_copies();  // stores of earlier launches
     bring_items<kType, kWidth, kRowTiles>(job, ring);
   } else {
     RingTurn turn;

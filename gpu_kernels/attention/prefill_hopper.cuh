@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The prefill kernel of Hopper GPUs: as prefill_kernel.cuh's, by products of warpgroups over tiles
-// that are copied in bulk.
+// The prefill kernel of Hopper GPUs: as prefill_kernel.cuh, with warpgroup products over tiles that
+// are copied in bulk.
 //
-// A block is three warpgroups: one copies and checks (prefill_hopper_tiles.cuh), two have 64 query
-// heads each. Thread by thread these hold what wgmma.cuh says: with g = lane / 4, t = lane % 4 and
-// w the warp of its group, heads 16 w + g and + 8 (index `half` 0 and 1), and of every eight tokens
-// (or columns of O) 2t and 2t + 1. q, K and V are read from shared memory, probabilities from
-// registers. The scores of a tile are multiplied while the values of the tile before wait behind
-// them, and softmax of a tile runs beside the latter; so 232 registers a thread hold O, scores and
-// (exact) two parts of the probabilities. A tile of 128 tokens of 128 values is, for both
-// warpgroups, 2 x 16 (exact: 2 x 32) products of 64 x 128 x 16, to 16,384 exponentials and 64 KiB
-// of copies: matrix arithmetic, 2,048 (4,096) cycles of it, is what bounds it.
+// A block is three warpgroups: one copies and checks (prefill_hopper_tiles.cuh), two hold 64 query
+// heads each. q, K and V are read from shared memory, probabilities from registers. The layout of a
+// thread is that of wgmma.cuh: with g = lane / 4, t = lane % 4 and w the warp of its group, a
+// thread has heads 16 w + g and + 8 (index `half` 0 and 1), and of every eight tokens (or columns
+// of O) 2t and 2t + 1.
 #pragma once
 
 #include "attention/prefill_hopper_tiles.cuh"
@@ -21,6 +17,12 @@
 namespace tandem::gpu_kernels {
 
 // A thread's part of two query heads.
+// The products of the scores of a tile run while the value products of the tile before are queued,
+// and softmax of a tile runs beside these value products. So 232 registers per thread hold O,
+// scores and (exact) two parts of the probabilities.
+// Matrix arithmetic is the limit. For both warpgroups a tile of 128 tokens of 128 values has 2 x 16
+// (exact: 2 x 32) products of 64 x 128 x 16, which take 2,048 (4,096) cycles; it has 16,384
+// exponentials and 64 KiB of copies.
 template <typename Traits>
 struct HopperRows {
   float o[Traits::kDim / 2];
@@ -28,23 +30,23 @@ struct HopperRows {
   float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
 };
 
-// By parts and sixteen tokens.
+// The probabilities, by parts and sixteen tokens.
 template <typename Traits>
 using HopperWeights = std::uint32_t[Traits::kParts][Traits::kKeys / 16][4];
 
 using HopperScores = float[kHopperTileKeys / 2];
 
-// Which of the two warpgroups that multiply: by a shuffle, so that the compiler knows it to be the
-// same for a warp, as addresses of operands must be.
+// Which of the two multiplying warpgroups the thread is in. A shuffle tells the compiler that the
+// value is the same for the whole warp, as operand addresses must be.
 __device__ inline int multiplying_group() {
   return __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x / 128u), 0) - 1;
 }
-// The row of the tile that is the thread's first.
+// The first of the thread's rows of the tile.
 __device__ inline int first_row() {
   return static_cast<int>((threadIdx.x - 128) / 32 * 16 + threadIdx.x % 32 / 4);
 }
 
-// scores = q k^T, begun.
+// Starts scores = q k^T.
 template <typename Traits>
 __device__ void begin_scores(const HopperShared<Traits>& shared, int group, int stage,
                              HopperScores& scores) {
@@ -63,7 +65,7 @@ __device__ void begin_scores(const HopperShared<Traits>& shared, int group, int 
   commit_products();
 }
 
-// o += weights v, begun.
+// Starts o += weights v.
 template <typename Traits>
 __device__ void begin_values(const HopperShared<Traits>& shared, int stage,
                              const HopperWeights<Traits>& weights, float (&o)[Traits::kDim / 2]) {
@@ -80,8 +82,8 @@ __device__ void begin_values(const HopperShared<Traits>& shared, int stage,
   commit_products();
 }
 
-// Products become scores in units of ln 2: scaled, capped, -inf where a head does not see the
-// token.
+// Turns products into scores in units of ln 2: scales and caps them; -inf where a head does not see
+// the token.
 template <typename Traits>
 __device__ void scale_scores(const PrefillJob& job, const HopperShared<Traits>& shared, int group,
                              int first_key, HopperScores& scores) {
@@ -106,7 +108,7 @@ __device__ void scale_scores(const PrefillJob& job, const HopperShared<Traits>& 
   }
 }
 
-// Scores become weights beside the new peak; returns by what O is to be multiplied.
+// Turns scores into weights relative to the new peak. Returns the factors for O.
 template <typename Traits>
 __device__ float2 weigh(HopperRows<Traits>& rows, HopperScores& scores) {
   float base[2], rescale[2];
@@ -132,7 +134,7 @@ __device__ float2 weigh(HopperRows<Traits>& rows, HopperScores& scores) {
   return make_float2(rescale[0], rescale[1]);
 }
 
-// Weights into operands.
+// Packs weights into operands.
 template <typename Traits>
 __device__ void pack_weights(const HopperScores& scores, HopperWeights<Traits>& weights) {
 #pragma unroll
@@ -188,7 +190,7 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
   for (int index = of.first + 1; index < of.past; ++index) {
     const HopperTurn before = turn;
     turn = walk.turn(index);
-    wait_for_values(shared, before);  // first, as no wait may stand between the products
+    wait_for_values(shared, before);  // first, because no wait may stand between the products
     wait_barrier(shared.k_turns.full[turn.stage()], turn.parity());
     open_products();
     begin_scores(shared, of.group, turn.stage(), scores);
@@ -197,7 +199,7 @@ __device__ void attend(const PrefillJob& job, HopperShared<Traits>& shared, cons
     arrive_warp(shared.k_turns.empty[turn.stage()]);
     scale_scores(job, shared, of.group, turn.first_key, scores);
     const float2 rescale = weigh(rows, scores);
-    wait_products<0>(rows.o, scores);  // the latter so that they are packed behind it
+    wait_products<0>(rows.o, scores);  // the scores, so that they are packed after these products
     arrive_warp(shared.v_turns.empty[before.stage()]);
 #pragma unroll
     for (int i = 0; i < Traits::kDim / 2; ++i) rows.o[i] *= i % 4 < 2 ? rescale.x : rescale.y;
@@ -223,7 +225,7 @@ __device__ void write_result(const PrefillJob& job, const PrefillTile& tile,
   }
 }
 
-// Of a warpgroup that multiplies.
+// The work of a multiplying warpgroup.
 template <typename Traits>
 __device__ void multiply_tiles(const PrefillJob& job, const PrefillTile& tile,
                                HopperShared<Traits>& shared) {
@@ -245,7 +247,7 @@ __device__ void multiply_tiles(const PrefillJob& job, const PrefillTile& tile,
   write_result(job, tile, shared, rows);
 }
 
-// Of the warpgroup that copies and checks; the first turn's copies have been started.
+// The work of the warpgroup that copies and checks. The copies of the first turn have been started.
 template <typename Traits>
 __device__ void fetch_tiles(const PrefillJob& job, const PrefillTile& tile, const TensorMap& map,
                             HopperShared<Traits>& shared) {
@@ -287,7 +289,7 @@ __global__ __launch_bounds__(kHopperThreads,
   if (tile.num_q == 0) return;
   __syncthreads();
   if (threadIdx.x < 32 && tile.kv_begin < tile.kv_end) {
-    order_stores_before_copies();  // those of the kernels in front
+    order_stores_before_copies();  // stores of earlier kernels
     const HopperTurn turn = walk_of(tile).turn(0);
     const int row = find_row<Traits>(job, tile, turn);
     copy_tile<Traits>(map, turn, row, shared.k, shared.k_turns);

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a block of the Hopper prefill kernel holds in shared memory, how q and tiles of K and V get
-// there, and how values of V that are not finite leave it.
+// Shared memory of a block of the Hopper prefill kernel: its layout, the copies of q, K and V into
+// it, and the removal of values of V that are not finite.
 //
-// Rows of 16-bit operands lie as wgmma.cuh wants them: groups of 64 columns, each of all rows.
-// Tiles of 128 tokens begin at a multiple of 16 of the sequence's tokens, so that sixteen of them
-// lie in one page (or one page of the workspace) and come in one copy per group of columns: at most
-// 16 copies a tile of K, and as many of V, one per lane. The first and the last tile hold tokens
-// that nobody sees: of the page's own, or the last sixteen again. Copies of a tile start when all
-// have done with the tile two before. Warp 0 copies; warps 1..3 look at V of tiles that not all
-// rows see, as there a weight of 0 would not hide a NaN, and make such values 0
-// (find_bad_values()); the marks in `poisoned` make columns of O NaN where a row saw one. Barriers
-// of a tile of K or V, by turns: full (copied), checked (V only), empty (both warpgroups have done
-// with it).
+// Rows of 16-bit operands have the layout of wgmma.cuh: groups of 64 columns, each with all rows.
+// Tiles of 128 tokens begin at a multiple of 16 tokens of the sequence, so sixteen tokens are in
+// one page (or one page of the workspace) and one copy brings a group of their columns: at most 16
+// copies for a tile of K and as many for V, one per lane. The first and the last tile also hold
+// tokens that no row sees: others of the page, or the last sixteen again. Copies of a tile start
+// when all warps have finished the tile two before. Each tile has barriers: full (copied), checked
+// (V only), empty (both warpgroups have finished).
 #pragma once
 
 #include "attention/prefill_rows.cuh"
@@ -70,7 +67,7 @@ struct HopperTurn {
   __device__ unsigned parity() const { return static_cast<unsigned>(index / kHopperStages) & 1u; }
 };
 
-// Where the walk over a tile's keys begins, and in how many turns it ends.
+// First token of the walk over the keys of a tile, and its number of turns.
 struct HopperWalk {
   int begin, num_turns;
   __device__ HopperTurn turn(int index) const { return {index, begin + index * kHopperTileKeys}; }
@@ -95,7 +92,7 @@ __device__ void prepare_barriers(HopperShared<Traits>& shared) {
   }
 }
 
-// Query heads into operands, a row per warp at a time; what lies behind head_dim is 0.
+// Converts query heads into operands, one row per warp at a time. Columns from head_dim on are 0.
 template <typename Traits>
 __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
                              HopperShared<Traits>& shared) {
@@ -141,7 +138,7 @@ __device__ void find_seen(const PrefillJob& job, const PrefillTile& tile,
   for (std::uint32_t& word : shared.poisoned[threadIdx.x]) word = 0;
 }
 
-// The row of K in the pool from which the lane copies in a turn; V's lies v_rows behind.
+// The row of K in the pool from which the lane copies in a turn. The row of V is v_rows after it.
 template <typename Traits>
 __device__ int find_row(const PrefillJob& job, const PrefillTile& tile, const HopperTurn& turn) {
   const int lane = static_cast<int>(threadIdx.x & 31u);
@@ -155,7 +152,7 @@ __device__ int find_row(const PrefillJob& job, const PrefillTile& tile, const Ho
   return (head << job.page_shift) + (at & ((1 << job.page_shift) - 1));
 }
 
-// One of K and V, by one warp.
+// Copies a tile of K or of V; one warp.
 template <typename Traits>
 __device__ void copy_tile(const TensorMap& map, const HopperTurn& turn, int row,
                           unsigned char (&to)[kHopperStages][Traits::kGroups][Traits::kKeyBytes],
@@ -180,8 +177,8 @@ __device__ inline std::uint32_t seen_bits(int first, SeenTokens seen) {
   return below(seen.end) & ~below(seen.begin);
 }
 
-// Of eight columns of V: makes values that are not finite 0 and marks the rows that see them.
-// `value` is where the lane's key `key` has the first column.
+// Makes values that are not finite 0 in eight columns of V, and marks the rows that see them.
+// `value` points to the first of these columns at the lane's key `key`.
 template <typename Traits>
 __device__ void hide_bad_values(HopperShared<Traits>& shared, int first_key, int first_column,
                                 std::uint16_t* values) {
@@ -201,7 +198,8 @@ __device__ void hide_bad_values(HopperShared<Traits>& shared, int first_key, int
   }
 }
 
-// Looks at a tile of V for values that are not finite. The warps `warp` of kCheckingWarps share it.
+// Looks for values that are not finite in a tile of V. The warps `warp` of kCheckingWarps share the
+// work. Only tiles that not all rows see need this: there a weight of 0 would not hide a NaN.
 template <typename Traits>
 __device__ void find_bad_values(HopperShared<Traits>& shared, const HopperTurn& turn, int warp) {
   constexpr std::uint32_t kExponent = Traits::kIsHalf ? 0x7c00 : 0x7f80;

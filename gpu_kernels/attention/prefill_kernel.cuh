@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The prefill kernel: one tile of query heads against its tokens, tile by tile.
+// The prefill kernel: each block computes one tile of query heads. It reads K and V in tiles.
 //
-// Warp w holds 16 (or 32) query heads of the tile from 16 w (32 w) on; with g = lane / 4 and
-// t = lane % 4 a thread has heads g and g + 8 of each 16 (index `half` 0 and 1 below), and of every
-// eight tokens (or columns of O) 2t and 2t + 1. Scores are in units of ln 2, so that weights are
-// powers of two; f16 weights are 2^15 times what they say, which cancels in O and keeps small ones
-// exact. One barrier per tile, behind which everybody has done with the tile before and this tile's
-// copies are visible; then the next tile's copies start.
+// Warp w holds query heads 16 w .. 16 w + 15 of the tile (with two row tiles: 32 of them from 32 w
+// on). Let g = lane / 4 and t = lane % 4. A thread has heads g and g + 8 of each 16 (index `half` 0
+// and 1 below), and columns 2t and 2t + 1 of every eight tokens (or columns of O). Scores are in
+// units of ln 2, so weights are powers of two. f16 weights are stored multiplied by 2^15: the
+// factor cancels in O and keeps small weights exact. Each tile has one barrier. After it all
+// threads have finished the tile before, and the copies of this tile are visible. Then the copies
+// of the next tile start.
 #pragma once
 
 #include "attention/prefill_tiles.cuh"
@@ -23,7 +24,7 @@ struct PrefillRowTile {
   float sum[2] = {0.0f, 0.0f};  // of the thread's own weights
 };
 
-// Of its warp's query heads.
+// The query heads of a warp.
 template <typename Traits>
 struct PrefillState {
   PrefillRowTile<Traits> rows[Traits::kRowTiles];
@@ -31,20 +32,20 @@ struct PrefillState {
 template <typename Traits>
 using PrefillScores = float[Traits::kRowTiles][Traits::kKeys / 8][4];
 
-// A tile of K and V: which it is, its first token, the buffer that it is in.
+// A tile of K and V: its index, its first token, and the buffer that holds it.
 struct KeyTile {
   int index, at, buffer;
 };
 
-// Row of the tile that the thread's query head `half` of a row tile is.
+// The row of the tile that holds the thread's query head `half` of a row tile.
 template <typename Traits>
 __device__ int tile_row(int row_tile, int half) {
   return static_cast<int>(threadIdx.x / 32u) * Traits::kWarpRows + row_tile * 16 +
          static_cast<int>(threadIdx.x % 32u / 4u) + half * 8;
 }
 
-// Query heads into operands, a row per warp at a time; what lies behind head_dim is 0. For f16 a
-// row is scaled by a power of two so that its largest value is in [2^14, 2^15).
+// Converts query heads into operands, one row per warp at a time. Columns from head_dim on are 0.
+// For f16 a row is scaled by a power of two so that its largest value is in [2^14, 2^15).
 template <typename Traits>
 __device__ void load_queries(const PrefillJob& job, const PrefillTile& tile,
                              PrefillShared<Traits>& shared) {
@@ -129,8 +130,8 @@ __device__ void multiply_keys(const PrefillShared<Traits>& shared, int buffer,
   }
 }
 
-// Products become scores: scaled, capped, -inf where a head does not see the token. Returns their
-// largest, of each of the thread's two heads.
+// Turns products into scores: scales and caps them; a token that a head does not see gets -inf.
+// Returns the largest score of each of the thread's two heads.
 template <typename Traits>
 __device__ float2 scale_scores(const PrefillJob& job, const PrefillShared<Traits>& shared,
                                const KeyTile& keys, int row_tile,
@@ -163,7 +164,7 @@ __device__ float2 scale_scores(const PrefillJob& job, const PrefillShared<Traits
   return make_float2(peak[0], peak[1]);
 }
 
-// Scores become weights, O and the sums what they are beside the new peak.
+// Turns scores into weights. Rescales O and the sums to the new peak.
 template <typename Traits>
 __device__ void weigh(const PrefillJob& job, const PrefillShared<Traits>& shared,
                       const KeyTile& keys, int row_tile, PrefillRowTile<Traits>& state,
@@ -252,7 +253,7 @@ __global__ __launch_bounds__(kPrefillThreads, 2) void prefill_tile(const Prefill
   let_next_start();
   wait_for_previous();
   auto& shared = *reinterpret_cast<PrefillShared<Traits>*>(dynamic_shared());
-  // Held in shared memory, since the widest rows leave no register for it.
+  // In shared memory, because the kernels for the widest rows have no registers left for it.
   const PrefillTile& tile = shared.tile;
   {
     const PrefillTile read = job.tiles[blockIdx.x];

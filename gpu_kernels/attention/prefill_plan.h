@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distributes attention of many query rows over the blocks of a GPU: pure functions on the host.
+// Distributes attention of many query rows over the blocks of a GPU. Pure functions on the host.
 //
-// A sequence's work is cut by KV head and into tiles of 64 query heads; 128 if it is not exact and
-// head_dim is at most 128, and on the Hopper path. Tile row r of a KV head is query head kv_head *
-// G + r % G of the sequence's row r / G, with G = q_heads / kv_heads. So 9 rows with G = 8 fill
-// tiles, and one read of K and V serves all heads of the group. Tiles are independent; those with
-// the most keys come first, so that blocks end together. A tile depends on its own sequence only,
-// and so does its result, bit by bit. A bucket fixes the shape of a launch; a plan is data behind a
-// pointer: a CUDA graph captured for a bucket serves every batch that fits. Plans hold for all
-// layers with the bucket's window. Keys are not split among blocks, so few rows over long sequences
-// would leave most of a GPU idle: up to 8 rows belong to decode_plan.h. Units: rows of q, tokens;
-// sizes in bytes. Cost: O(tiles log tiles). Threads: pure functions.
+// The work of a sequence is cut by KV head and into tiles of 64 query heads (128 if it is not exact
+// and head_dim is at most 128, and on the Hopper path). One read of K and V serves all heads of a
+// group. Tiles are independent. Those with the most keys come first, so that blocks end together. A
+// tile and its bits depend on its own sequence only. Keys are not split among blocks, so few rows
+// over long sequences would leave most of a GPU idle: decode_plan.h serves up to 8 rows. Units:
+// rows of q, tokens; sizes in bytes.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +21,9 @@ namespace tandem::gpu_kernels {
 
 struct PrefillShape {
   KvType type = KvType::kF16;
-  bool unrounded = false;  // causal only: k and v are used as they are, in f32; `type` says nothing
-  int q_heads = 0;         // a multiple of kv_heads
+  // causal only: k and v are used in f32, without rounding; `type` is ignored
+  bool unrounded = false;
+  int q_heads = 0;  // a multiple of kv_heads
   int kv_heads = 0;
   int head_dim = 0;     // 1..256
   int window = 0;       // causal only: tokens that a row sees, with its own; 0: all before it
@@ -46,11 +43,12 @@ constexpr int prefill_tile_keys(int value_bytes, int row_values, bool exact) {
   const int keys = row_values * prefill_tile_rows(row_values, exact) <= 128 * 64 ? 64 : 32;
   return value_bytes == 4 ? keys / 2 : keys;
 }
-// Half of them, for devices whose blocks have room for no more, where there are such kernels.
+// Some devices have too little shared memory per block. For these there are kernels with half as
+// many keys, for the shapes below.
 constexpr bool has_narrow_tiles(int value_bytes, int row_values, bool exact) {
   return exact && value_bytes < 4 && row_values == 128;
 }
-// What a block holds in shared memory (prefill_tiles.cuh).
+// Shared memory of a block (prefill_tiles.cuh).
 constexpr std::size_t prefill_block_bytes(int value_bytes, int row_values, bool exact, int keys) {
   const int rows = prefill_tile_rows(row_values, exact), stride = 2 * (row_values + 8);
   const int tiles = value_bytes == 1 ? 2 : 4;  // of K and V: two buffers, or two parts
@@ -69,10 +67,10 @@ constexpr std::size_t prefill_hopper_block_bytes(int row_values, bool exact) {
   const int rows = kHopperTileRows * (12 + groups * 8);                   // factors, seen; marks
   return static_cast<std::size_t>(operands + rows + 80 + 1024 - 16);
 }
-// Places in the workspace that chunks begin at multiples of.
+// A chunk begins at a multiple of this many rows of the workspace.
 constexpr std::int32_t kHopperChunkRows = 16;
 
-// The rows of one sequence; they stand at q_begin.. of q, o and lse.
+// The rows of one sequence: rows q_begin .. q_begin + num_q - 1 of q, o and lse.
 struct PrefillSequence {
   std::int32_t q_begin = 0, num_q = 0;
   // Paged only: all rows see tokens [attend_begin, num_attend) of the pages from page_begin on; an
@@ -81,6 +79,8 @@ struct PrefillSequence {
   std::int32_t attend_begin = 0, num_attend = 0;
 };
 
+// The shape of a launch. A plan is data behind a pointer, so a CUDA graph captured for a bucket
+// serves every batch that fits.
 struct PrefillBucket {
   PrefillShape shape;
   int max_rows = 0;   // of all sequences of a batch
@@ -91,22 +91,24 @@ struct PrefillBucket {
   std::size_t workspace_bytes = 0;  // k and v of workspace_rows rows as pages store them
 };
 
-// num_tiles is 0 in the result where the shape is none that the kernels take, or its blocks find no
-// room in block_bytes. shape.path is that of its launches: the generic one where the Hopper path
-// does not take the shape or has no room. A bucket is either of causal_attention() (page_tokens 0)
-// or of paged_attention().
+// num_tiles is 0 in the result if no kernel takes the shape, or if a block needs more than
+// block_bytes. The result's shape.path is the path of its launches: the generic one if the Hopper
+// path does not take the shape or lacks shared memory. A bucket is for causal_attention()
+// (page_tokens 0) or for paged_attention().
 PrefillBucket make_prefill_bucket(const PrefillShape& shape, int max_sequences, int max_rows);
 
-// Writes the plan into `plan` [plan_bytes], host memory aligned to 16 that the caller then copies
-// to device memory of the same alignment. False when the batch does not fit the bucket.
+// Writes the plan into `plan` [plan_bytes]: host memory, aligned to 16. The caller copies it to
+// device memory of the same alignment. A plan is valid for all layers with the bucket's window.
+// False if the batch does not fit the bucket. Cost: O(tiles log tiles).
 bool plan_prefill(const PrefillBucket& bucket, std::span<const PrefillSequence> sequences,
                   std::span<std::byte> plan);
 
-// What the kernels read: tiles [num_tiles], then for causal buckets places [max_rows] of the rows
-// of k and v in the workspace.
+// A plan holds tiles [num_tiles]. Causal buckets also have places [max_rows]: where the rows of k
+// and v are in the workspace. Tile row r of a KV head is query head kv_head * G + r % G of the
+// sequence's row r / G, where G = q_heads / kv_heads.
 struct PrefillTile {
   std::int32_t q_begin = 0, num_q = 0;    // of its sequence; num_q 0: nothing to do
-  std::int32_t first = 0;                 // first tile row, counted over all of the sequence
+  std::int32_t first = 0;                 // first tile row, counted over the whole sequence
   std::int32_t kv_begin = 0, kv_end = 0;  // tokens that it reads
   // Paged: as in PrefillSequence. Causal: row of the chunk's first token in the workspace, or of k
   // and v when unrounded.
@@ -118,7 +120,7 @@ struct PrefillPlanView {
 };
 PrefillPlanView view_prefill_plan(const PrefillBucket& bucket, const void* plan);
 
-// The pool of one layer that a causal bucket's workspace is.
+// The workspace of a causal bucket as a pool of one layer.
 KvPool workspace_pool(const PrefillBucket& bucket, void* workspace);
 
 }  // namespace tandem::gpu_kernels

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of runs of bytes from global to shared memory by the copy engine (cp.async.bulk, sm_90),
-// barriers in shared memory that count their bytes (mbarrier), and barriers of some of a block's
-// warps.
+// Bulk copies from global to shared memory by the copy engine (cp.async.bulk, sm_90), barriers in
+// shared memory that count their bytes (mbarrier), and barriers of some of a block's warps.
 //
-// A Barrier goes through phases, counted from 0: a phase ends when `count` arrivals and all bytes
-// that they expect have come; wait_barrier() returns when the phase of that parity has ended, which
-// for parity 1 of a new barrier is at once. Who waits for a phase sees what its copies have written
-// and what its arriving threads had written. No thread may be two phases behind.
-//   init_barrier(): one thread, then publish_barriers() of that thread and a barrier of the block
-//   arrive_expecting(): an arrival, and bytes that the phase waits for; before their copies start
-//   copy_bulk(): one thread copies; addresses and bytes are multiples of 16
-//   order_stores_before_copies(): copies that the thread starts later, or others that it lets know
-//     by a barrier, come behind its ordinary stores, to the same memory or of what they read
-//   sync_warps(): all threads of `threads / 32` warps, barrier 1..15 of the block
-// Code for less than compute capability 9.0 ends the kernel with an error.
-// Source: PTX ISA, "Data Movement: Bulk copy", "Parallel Synchronization: mbarrier", "barrier".
+// A Barrier has phases, counted from 0. A phase ends when `count` arrivals and all bytes that they
+// expect have come. A thread that waits for a phase sees the bytes of its copies, and all that the
+// arriving threads wrote before. No thread may be two phases late. Code for less than compute
+// capability 9.0 ends the kernel with an error. Source: PTX ISA, "Data Movement: Bulk copy",
+// "Parallel Synchronization: mbarrier", "barrier".
 #pragma once
 
 #include <cstdint>
@@ -28,6 +20,7 @@ struct alignas(8) Barrier {
   std::uint64_t state;
 };
 
+// One thread calls it, then publish_barriers(), then all threads meet at a barrier of the block.
 __device__ inline void init_barrier(Barrier& barrier, unsigned count) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)), "r"(count)
                : "memory");
@@ -49,6 +42,9 @@ __device__ inline void publish_barriers() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Copies that this thread starts later come after its earlier ordinary stores. So do copies of
+// threads that it synchronises with by a barrier. This holds for the same memory and for what the
+// copies read.
 __device__ inline void order_stores_before_copies() {
   asm volatile("fence.proxy.async;" ::: "memory");
 }
@@ -59,6 +55,7 @@ __device__ inline void arrive_barrier(Barrier& barrier) {
       : "memory");
 }
 
+// Arrives, and adds bytes that the phase waits for. Call it before the copies start.
 __device__ inline void arrive_expecting(Barrier& barrier, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(
                    shared_address(&barrier)),
@@ -66,7 +63,8 @@ __device__ inline void arrive_expecting(Barrier& barrier, unsigned bytes) {
                : "memory");
 }
 
-// try_wait() lets the thread rest for a while that the hardware chooses.
+// Returns when the phase of this parity has ended; for parity 1 of a new barrier at once.
+// try_wait() suspends the thread for a time that the hardware chooses.
 __device__ inline void wait_barrier(Barrier& barrier, unsigned parity) {
   asm volatile(
       "{\n"
@@ -79,6 +77,7 @@ __device__ inline void wait_barrier(Barrier& barrier, unsigned parity) {
       : "memory");
 }
 
+// One thread copies. Addresses and bytes are multiples of 16.
 __device__ inline void copy_bulk(void* shared, const void* global, unsigned bytes,
                                  Barrier& barrier) {
   asm volatile(
@@ -90,6 +89,7 @@ __device__ inline void copy_bulk(void* shared, const void* global, unsigned byte
 
 #endif
 
+// All threads of kThreads / 32 warps call it. kBarrier: 1..15 of the block.
 template <int kBarrier, int kThreads>
 __device__ void sync_warps() {
   static_assert(kBarrier > 0 && kBarrier < 16 && kThreads % 32 == 0);

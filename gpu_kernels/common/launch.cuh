@@ -3,16 +3,12 @@
 // Launches kernels by an ordinary function call, so that the sources stay plain C++; and orders a
 // kernel between the launches before and after it.
 //
-// Returns the launch's error; nothing waits. Threads: any. launch_shared gives the kernel
-// `shared_bytes` of shared memory at dynamic_shared(), aligned to 16; more than a block can have is
-// an error of the launch. In a chain (launch_chain.h) a kernel begins when every block of the one
-// before has called let_next_start() or ended. The results of that kernel are not there yet. So
-// every thread of every kernel calls wait_for_previous() before it ends, before it reads what an
-// earlier launch writes, and before it writes what an earlier launch reads or writes. Only loads of
-// weights and arithmetic come before it. After it all earlier launches have ended and their results
-// are visible. Code for less than compute capability 9.0 has neither function, so its chains must
-// not overlap on a newer GPU either (code_capability() of kernel_path.h). Source: CUDA Programming
-// Guide, "Programmatic Dependent Launch and Synchronization"; PTX ISA, "griddepcontrol".
+// In a chain (launch_chain.h) a kernel begins when every block of the previous kernel has called
+// let_next_start() or ended. The results of the previous kernel are not visible yet. Therefore
+// every thread of every kernel calls wait_for_previous(). Code for less than compute capability 9.0
+// has neither function, so its chains must not overlap on a newer GPU either (code_capability() of
+// kernel_path.h). Threads: any. Source: CUDA Programming Guide, "Programmatic Dependent Launch and
+// Synchronization"; PTX ISA, "griddepcontrol".
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,6 +29,7 @@ cudaError_t launch_with(cudaLaunchConfig_t config, void (*kernel)(Parameters...)
   return cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...);
 }
 
+// Returns the launch's error; does not wait.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kernel)(Parameters...),
                    const Arguments&... arguments) {
@@ -43,6 +40,8 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, unsigned threads, void (*kern
   return launch_with(config, kernel, arguments...);
 }
 
+// Gives the kernel `shared_bytes` of shared memory at dynamic_shared(), aligned to 16. Returns an
+// error if a block cannot have so much.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_shared(cudaStream_t stream, dim3 grid, unsigned threads, unsigned shared_bytes,
                           void (*kernel)(Parameters...), const Arguments&... arguments) {
@@ -61,6 +60,9 @@ __device__ inline unsigned char* dynamic_shared() {
   return reinterpret_cast<unsigned char*>(tandem_dynamic_shared);
 }
 
+// A thread calls it before it ends, before it reads what an earlier launch writes, and before it
+// writes what an earlier launch reads or writes. Only loads of weights and arithmetic come before
+// it. After it all earlier launches have ended and their results are visible.
 __device__ inline void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -3,22 +3,11 @@
 // Matrix products of one warp (mma.sync, sm_80 and later), the loads of their fragments (ldmatrix),
 // and packing of f32 into 16-bit pairs.
 //
-// All 32 lanes of a warp call every function but the packing ones, together. With
-// g = lane / 4 and t = lane % 4, words of 32 bits hold two 16-bit values (or four 8-bit ones), the
-// lower column or row in the lower bits:
-//   a of m16n8k16: a[0] (row g, columns 2t, 2t+1), a[1] (row g+8, same), a[2] (row g, columns
-//     2t+8, 2t+9), a[3] (row g+8, those); of m16n8k32: the same with columns 4t..4t+3 and 4t+16...
-//   b of m16n8k16: b0 (rows 2t, 2t+1 of column g), b1 (rows 2t+8, 2t+9); of m16n8k32: 4t..4t+3 and
-//     4t+16...
-//   d: d[0], d[1] (row g, columns 2t, 2t+1), d[2], d[3] (row g+8, same); d += a b.
-// So d of two neighbouring products of eight columns, packed pairwise, is a of the next product.
-// load_matrices: four 8 x 8 matrices of 16-bit values in shared memory; lane i names the 16-byte
-// aligned row i % 8 of matrix i / 8; words[m] receives row g, columns 2t, 2t+1 of matrix m, and of
-// the transposed matrices with load_matrices_transposed.
-// Numerics: products of two 16-bit values are exact in f32; the hardware adds with truncation of
-// what lies below the last place of the largest addend, so a sum is off by some 2^-23 of it per
-// instruction, to one side. The twin for the interpreter rounds to nearest.
-// Source: PTX ISA, "Warp Level Matrix Instructions".
+// All 32 lanes of a warp call every function together, except the packing ones. Numerics: products
+// of two 16-bit values are exact in f32. The hardware truncates addends below the last place of the
+// largest one, so each instruction makes a sum smaller in magnitude by up to some 2^-23 of that
+// addend. The version for the tests' interpreter rounds to nearest. Source: PTX ISA, "Warp Level
+// Matrix Instructions".
 #pragma once
 
 #include <cuda_bf16.h>
@@ -60,8 +49,8 @@ __device__ inline std::uint32_t pack<Bfloat>(float low, float high) {
   return pair;
 }
 
-// Two values as sums of a high and a low part of type T: exact to 2^-17 of a value (Bfloat), to
-// 2^-23 of it or 2^-25, whichever is more (Half, up to 65,504).
+// Two values as sums of a high and a low part of type T. Error: 2^-17 of a value (Bfloat); the
+// larger of 2^-23 of it and 2^-25 (Half, up to 65,504).
 template <typename T>
 __device__ void split(float low, float high, std::uint32_t& high_parts, std::uint32_t& low_parts) {
   high_parts = pack<T>(low, high);
@@ -69,7 +58,13 @@ __device__ void split(float low, float high, std::uint32_t& high_parts, std::uin
                       high - T::widen(static_cast<std::uint16_t>(high_parts >> 16)));
 }
 
-// d += a b, 16 x 16 by 16 x 8, of T.
+// d += a b, 16 x 16 by 16 x 8, of T. With g = lane / 4 and t = lane % 4, a word of 32 bits holds
+// two 16-bit values, the lower column or row in the lower bits:
+//   a: a[0] (row g, columns 2t, 2t+1), a[1] (row g+8, same), a[2] (row g, columns 2t+8, 2t+9), a[3]
+//     (row g+8, same columns as a[2])
+//   b: b0 (rows 2t, 2t+1 of column g), b1 (rows 2t+8, 2t+9)
+//   d: d[0], d[1] (row g, columns 2t, 2t+1), d[2], d[3] (row g+8, same)
+// So d of two neighbouring products of eight columns, packed pairwise, is a of the next product.
 template <typename T>
 __device__ void multiply_accumulate(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                     std::uint32_t b1);
@@ -90,7 +85,8 @@ __device__ inline void multiply_accumulate<Bfloat>(float (&d)[4], const std::uin
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// d += a b, 16 x 32 by 32 x 8, of signed bytes: exact modulo 2^32.
+// d += a b, 16 x 32 by 32 x 8, of signed bytes: exact modulo 2^32. As above with four values in a
+// word: columns of a and rows of b are 4t..4t+3 and 4t+16..4t+19.
 __device__ inline void multiply_accumulate_bytes(std::int32_t (&d)[4], const std::uint32_t (&a)[4],
                                                  std::uint32_t b0, std::uint32_t b1) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
@@ -99,12 +95,15 @@ __device__ inline void multiply_accumulate_bytes(std::int32_t (&d)[4], const std
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// Loads four 8 x 8 matrices of 16-bit values from shared memory. Lane i gives the address of row i
+// % 8 of matrix i / 8, aligned to 16 bytes. words[m] receives row g, columns 2t, 2t+1 of matrix m.
 __device__ inline void load_matrices(std::uint32_t (&words)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(row)))
                : "memory");
 }
+// The same of the transposed matrices.
 __device__ inline void load_matrices_transposed(std::uint32_t (&words)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products of a warpgroup that run beside its threads (wgmma, sm_90a only), and how their
-// operands lie in shared memory.
+// Asynchronous matrix products of a warpgroup (wgmma, sm_90a only), and the layout of their
+// operands in shared memory.
 //
-// A warpgroup is four warps from a multiple of four on; all its 128 threads call every product,
-// open_products(), commit_products() and wait_products() together. d += a b (or d = a b) of
-// 64 x 16 by 16 x kColumns, in f32. Warp w of the group has rows 16 w .. 16 w + 15; with
-// g = lane / 4 and t = lane % 4:
-//   d[4 n + i]: row g + i / 2 * 8, column 8 n + 2 t + i % 2;
-//   a in registers: as in mma.cuh, so d of two neighbouring n, packed pairwise, is an a.
-// a and b in shared memory are `SharedMatrix`: rows of 64 values of 16 bits, 128 bytes, whose eight
-// groups of 16 bytes stand swizzled (swizzled_offset()), the first row at a multiple of 1,024.
-//   Major::kDepth: a row holds one row of a (or column of b), 16 of whose values a product takes;
-//     the next eight rows lie 1,024 bytes behind, the next 16 values 32 bytes;
-//   Major::kColumns (b only): a row holds 64 columns of one row of b; the next 64 columns lie
-//     `columns_apart` bytes behind, the next 16 rows 2,048.
-// Order: open_products() before the first product, and between any use of the registers of d or a
-// and the next product; commit_products() closes a group; wait_products<n>(arrays...) returns when
-// all groups but the last n are done, and names the accumulators that may be used from there on.
-// Until then neither d, a nor the shared memory may be touched. What ordinary stores have written
-// is seen behind publish_stores() of the writing threads and a barrier; what bulk copies have
-// written, behind their barrier. Numerics: as mma.cuh's. Source: PTX ISA, "Asynchronous Warpgroup
-// Level Matrix Instructions" (fragments, matrix descriptors, the 128-byte swizzle).
+// A warpgroup is four warps, the first a multiple of four. All its 128 threads call every product,
+// open_products(), commit_products() and wait_products() together. Order: open_products() before
+// the first product, and between any use of the registers of d or a and the next product; then
+// products; commit_products() closes a group; wait_products(). Until a wait has named d, neither d,
+// a nor the shared memory may be touched. Numerics: as in mma.cuh. Source: PTX ISA, "Asynchronous
+// Warpgroup Level Matrix Instructions" (fragments, matrix descriptors, the 128-byte swizzle).
 #pragma once
 
 #include <cstdint>
@@ -32,24 +19,30 @@
 
 namespace tandem::gpu_kernels {
 
+// How a and b are stored in shared memory. Rows have 64 values of 16 bits (128 bytes); the first
+// row is at a multiple of 1,024; the eight groups of 16 bytes of a row are swizzled
+// (swizzled_offset()). kDepth: a row holds one row of a (or column of b), of which a product takes
+// 16 values; the next eight rows are 1,024 bytes later, the next 16 values 32 bytes. kColumns (b
+// only): a row holds 64 columns of one row of b; the next 64 columns are `columns_apart` bytes
+// later, the next 16 rows 2,048.
 enum class Major { kDepth, kColumns };
 using SharedMatrix = std::uint64_t;
 
 inline constexpr int kSharedRowBytes = 128;
 
-// Where a value stands, in bytes behind the first row.
+// The offset of a value in bytes from the first row.
 __device__ constexpr int swizzled_offset(int row, int column) {
   return row * kSharedRowBytes + ((column / 8) ^ (row % 8)) * 16 + column % 8 * 2;
 }
 
-// Addresses and distances in units of 16 bytes, 14 bits each, from bits 0, 16 and 32; the swizzle
-// from bit 62.
+// The descriptor. Addresses and distances are in units of 16 bytes, 14 bits each, from bits 0, 16
+// and 32 on; the swizzle is from bit 62 on.
 __device__ inline SharedMatrix shared_matrix(const void* first_row, unsigned columns_apart = 16) {
   constexpr SharedMatrix kEightRows = 8 * kSharedRowBytes / 16, kSwizzle128 = 1;
   return (shared_address(first_row) & 0x3ffffu) >> 4 |
          static_cast<SharedMatrix>(columns_apart >> 4) << 16 | kEightRows << 32 | kSwizzle128 << 62;
 }
-// The matrix that begins `bytes` behind.
+// The matrix that begins `bytes` later.
 __device__ inline SharedMatrix advance(SharedMatrix matrix, int bytes) {
   const std::uint32_t low = static_cast<std::uint32_t>(matrix) + static_cast<unsigned>(bytes) / 16;
   return (matrix & ~SharedMatrix{0xffffffffu}) | low;
@@ -60,24 +53,28 @@ __device__ inline void commit_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Nothing that uses the values is moved across.
+// The compiler moves no use of the values across this call.
 template <int kSize>
 __device__ void pin(float (&values)[kSize]) {
 #pragma unroll
   for (int i = 0; i < kSize; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
+// Returns when all groups but the last kPending are done. `ready` names the accumulators that may
+// be used from here on.
 template <int kPending, int... kSizes>
 __device__ void wait_products(float (&... ready)[kSizes]) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
   (pin(ready), ...);
 }
 
+// Makes ordinary stores visible to products: the writing threads call it, then a barrier follows.
+// Bulk copies need only the wait for their barrier.
 __device__ inline void publish_stores() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// The calling warpgroup's registers per thread from here on: a multiple of 8 in 24..240. Those that
-// are given up first let others take them.
+// Sets the number of registers per thread of the calling warpgroup: a multiple of 8 in 24..240. One
+// group gives registers first, so that another can take them.
 template <int kRegisters>
 __device__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
@@ -87,8 +84,8 @@ __device__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// Names of operands 0 .. 31 and 32 .. 63 in the text of a product, and the accumulators in them:
-// the texts of both types and all shapes are made of these.
+// Names of operands 0 .. 31 and 32 .. 63 in the text of a product, and the accumulators in them.
+// The texts for both types and all shapes use these.
 #define TANDEM_PLACES_0_TO_31                                                             \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
   "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -108,7 +105,10 @@ __device__ void give_registers() {
       "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), \
       "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
 
-// a and b in shared memory, a Major::kDepth. `adds`: whether d is added to.
+// d += a b, or d = a b if not `adds`: 64 x 16 by 16 x kColumns in f32, kColumns twice the size of
+// d's array. a and b are in shared memory, a is Major::kDepth. Warp w of the group has rows 16 w ..
+// 16 w + 15. With g = lane / 4 and t = lane % 4, d[4 n + i] is row g + i / 2 * 8, column 8 n + 2 t
+// + i % 2.
 #define TANDEM_MULTIPLY_SHARED(types)                                   \
   asm volatile(                                                         \
       "{.reg .pred adds; setp.ne.b32 adds, %66, 0;"                     \
@@ -129,7 +129,8 @@ __device__ void multiply_shared(float (&d)[64], SharedMatrix a, SharedMatrix b, 
 }
 #undef TANDEM_MULTIPLY_SHARED
 
-// d += a b, a in registers.
+// d += a b, a in registers, laid out as in mma.cuh. So d of two neighbouring n, packed pairwise, is
+// an a.
 #define TANDEM_MULTIPLY_REGISTERS_64(types)                         \
   asm volatile(                                                     \
       "{.reg .pred adds; setp.ne.b32 adds, %37, 0;"                 \

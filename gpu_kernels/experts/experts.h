@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an expert feed-forward does around its products: choose, group, and add up.
+// The steps of an expert feed-forward around its products: choose experts, group rows, add results.
 //
-//   choose_experts  per row the `used` largest router logits, of equal ones the first, and what
-//                   each counts: its softmax over all experts, scaled to a sum of 1 if `normalise`
-//   group_experts   the rows of every expert together ("slots"), in the order of rows
-//   cut_expert_tiles  slots of an expert in tiles of a few rows, as grouped products read them
-//                   (gemm/grouped_product.h)
-//   sum_experts     out[row] += sum over ranks of share * result[slot], the most probable first
-// Every row has exactly `used` slots, so the products' buffers have rows * used rows whatever was
-// chosen, and slot begins stay on the device: grouped products read them there, or the caller
-// copies them to the host to size launches (which ends a graph).
-// Graph-safe: one launch each, no workspace. Numerics: f32, no atomics; a row's result does not
-// depend on the others. A row with a NaN among its logits has shares of NaN; NaN is never the
-// largest. Cost: bytes of router and results once; group_experts reads the choices once per expert,
-// from the cache. Errors: cudaErrorInvalidValue for shapes that contradict this.
+// Every row has exactly `used` slots. So the buffers of the products have rows * used rows for
+// every choice. Slot begins stay on the device: grouped products read them there, or the caller
+// copies them to the host to size launches (which ends a graph). Graph-safe: one launch each, no
+// workspace. Numerics: f32, no atomics; the result of a row does not depend on the others. Cost:
+// router logits and results are read once; group_experts reads the choices once per expert, from
+// the cache. Errors: cudaErrorInvalidValue for other shapes than the stated ones.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,6 +20,9 @@ namespace tandem::gpu_kernels {
 
 inline constexpr int kMaxExperts = 1024;
 
+// Chooses per row the `used` largest router logits; of equal ones the first. The share of an expert
+// is its softmax over all experts, scaled to a sum of 1 if `normalise`. NaN is never the largest. A
+// row with a NaN among its logits has shares of NaN.
 struct ExpertChoice {
   std::int64_t rows = 0;
   int experts = 0;  // at most kMaxExperts
@@ -38,17 +34,21 @@ struct ExpertChoice {
 };
 cudaError_t choose_experts(const ExpertChoice& job, cudaStream_t stream);
 
+// Puts the rows of every expert together ("slots"), in the order of rows.
 struct ExpertGroups {
   std::int64_t rows = 0;  // rows * used below 2^31
   int experts = 0;
   int used = 0;
   const std::int32_t* chosen = nullptr;  // [rows, used]
-  std::int32_t* begins = nullptr;        // [experts + 1] first slot of every expert, then all
-  std::int32_t* slot_rows = nullptr;     // [rows * used] the row in each slot
-  std::int32_t* slots = nullptr;         // [rows, used] the slot of each choice
+  // [experts + 1] first slot of every expert, then the number of slots
+  std::int32_t* begins = nullptr;
+  std::int32_t* slot_rows = nullptr;  // [rows * used] the row in each slot
+  std::int32_t* slots = nullptr;      // [rows, used] the slot of each choice
 };
 cudaError_t group_experts(const ExpertGroups& job, cudaStream_t stream);
 
+// Cuts the slots of an expert into tiles of a few rows for grouped products
+// (gemm/grouped_product.h).
 struct ExpertTiles {
   int experts = 0;
   int tile_rows = 0;
@@ -58,12 +58,13 @@ struct ExpertTiles {
 };
 cudaError_t cut_expert_tiles(const ExpertTiles& job, cudaStream_t stream);
 
-// However the slots are distributed: every expert that has any may have one tile that is not full.
+// An upper bound for every distribution: each chosen expert can have one tile that is not full.
 inline std::int64_t most_expert_tiles(std::int64_t slots, int experts, int tile_rows) {
   const std::int64_t chosen = slots < experts ? slots : experts;
   return chosen + (slots - chosen) / tile_rows;
 }
 
+// out[row] += sum over the chosen experts of share * result[slot], the most probable first.
 struct ExpertSum {
   std::int64_t rows = 0;
   int width = 0;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Few rows times quantised weights, read once for all rows, without a dequantised copy.
+// Few rows times quantised weights. W is read once for all rows, without a dequantised copy.
 //
 // x is int8 with a note per 32 values, as norm/row_preparation.h writes it. Per slab of 32 inputs
-// the integers are multiplied and added exactly, then weighed in f32 by the scales of x and W:
-// out += a * sx * sum(u q) + b * sx * sum(q), where w = a u + b. Up to kDotRows rows lanes multiply
-// by dp4a, a lane one output; up to kMaxQuantisedRows by mma of bytes, 16 outputs by 8 rows.
-// Numerics: a row's bits depend on the shapes and on which of the two variants runs, not on the
-// other rows. Against products of the dequantised weight: the rounding of x to 8 bits.
-// Graph-safe: one launch, workspace: kFewRowsWorkspaceBytes. Bytes: W once; x from the caches,
-// once per panel. Instructions per weight and lane, about: 1.1 (1 row) to 2.5 (4), 2.1 (8), 3.5
-// (16), of 3.4 that an H200 issues while it reads 4.5 bits.
-// Errors: cudaErrorInvalidValue for shapes outside the stated ones.
+// the integers are multiplied and added exactly. Then f32 arithmetic applies the scales of x and W:
+// out += a * sx * sum(u q) + b * sx * sum(q), where w = a u + b. Up to kDotRows rows use dp4a, one
+// output per lane; up to kMaxQuantisedRows use mma of bytes, 16 outputs by 8 rows. Numerics: the
+// bits of a row depend on the shapes and on the variant, not on the other rows. The only error
+// against products of the dequantised weight is the rounding of x to 8 bits. Graph-safe: one
+// launch, workspace: kFewRowsWorkspaceBytes.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -35,6 +32,9 @@ struct QuantisedProduct {
   ProductTarget targets[kMaxTargets];   // weight: packed_bytes() of pack_rows()
   void* workspace = nullptr;
 };
+// Bytes: W once; x from the caches, once per panel. Instructions per weight and lane, about: 1.1 (1
+// row) to 2.5 (4), 2.1 (8), 3.5 (16). An H200 issues 3.4 while it reads 4.5 bits. Errors:
+// cudaErrorInvalidValue for other shapes than the stated ones.
 cudaError_t quantised_product(const QuantisedProduct& job, cudaStream_t stream);
 
 }  // namespace tandem::gpu_kernels

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows on their way into a product: f(x) in the forms that products read, in one launch.
+// Prepares rows for a product: writes f(x) in the forms that products read, in one launch.
 //
-// f is the RMS norm x / sqrt(mean(x^2) + epsilon) * weight, activation(x) * up, or nothing. With an
-// addend x + addend takes the place of x (the residual sum in front of a norm) and is also written
-// to `sum`. A row may be picked from others. Forms, any of them together:
-//   f32; bf16 and f16, rounded to nearest even; e4m3 with a scale per row, max |f| / 448;
-//   q8: int8 with a note per 32 values: peak = max |f|, q = f * (127 / peak) to nearest even,
-//   scale = peak / 127; zeros below a peak of 2^-100. A block with NaN or infinity, and an e4m3
-//   row, becomes zeros with scale NaN, which makes NaN of every output of its row.
-// Pointers of rows are aligned to 16 bytes where width is a multiple of 4; any width is allowed,
-// for q8 multiples of 32. `out` and `sum` may be x or addend, unless rows are picked.
-// Graph-safe: one launch, no workspace. Numerics: sums in f32 over the threads of a block in a
-// fixed order that depends on the width only, never on the other rows. Cost: x is read once from
-// memory and once or twice more from the cache; a norm or e4m3 takes a block per row, the rest
-// spreads a row over blocks. Errors: cudaErrorInvalidValue for what contradicts this.
+// f is the RMS norm x / sqrt(mean(x^2) + epsilon) * weight, activation(x) * up, or the identity.
+// With an addend, x + addend replaces x (the residual sum before a norm) and is also written to
+// `sum`. Graph-safe: one launch, no workspace. Numerics: sums are f32, over the threads of a block
+// in a fixed order that depends on the width only, never on the other rows. Cost: x is read once
+// from memory and once or twice more from the cache. A norm or e4m3 takes one block per row; other
+// functions spread a row over blocks. Errors: cudaErrorInvalidValue for other shapes than the
+// stated ones.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +21,7 @@ namespace tandem::gpu_kernels {
 
 enum class RowFunction : std::uint8_t { kNone, kRmsNorm, kSiluUp, kGeluTanhUp };
 
-// Of 32 neighbouring values of a row.
+// The note of 32 neighbouring values of a row.
 struct alignas(16) Q8Note {
   float scale;
   float scaled_sum;        // scale * sum of q
@@ -35,6 +29,11 @@ struct alignas(16) Q8Note {
   std::int32_t first_sum;  // of the first 16 q
 };
 
+// The forms to write, in any combination. bf16 and f16 are rounded to nearest even. e4m3 has one
+// scale per row, max |f| / 448. q8 is int8 with a note per 32 values: peak = max |f|, q = f * (127
+// / peak) to nearest even, scale = peak / 127; zeros below a peak of 2^-100. NaN or infinity turns
+// the q8 block, or the e4m3 row, into zeros with scale NaN, which gives NaN in every output of the
+// row.
 struct RowForms {
   float* f32 = nullptr;          // [rows, width]
   BF16* bf16 = nullptr;          // [rows, width]
@@ -46,6 +45,8 @@ struct RowForms {
   bool accumulate = false;       // f32 += f(x) in place of =
 };
 
+// Row pointers are aligned to 16 bytes if width is a multiple of 4. Any width is allowed; q8 needs
+// multiples of 32. An output or `sum` may be x or addend, unless rows are picked.
 struct RowPreparation {
   std::int64_t rows = 0;
   int width = 0;

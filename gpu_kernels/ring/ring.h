@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes rows to a host thread and back within a stream. post_rows() copies them to pinned memory
-// and raises a word there; await_rows() waits for the thread's answer and copies its results to
-// device memory.
+// Passes rows to a host thread and back within a stream. post_rows() copies rows to pinned memory
+// and then writes a word there. await_rows() waits for the thread's answer and copies its results
+// to device memory.
 //
-// The word is (number of posts, this one included) << 32 | tag. The count is in device memory, so
-// equal launches serve every step: one graph for all. The answer to a post is the same word; its
-// upper half is compared. If `abandoned` is not 0, nothing is waited for or copied from then on,
-// because the other side may still use the slot; results of an abandoned wait and all that is
-// computed from them are undefined. A ring has one slot: between two posts there is an await.
-// count: zero before the first. Graph-safe: one launch each, no workspace. Cost of N bytes: N over
-// the link, in lines of 16 bytes per thread, four loads in flight; up to kMaxRingBlocks blocks of
-// 256 threads with 16 KiB each, so 128 KiB are in flight (some 2 us of a 50 GB/s link), which
-// covers the latency of reads from the host. One thread per block polls, a read over the link each
-// time; blocks of await_rows() occupy their processors meanwhile, and a graphics driver's limit on
-// kernel time applies. Errors: cudaErrorInvalidValue for more copies than kMaxRingCopies, and for
-// addresses or sizes that are not multiples of 4.
+// The word is (number of posts, this one included) << 32 | tag. The answer to a post is the same
+// word; only the upper half is compared. The count is in device memory, so one graph serves every
+// step. A ring has one slot: each post is followed by its await before the next post. Graph-safe:
+// one launch each, no workspace. Errors: cudaErrorInvalidValue for more copies than kMaxRingCopies,
+// and for addresses or sizes that are not multiples of 4.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -42,9 +35,13 @@ struct RingPost {
   RingCopies rows;
   std::uint32_t tag = 0;
   std::uint64_t* posted = nullptr;  // pinned
-  std::uint32_t* count = nullptr;   // [3]: posts so far; blocks that have arrived; abandoned
+  // [3]: posts so far; arrived blocks; abandoned. Zero before the first post
+  std::uint32_t* count = nullptr;
 };
 
+// If *abandoned is not 0, this and all later launches neither wait nor copy, because the host may
+// still use the slot. The results of an abandoned wait, and all that is computed from them, are
+// undefined.
 struct RingAwait {
   RingCopies rows;
   const std::uint64_t* answered = nullptr;   // pinned
@@ -52,7 +49,12 @@ struct RingAwait {
   std::uint32_t* count = nullptr;            // the post's
 };
 
+// Cost of N bytes: N over the link, in lines of 16 bytes per thread, four loads in flight. Up to
+// kMaxRingBlocks blocks of 256 threads have 16 KiB each in flight, 128 KiB in all (some 2 us of a
+// 50 GB/s link), which covers the latency of reads from the host.
 cudaError_t post_rows(const RingPost& job, cudaStream_t stream);
+// One thread per block polls, with one read over the link per poll. The blocks occupy their
+// multiprocessors meanwhile. A graphics driver's limit on kernel time applies.
 cudaError_t await_rows(const RingAwait& job, cudaStream_t stream);
 
 }  // namespace tandem::gpu_kernels

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The next token of every row of logits: the largest, or a draw by a given uniform number.
+// Chooses the next token of every row of logits: the largest, or a draw by a given uniform number.
 //
-// Order and rules of host/model/sampler: NaN counts as -inf and +inf as the largest float;
-// temperature 0 takes the largest logit, of equal ones the lowest id; else weights are
-// e^((logit - best) / temperature), top_k keeps the best (of equal logits the lower ids), top_p the
-// smallest best-first set with at least that share of what top_k left (one at least), and the draw
-// walks the kept tokens in the order of ids until their weight exceeds uniform * total. A row
-// without a finite logit gives token -1.
-// Weights are counted in whole units of 2^-44 of the best one's, so that sums do not depend on
-// their order and the result is the same on every run and for every number of parts. Where this may
-// choose another token than the host: a uniform or a cut within some 1e-7 of the total from a
-// boundary between two tokens (exponentials round otherwise, weights below one unit are none, the
-// host sums in double); and the host walks tokens that top_k or top_p cut in an order of its own,
-// so there only the distribution is the same.
-// Graph-safe: up to three launches, of `parts` blocks per row; parameters stand in device memory
-// and may change between launches within `work`. Nothing is sorted. Cost: the logits once for the
-// best, once more where rows draw and a third time where they cut, from the cache then; of the last
-// one part again; log-probabilities come with the second. Where the cuts lie among too many nearly
-// equal logits to list (some thousand), one block reads the row up to nine times more.
-// Limits: vocab at most 2^19.
+// The rules are those of host/model/sampler. Weights are integers in units of 2^-44 of the largest
+// weight. So sums do not depend on their order, and every run and every number of parts gives the
+// same result. Graph-safe: up to three launches, of `parts` blocks per row. Parameters are in
+// device memory and may change between launches within `work`. Limits: vocab at most 2^19. Cost:
+// the logits once for the largest, once more for rows that draw (and for log-probabilities), a
+// third time for rows that cut; part of the last once again. Nothing is sorted. If too many nearly
+// equal logits (some thousand) lie at a cut, one block reads the row up to nine times more.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -40,9 +29,19 @@ struct SampleParameters {
   float uniform = 0;       // in [0, 1)
 };
 
-// The most that any row asks for: a launch each.
+// The most work that any row needs: each kind adds a launch.
 enum class SampleWork : std::uint8_t { kGreedy, kDraws, kCuts };
 
+// NaN counts as -inf and +inf as the largest float. Temperature 0 takes the largest logit; of equal
+// ones the lowest id. Otherwise weights are e^((logit - best) / temperature). top_k keeps the best
+// (of equal logits the lower ids). top_p keeps the smallest best-first set with at least that share
+// of the weight that top_k keeps, and at least one token. The draw adds the kept tokens' weights in
+// the order of ids until the sum exceeds uniform * total. A row without a finite logit gives token
+// -1.
+// The host may choose another token when a uniform or a cut is within some 1e-7 of the total from a
+// boundary between two tokens: exponentials round differently, weights below one unit count as 0,
+// and the host sums in double. With top_k or top_p the host adds tokens in another order, so only
+// the distribution is the same.
 struct SampleRows {
   std::int64_t rows = 0;
   int vocab = 0;
@@ -51,14 +50,13 @@ struct SampleRows {
   std::int32_t* tokens = nullptr;                // [rows], device memory or mapped host memory
   float* logprobs = nullptr;  // [rows] log-softmax of the logits as they came, or none
   SampleWork work = SampleWork::kCuts;
-  int parts = 1;                      // 1..kMaxSampleParts; sample_parts()
-  void* workspace = nullptr;          // [sample_workspace_bytes()], aligned to 16
-  std::uint32_t* counters = nullptr;  // [kSampleRowsAtOnce], zeros before the first call; what a
-                                      // call leaves serves the next
+  int parts = 1;              // 1..kMaxSampleParts; sample_parts()
+  void* workspace = nullptr;  // [sample_workspace_bytes()], aligned to 16
+  // [kSampleRowsAtOnce], zeros before the first call; each call leaves them ready for the next
+  std::uint32_t* counters = nullptr;
 };
 
-// Blocks per row: as many as there are multiprocessors for the rows, each with a load for every
-// thread.
+// Blocks per row: divides the multiprocessors among the rows, with at least one load per thread.
 inline int sample_parts(std::int64_t rows, int vocab, int processors) {
   constexpr int kLeastTokens = 4096;
   const std::int64_t at_once = rows < 1 ? 1 : rows < kSampleRowsAtOnce ? rows : kSampleRowsAtOnce;

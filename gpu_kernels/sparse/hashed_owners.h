@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HashedOwners: which of n owners holds a unit, and the unit's place among those its owner has.
+// HashedOwners maps each unit to one of n owners, and to an index among the units of that owner.
 //
-// The mapping of balanced parallelism: units fall into groups of n consecutive ones, group g gives
-// each owner exactly one; owner = (unit + h(g)) mod n, local = g. It must give the same numbers as
-// Partition::hashed of the collectives library, which knows nothing of this folder; a test that
-// compiles these functions for the host holds the two together.
-// Shapes: units below 2^32, 1 <= n <= 256. Threads: a value type; any. Cost: two 64-bit products
-// for the hash and one 32-bit product in place of the division (Granlund and Montgomery, PLDI
-// 1994). Source: Wang et al., ZEN, OSDI 2025, section 3 (h0).
+// This is the mapping of balanced parallelism. A group is n consecutive units, and each owner gets
+// exactly one unit of a group: owner = (unit + h(group)) mod n, local index = group. The numbers
+// must equal those of Partition::hashed in host/tensor/sparse, which does not depend on this
+// folder. A test compiles these functions for the host and compares the two. Shapes: units below
+// 2^32, 1 <= n <= 256. Threads: a value type; any. Cost: two 64-bit products for the hash, and one
+// 32-bit product in place of the division (Granlund and Montgomery, PLDI 1994). Source: Wang et
+// al., ZEN, OSDI 2025, section 3 (h0).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -46,7 +46,7 @@ inline HashedOwners make_hashed_owners(int num_owners, std::uint64_t seed) {
   return owners;
 }
 
-// The group's rotation, 0 .. num_owners - 1: the high word of mix(group + seed) * num_owners.
+// The rotation h(group), 0 .. num_owners - 1: the high word of mix(group + seed) * num_owners.
 __host__ __device__ inline std::uint32_t rotation_of(const HashedOwners& owners,
                                                      std::uint32_t group) {
   std::uint64_t value = group + owners.seed;
@@ -65,7 +65,7 @@ __host__ __device__ inline Place place_of(const HashedOwners& owners, std::uint3
   return {sum >= owners.num_owners ? sum - owners.num_owners : sum, group};
 }
 
-// The inverse.
+// The inverse of place_of().
 __host__ __device__ inline std::uint32_t unit_at(const HashedOwners& owners, Place place) {
   const std::uint32_t rotation = rotation_of(owners, place.local);
   const std::uint32_t offset =

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collective calls on sparse and dense tensors: the library's front door.
+// Collective calls on sparse and dense tensors: the public API of the library.
 //
 //   Group group(std::move(transport));  // of inproc, mpi, gloo or nccl: see host/transport
 //   SparseTensor sum = sparse_allreduce(group, SparseView::of(indices, values, num_units));
 //
-// All ranks of a group make the same calls in the same order, with equal shapes, types and options;
-// each call begins with an exchange of headers (ceil(log2 n) steps). A mismatch, or an invalid
-// argument on one rank, is therefore the same Error on every rank; it names rank and field.
-// Tensors: a sequence of `num_units` units of `width` values (element-sparse: width 1; row-sparse:
-// a unit is a row; block-sparse: a unit is a block). Indices may come unsorted and repeated
-// (repeated ones are reduced in the order given); a rank may have none.
-// Types: f32, f16, bf16 (accumulated in f32, partial sums travel in f32, rounded to the wire type
-// once), f64, u64. Means are divided before that rounding. Sums of u64 wrap; their mean rounds
-// down. NaN and infinity follow IEEE addition; for max NaN wins. Max is over the ranks that hold a
-// unit. Results: sorted, unique; the same bits on every rank and on every run with the same inputs,
-// options and scheme. A unit whose values cancel to zero may or may not remain, by the scheme.
-// Ownership: inputs are borrowed until the call returns (asynchronous: until the handle is done).
-// What a call writes in place it writes after everything has arrived (broadcast: while it does).
-// Errors: Error (arguments, or no memory for a rank's input; the group stays usable),
+// All ranks of a group make the same calls in the same order, with equal shapes, types and options.
+// Each call begins with an exchange of headers (ceil(log2 n) steps). So a mismatch, or an invalid
+// argument on one rank, is the same Error on every rank; it names rank and field. Results are
+// sorted, unique, and have the same bits on every rank and on every run with the same inputs,
+// options and scheme. Ownership: inputs are borrowed until the call returns (asynchronous: until
+// the handle is done). Calls in place write only after everything has arrived (broadcast: while it
+// arrives). Errors: Error (arguments, or no memory for a rank's input; the group stays usable),
 // TransportError (the group is broken; see group.h), std::bad_alloc (later; the group is broken).
-// No call waits beyond its timeout.
+// No call waits longer than its timeout.
 #pragma once
 
 #include <chrono>
@@ -55,7 +48,9 @@ constexpr DType dtype_of() {
   return std::is_same_v<T, double> ? DType::kF64 : DType::kU64;
 }
 
-// A borrowed sparse tensor.
+// A borrowed sparse tensor: `num_units` units of `width` values (element-sparse: width 1;
+// row-sparse: a unit is a row; block-sparse: a unit is a block). Indices may be unsorted and
+// repeated (repeated ones are reduced in the order given). A rank may have no entries.
 struct SparseView {
   std::uint64_t num_units = 0;
   std::uint32_t width = 1;
@@ -73,7 +68,7 @@ struct SparseView {
                        std::uint64_t num_units, std::uint32_t width = 1);
 };
 
-// An owned one: sorted, unique.
+// An owned sparse tensor: sorted, unique.
 struct SparseTensor {
   std::uint64_t num_units = 0;
   std::uint32_t width = 1;
@@ -109,19 +104,24 @@ struct DenseView {
 };
 
 struct CallOptions {
-  std::chrono::milliseconds timeout{60'000};  // from the call on, waiting for earlier ones included
+  std::chrono::milliseconds timeout{60'000};  // from the call on, with the wait for earlier calls
 };
 
+// Sums of f16 and bf16 are accumulated in f32; partial sums travel in f32; the result is rounded to
+// the wire type once. Means are divided before that rounding. Sums of u64 wrap; their mean rounds
+// down. NaN and infinity follow IEEE addition. Max is over the ranks that hold a unit; NaN wins. A
+// unit whose values cancel to zero may or may not remain, depending on the scheme.
 struct ReduceOptions : CallOptions {
   Reduction reduction = Reduction::kSum;
-  std::string scheme = "auto";       // a name of scheme/registry.cpp, or auto: see selection/
-  std::string codec = "auto";        // a name of codec/codec.h
-  std::optional<DType> wire;         // f32, f16 or bf16 where sums are f32; default: the tensor's
-  std::uint64_t seed = 0x7a9d;       // of hashed partitions
-  int ranks_per_node = 0;            // 0: as the transport's node names say
-  std::string bucket = "default";    // what the selection and Ok-Topk's regions are kept by,
-                                     // apart for every shape, type, wire type, reduction, codec
-                                     // and ranks_per_node; 4096 in all, the oldest go first
+  std::string scheme = "auto";  // a name of scheme/registry.cpp, or auto: see selection/
+  std::string codec = "auto";   // a name of codec/codec.h
+  std::optional<DType> wire;    // f32, f16 or bf16 where sums are f32; default: the tensor's
+  std::uint64_t seed = 0x7a9d;  // of hashed partitions
+  int ranks_per_node = 0;       // 0: by the transport's node names
+  // The selection and Ok-Topk's regions are stored under this name, separately for every shape,
+  // type, wire type, reduction, codec and ranks_per_node. At most 4096 in all; the oldest are
+  // removed first.
+  std::string bucket = "default";
   Aggregator* aggregator = nullptr;  // null: the CPU; borrowed until the call is done
   bool explain = false;              // fill Report::explanation
 };
@@ -146,12 +146,12 @@ Report last_report(const Group& group);  // of the last call that succeeded
 SparseTensor sparse_allreduce(Group& group, const SparseView& input,
                               const ReduceOptions& options = {});
 
-// In place, for gradients stored densely: units of zeros only count as absent, and are zero where
-// no rank has them. Unchanged where the call fails.
+// In place, for gradients stored densely. A unit of zeros only counts as absent, and is zero if no
+// rank has it. Unchanged if the call fails.
 void sparse_allreduce_dense(Group& group, DenseView tensor, std::uint32_t width = 1,
                             const ReduceOptions& options = {});
 
-// Several tensors as one (one set of messages; the index spaces are laid end to end). All of one
+// Several tensors as one: one set of messages, with the index spaces concatenated. All have one
 // type, width and index type. results[i] belongs to inputs[i].
 std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
                                                  const ReduceOptions& options = {});
@@ -161,8 +161,8 @@ std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const S
 SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
                                    const ReduceOptions& options = {});
 
-// For outputs of unknown size in the caller's own memory: construct (communicates), size the
-// memory, execute.
+// For callers that own the output memory but do not know its size. Construct the plan
+// (communicates), allocate num_entries(), then execute().
 class SparseAllreducePlan {
  public:
   SparseAllreducePlan(Group& group, const SparseView& input, const ReduceOptions& options = {});
@@ -183,11 +183,11 @@ std::vector<RawVector<std::byte>> alltoallv(Group& group,
                                             std::span<const std::span<const std::byte>> to,
                                             const CallOptions& options = {});
 
-// Dense all-reduce in place (scheme: dense_ring or dense_halving_doubling, auto by size; codec is
-// not used). Unchanged where the call fails.
+// Dense all-reduce in place (scheme: dense_ring or dense_halving_doubling, auto by size; `codec` is
+// ignored). Unchanged if the call fails.
 void allreduce(Group& group, DenseView tensor, const ReduceOptions& options = {});
 
-// `bytes` of `root` into everybody's; equal sizes.
+// Copies `bytes` of `root` to every rank; equal sizes.
 void broadcast(Group& group, std::span<std::byte> bytes, int root, const CallOptions& options = {});
 
 void barrier(Group& group, const CallOptions& options = {});
@@ -197,10 +197,10 @@ void barrier(Group& group, const CallOptions& options = {});
 class Pending {
  public:
   bool done() const;
-  // False when the deadline passes first (the call goes on until its own timeout). Rethrows the
+  // False if the deadline passes first (the call continues until its own timeout). Rethrows the
   // call's error.
   bool wait(Deadline deadline) const;
-  // Aborts the call and with it the group, as Group::abort; nothing where it is done.
+  // Aborts the call, and the group with it (as Group::abort). Does nothing if the call is done.
   void abort(const std::string& reason) const;
 
   class State;
@@ -210,8 +210,8 @@ class Pending {
   std::shared_ptr<State> state_;
 };
 
-// Asynchronous forms: queued on the group's thread, in order with all other calls of the group.
-// What is returned beside the handle is filled once the call is done without error.
+// Asynchronous forms: queued on the group's thread, in order with all other calls of the group. The
+// result beside the handle is filled when the call is done without error.
 std::pair<std::shared_ptr<SparseTensor>, Pending> sparse_allreduce_async(
     Group& group, const SparseView& input, const ReduceOptions& options = {});
 Pending sparse_allreduce_dense_async(Group& group, DenseView tensor, std::uint32_t width = 1,

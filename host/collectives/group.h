@@ -2,15 +2,12 @@
 //
 // Group: the ranks that make collective calls together.
 //
-// Made from a transport (host/transport/*/ have the factories). Every collective call of the
-// library takes a group and is made by all its ranks in the same order; calls of one group run one
-// after another, asynchronous ones on a thread of the group. After a TransportError (or
+// A group is made from a transport (host/transport/*/ have the factories). Calls of one group run
+// one after another, asynchronous ones on a thread of the group. After a TransportError (or
 // std::bad_alloc) the group is broken: its calls fail at once with the reason, and the calls of its
-// peers fail soon. shrink() makes the group of the survivors. An Error that all ranks agree on
-// (mismatched arguments, an index out of range on some rank) leaves the group usable. Ownership:
-// move-only. Destroying a group aborts calls in flight and waits for its thread; peers that wait
-// for this rank fail at once. Threads: calls from any thread (they queue in the order they were
-// made); abort() from any, at any time.
+// peers fail soon. An Error that all ranks agree on (mismatched arguments, an index out of range on
+// some rank) leaves the group usable. Ownership: move-only. Threads: calls from any thread, run in
+// the order of the calls; abort() from any, at any time.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +23,8 @@ namespace tandem::collectives {
 class Group {
  public:
   explicit Group(std::unique_ptr<Transport> transport);  // one of transport/*/
+  // Aborts calls in flight and waits for the group's thread. Peers that wait for this rank fail at
+  // once.
   ~Group();
   Group(Group&&) noexcept;
   Group& operator=(Group&&) noexcept;
@@ -42,9 +41,9 @@ class Group {
   bool broken() const;
 
   // Survivors of a broken group that call this before `deadline` form the new group, in the order
-  // of their old ranks; it waits for a call that still runs here, and returns as soon as all ranks
+  // of their old ranks. It waits for a call that still runs here, and returns as soon as all ranks
   // known to be alive have called. What the old group has learned per bucket is lost. Afterwards
-  // the old group can only be destroyed. Throws Error where the group is not broken, and under mpi,
+  // the old group can only be destroyed. Throws Error if the group is not broken, and under mpi,
   // whose launcher ends the job when a rank dies.
   Group shrink(Deadline deadline);
 

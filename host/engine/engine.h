@@ -5,12 +5,10 @@
 //
 // One thread owns all state. It takes requests from a bounded queue, asks the scheduler for a
 // StepPlan, lets the executor run it, samples, and hands events to the sinks. A request that lacks
-// pages waits, or is preempted and computed again later; it fails only when it could never fit.
-// When an attention unit is lost, the requests with pages there are rebuilt from prompt + generated
-// tokens on the other units, at last on the fallback unit; no token is lost, repeated or changed.
-// When the compute unit is lost, its fallback loads the weights again; attention units that work in
-// the lost queue are lost with it. Threads: submit, cancel and status from any thread. Ownership:
-// borrows model, compute and timeline; owns the attention units and what the fallbacks make.
+// pages waits, or is preempted and computed again later; it fails only if it can never fit. When a
+// unit is lost, no token is lost, repeated or changed. Threads: submit, cancel and status from any
+// thread. Ownership: borrows model, compute and timeline; owns the attention units and the
+// fallbacks.
 #pragma once
 
 #include <functional>
@@ -36,8 +34,11 @@ struct NamedCompute {
   double bandwidth_bytes_per_s = 0;  // as EngineOptions::compute_bandwidth_bytes_per_s
 };
 
-// Replacements, each made at most once, after a loss. Without one, requests fail, or end where the
-// pages of the other units end.
+// Replacements for lost units, each made at most once. After the loss of an attention unit,
+// requests with pages there are rebuilt from prompt + generated tokens on the other units, and
+// finally on the fallback unit. After the loss of the compute unit, its fallback loads the weights
+// again; attention units that work in the lost queue are lost too. Without a fallback, requests
+// fail, or end where the pages of the other units end.
 struct Fallbacks {
   // Called when the last unit is lost, or when the others are too small for an accepted request.
   std::function<NamedUnit()> attention;
@@ -56,13 +57,13 @@ class Engine {
   // The weights that the first compute unit has loaded.
   const LoadedWeights& weights() const;
 
-  // The longest prompt + output of one request: the context, or less where all pages hold less.
-  // Falls when a unit is lost.
+  // The longest prompt + output of one request: the context, or less if all pages together hold
+  // less. Becomes smaller when a unit is lost.
   int max_request_tokens() const;
 
   // Throws Error("engine", ...) when a field is out of range, or when the prompt and one token (the
-  // prompt alone where max_tokens is 0) exceed max_request_tokens(); the error names both lengths.
-  // An output that reaches max_request_tokens() ends with kLength.
+  // prompt alone if max_tokens is 0) exceed max_request_tokens(); the error names both lengths. An
+  // output that reaches max_request_tokens() ends with kLength.
   SubmitResult submit(Request request, EventSink sink);
 
   // Frees the pages before the next step and sends kCancelled to the sink. Ignores unknown and

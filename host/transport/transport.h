@@ -3,15 +3,14 @@
 // Transport: a rank's connections to the other ranks of a world (threads, MPI, gloo, NCCL, a
 // simulated network).
 //
-// A message has any size, zero included, and the receiver need not know it. Messages between two
+// A message has any size, zero included; the receiver need not know the size. Messages between two
 // ranks match by tag; at most one message per (source, destination, tag) is in flight. A rank never
-// sends to itself. An Exchange is one step: messages to some peers, and from some. Several
-// exchanges may be in flight, with different tags.
-// Failure: a connection fails alone where fails_alone() says so. A wait for a lost peer throws, and
-// the connections to the other peers stay usable. After FailureScope::kGroup an abort of any peer
-// ends every wait (collectives/frames/group_transport.h makes a group of it). Where fails_alone()
-// is false the first error ends every connection.
-// Ownership: the transport keeps a payload until it has left; an Exchange must not outlive its
+// sends to itself. An Exchange is one step: it sends messages to some peers and receives from some.
+// Several exchanges may be in flight, with different tags.
+// Failure: fails_alone() says whether a connection fails alone. Then a wait for a lost peer throws,
+// and the connections to the other peers stay usable; otherwise the first error ends every
+// connection.
+// Ownership: the transport keeps a payload until it is sent. An Exchange must not outlive its
 // Transport. An unfinished exchange may be destroyed after it threw, or after abort().
 // Threads: one at a time drives a transport and its exchanges; abort(), close() and traffic() from
 // any. Errors: TransportError naming the peer, at the latest at the deadline.
@@ -57,8 +56,8 @@ class Exchange {
   // The next message, in any order; nullopt once every expected one has been taken.
   std::optional<Incoming> next(Deadline deadline);
 
-  // Waits until every message of this exchange has left (which may need the peers to receive).
-  // Messages not yet taken with next() are dropped.
+  // Waits until every message of this exchange is sent (this may need the peers to receive). Drops
+  // messages that next() has not taken.
   virtual void finish(Deadline deadline) = 0;
 
  protected:
@@ -69,10 +68,10 @@ class Exchange {
   Traffic& traffic_;
 };
 
-// Which failures end a wait.
+// The failures that end a wait.
 enum class FailureScope : std::uint8_t {
-  kConnection,  // those of the peers that it waits for
-  kGroup,       // also the abort of any peer
+  kConnection,  // of the peers that it waits for
+  kGroup,       // also the abort of any peer (see collectives/frames/group_transport.h)
 };
 
 class Transport {
@@ -88,7 +87,7 @@ class Transport {
   // Names the machine this rank runs on; ranks with the same name share a node.
   virtual std::string node_name() const = 0;
 
-  // Starts a step; never blocks on a peer. `sources`: whom to receive one message from each.
+  // Starts a step; never blocks on a peer. `sources`: the peers to receive one message from each.
   std::unique_ptr<Exchange> start(std::vector<Outgoing> sends, std::vector<Source> sources);
 
   // Whether losing one peer leaves the connections to the others usable.
@@ -96,24 +95,24 @@ class Transport {
   // kConnection at first. A transport that cannot fail alone stays in kGroup.
   virtual void set_failure_scope(FailureScope scope) = 0;
 
-  // One message, point to point. send() waits until it has left, which may need the peer to
-  // receive. A receive that does not end well closes
-  // the connection to its peer: the message of this tag could arrive later.
+  // One message, point to point. send() waits until it is sent, which may need the peer to receive.
+  // A receive that fails closes the connection to its peer, because the message of this tag could
+  // arrive later.
   void send(int peer, Tag tag, Payload payload, Deadline deadline);
   Payload receive(int peer, Tag tag, Deadline deadline);
 
   // Ends the connection to `peer`: waits of either side for the other throw kAborted with the
-  // reason (kPeerLost where it could not be delivered). Without fails_alone() it is abort(). Does
-  // nothing the second time.
+  // reason (kPeerLost if it could not be delivered). If fails_alone() is false this is abort(). A
+  // second call does nothing.
   virtual void close(int peer, const std::string& reason) noexcept = 0;
 
   // Ends every connection: each wait of this rank throws kAborted from now on, and peers that wait
-  // for this rank throw soon (how soon: each implementation says). Does nothing the second time.
+  // for this rank throw soon (each implementation says how soon). A second call does nothing.
   virtual void abort(const std::string& reason) noexcept = 0;
 
   // The transport of the ranks that call shrink() before `deadline`, in order of their old ranks.
-  // Collective among survivors; this transport must have been aborted, and is spent afterwards.
-  // Throws Error where the implementation cannot (mpi).
+  // Collective among survivors. This transport must be aborted, and is unusable afterwards. Throws
+  // Error if the implementation cannot shrink (mpi).
   virtual std::unique_ptr<Transport> shrink(Deadline deadline) = 0;
 
   TrafficSnapshot traffic() const { return traffic_.snapshot(); }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QueuedComputeUnit: a compute unit as a GPU is one, around the CPU's: device buffers that the host
-// cannot see, a queue whose work is done when it is waited for and no earlier, and a device that
-// can be lost in mid-stream.
+// QueuedComputeUnit: imitates a GPU around the CPU's compute unit. The host cannot see its device
+// buffers, its queue works only inside wait(), and the device can be lost in the middle of a
+// stream.
 //
-// enqueue() copies what the contract says it copies and nothing else; the work is done by wait(),
-// up to the ticket that is waited for. address() of a device buffer lies in memory without any
-// access, so that whoever touches it but the units of this device crashes. Memory starts as NaN.
-// The n-th op after `lose_after` loses the device, or the first one that finds that it `dies`: its
-// memory becomes NaN, wait() throws DeviceError. It asks for steps of a multiple of `pad_to` rows.
-// With `samples`, SampleOp follows model/sampler. With `signals` it has rings: the thread that
-// waits for the queue then waits for the host's threads in turn. Threads: as the contract says.
-// Ownership: borrows the inner unit, which must live longer.
+// enqueue() copies what the contract says it copies and nothing else. address() of a device buffer
+// is in memory without access rights, so an access from outside this device's units crashes. Memory
+// starts as NaN. Threads: as the contract says. Ownership: borrows the inner unit, which must live
+// longer.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +21,17 @@
 namespace tandem::test {
 
 struct QueuedUnitOptions {
-  std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();  // ops done
-  bool samples = false;
+  // ops done; the next op loses the device
+  std::uint64_t lose_after = std::numeric_limits<std::uint64_t>::max();
+  bool samples = false;  // SampleOp follows model/sampler
+  // has rings: the thread that waits for the queue also waits for the host's threads
   bool signals = false;
   std::function<void()> on_allocate = {};  // may throw
-  std::function<bool()> dies = {};         // before every op
-  std::size_t pad_to = 1;
+  std::function<bool()> dies = {};         // before every op; true loses the device
+  std::size_t pad_to = 1;                  // steps have a multiple of so many rows
 };
 
-// What was asked of the unit.
+// The work that the unit did.
 struct QueuedCounts {
   std::uint64_t waits = 0;  // that found work to do
   std::uint64_t copies = 0, copied_bytes = 0;
@@ -62,10 +60,11 @@ class QueuedComputeUnit final : public device::ComputeUnit {
   device::WaitResult wait(device::Ticket ticket, Deadline deadline) override;
   device::ComputeStats stats() const override { return inner_.stats(); }
 
-  // For attention units of the same device: work in the queue, and the memory behind an address.
+  // For attention units of the same device: work in the queue, and the memory at an address.
   void push(std::function<void()> work);
   std::byte* memory_at(const void* address, std::size_t size_bytes) const;
-  // Does everything up to the ticket; false when the device is lost.
+  // Does all work up to the ticket; false when the device is lost: then its memory becomes NaN, and
+  // wait() throws DeviceError.
   bool drive(device::Ticket ticket);
   bool lost() const { return lost_; }
   device::Ticket last_ticket() const { return last_ticket_; }

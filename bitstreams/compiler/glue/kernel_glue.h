@@ -4,14 +4,12 @@
 //
 // Pointers and burst classes (with read_request(), built from a pointer) are global memory, classes
 // with read() and empty() are streams, all else are scalars. The generated translation unit adds
-// what types do not tell: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) gives for each argument how
-// many of its elements are in the register map, or 0; missing numbers are 0. An argument has
-// elements there when it is a pointer or array whose only interface is s_axilite. Such arguments,
-// and scalars by reference, are read from the register map before the call and written back after
-// it.
-//
-// This file comes before the kernel's source, because the source's macros may have any names; only
-// TANDEM_EXPORT_KERNEL comes after it. C++14.
+// what types do not say: TANDEM_EXPORT_KERNEL(function, n0, n1, ...) gives for each argument its
+// number of elements in the register map, or 0; missing numbers are 0. An argument has elements
+// there if it is a pointer or array whose only interface is s_axilite. Such arguments, and scalars
+// by reference, are read from the register map before the call and written back after it. This file
+// comes before the kernel's source, because its macros may have any names; only
+// TANDEM_EXPORT_KERNEL comes after. C++14.
 #pragma once
 
 #include <cstring>
@@ -43,8 +41,8 @@ struct BurstElement<Burst<Element>> {
   using Type = Element;
 };
 
-// What a stream carries, and the class that any stream of it can be bound to: stream<T, Depth>
-// derives from stream<T> and adds no members, in Tandem's headers and in the vendor's.
+// The element type of a stream, and the class to which any stream of it can be bound: stream<T,
+// Depth> derives from stream<T> and adds no members, in Tandem's headers and in the vendor's.
 template <typename Stream>
 struct StreamParts;
 template <template <typename> class Stream, typename T>

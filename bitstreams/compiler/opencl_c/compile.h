@@ -2,21 +2,10 @@
 //
 // Compiles OpenCL C kernels (v++ -c of a .cl file) to an object with the entry points a card calls.
 //
-// The object exports tandem_kernel_<name> (glue/kernel_entry.h) for each wanted kernel and nothing
-// else; link it with the C++ compiler and -lm. clang compiles the source; the built-in functions
-// are ours (glue/opencl_c/): PoCL's kernel library is bitcode of one LLVM version whose vector
-// calls match only the processor it was chosen for, while headers compile under every clang and
-// give its errors the user's file and line. The C++ compiler compiles the entry points.
-//
-// How XRT starts such a kernel: one command per work-group, with what the group must know in
-// hidden arguments. In the XML (Kernel::arguments, in the order of KernelEntry::arguments):
-//   hidden     id="", three arguments of the same name for group_id, global_offset, ...; XRT
-//              recognises them by name; they follow the user's arguments
-//   kind 3     __local pointer: addressQualifier 3, no row in CONNECTIVITY, no m_axi port
-//   required_group  compileWorkGroupSize (0 0 0: any); maximum_group  maxWorkGroupSize (0: any)
-// A native launch leaves the hidden arguments zero: it runs one work-item.
-// Errors: Error naming the missing program's package, the kernel, or clang's own message. Threads:
-// any, with different scratch folders.
+// clang compiles the source, the C++ compiler the entry points. The built-in functions are ours
+// (glue/opencl_c/). PoCL's kernel library is bitcode of one LLVM version, and its vector calls
+// match only one processor; headers compile under every clang, and errors name the user's file and
+// line. Threads: any, with different scratch folders.
 #pragma once
 
 #include <array>
@@ -30,8 +19,8 @@ struct CompileOptions {
   std::string source;                // the .cl file
   std::vector<std::string> kernels;  // those wanted (-k); all of the file when empty
   std::vector<std::string> flags;    // -I, -D, -O, -g, -W, -cl-*: passed to clang after our own
-  std::string object;                // written
-  std::string scratch;               // an existing folder for what lies between; not removed
+  std::string object;                // object file to write
+  std::string scratch;               // an existing folder for intermediate files; not removed
   std::string glue_folder;           // bitstreams/compiler/glue
   std::string hls_folder;            // Tandem's HLS headers: pipes are streams
   std::string cxx_compiler = "c++";
@@ -44,10 +33,17 @@ struct Argument {
   std::string type;       // as in the source, "float4*"
   std::uint32_t kind;     // tandem_glue::ArgumentKind, or 3: __local memory
   bool hidden = false;    // set by the OpenCL runtime, without an index
-  std::string pipe = "";  // kind 4: the program-scope pipe that this hidden argument stands for
+  std::string pipe = "";  // kind 4: the program-scope pipe of this hidden argument
   bool writes = false;    // kind 4: the kernel is the pipe's writer
 };
 
+// XRT starts such a kernel by one command per work-group; hidden arguments describe the group. In
+// the XML (`arguments`, in the order of KernelEntry::arguments):
+//   hidden     id="", three arguments of the same name for group_id, global_offset, ...; XRT
+//              recognises them by name; they follow the user's arguments
+//   kind 3     __local pointer: addressQualifier 3, no row in CONNECTIVITY, no m_axi port
+//   required_group  compileWorkGroupSize (0 0 0: any); maximum_group  maxWorkGroupSize (0: any)
+// A native launch leaves the hidden arguments zero: it runs one work-item.
 struct Kernel {
   std::string name;
   std::vector<Argument> arguments;  // as many as KernelEntry::num_arguments, in its order
@@ -61,9 +57,12 @@ struct CompileResult {
   std::vector<std::string> messages;      // clang's warnings
 };
 
-// Whether v++ gives `path` to compile_opencl_c: it ends in .cl.
+// Whether v++ passes `path` to compile_opencl_c(): it ends in .cl.
 bool is_opencl_c(const std::string& path);
 
+// The object exports tandem_kernel_<name> (glue/kernel_entry.h) for each wanted kernel and nothing
+// else; link it with the C++ compiler and -lm. Errors: Error naming the missing program's package,
+// the kernel, or clang's own message.
 CompileResult compile_opencl_c(const CompileOptions& options);
 
 }  // namespace tandem::opencl_c

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The [connectivity] settings of a link: compute units (nk), memory banks (sp) and stream links
-// (sc, stream_connect).
-//
-//   nk = kernel:count[:name.name... or name,name...]   default: one unit, kernel_1
-//   sp = unit.port:memory        port: an argument, or m_axi_<bundle> for all arguments of a bundle
-//        memory: HBM[3]  HBM[0:3]  HBM[0:3].2  DDR[0]  DDR  bank0  PLRAM[1]  HOST[0], or a bank's
-//        tag
-//   sc = unit.output:unit.input[:depth]                 depth in elements
-//   slr = unit:region                                   checked, without effect
-//   connect, region, noc.*                              without effect
-// Placement within a range (".2", ".RAMA") has no effect. Errors: Error("v++", ...) naming where
-// the setting stands, what is wrong and what there is. Threads: any. Source: the vendor's user
-// guide, linking kernels.
+// (sc, stream_connect). Threads: any. Source: the vendor's user guide, linking kernels.
 #pragma once
 
 #include <string>
@@ -23,14 +12,23 @@
 
 namespace tandem::vpp {
 
+//   nk = kernel:count[:name.name... or name,name...]   default: one unit, kernel_1
+//   sp = unit.port:memory        port: an argument, or m_axi_<bundle> for all arguments of a bundle
+//        memory: HBM[3]  HBM[0:3]  HBM[0:3].2  DDR[0]  DDR  bank0  PLRAM[1]  HOST[0], or a bank's
+//        tag
+//   sc = unit.output:unit.input[:depth]                 depth in elements
+//   slr = unit:region                                   checked, without effect
+//   connect, region, noc.*                              without effect
+// Placement within a range (".2", ".RAMA") has no effect.
 enum class ConnectivityKey { kUsed, kWithoutEffect, kUnknown };
 ConnectivityKey connectivity_key(const std::string& key);
-// The keys there are, for messages.
+// The known keys, for messages.
 std::string connectivity_keys();
 
 // Names the units of `design`'s kernels, and adds bank connections and stream links. `settings`:
-// used keys, without "connectivity.". Of two banks of an argument the last one counts, and the
-// command line's before any file's. Returns warnings.
+// used keys, without "connectivity.". Of two banks of an argument the last one counts; the command
+// line's comes before any file's. Returns warnings. Errors: Error("v++", ...) naming the place of
+// the setting, the mistake, and the existing names.
 std::vector<std::string> connect(const std::vector<Setting>& settings, xclbin::Design& design);
 
 }  // namespace tandem::vpp

@@ -2,15 +2,12 @@
 //
 // Sparse aggregation on a GPU: scatter-add, source by source, then compaction.
 //
-// Entries go to the device in pieces of 1 Mi, through two pinned buffers in turn. Sums are dense in
-// device memory and are never cleared: a bit per position marks those of the current call. Sources
-// on this GPU are read in place, after the work of their queue. Memory:
-// 2 * value + 4 bytes and a bit per position, from the first call on; pinned memory of 4 + value
-// bytes per entry. Cost: 4 + value bytes over PCIe per entry in and per entry of the union out; one
-// launch per piece, three for the compaction; two waits. Numeric: bit-equal to a loop over the
-// sources, except that a NaN made by an addition is the canonical one. Threads: one at a time.
-// Errors: as the contract says; a position that occurs twice in a source is not detected. A unit
-// lost by a failure or a deadline leaks its memory, because work may still run.
+// Entries go to the device in pieces of 1 Mi, through two alternating pinned buffers. Sums are
+// dense in device memory and are never cleared: a bit per position marks those of the current call.
+// Sources on this GPU are read in place, after the work of their queue. Numerics: bit-equal to a
+// loop over the sources, except that a NaN made by an addition is the canonical one. Threads: one
+// at a time. Errors: as the contract says; a position that occurs twice in a source is not
+// detected. A unit lost by a failure or a deadline leaks its memory, because work may still run.
 #pragma once
 
 #include <memory>
@@ -21,7 +18,10 @@
 
 namespace tandem::cuda {
 
-// Makes `device_index` current on the calling thread.
+// Makes `device_index` current on the calling thread. Memory: 2 * value + 4 bytes and a bit per
+// position, from the first call on; pinned memory of 4 + value bytes per entry. Cost: 4 + value
+// bytes over PCIe per entry in and per entry of the union out; one launch per piece, three for the
+// compaction; two waits.
 std::unique_ptr<device::AggregationUnit> make_aggregation_unit(int device_index,
                                                                const device::DeviceInfo& info);
 

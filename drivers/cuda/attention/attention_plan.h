@@ -3,14 +3,12 @@
 // AttentionPlanner: chooses the launches for a batch of attention, and makes the arrays that they
 // read.
 //
-// New rows are appended first, in the launch that rotates the keys if that launch is directly in
-// front. Sequences of at most kMostDecodeRows query rows go to attention/decode_plan.h, longer ones
-// to attention/prefill_plan.h. Shared leading pages are attended to once (attention/cascade_plan.h)
+// Sequences of at most kMostDecodeRows query rows go to attention/decode_plan.h, longer ones to
+// attention/prefill_plan.h. Shared leading pages are attended to once (attention/cascade_plan.h)
 // when the rows fill the batch. A plan is kept while its arrays are in the queue's open sequence,
 // so all layers of a step share it. Launch sizes are rounded up (queue/buckets.h), so nearby
 // lengths give equal launch records. Threads: the submitting thread. Errors: those of check_batch
-// and Queue::begin(), before anything is enqueued; the constructor throws Error if the GPU's shared
-// memory is too small for the heads.
+// and Queue::begin(), before anything is enqueued.
 #pragma once
 
 #include <array>
@@ -57,26 +55,30 @@ struct PlannedBatch {
   PlannedDecode own, shared;
   const gpu_kernels::PrefillBucket* prefill = nullptr;
   const std::byte* prefill_plan = nullptr;
-  // Of a batch with shared pages: O and LSE of every level in scratch, and what merges them.
+  // For a batch with shared pages: O and LSE of every level in scratch, and the coverage for their
+  // merge.
   std::int64_t merged_rows = 0;
   const std::byte* coverage = nullptr;
-  std::size_t o_at = 0, lse_at = 0;  // in scratch, behind the workspace
+  std::size_t o_at = 0, lse_at = 0;  // in scratch, after the workspace
   std::size_t scratch_bytes = 0;
   std::uint64_t staged_bytes = 0, tokens_read = 0;
 };
 
 class AttentionPlanner {
  public:
-  // The pool's type is read at once, the rest with the first batch. Chooses the paths of
-  // attention, which may be trials (kernel_choice.h).
+  // Reads the pool's type at once, the rest with the first batch. Chooses the paths of attention,
+  // which may run trials (kernel_choice.h). Throws Error if the GPU's shared memory is too small
+  // for the heads.
   AttentionPlanner(Gpu& gpu, const device::AttentionGeometry& geometry,
                    const gpu_kernels::KvPool& pool);
 
-  // Checks the batch; its arrays are in the queue's open sequence then, and its scratch is there.
+  // Checks the batch. Afterwards its arrays are in the queue's open sequence, and its scratch
+  // exists.
   const PlannedBatch& plan(const device::AttentionBatch& batch,
                            const device::AttentionPartial& out);
 
-  // Appends the launches. Directly behind plan().
+  // Appends the launches, directly after plan(). New rows are appended to the pages first. If the
+  // launch that rotates the keys is directly before, it also appends them.
   void launch(const PlannedBatch& planned, const device::AttentionBatch& batch,
               const AttentionRows& rows);
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MemoryPool: device memory or pinned host memory; CUDA gives it in large blocks, callers take
+// MemoryPool: device memory or pinned host memory. CUDA gives it in large blocks, callers take
 // ranges.
 //
-// take() finds the first free range by address; a large request has a block of its own. Ranges
-// begin at multiples of 256 bytes and join when they are freed. An empty block goes back to CUDA,
-// except one of the usual size. Kernels read and write pinned blocks at the host's address, over
-// the link. Ownership: a range is given back before the pool is destroyed; the pool of a lost GPU
-// leaks its blocks, because work may still run. Threads: one. Errors: Error that says for what, how
-// much, and what is free (memory_plan.h); the pool is unchanged. Cost: a search over ranges;
-// cudaMalloc for a new block. No range is taken or freed while a step runs, so CUDA's
-// stream-ordered pools would save nothing.
+// Kernels read and write pinned blocks at the host's address, over the link. Ownership: a range is
+// given back before the pool is destroyed. The pool of a lost GPU leaks its blocks, because work
+// may still run. Threads: one. Cost: a search over ranges; cudaMalloc for a new block. No range is
+// taken or freed while a step runs, so CUDA's stream-ordered pools would save nothing.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +27,11 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
+  // The first free range by address, from a multiple of 256 bytes on. A large request gets its own
+  // block. Throws Error that names the purpose, the size, and the free memory (memory_plan.h); the
+  // pool is then unchanged.
   std::byte* take(std::size_t bytes, Purpose purpose);
+  // Free neighbours join. An empty block goes back to CUDA, except one of the usual size.
   void give(std::byte* range);  // nullptr is allowed
 
   // Whether [at, at + bytes) lies in a range of this pool.

@@ -3,21 +3,13 @@
 // Queue: all work of the compute and attention units of one GPU, in order.
 //
 // An operation appends launch records (a kernel's function and arguments) to the open sequence.
-// flush() launches the sequence on the one stream and ends it with an event; its number is its
-// position. A sequence whose records equal those of an earlier one, byte for byte, runs as one CUDA
-// graph (step_graphs.h). So that the records of decode steps repeat: | - stage() copies host arrays
-// to device memory, at places that follow from their rounded sizes; | an array staged twice in a
-// sequence has one place. Records hold places, never host arrays | - all operations use the same
-// scratch(), which the stream's order allows | - records are zeroed first, so padding compares
-// equal | - graphs are forgotten before an object goes whose host address is in records Kernels of
-// a sequence form one chain (gpu_kernels/common/launch_chain.h): with overlap_launches() each
-// begins while the one before ends, except behind a copy or a library's call. Pinned memory has
-// kSlots, so the host fills the next while the GPU works. Memory grows between sequences only:
-// begin() states the need; growth flushes, waits and allocates. Threads: one. Errors: DeviceError
-// once the GPU is lost. A refused launch is an Error of the flush: earlier launches of its sequence
-// run, it and later ones do not, and waits for that position throw it too; if that flush could not
-// throw, the next flush or wait does. Host cost: filling a record; per flush a hash and a
-// comparison (20 KB per 100 launches), one copy, one launch, one event.
+// flush() launches the sequence on the one stream and ends it with an event; the number of the
+// sequence is its position. A sequence whose records equal those of an earlier one, byte for byte,
+// runs as one CUDA graph (step_graphs.h). So operations keep the records of decode steps equal:
+// records hold device addresses of staged arrays, never host arrays; all operations share
+// scratch(); new records are zeroed, so that padding compares equal. Threads: one. Errors:
+// DeviceError once the GPU is lost. Host cost: filling a record; per flush a hash and a comparison
+// (20 KB per 100 launches), one copy, one launch, one event.
 #pragma once
 
 #include <array>
@@ -48,8 +40,8 @@ struct LaunchTraits<cudaError_t (*)(const Job&, cudaStream_t)> {
   using JobType = Job;
 };
 
-// What a queue and a compute unit take of the device's memory besides weights and activations, in
-// usual steps: staged arrays, scratch, the products' workspace.
+// Device memory that a queue and a compute unit use besides weights and activations, in usual
+// steps: staged arrays, scratch, the products' workspace.
 inline constexpr std::uint64_t kQueueWorkspaceBytes = std::uint64_t{160} << 20;
 
 struct QueueStats {
@@ -64,11 +56,13 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  // Before an operation: the most bytes that it stages (and arrays), and the scratch() that it
-  // uses.
+  // Call before an operation, with the most bytes and arrays that it stages, and its scratch().
+  // Memory grows only here, between sequences: growth flushes, waits and allocates.
   void begin(std::size_t staged_bytes, std::size_t num_arrays, std::size_t scratch_bytes = 0);
 
-  // The place of `values` in device memory for the launches after this call. Never null.
+  // Copies `values` to device memory and returns their address for the launches after this call.
+  // The address follows from the rounded sizes of the arrays; an array staged twice in a sequence
+  // has one address. Never null.
   template <typename T>
   T* stage(std::span<const T> values) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -85,7 +79,7 @@ class Queue {
   // and all enqueued work has ended. Only before an operation's begin().
   void reserve(PoolRange& range, std::size_t bytes, Purpose purpose);
 
-  // Contents are valid during the operation only.
+  // Contents are valid during the operation only; the stream's order lets all operations share it.
   std::byte* scratch() const { return scratch_.data(); }
 
   // A launch of kLaunch(job, stream): fill the returned job before the next call of the queue.
@@ -97,8 +91,8 @@ class Queue {
     return *::new (append(run_job<kLaunch>, what, sizeof(Job))) Job;
   }
 
-  // The job of the open sequence's last launch if that is a kLaunch; else null. For an operation
-  // that does this work together with its own: drop_last() removes the launch, once.
+  // The job of the open sequence's last launch if it is a kLaunch; else null. An operation that
+  // does that work together with its own calls drop_last(), which removes the launch, once.
   template <auto kLaunch>
   const auto* last() const {
     using Job = typename LaunchTraits<decltype(kLaunch)>::JobType;
@@ -111,24 +105,27 @@ class Queue {
   // The next flush launches one by one: something in the sequence changes from call to call.
   void no_graph() { graphable_ = false; }
 
-  // Whether a kernel of a sequence may begin before the one in front of it has ended
-  // (launch_chain.h of gpu_kernels/common): for sequences that are flushed from now on.
+  // Whether a kernel may begin before the previous one has ended (launch_chain.h of
+  // gpu_kernels/common). Kernels of a sequence form one chain; a kernel after a copy or a library's
+  // call does not overlap. For sequences that are flushed from now on.
   void overlap_launches(bool overlap) { overlaps_ = overlap; }
 
   // Call before an object is destroyed whose host address is in records.
   void forget_graphs() { graphs_.forget(); }
 
-  // Launches the open sequence and returns its position. The position ends also if the sequence is
-  // empty, and after an Error.
+  // Launches the open sequence and returns its position. The position also ends if the sequence is
+  // empty, and after an Error. A refused launch is an Error of the flush: earlier launches of its
+  // sequence run, it and later ones do not, and waits for that position throw the Error too. If
+  // that flush cannot throw, the next flush or wait does.
   std::uint64_t flush();
-  // The last position that ended with an Error; 0: none. Results that it or earlier ones left in
-  // device memory must be made again.
+  // The last position that ended with an Error; 0: none. Results of this position and of earlier
+  // ones in device memory must be computed again.
   std::uint64_t failed_position() const { return failed_; }
   std::uint64_t open_position() const { return open_; }
   bool is_empty() const { return num_records_ == 0; }
 
-  // Flushes first if `position` is open, which may throw Error. Polls, then sleeps. Throws Error if
-  // a launch of the position was refused, and nothing else: kLost once the GPU is lost.
+  // Flushes first if `position` is open, which may throw Error. Polls, then sleeps. Throws Error
+  // only if a launch of the position was refused; returns kLost once the GPU is lost.
   device::WaitResult wait(std::uint64_t position, Deadline deadline);
   // Whether the GPU has passed a flushed position, refused or not.
   bool has_passed(std::uint64_t position) {
@@ -138,7 +135,7 @@ class Queue {
   // For destructors: waits for all enqueued work, refused or not.
   device::WaitResult finish(Deadline deadline) noexcept;
 
-  // The stream, behind all enqueued work: for work without records, such as a library's.
+  // The stream, after all enqueued work: for work without records, such as a library's.
   const Stream& stream();
   int device_index() const { return device_index_; }
   Health& health() { return health_; }
@@ -150,6 +147,7 @@ class Queue {
 
  private:
   static constexpr std::size_t kRecordAlignment = 16;
+  // Slots of pinned memory: the host fills the next one while the GPU works.
   static constexpr std::size_t kSlots = 4;
   using Run = cudaError_t (*)(const void* job, cudaStream_t stream);
 

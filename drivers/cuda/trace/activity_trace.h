@@ -3,14 +3,11 @@
 // ActivityTrace: the times of kernels, copies and memsets on the GPUs of this process, from CUPTI's
 // activity records.
 //
-// CUPTI asks for buffers and returns them on its own thread, once a second and at the end; there
-// every record becomes a call of the sink. Enqueueing does no extra work. CUPTI drops records when
-// kMostBuffers are out; drops are counted and become a warning at the end. CUPTI's clock is mapped
+// CUPTI asks for buffers and returns them on its own thread, once a second and at the end; each
+// record becomes a call of the sink there. Enqueueing does no extra work. CUPTI's clock is mapped
 // to the steady clock by pairs of readings: one at the start, one per buffer. Kernels of a graph
 // are ordinary records. Work that overlaps on one stream gets a second track. Other kinds of
-// records, those without an end and those from before the start are left out. One object per
-// process at a time; callbacks hold it while they run. Threads: any. Errors: Error that says why
-// CUPTI cannot record (no permission, another profiler).
+// records, those without an end and those from before the start are ignored. Threads: any.
 #pragma once
 
 #include <array>
@@ -55,6 +52,8 @@ class ActivityTrace {
  public:
   using Warn = std::function<void(const std::string&)>;  // may be empty
 
+  // One object per process at a time; callbacks hold it while they run. Throws Error that says why
+  // CUPTI cannot record (no permission, another profiler).
   ActivityTrace(const Cupti& cupti, device::ActivitySink sink, Warn warn = {});
   ~ActivityTrace();
   ActivityTrace(const ActivityTrace&) = delete;
@@ -62,7 +61,8 @@ class ActivityTrace {
 
   static constexpr std::size_t kMostBuffers = 32, kBufferBytes = std::size_t{1} << 20;
 
-  // That CUPTI said it dropped, for want of buffers or otherwise.
+  // Records that CUPTI dropped, because kMostBuffers were in use or for another reason. A warning
+  // reports them at the end.
   std::size_t dropped() const;
 
  private:
@@ -90,7 +90,7 @@ class ActivityTrace {
   const Cupti& cupti_;
   const device::ActivitySink sink_;
   const Warn warn_;
-  std::mutex buffers_mutex_;  // who enqueues may ask for a buffer while another is read
+  std::mutex buffers_mutex_;  // an enqueueing thread may ask for a buffer while another one is read
   mutable std::mutex mutex_;
   ClockMap clocks_;
   std::uint64_t start_ns_ = 0;

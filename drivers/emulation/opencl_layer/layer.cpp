@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that corrects what
-// libxilinxopencl 2.13 does to programs with mistakes:
+// An OpenCL layer (cl_layer.h; the ICD loader takes it from OPENCL_LAYERS) that corrects the
+// behaviour of libxilinxopencl 2.13 for programs with mistakes:
 //
-//   clCreateProgramWithBinary  reads beyond a truncated binary and a missing list; here both are
-//                              checked first. A program that the application has released, but
-//                              the library has not, is waited for (program_calls.cpp).
-//   kernels that failed        read as complete; here events, waits and clFinish say so. A queue
-//                              starts without the failures of an earlier one at its address.
-//   clEnqueueFillBuffer        reads the pattern after the call; here it is copied.
-//   clCreateBuffer             never returns when flags contradict each other; here it refuses.
-//
-// It also changes the loader: clGetPlatformIDs lists the cards' platform first, since programs for
-// cards take the first one and the loader keeps no order.
-//
-// All other functions, and other platforms, pass through. Cost: one more call per function.
+//   clCreateProgramWithBinary  reads beyond a truncated binary or a missing list: checked first
+//                              (for released programs see program_calls.cpp)
+//   kernels that failed        look complete: events, waits and clFinish report the failure
+//   clEnqueueFillBuffer        reads the pattern after the call: copied
+//   clCreateBuffer             never returns if flags contradict each other: refused
+// It also makes clGetPlatformIDs list the cards' platform first: programs for cards take the first
+// one. All other functions, and other platforms, pass through. Cost: one more call per function.
 #include <dlfcn.h>
 
 #include <algorithm>

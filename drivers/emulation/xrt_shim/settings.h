@@ -1,20 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings of the emulated cards, from the environment: XRT loads the shim, so a program cannot
-// pass any.
-//
-// clang-format off
-//   TANDEM_CARDS            number of cards, 0 to 16; default: as many as emconfig.json says, else 1
-//   TANDEM_CARD_PRESET      platform of the cards, as find_platform() takes it; default: that of emconfig.json, else u55c
-//   EMCONFIG_PATH           folder of emconfig.json; default: the executable's folder, else the working folder
-//   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's folder
-//   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default none
-//   TANDEM_CARD_SCOPE       processes of this user that name the same scope share cards: letters, digits, '_', '-', '.';
-//                           default: each process has cards of its own
-//   XCL_EMULATION_MODE      as in XRT
-// clang-format on
-//
-// Read once, at the first use. Threads: any.
+// pass any. Read once, at the first use. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +10,25 @@
 
 namespace tandem::emulation {
 
+//   TANDEM_CARDS            number of cards, 0 to 16; default: as many as emconfig.json says, else
+//   1 TANDEM_CARD_PRESET      platform of the cards (see find_platform()); default: that of
+//                           emconfig.json, else u55c
+//   EMCONFIG_PATH           folder of emconfig.json; default: the executable's folder, else the
+//                           working folder
+//   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's
+//                           folder
+//   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default
+//   none TANDEM_CARD_SCOPE       processes of this user with the same scope share cards: letters,
+//   digits,
+//                           '_', '-', '.'; default: each process has its own cards
+//   XCL_EMULATION_MODE      as in XRT
 struct Settings {
   uint32_t num_cards = 1;
-  // Per card, as find_platform() takes it; not empty when there is a card.
+  // Per card, a name or file for find_platform(); not empty when there is a card.
   std::vector<std::string> platforms;
   bool platform_chosen = false;  // by a variable or emconfig.json; else the first bitstream decides
   std::string card_executable;
-  std::string scope;                // empty: cards of its own
+  std::string scope;                // empty: the process has its own cards
   std::string statistics_file;      // empty: none
   bool software_emulation = false;  // XCL_EMULATION_MODE=sw_emu: XRT ignores memory banks
 };

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Balanced parallelism with hierarchical hashing: every rank owns the units that a shared hash
-// gives it; push to owners, incremental aggregation there, pull of the sums.
+// Balanced parallelism with hierarchical hashing: a shared hash gives every unit an owner. Ranks
+// push entries to owners, owners add them as they arrive, and all ranks pull the sums.
 //
-// Steps: 2, of n - 1 messages each way. Bytes received by rank j:
-//   push: sum over i != j of the encoded |I_i of owner j|; COO (n - 1) / n nnz (4 + value bytes)
-//   pull: sum over k != j of the encoded |union of owner k|; as a bitmap over the owner's places
-//         (n - 1) / n (N / 8 + |union| x value bytes), ZEN's hash bitmap, which beats COO above a
-//         density of 1/32; with codec auto each message takes what is least for its own counts
-// and a frame and a codec's header per message.
-// Balance: Push and Pull imbalance at most 1 + Theta(sqrt(n ln n / nnz)) with high probability for
-// any support chosen without the seed; owners own the same number of units exactly (partition.h).
-// The constant is about 2 for the worst of n ranks and n owners: 1.1 from 400 n ln n entries on.
-// Numerics: an owner adds in rank order; its sum is rounded to the wire type.
-// Source: Wang et al., ZEN, OSDI 2025, sections 3 and 4.
+// Numerics: an owner adds in rank order; its sum is rounded to the wire type. Balance: Push and
+// Pull imbalance at most 1 + Theta(sqrt(n ln n / nnz)) with high probability, for any support
+// chosen without the seed. Owners own the same number of units exactly (partition.h). The constant
+// is about 2 for the worst of n ranks and n owners: 1.1 from 400 n ln n entries on. Source: Wang et
+// al., ZEN, OSDI 2025, sections 3 and 4.
 #include "collectives/scheme/owner_exchange.h"
 #include "collectives/scheme/schemes.h"
 
 namespace tandem::collectives {
 namespace {
 
+// Steps: 2, of n - 1 messages each way. Bytes received by rank j, with a frame and a codec's header
+// per message:
+//   push: sum over i != j of the encoded |I_i of owner j|; COO (n - 1) / n nnz (4 + value bytes)
+//   pull: sum over k != j of the encoded |union of owner k|; as a bitmap over the owner's units
+//         (n - 1) / n (N / 8 + |union| x value bytes). This is ZEN's hash bitmap, which is smaller
+//         than COO above a density of 1/32. With codec auto each message takes its smallest codec.
 class BalancedParallelism final : public Scheme {
  public:
   std::string_view name() const override { return "balanced_parallelism"; }

@@ -2,16 +2,11 @@
 //
 // Dense recursive halving (reduce-scatter) and doubling (all-gather), by any number of ranks.
 //
-// Steps: 2 log2 n for a power of two; otherwise 2 log2 p of the power p below, and 2 more: n - p
-// ranks hand their vector to a neighbour and get the result from it (folding.h).
-// Bytes sent and received per active rank: 2 (p - 1) / p M + 2 log2 p frames, M = N x value bytes;
-// folded pairs exchange M both ways besides. With a 16-bit wire partial sums have 32 bits: all that
-// is halved but the first half, which is the ranks' own values (a folded pair's sum is not).
-// Balance: halves differ by one unit; a folded pair's active rank sends and receives M more than
-// the others. Numerics: a binary tree over ranks for every unit; partial sums travel in the
-// accumulation type, the sum is rounded to the wire type. Result: dense; max only of dense tensors
-// (halving_doubling()).
-// Source: Thakur, Rabenseifner and Gropp, Optimization of collective communication in MPICH, 2005.
+// Steps: 2 log2 n for a power of two. Otherwise 2 log2 p of the next lower power p, and 2 more: n -
+// p ranks give their vector to a neighbour and get the result from it (folding.h). Numerics: a
+// binary tree over ranks for every unit; partial sums travel in the accumulation type, the sum is
+// rounded to the wire type. Result: dense; max only of dense tensors (halving_doubling()). Source:
+// Thakur, Rabenseifner and Gropp, Optimization of collective communication in MPICH, 2005.
 #include <utility>
 
 #include "collectives/scheme/cost_model.h"
@@ -22,6 +17,11 @@
 namespace tandem::collectives {
 namespace {
 
+// Bytes sent and received per active rank: 2 (p - 1) / p M + 2 log2 p frames, M = N x value bytes;
+// folded pairs also exchange M both ways. With a 16-bit wire partial sums have 32 bits. This
+// affects all halving messages except the first half, which holds the ranks' own values (a folded
+// pair's sum does not). Balance: halves differ by one unit; the active rank of a folded pair sends
+// and receives M more than the others.
 class DenseHalvingDoubling final : public Scheme {
  public:
   std::string_view name() const override { return "dense_halving_doubling"; }

@@ -3,20 +3,18 @@
 // Hierarchical centralisation: the optimum that ZEN finds for the centralised half of the design
 // space (hierarchy, incremental aggregation, whole vectors, COO).
 //
-// It coincides with SparCML's recursive doubling without the switch to dense: the same peers, the
-// same sums. The codec decides the form of a message (COO where `codec` says so).
-// Steps: log2 n for a power of two; else log2 of the one below and 2 (recursive_doubling.h).
-// Bytes sent and received per rank: sum over i = 1 .. log2 n of the encoded union of 2^(i-1) ranks;
-// in COO gamma^(2^(i-1)) nnz (4 + value bytes), which is the published T_HC times the bandwidth;
-// value bytes are the wire type's for i = 1, those of the accumulation type in later rounds.
-// Balance and numerics: as sparcml_recursive_doubling.cpp.
-// Source: Wang et al., ZEN, OSDI 2025, section 3.
+// It equals SparCML's recursive doubling without the switch to dense: the same peers, the same
+// sums. The codec decides the form of a message (COO if `codec` says so). Steps, balance and
+// numerics: as sparcml_recursive_doubling.cpp. Source: Wang et al., ZEN, OSDI 2025, section 3.
 #include "collectives/scheme/recursive_doubling.h"
 #include "collectives/scheme/schemes.h"
 
 namespace tandem::collectives {
 namespace {
 
+// Bytes sent and received per rank: sum over i = 1 .. log2 n of the encoded union of 2^(i-1) ranks;
+// in COO gamma^(2^(i-1)) nnz (4 + value bytes), which is the published T_HC times the bandwidth.
+// Value bytes are the wire type's for i = 1, those of the accumulation type in later rounds.
 class HierarchicalCentralisation final : public Scheme {
  public:
   std::string_view name() const override { return "hierarchical_centralisation"; }

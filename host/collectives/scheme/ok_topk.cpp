@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ok-Topk's all-reduce: ranks agree on regions that hold as many entries each, reduce them by
-// owner in a rotated exchange, balance the sums and gather them.
+// Ok-Topk's all-reduce: ranks agree on regions with equal numbers of entries, reduce them by owner
+// in a rotated exchange, balance the sums and gather them.
 //
-// Regions: each rank proposes bounds that split its own entries evenly; the mean over the ranks
-// that have any, found by a dense all-reduce of n values, holds for 64 calls (SchemeMemory).
-// Exchange: at distance d a rank sends to rank + d and receives from rank - d; four distances are
-// in flight at a time. Balance: when the largest sum is over four times the mean, entries move
-// until all ranks have the same number. Selecting the top k is left to the sparsifiers, so
-// the whole union is sent; the published 6 k (n - 1) / n holds when it has k entries.
-// Steps: regions (every 64 calls) as dense_halving_doubling; exchange ceil((n - 1) / 4); sizes 1;
-// balance 0 or 1; gather 1. Bytes received per rank, COO: exchange (n - 1) / n nnz (4 + value
-// bytes), gather (n - 1) / n |union| (4 + value bytes), sizes 8 (n - 1); frames and headers.
-// Numerics: an owner adds in rank order; its sum is rounded to the wire type.
-// Source: Li and Hoefler, Near-optimal sparse allreduce for distributed deep learning, PPoPP 2022.
+// The sparsifiers select the top k, so this scheme sends the whole union; the published 6 k (n - 1)
+// / n holds when the union has k entries. Numerics: an owner adds in rank order; its sum is rounded
+// to the wire type. Steps: regions (every 64 calls) as dense_halving_doubling; exchange ceil((n -
+// 1) / 4); sizes 1; balance 0 or 1; gather 1. Source: Li and Hoefler, Near-optimal sparse allreduce
+// for distributed deep learning, PPoPP 2022.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -51,7 +45,7 @@ DenseVector proposal(const SparseVector& own, int world) {
   return bounds;
 }
 
-// Proposals of up to `world` ranks added up.
+// Checks the sum of the proposals of up to `world` ranks.
 std::string wrong_proposals(const DenseVector& sums, UnitRange range, std::uint64_t units) {
   const auto values = sums.values<double>();
   const auto world = static_cast<double>(values.size());
@@ -62,7 +56,9 @@ std::string wrong_proposals(const DenseVector& sums, UnitRange range, std::uint6
   return {};
 }
 
-// f64 keeps bounds exact to 2^53; beyond, all ranks still agree on the same ones.
+// Each rank proposes bounds that split its own entries evenly. A dense all-reduce of n values gives
+// the mean over the ranks that have entries. It is used for 64 calls (SchemeMemory). f64 keeps
+// bounds exact to 2^53; above, all ranks still agree on the same ones.
 std::vector<std::uint64_t> agreed_bounds(Communicator& ranks, const SparseVector& own) {
   const std::uint64_t units = own.domain().num_units;
   const int world = ranks.world();
@@ -99,7 +95,8 @@ const std::vector<std::uint64_t>& regions_of(Communicator& ranks, const SparseVe
   return memory.region_bounds;
 }
 
-// The parts of the caller's region, by rank.
+// The parts of the caller's region, by rank. At distance d a rank sends to rank + d and receives
+// from rank - d; four distances are in flight at a time.
 std::vector<SparseVector> rotated_exchange(Communicator& ranks, const Partition& regions,
                                            const SparseVector& own,
                                            const SchemeSettings& settings) {
@@ -151,6 +148,8 @@ std::vector<std::uint64_t> exchange_sizes(Communicator& ranks, const SparseVecto
   return starts;
 }
 
+// True when the largest sum is over four times the mean. Then entries move until all ranks have the
+// same number.
 bool out_of_balance(const std::vector<std::uint64_t>& starts) {
   std::uint64_t most = 0;
   for (std::size_t rank = 0; rank + 1 < starts.size(); ++rank) {
@@ -175,8 +174,8 @@ SparseVector slice(const SparseVector& vector, std::size_t begin, std::size_t en
   return out;
 }
 
-// Entries, numbered in the order of units, that `holder` has and `receiver` is to have when all are
-// dealt out evenly.
+// The entries, numbered in the order of units, that `holder` has and that `receiver` gets when all
+// entries are distributed evenly.
 UnitRange common_entries(const std::vector<std::uint64_t>& starts, int holder, int receiver) {
   const auto at = static_cast<std::size_t>(holder);
   const UnitRange wants = even_range(starts.back(), receiver, static_cast<int>(starts.size()) - 1);
@@ -184,7 +183,7 @@ UnitRange common_entries(const std::vector<std::uint64_t>& starts, int holder, i
   return {begin, std::max(begin, std::min(starts[at + 1], wants.end))};
 }
 
-// The caller's share when all entries are dealt out evenly. `sum` has global indices; codec auto,
+// The caller's share when all entries are distributed evenly. `sum` has global indices; codec auto,
 // since a share is a narrow part of the domain.
 SparseVector balance(Communicator& ranks, const SparseVector& sum,
                      const std::vector<std::uint64_t>& starts, const SchemeSettings& settings) {
@@ -235,6 +234,8 @@ SparseVector gather_shares(Communicator& ranks, SparseVector share,
   return merge(shares, settings.reduction);
 }
 
+// Bytes received per rank, COO: exchange (n - 1) / n nnz (4 + value bytes), gather (n - 1) / n
+// |union| (4 + value bytes), sizes 8 (n - 1); and frames and headers.
 class OkTopk final : public Scheme {
  public:
   std::string_view name() const override { return "ok_topk"; }

@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OmniReduce: only blocks of 256 values with an entry travel; aggregators stream through them.
+// OmniReduce: only blocks of 256 values with an entry are sent; aggregators stream through them.
 //
-// Every rank is worker and aggregator; aggregators own even ranges of blocks, in up to 256 streams
-// (omnireduce_blocks.h). A worker announces the next non-zero block of every stream; the aggregator
-// advances each stream to the least over workers, adds the blocks of those that own it, and
-// multicasts the sum with the next block's number, until all streams are at infinity.
-// Steps: 2 (rounds + 1) in sequence, rounds = the longest stream's blocks in the union; two halves
-// of the streams are in flight by turns (the double buffer), so twice as many start.
-// Bytes, block = 256 values and 8 bytes of next:
-//   sent by worker i:     its blocks of others' ranges; a frame per aggregator, half and round
-//   sent by aggregator a: (n - 1) times the union's blocks of its range; frames likewise
-//   once: 8 bytes per stream each way (announcements)
-// Balance: none between aggregators when blocks cluster; streams of a range balance.
-// Numerics: blocks are added in rank order; a sum is rounded to the wire type before it leaves. No
-// max: a block does not tell an absent unit from -infinity.
-// Differs from the paper: one message carries all streams of a half instead of one packet per slot;
-// a first round announces without data, where the paper sends each stream's first block, zero or
-// not; the transport is reliable, so nothing is sent twice. `codec` is not used.
-// Source: Fei et al., Efficient sparse collective communication and its application to accelerate
-// distributed deep learning, SIGCOMM 2021, algorithms 1 and 2.
+// A worker announces the next non-zero block of every stream. The aggregator advances each stream
+// to the lowest block over workers, adds this block of the workers that have it, and multicasts the
+// sum with the number of the next block, until all streams are at infinity. Numerics: blocks are
+// added in rank order; a sum is rounded to the wire type before it is sent. No max: a block cannot
+// distinguish an absent unit from -infinity. Source: Fei et al., Efficient sparse collective
+// communication and its application to accelerate distributed deep learning, SIGCOMM 2021,
+// algorithms 1 and 2.
 #include <algorithm>
 #include <cmath>
 
@@ -88,6 +77,17 @@ PhaseCost direction_cost(const Problem& problem, const Course& course, double fr
   return phase;
 }
 
+// Every rank is worker and aggregator. Aggregators own even ranges of blocks, in up to 256 streams
+// (omnireduce_blocks.h). Steps: 2 (rounds + 1) in sequence, rounds = the blocks of the longest
+// stream in the union. Two halves of the streams alternate in flight (the double buffer), so twice
+// as many steps start. Bytes, with blocks of 256 values and 8 bytes of next:
+//   sent by worker i:     its blocks of others' ranges; a frame per aggregator, half and round
+//   sent by aggregator a: (n - 1) times the union's blocks of its range; the same frames
+//   once: 8 bytes per stream each way (announcements)
+// Balance: none between aggregators when blocks cluster; streams of a range balance. Differences
+// from the paper: one message carries all streams of a half, not one packet per slot. A first round
+// announces without data, where the paper sends each stream's first block, zero or not. The
+// transport is reliable, so nothing is sent twice. `codec` is not used.
 class OmniReduce final : public Scheme {
  public:
   std::string_view name() const override { return "omnireduce"; }

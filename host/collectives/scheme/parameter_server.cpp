@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse parameter server: some ranks are servers of even ranges too; all push to them and pull.
+// Sparse parameter server: some ranks are also servers of even ranges. All ranks push to the
+// servers and pull the sums.
 //
-// Servers are the first s ranks (`server_count`; all by default), as workers in the same place.
-// Steps: 2, of s messages from every rank (s - 1 from a server), then n - 1 from every server.
-// Bytes, COO of 4 + value bytes:
-//   received by server j: sum over i != j of |I_i in range j| (4 + value bytes)
-//   sent by server j:     (n - 1) |union in range j| (4 + value bytes)
-// and a frame and a codec's header per message; workers send their entries once and receive the
-// union once. Balance: none; the busiest server carries skew x its share, and n / s times what it
-// would with all ranks as servers.
-// Numerics: a server adds in rank order; its sum is rounded to the wire type.
-// Source: Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014.
+// Servers are the first s ranks (`server_count`; all by default); they are workers too. Steps: 2,
+// of s messages from every rank (s - 1 from a server), then n - 1 from every server. Numerics: a
+// server adds in rank order; its sum is rounded to the wire type. Source: Li et al., Scaling
+// distributed machine learning with the parameter server, OSDI 2014.
 #include <algorithm>
 
 #include "collectives/scheme/owner_exchange.h"
@@ -24,6 +19,11 @@ int servers_of(int server_count, int world) {
   return server_count <= 0 ? world : std::min(server_count, world);
 }
 
+// Bytes, COO of 4 + value bytes, with a frame and a codec's header per message:
+//   received by server j: sum over i != j of |I_i in range j| (4 + value bytes)
+//   sent by server j:     (n - 1) |union in range j| (4 + value bytes)
+// Workers send their entries once and receive the union once. Balance: none. The busiest server
+// carries skew x its share, and n / s times its load with all ranks as servers.
 class ParameterServer final : public Scheme {
  public:
   std::string_view name() const override { return "parameter_server"; }

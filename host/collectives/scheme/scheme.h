@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scheme: one published way to all-reduce sparse vectors; a file each.
+// Scheme: a published algorithm that all-reduces sparse vectors. Each scheme has its own file.
 //
-// Every rank of the communicator calls allreduce() with its own vector, the same scheme, settings
-// and domain; every rank returns the same bits. Schemes are stateless; what a scheme learns from
-// call to call (Ok-Topk's regions) is kept in the SchemeMemory, which the caller holds per bucket.
-// It changes alike on all ranks.
-// Numerics: ranks' own values and finished sums travel in the wire type, partial sums in the
-// accumulation type (partial_type), so a 16-bit sum is rounded once. A mean is divided by the
-// scheme, before that rounding (finish_sum). A rank rounds what it keeps like what it sends.
-// Presence: a unit that cancels to zero may or may not remain. For max
-// entries count: a unit whose maximum is -infinity (0 for u64) stays. Schemes and codecs that tell
-// absence by value therefore refuse max.
-// Threads: one call per communicator at a time. Errors: TransportError; the group is then broken.
-// To add a scheme: README.md.
+// Schemes are stateless. Numerics: ranks' own values and finished sums travel in the wire type,
+// partial sums in the accumulation type (partial_type), so a 16-bit sum is rounded once. The scheme
+// divides a mean before that rounding (finish_sum). A rank rounds what it keeps like what it sends.
+// A unit that cancels to zero may or may not remain. For max, every entry counts: a unit whose
+// maximum is -infinity (0 for u64) stays. Schemes and codecs that detect absence by value therefore
+// refuse max. Threads: one call per communicator at a time. Errors: TransportError; the group is
+// then broken. To add a scheme: README.md.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +35,14 @@ struct SchemeSettings {
   int server_count = 0;           // parameter servers (the first ranks); 0: all ranks
 };
 
-// See the scheme that uses it; empty at first.
+// State that a scheme keeps between calls (Ok-Topk's regions); empty at first. The caller holds one
+// per bucket. It changes identically on all ranks.
 struct SchemeMemory {
   std::uint64_t num_calls = 0;
   std::vector<std::uint64_t> region_bounds;
 };
 
-// The sum, in whichever form the scheme ends with.
+// The sum, in the form in which the scheme ends.
 using Reduced = std::variant<SparseVector, DenseVector>;
 
 class Scheme {
@@ -55,17 +51,19 @@ class Scheme {
   virtual std::string_view name() const = 0;  // "balanced_parallelism": as on the command line
   virtual std::string_view description() const = 0;  // one line
 
-  // Whether ranks hand their parts to the aggregator given to allreduce(), whose speed then shows
-  // in the time of a call.
+  // Whether ranks pass their parts to the aggregator given to allreduce(). Then the aggregator's
+  // speed is part of the time of a call.
   virtual bool uses_aggregator() const { return false; }
 
-  // Empty where it can run; otherwise why not (a domain too large to be dense, ...).
+  // Empty if it can run; otherwise why not (a domain too large to be dense, ...).
   virtual std::string refusal(const Problem& problem) const = 0;
 
   // Expected cost; monotone in every count of `problem`.
   virtual Cost cost(const Problem& problem, const LinkModel& link,
                     const ComputeModel& compute) const = 0;
 
+  // Every rank of the communicator calls it with its own vector, and the same scheme, settings and
+  // domain. Every rank returns the same bits.
   virtual Reduced allreduce(Communicator& ranks, SparseVector own, const SchemeSettings& settings,
                             SchemeMemory& memory, Aggregator& aggregator) const = 0;
 };

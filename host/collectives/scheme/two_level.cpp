@@ -2,21 +2,13 @@
 //
 // Two levels: reduce inside each node, balanced parallelism between nodes, distribute inside.
 //
-// m shards, m the size of the smallest node: the s-th rank of every node owns shard s of its node's
-// sum and exchanges it between the nodes; shards and owners between nodes are hashed. Inside a
-// node the codec is auto whatever `codec` says: a message is dense from the density on at which
-// that is least (97 % of its shard), sparse below; `codec` is for messages between nodes.
-// Nodes may differ in size and interleave; every rank its own node is balanced parallelism.
-// Steps: node push 1, push and pull between the G nodes 2, node pull 1; those without peers 0.
-// Bytes with U(k) the encoded union of k ranks, L ranks in a node:
-//   inside, per owner:   (L - 1) U(1) / m received, (L - 1) U(n) / m sent
-//   between, per owner:  (G - 1) / G (U(L) + U(n)) / m each way
-// where U(L) of L > 1 has values of the accumulation type; and frames and headers. Balance: hashed
-// at both levels; ranks beyond the m-th of a node have no part between nodes, so uneven nodes leave
-// links idle. Numerics: rank order inside a node, then in the order of the owners' ranks; a node's
-// sum goes between the nodes unrounded (partial_type), the whole one is rounded to the wire type.
-// Source: the usual hierarchical all-reduce (Jia et al., Highly scalable deep learning training
-// system, 2018) with ZEN's scheme between the nodes.
+// The s-th rank of every node owns shard s of its node's sum and exchanges it between the nodes.
+// Shards, and owners between nodes, are hashed. Nodes may differ in size and interleave; with every
+// rank its own node this is balanced parallelism. Steps: node push 1, push and pull between the G
+// nodes 2, node pull 1; those without peers 0. Numerics: rank order inside a node, then the order
+// of the owners' ranks. A node's sum goes between the nodes unrounded (partial_type); the final sum
+// is rounded to the wire type. Source: the usual hierarchical all-reduce (Jia et al., Highly
+// scalable deep learning training system, 2018) with ZEN's scheme between the nodes.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -33,6 +25,7 @@ constexpr const char* kPushPhase = "push";
 constexpr const char* kPullPhase = "pull";
 constexpr const char* kNodePullPhase = "node pull";
 
+// There are m shards, where m is the size of the smallest node.
 struct Nodes {
   std::vector<int> mine;     // the caller's node, ascending
   std::vector<int> between;  // owners of the caller's shard, ascending; empty: it owns none
@@ -124,14 +117,15 @@ void add_between(const Problem& problem, const NodeCounts& nodes, CostSum& sum) 
   sum.add(pull);
 }
 
-// The caller's.
+// The caller's shard.
 struct Shard {
   const Partition& shards;
   int number = 0;
-  bool holds_partial_sums = false;  // of several ranks of a node
-  int world = 1;                    // ranks that its sum is of
+  bool holds_partial_sums = false;  // sums of several ranks of a node
+  int world = 1;                    // number of ranks in its sum
 
-  // The last place of a hashed shard may stand for no unit; between the nodes it is one of many.
+  // The last local index of a hashed shard may belong to no unit; between the nodes it is one of
+  // many.
   void reject_place_of_no_unit(const Communicator& between, const char* phase, int source,
                                std::uint64_t place) const {
     if (shards.unit(number, place) >= shards.num_units()) {
@@ -144,7 +138,7 @@ struct Shard {
 SparseVector reduce_between(Communicator& between, const Shard& shard, SparseVector sum,
                             const SchemeSettings& settings, Aggregator& aggregator) {
   const Domain domain = sum.domain();
-  // Another seed: the shard's places are hashed already, by the first.
+  // A different seed, because the first seed has hashed the shard's units already.
   const Partition owners = Partition::hashed(domain.num_units, between.world(), settings.seed + 1);
   const SchemeSettings pushed = shard.holds_partial_sums ? of_partials(settings) : settings;
   round_as_sent(sum, pushed);
@@ -165,6 +159,13 @@ SparseVector reduce_between(Communicator& between, const Shard& shard, SparseVec
   return sum;
 }
 
+// Inside a node the codec is always auto: a message is dense from the density on at which dense is
+// smallest (97 % of its shard), sparse below. `codec` is for messages between nodes. Bytes, with
+// U(k) the encoded union of k ranks and L ranks in a node, and frames and headers:
+//   inside, per owner:   (L - 1) U(1) / m received, (L - 1) U(n) / m sent
+//   between, per owner:  (G - 1) / G (U(L) + U(n)) / m each way
+// U(L) of L > 1 has values of the accumulation type. Balance: hashed at both levels. Ranks after
+// the m-th of a node take no part between nodes, so uneven nodes leave links idle.
 class TwoLevel final : public Scheme {
  public:
   std::string_view name() const override { return "two_level"; }

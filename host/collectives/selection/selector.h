@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Selector: which scheme reduces a bucket fastest, by cost models corrected with measured times.
+// Selector: chooses the fastest scheme for a bucket, by cost models corrected with measured times.
 //
-// One per bucket and rank; all ranks take the same decisions, because those depend only on what the
+// One per bucket and rank. All ranks decide alike, because decisions depend only on what the
 // headers of the call carry. Per call:
 //     header.profile = selector.header(own, world);           // before the exchange of headers
 //     const Scheme& scheme = selector.choose(profiles, problem, machine);   // after it
 //     ... scheme.allreduce(...) ...
 //     selector.record(seconds, bytes_sent, bytes_received);   // on success
-// Profiles: the first calls carry sketches, as does the call after a drift (a rank's entries off by
-// more than 25 %) and every 64th; between them counts scale the profile.
-// Learning: each call reports the time of the one before; its maximum over ranks over the model's
-// prediction corrects the scheme (median of the last 8, the lower of two). A scheme never tried
-// takes the least ratio of its class, which uses the aggregator or does not. Where the best
-// measures over 1.5 times its prediction, whatever the model alone puts below that measured time is
-// tried, twice at most; a scheme is left only for a clearly better one, so decisions do not flap.
-// Cost: 24 bytes per header, 8 KB and a hash per entry where it carries a sketch; models run again
-// only when counts move by 5 %, or the machine or the options change. Threads: one. Errors:
-// TransportError (kGarbage) naming the rank whose header does not parse.
+// Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +28,9 @@ struct SelectorOptions {
   int initial_profiles = 2;     // calls that carry sketches at first
   int profile_period = 64;      // calls between sketches later
   double drift = 0.25;          // relative change of entries that asks for a new profile
-  double disappointment = 1.5;  // measured over predicted that makes the next best worth a try
+  double disappointment = 1.5;  // measured / predicted above which other schemes get a trial
   double switching_gain =
-      0.9;  // a scheme must be expected to take at most this share of the present one's time
+      0.9;  // a scheme replaces the present one if its expected time is at most this share
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
 };
 
@@ -58,16 +49,21 @@ class Selector {
  public:
   explicit Selector(SelectorOptions options = {});
 
-  // Bytes for the header of the call about to be made with `own`.
+  // Bytes for the header of the next call, made with `own`. The first calls carry sketches, and so
+  // do the call after a drift (a rank's entries off by more than `drift`) and every
+  // profile_period-th. Between them the counts scale the profile. 24 bytes; with a sketch 8 KB and
+  // a hash per entry.
   ByteBuffer header(const SparseVector& own, int world);
 
   // profiles: [world], every rank's header() in rank order. problem: all but the counts and
-  // imbalances (world, ranks_per_node, domain, wire, reduction, codec). Throws Error where no
-  // candidate can run.
+  // imbalances (world, ranks_per_node, domain, wire, reduction, codec). Models run again only when
+  // counts move by 5 %, or the machine or the options change. Throws Error if no candidate can run;
+  // TransportError (kGarbage) naming the rank whose header does not parse.
   const Scheme& choose(std::span<const ByteBuffer> profiles, const Problem& problem,
                        const MachineModel& machine);
 
-  // The call took `seconds` here.
+  // The call took `seconds` here. The next header reports it. The maximum over ranks, divided by
+  // the model's prediction, corrects the scheme (median of the last 8, the lower of two).
   void record(double seconds, std::uint64_t bytes_sent, std::uint64_t bytes_received);
 
   // Of the last choose(), best first, those that cannot run last.
@@ -92,12 +88,17 @@ class Selector {
   bool must_evaluate(const MachineModel& machine) const;
   void evaluate(const MachineModel& machine);
   void expect();
+  // The correction of a scheme that was never tried: the least ratio among the schemes of its
+  // class, which use the aggregator or do not.
   double class_ratio(bool uses_aggregator) const;
   void choose();
+  // If the best scheme measures more than `disappointment` times its prediction, each scheme that
+  // the model alone predicts below that measured time is tried, at most twice. `switching_gain`
+  // keeps decisions from alternating.
   const Candidate* find_trial(const Candidate& incumbent) const;
 
   SelectorOptions options_;
-  // Alike on all ranks.
+  // Equal on all ranks.
   Problem profiled_;  // by the last sketches
   Problem problem_;
   double profiled_entries_ = 0;  // mean over ranks, of profiled_

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionLane: one way by which rows reach attention units and results come back. Every attention
-// unit of an exchange belongs to one lane.
+// AttentionLane: a way to send rows to attention units and to receive results. Every attention unit
+// of an exchange belongs to one lane.
 //
 //   queue_lane.h   units that work in the compute unit's queue, on its device buffers
 //   host_lane.h    units that the engine's thread feeds from host memory
-//   staged_lane.h  the same, where rows and results must be copied between device and host memory
-//   ring_lane.h    units that have a thread of their own, fed by the compute unit's queue
-//
-// For each layer of each sub-batch the exchange calls, in this order: send_queries() behind the
-// projection of q where a unit is sent queries early; bring_rows(), submit() behind the projection
-// of k and v; collect(), return_results() when the results are needed. A call that answers false
-// has lost a unit: the step ends by abort(). Threads: the engine's. Ownership: a lane borrows its
-// units; what it lends them belongs to the exchange. Errors: those of the compute unit pass
-// through.
+//   staged_lane.h  the same, with copies of rows and results between device and host memory
+//   ring_lane.h    units with their own thread, fed by the compute unit's queue
+// Threads: the engine's. Ownership: a lane borrows its units; the exchange owns the buffers that it
+// lends to them. Errors: those of the compute unit pass through.
 #pragma once
 
 #include <array>
@@ -38,7 +33,7 @@ struct StepPlace {
   std::size_t sub_batch = 0;
 };
 
-// A step, as lanes need it: what is lent, who does what, and where the rows of a sub-batch begin.
+// A step as lanes see it: the lent buffers, the layouts, and the first row of each sub-batch.
 struct LaneStep {
   const AttentionLayout& layout(const StepPlace& place) const {
     const std::size_t window = windows->index_of[static_cast<std::size_t>(place.layer)];
@@ -50,7 +45,7 @@ struct LaneStep {
   std::array<std::size_t, kMaxSubBatches> first_row{};  // among the step's rows
 };
 
-// What lanes share.
+// What all lanes share.
 struct LaneContext {
   LaneContext(ComputeQueue& queue, const model::ModelConfig& config, const ExecutorOptions& options,
               UnitLosses& losses)
@@ -62,7 +57,7 @@ struct LaneContext {
         kv_width(static_cast<std::size_t>(config.kv_heads) * config.head_dim),
         q_heads(static_cast<std::size_t>(config.q_heads)) {}
 
-  // Everything but the rows.
+  // The batch without its rows.
   device::AttentionBatch batch_of(const UnitShare& share, int layer) const;
   Deadline timeout() const { return Deadline::after(options.device_timeout); }
 
@@ -73,11 +68,15 @@ struct LaneContext {
   const std::size_t q_width, kv_width, q_heads;  // floats per row
 };
 
+// For each layer of each sub-batch the exchange calls, in this order: send_queries() after the
+// projection of q, if the unit gets queries early; bring_rows() and submit() after the projection
+// of k and v; collect() and return_results() when the results are needed. If a call returns false,
+// a unit is lost, and the step ends by abort().
 class AttentionLane {
  public:
   virtual ~AttentionLane() = default;
 
-  // What its units use in host memory.
+  // The host memory that its units use.
   virtual HostRows host_rows() const { return HostRows::kNone; }
   // Whether its units have submission threads of their own.
   virtual bool has_own_threads() const { return false; }
@@ -89,23 +88,25 @@ class AttentionLane {
 
   virtual void begin(const LaneStep& step) = 0;
 
-  // q is enqueued: sends it to units that are sent queries early.
+  // q is enqueued: sends it to the units that get queries early.
   virtual bool send_queries(const StepPlace&) { return true; }
-  // q, k and v are enqueued: enqueues what brings them to the lane's units.
+  // q, k and v are enqueued: enqueues their copies to the lane's units.
   virtual void bring_rows(const StepPlace&) {}
-  // Whether submit() reads what the compute unit writes, so that the caller waits for it first.
+  // Whether submit() reads what the compute unit writes. Then the caller waits for the compute unit
+  // first.
   virtual bool reads_rows(const StepPlace&) const { return false; }
   virtual bool submit(const StepPlace&) { return true; }
 
-  // Waits for what is in flight outside the compute unit's queue, also for tickets of a lost unit:
-  // only that gives back what they borrowed.
+  // Waits for work in flight outside the compute unit's queue, also for tickets of a lost unit:
+  // only this wait ends its use of borrowed memory.
   virtual bool collect(std::size_t /*sub_batch*/) { return true; }
-  // Enqueues what brings the results to the partial buffers.
+  // Enqueues the copies of the results to the partial buffers.
   virtual void return_results(const StepPlace&) {}
 
-  // The compute unit's queue is done at the end of a step: whether the units have done their part.
+  // Called at the end of a step, when the compute unit's queue is done. Returns whether the units
+  // have done their part.
   virtual bool finish() { return true; }
-  // Ends an interrupted step, behind collect() of every sub-batch: nothing is in flight any more.
+  // Ends an interrupted step, after collect() of every sub-batch. Nothing is in flight any more.
   virtual void abort() {}
 };
 

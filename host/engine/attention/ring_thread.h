@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingThread: the host's side of rings (device/compute_ops.h): a thread that sees what a compute
-// unit has posted, serves it, and answers.
+// RingThread: the host's thread of rings (device/compute_ops.h). It sees what a compute unit has
+// posted, serves it, and answers.
 //
-// A lane is one ring. Between open() and close() the thread serves whatever appears in a lane, one
-// post at a time, in no order between lanes. When close() returns, nothing is being served and
-// nothing will be before open(): what serve() uses is the caller's again. A post that came
-// meanwhile, or in a step that ended early, is never served. The thread polls without a pause for
-// some 100 us and around the time that the last post took to come, then with naps of 5 to 200 us
-// (wait_pace.h); closed, it polls for some 50 us, then sleeps until open(). Threads: one caller,
-// and the ring's own. Ownership: borrows the lanes. Cost: a post is seen after some 100 ns, or
-// after a nap.
+// A lane is one ring. Between open() and close() the thread serves the posts of all lanes, one at a
+// time, in no fixed order of lanes. A post that arrives while closed, or in a step that ended
+// early, is never served. The thread polls without a pause for some 100 us and around the time that
+// the last post took to arrive, then with sleeps of 5 to 200 us (wait_pace.h). After close() it
+// polls for some 50 us, then sleeps until open(). Threads: one caller, and its own. Ownership:
+// borrows the lanes. Cost: it sees a post after some 100 ns, or after a sleep.
 #pragma once
 
 #include <atomic>
@@ -29,26 +27,27 @@ namespace tandem::engine {
 
 class RingThread {
  public:
-  // Called in the thread; throws nothing. False: there is no answer, and the ring is abandoned,
+  // Called in the thread; must not throw. False: there is no answer, and the ring is abandoned,
   // because the unit may still use what was posted.
   using Serve = std::function<bool(std::size_t lane, std::uint32_t tag)>;
 
-  // lanes: zero.
+  // lanes: all words zero.
   RingThread(std::span<device::RingWords> lanes, Serve serve);
-  // Closes, and gives up what is posted.
+  // Closes, and abandons open posts.
   ~RingThread();
   RingThread(const RingThread&) = delete;
   RingThread& operator=(const RingThread&) = delete;
 
   void open();
   // Waits for the running serve(), if any, without a deadline: the caller makes sure that it ends.
-  // An AttentionRing's takes its unit's submit() and, per share, one wait() with device_timeout,
-  // which by contract do not block past that.
+  // Afterwards nothing is served before open(), and the caller may use the memory of serve() again.
+  // serve() of an AttentionRing takes its unit's submit() and, per share, one wait() with
+  // device_timeout, which by contract do not block longer.
   void close();
-  // While closed: the words are zero again.
+  // Sets the words to zero again. Only while closed.
   void clear();
 
-  // The compute unit waits for no answer any more, before clear().
+  // Makes the compute unit wait for no answer any more, until clear().
   void abandon();
 
  private:

@@ -3,14 +3,8 @@
 // EngineLoop: all state of an engine, and one iteration of it.
 //
 // step(): views -> plan_step() -> pages -> StepRunner -> sampling -> events. The caller takes the
-// events afterwards, so that whoever hears of the end of a request finds its pages free. When a
-// unit is lost, the sequences with pages there release all their pages and return to the head of
-// the queue; the interrupted step does not count, since no sequence has advanced. When no unit is
-// left, or the units left are too small for an accepted request, the fallback is made; without one,
-// limits of requests are lowered. When the runner fails, a fallback runner takes over; units that
-// share its queue are lost, the others keep their pages. When nothing is left to compute or attend
-// on, every request ends with kError, then and later. Logits that cannot be sampled end only their
-// own request. Threads: one at a time. Errors: none escape step().
+// events afterwards, so the pages of a request are free before its end is reported. Logits that
+// cannot be sampled end only their own request. Threads: one at a time. Errors: none escape step().
 #pragma once
 
 #include <deque>
@@ -37,7 +31,13 @@ struct Delivery {
   RequestEvent event;
 };
 
-// Replacements after a loss, as Fallbacks says.
+// Replacements after a loss (see Fallbacks). When a unit is lost, the sequences with pages there
+// release all their pages and return to the head of the queue; the interrupted step does not count,
+// because no sequence has advanced. If no unit remains, or the remaining units are too small for an
+// accepted request, the loop makes the fallback; without one, it lowers the limits of requests.
+// When the runner fails, a fallback runner takes over: units that share its queue are lost, the
+// others keep their pages. If nothing can compute or attend any more, every request ends with
+// kError, then and later.
 struct LoopFallbacks {
   std::function<NamedUnit()> attention;
   std::function<std::unique_ptr<StepRunnerSource>()> compute;
@@ -107,8 +107,8 @@ class EngineLoop {
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
-  int max_request_tokens_ = 0;  // stays what it was when the last unit is lost
-  std::string broken_;          // why nothing can run; empty while it can
+  int max_request_tokens_ = 0;  // not changed when the last unit is lost
+  std::string broken_;          // why nothing can run; empty while steps can run
   std::string idle_error_;      // of check_units(), reported once
   EngineStatus totals_;
   trace::TrackId track_;

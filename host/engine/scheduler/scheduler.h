@@ -2,15 +2,12 @@
 //
 // The scheduler: a pure function from the state of the queue to the next StepPlan.
 //
-// Policy: running sequences keep going, oldest first. Decode rows come before prefill chunks, and
-// all fit into max_step_tokens. When no page is available for a running sequence, the newest
-// running one is preempted whole; its KV is computed again later from its known tokens. The head of
-// the queue is admitted, strictly in order, when the pages for all its known tokens are available.
-// One page per running sequence stays in reserve then, so that an admission causes no preemption at
-// the next block boundary. A step that preempts admits nothing. Consequences, which the tests
-// check: the oldest sequence always advances and is never preempted while it fits alone, so that
-// every request that fits alone finally runs. Cost: O(running + admitted). Threads: any. Errors:
-// none.
+// Policy: running sequences continue, oldest first. Decode rows come before prefill chunks, and all
+// fit into max_step_tokens. If a running sequence finds no page, the newest running one is
+// preempted whole; its KV is computed again later from its known tokens. The head of the queue is
+// admitted, strictly in order, when pages for all its known tokens are available and one page per
+// running sequence remains. This reserve keeps an admission from causing a preemption at the next
+// block boundary. A step that preempts admits nothing. Threads: any. Errors: none.
 #pragma once
 
 #include <span>
@@ -22,9 +19,9 @@ namespace tandem::engine {
 
 struct WaitingView {
   SequenceId id = 0;
-  int num_tokens = 0;         // known: prompt, and what was generated before a preemption
+  int num_tokens = 0;  // known: the prompt, and tokens that were generated before a preemption
   int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
-  int num_cached_in_use = 0;  // their blocks that running sequences hold, which cost no page
+  int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
 };
 
 // In order of admission.
@@ -43,7 +40,9 @@ struct SchedulerOptions {
   int page_tokens = 16;
 };
 
-// `cost`: the time of a step; two sub-batches are cut where their times differ least.
+// The oldest sequence always advances and is never preempted while it fits alone. So every request
+// that fits alone finally runs. `cost`: the time of a step; two sub-batches are cut where their
+// times differ least. Cost: O(running + admitted).
 StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
                    int available_pages, const SchedulerOptions& options,
                    const planner::StepCost& cost);

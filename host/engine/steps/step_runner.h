@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepRunner: runs the rows of a step and says what was lost. It is all that an engine's loop needs
-// of whatever computes: the Executor with its devices, or a model of them in virtual time.
+// StepRunner: runs the rows of a step and reports lost units. It is the only interface between an
+// engine's loop and what computes: the Executor with its devices, or a model of them in virtual
+// time.
 //
-// It decides nothing: which rows, whose pages and which sub-batch are given. run() returns when
-// every row is done. Results appear only through the sinks; when an attention unit is lost on the
-// way, run() names it and no sink has been called. An interrupted step may be run again: its rows
-// then overwrite what they have appended. Threads: the engine's. Ownership: borrows the attention
-// units, which must be destroyed before the runner. Errors: Error when a step was refused; the
-// runner goes on. DeviceError when what computes has failed: some sinks may have been called,
-// take_lost() then names the attention units that were lost too, and the runner must be discarded,
-// or kept unused where holds_lent().
+// The caller decides which rows, pages and sub-batches run. run() returns when every row is done.
+// Results appear only through the sinks. If an attention unit is lost during run(), run() names it
+// and has called no sink. An interrupted step may run again: its rows then overwrite what they
+// appended. Threads: the engine's. Ownership: borrows the attention units, which must be destroyed
+// before the runner. Errors: Error when a step is refused; the runner stays usable. DeviceError
+// device has failed: some sinks may have been called, take_lost() names the attention units that
+// were lost too, and the runner must be discarded, or kept unused if holds_lent().
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct RunnerItem {
   int past = 0;                        // tokens whose KV is in the pages
   LogitRows logits = LogitRows::kNone;
   int sub_batch = 0;
-  // With kLast, where the runner samples(): the token comes instead of its logits.
+  // With kLast, if the runner samples(): it returns the token, not the logits.
   std::optional<device::SampleRow> sample = {};
 };
 
@@ -51,10 +51,10 @@ class StepRunner {
 
   virtual const LoadedWeights& weights() const = 0;
 
-  // Unit numbers follow the calls: 0, 1, ... as in KvCache; a call that throws counts for none.
-  // `id`: on the timeline.
+  // Units get numbers in the order of the calls: 0, 1, ... as in KvCache. A call that throws uses
+  // no number. `id`: the name on the timeline.
   virtual void add_unit(device::AttentionUnit& unit, const std::string& id) = 0;
-  // Whether the unit works in the queue of what computes, and so is lost with it.
+  // Whether the unit works in the queue of the compute device, and so is lost with it.
   virtual bool shares_queue_with(const device::AttentionUnit& unit) const = 0;
 
   // Whether RunnerItem::sample may be set.
@@ -71,14 +71,14 @@ class StepRunner {
   virtual device::ComputeStats stats() const = 0;
 };
 
-// What every step of a loop has in common.
+// Limits and sizes that all steps of a loop share.
 struct StepShape {
   int max_rows = 0;
   int page_tokens = 0;
   DType kv_dtype = DType::kF16;
 };
 
-// Something that can compute but has not loaded the model yet.
+// A source that can make a runner. It has not loaded the model yet.
 class StepRunnerSource {
  public:
   virtual ~StepRunnerSource() = default;

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Partition: which rank owns a unit, and the unit's place among those its owner has.
+// Partition maps each unit to the rank that owns it, and to an index among the units of that owner.
 //
-// Every kind maps unit i to (owner, local) by an invertible function that all ranks compute alike,
-// without a table, and that keeps the order of units inside an owner: split vectors stay sorted,
-// and a bitmap over an owner's local places is the "hash bitmap" of balanced parallelism.
-//   even       owner = i / ceil(N / n)
-//   bounded    owner by explicit ascending bounds (Ok-Topk's consensus regions)
-//   hashed     units fall into groups of n consecutive ones; group g gives each owner exactly one,
-//              owner = (i + h(g)) mod n, local = g. Perfect balance of owned units; for any support
-//              chosen without knowledge of the seed, non-zeros balance as with random hashing.
-// Threads: immutable, any. Source: Wang et al., ZEN, OSDI 2025, section 3 (h0); the grouping is
-// ours.
+// All ranks compute unit -> (owner, local) alike, without a table. The function is invertible and
+// keeps the order of units inside an owner. So split vectors stay sorted, and a bitmap over an
+// owner's local indices is the "hash bitmap" of balanced parallelism. Threads: immutable, any.
+// Source: Wang et al., ZEN, OSDI 2025, section 3 (h0); the grouping is ours.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +19,14 @@ class Partition {
  public:
   enum class Kind : std::uint8_t { kEven, kBounded, kHashed };
 
+  // owner = i / ceil(N / n).
   static Partition even(std::uint64_t num_units, int num_owners);
-  // bounds: [num_owners + 1], ascending, from 0 to num_units.
+  // Owner by ascending bounds (Ok-Topk's consensus regions). bounds: [num_owners + 1], ascending,
+  // from 0 to num_units.
   static Partition bounded(std::vector<std::uint64_t> bounds);
+  // A group is n consecutive units; group g gives each owner exactly one: owner = (i + h(g)) mod n,
+  // local = g. Owners own equal numbers of units. For any support chosen without knowledge of the
+  // seed, non-zeros balance as with random hashing.
   static Partition hashed(std::uint64_t num_units, int num_owners, std::uint64_t seed);
 
   Kind kind() const { return kind_; }
@@ -35,13 +34,13 @@ class Partition {
   std::uint64_t num_units() const { return num_units_; }
 
   int owner(std::uint64_t unit) const;
-  std::uint64_t local(std::uint64_t unit) const;             // place among the owner's units
+  std::uint64_t local(std::uint64_t unit) const;             // index among the owner's units
   std::uint64_t unit(int owner, std::uint64_t local) const;  // the inverse
-  // Size of the owner's local domain. Hashed: ceil(N / n) for every owner; of the last group an
-  // owner may hold a place that stands for no unit.
+  // Size of the owner's local domain. Hashed: ceil(N / n) for every owner; the last group may give
+  // an owner an index that belongs to no unit.
   std::uint64_t num_local(int owner) const;
 
-  // The vector's entries by owner, indices turned local. [num_owners]
+  // The vector's entries by owner, with local indices. [num_owners]
   std::vector<SparseVector> split(const SparseVector& vector) const;
 
   // The union of disjoint parts with local indices, sorted: the inverse of split.

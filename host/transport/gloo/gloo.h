@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gloo transport: ranks are processes (or threads) that meet in a store and speak TCP through
-// Debian's libgloo; they may fail, be left behind and form smaller groups.
+// The gloo transport: ranks are processes (or threads) that meet in a store and use TCP through
+// Debian's libgloo. Ranks may fail; the survivors can form smaller groups.
 //
-// Ranks meet in a directory that all can reach, or in a Redis server; a prefix separates groups and
-// is used once. A message is one gloo message of up to 32 KiB (16 bytes of ours before it), the
-// rest follows in pieces of 4 MiB; gloo moves data once the receiver has asked for it, so the first
-// costs up to one round trip, the rest one more. All transfers of all exchanges run at the same
-// time on gloo's thread; the receiver asks for the rest while in start(), next() or finish().
-// Errors: a peer that dies or leaves is kPeerLost as soon as the network says so (at once on one
-// host), a silent one kTimeout; abort() sends its reason on every connection and closes it, so that
-// peers throw kAborted at once (kPeerLost if a connection is stuck amid a message).
-// Threads: as Transport; gloo has one of its own per transport. SIGPIPE is never delivered.
+// A message is one gloo message of up to 32 KiB (with 16 bytes of header); the rest follows in
+// pieces of 4 MiB. gloo moves data after the receiver has asked for it, so the first message costs
+// up to one round trip, the rest one more. All transfers run at the same time on gloo's thread; the
+// receiver asks for the rest in start(), next() or finish(). Errors: a peer that dies or leaves is
+// kPeerLost as soon as the network reports it (at once on one host), a silent one kTimeout.
+// Threads: as Transport; gloo has its own thread per transport. SIGPIPE is never delivered.
 #pragma once
 
 #include <memory>
@@ -26,31 +23,37 @@ struct Options {
   int rank = 0;
   int world = 1;
 
-  // Where ranks meet: a directory (made if absent), or else a Redis server.
+  // The store where ranks meet: a directory that all can reach (made if absent), or else a Redis
+  // server.
   std::string store_directory;
   std::string redis_host;
   int redis_port = 6379;
-  // Separates groups in one store: letters, digits, '.', '_' and '-'; another one for each group.
+  // Separates groups in one store: letters, digits, '.', '_' and '-'. Each group needs a new
+  // prefix.
   std::string prefix = "tandem";
 
-  // What to listen on: the interface's name, or else a name or address of this host; neither:
-  // what the host's own name resolves to.
+  // The address to listen on: the interface's name, or else a name or address of this host. If both
+  // are empty: the address of the host's own name.
   std::string interface;
   std::string address;
 
-  Deadline deadline = Deadline::after(std::chrono::seconds(30));  // by when all must have come
+  Deadline deadline = Deadline::after(std::chrono::seconds(30));  // for the arrival of all ranks
 };
 
 // Whether this build has libgloo.
 bool available();
 
 // Collective among the ranks of the group; returns when every pair of them is connected. Throws
-// Error for options that cannot work (a world that differs among ranks, a rank twice, a store that
-// is not there), TransportError naming the rank that has not come by the deadline.
+// Error for options that cannot work (a world that differs among ranks, a rank twice, a missing
+// store), TransportError naming the rank that has not arrived by the deadline.
 //
-// shrink(deadline) of the transport: survivors register in the store; the first to find all there,
-// or all but those it saw dying (after a grace of at most half a second), or three quarters of its
-// time used, writes the list of members, which is final. A rank that registers later gets an error.
+// abort() of the transport sends its reason on every connection and closes it, so peers throw
+// kAborted at once (kPeerLost if a connection is stuck amid a message).
+//
+// shrink(deadline) of the transport: survivors register in the store. One of them writes the final
+// list of members. It does so when all ranks are there; or all but those that it saw dying (after
+// at most half a second); or when three quarters of its time are used. A rank that registers later
+// gets an error.
 std::unique_ptr<Transport> connect(const Options& options);
 
 }  // namespace tandem::transport::gloo

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress: all transfers of one communicator, moved on together by every poll().
+// Progress: all transfers of one communicator; every poll() advances all of them.
 //
-// Sends are MPI_Isend of the payload itself. Arrivals are taken with MPI_Improbe from anyone, so a
-// receiver need not know sizes, and a message of a later step is received while an earlier one is
-// awaited. A message above the part limit is announced by its size (8 bytes) and follows in parts,
-// which MPI delivers in order. Tags of MPI: 1 abort; 2 + 2 tag a whole message; 3 + 2 tag the size
-// and the parts of a cut one.
-// Once broken (an error of MPI, an abort of any rank, a deadline) every call throws the reason.
-// Ownership: payloads until sent; what is still in flight at the end moves to a graveyard that the
-// process never frees, because MPI may still read or write it.
-// Threads: any, under the lock of all MPI calls, which poll() and the others take themselves.
+// Sends are MPI_Isend of the payload itself. Arrivals are taken with MPI_Improbe from any rank, so
+// a receiver need not know sizes, and can receive a message of a later step while it waits for an
+// earlier one. Ownership: payloads until sent; transfers still in flight at the end move to a
+// graveyard that the process never frees, because MPI may still read or write it. Threads: any; the
+// functions take the lock of all MPI calls.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +32,19 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Starts sending; the result names these sends in unsent_peer() and forget().
+  // Starts sending; the result names these sends in unsent_peer() and forget(). A message above the
+  // part limit is announced by its size (8 bytes) and follows in parts, which MPI delivers in
+  // order. MPI tags: 1 abort; 2 + 2 tag a whole message; 3 + 2 tag the size and the parts of a cut
+  // one.
   std::uint64_t send(std::vector<Outgoing> sends);
 
-  // Moves everything on once; true if anything happened. Throws once broken.
+  // Advances all transfers once; true if any changed. Once broken (an error of MPI, an abort of any
+  // rank, a deadline) every call throws the reason.
   bool poll();
 
   // The message of `source` if it has arrived whole; it is then removed.
   std::optional<Payload> take(const Source& source);
-  // The message of `source` is not wanted, whenever it comes.
+  // Discards the message of `source`, also if it arrives later.
   void drop(const Source& source);
 
   // A peer that has not got its message of `sends` yet; nullopt: all have left.
@@ -65,10 +65,10 @@ class Progress {
     bool discard = false;
     bool complete() const { return parts_open == 0 && bytes_asked == bytes.size(); }
   };
-  struct Record {  // what requests_[i] is about
+  struct Record {  // the transfer of requests_[i]
     int peer = -1;
     Payload payload;          // of a send
-    std::uint64_t sends = 0;  // of a send; 0: none that anybody waits for
+    std::uint64_t sends = 0;  // of a send; 0: no caller waits for it
     Arrival* arrival = nullptr;
   };
   struct Graveyard;

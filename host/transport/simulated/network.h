@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Network: when a message sent at a virtual time arrives, given the links it shares with others.
+// Network: computes when a message sent at a virtual time arrives, given the links that it shares
+// with others.
 //
-// A message of b bytes crosses stages. Each stage is a queue served in order of the first bytes'
-// arrival (ties: lower sender, then its order of sending) at `rate` bytes/s, cut-through: it starts
-// at start = max(first byte's arrival, when the stage is free), is occupied for b / rate, hands the
-// first byte on at start, and the last at max(start + b / rate, the last byte's arrival). So a
-// stage's capacity is never exceeded, and an uncontended message takes latency + b / least rate.
-//   1. the sender's port: messages leave one after another in the order of sending, `gap` apart
-//   2. the latency passes
-//   3. between nodes: the sender's adapter (ranks_per_node above 1), the uplink of its rack and the
-//      downlink of the receiver's (different racks; rate = the rack's ports / oversubscription),
-//      the receiver's adapter; a pair's own link where overridden
-//   4. the receiver's port
-// Buffers are unlimited and nothing is lost: no congestion control, no back pressure on senders.
-// Threads: one at a time. Deterministic: results depend on times, senders and order of sending.
+// A message of b bytes crosses stages (Stage, route()). So the capacity of a stage is never
+// exceeded, and an uncontended message takes latency + b / lowest rate. Buffers are unlimited and
+// nothing is lost: no congestion control, no back pressure on senders. Threads: one at a time.
+// Deterministic: results depend on times, senders and order of sending.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +57,7 @@ struct Flight {
   int to = 0;
   Tag tag = 0;
   Payload payload;
-  double arrival = 0;  // when the last byte is there
+  double arrival = 0;  // of the last byte
 };
 
 class Network {
@@ -76,8 +68,8 @@ class Network {
   // left. `now` never decreases for one sender.
   double send(double now, int from, Outgoing message);
 
-  // The next arrival in order of time (ties: lower sender, earlier sending), if there is any that
-  // arrives before `horizon`.
+  // The next arrival in order of time (ties: lower sender, earlier sending), if any is before
+  // `horizon`.
   std::optional<Flight> next_arrival(double horizon);
 
   // No message sent at t or later arrives, or disturbs another, before t + lookahead().
@@ -86,6 +78,10 @@ class Network {
   int node_of(int rank) const { return rank / options_.ranks_per_node; }
 
  private:
+  // A queue served in order of the first bytes' arrival (ties: lower sender, then its order of
+  // sending) at `rate` bytes/s, cut-through. A message starts at start = max(first byte's arrival,
+  // time the stage is free) and occupies the stage for b / rate. Its first byte goes on at start,
+  // its last byte at max(start + b / rate, the last byte's arrival).
   struct Stage {
     double rate = 0;
     double free_at = 0;
@@ -109,6 +105,14 @@ class Network {
     std::size_t next_stage = 0;
   };
 
+  // The stages of a message:
+  //   1. the sender's port: messages leave one after another in the order of sending, `gap` apart
+  //   2. the latency passes
+  //   3. between nodes: the sender's adapter (ranks_per_node above 1), the uplink of its rack and
+  //   the
+  //      downlink of the receiver's (different racks; rate = the rack's ports / oversubscription),
+  //      the receiver's adapter; or the pair's own link, if overridden
+  //   4. the receiver's port
   std::vector<Stage*> route(int from, int to);
   void advance(const Event& event);
 

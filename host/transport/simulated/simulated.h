@@ -2,16 +2,13 @@
 //
 // The simulated transport: ranks are threads of one process, messages take virtual time.
 //
-// Every rank has a clock. Computing costs nothing; a message is sent at the sender's clock and
-// travels as network.h says; next() returns the exchange's messages in order of arrival (ties: the
-// lower sender) and sets the clock to the arrival; finish() sets it to when the last byte of the
-// exchange's messages has left. Times depend on the messages alone, never on how threads run: the
-// network advances only when every rank waits, and then only by the least latency, within which no
-// new message can arrive. A rank without a running thread blocks all others until their deadlines.
-// When all wait and nothing is under way, those that wait for a rank that has left throw kPeerLost
-// at once; where there are none, all throw kTimeout. Connections fail alone. Deadlines are real
-// time. shrink() throws Error. Cost: one lock; a wait is a thread switch; up to 1,024 ranks are
-// tested.
+// Every rank has a clock; computing takes no virtual time. Times depend on the messages alone,
+// never on how threads run: the network advances only when every rank waits, and then only by the
+// least latency, within which no new message can arrive. A rank without a running thread blocks all
+// others until their deadlines. When all wait and nothing is in flight, waits for a rank that has
+// left throw kPeerLost at once; if there are none, all throw kTimeout. Connections fail alone.
+// Deadlines are real time. shrink() throws Error. Cost: one lock; a wait is a thread switch; tested
+// with up to 1,024 ranks.
 #pragma once
 
 #include <functional>
@@ -23,7 +20,10 @@
 
 namespace tandem::transport::simulated {
 
-// One transport per rank, in rank order; give each to its thread.
+// One transport per rank, in rank order; give each to its thread. A message is sent at the sender's
+// clock and travels as network.h says. next() returns the messages of the exchange in order of
+// arrival (ties: the lower sender) and sets the clock to the arrival. finish() sets it to the time
+// when the last byte of the exchange's messages is sent.
 std::vector<std::unique_ptr<Transport>> make_world(const NetworkOptions& options);
 
 // The rank's clock in seconds. Throws Error for transports of another kind.

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The frame of a corpus program: checks that count failures, and the verdict in the words that
-// run_application.py looks for.
-//
-//   int main(int argc, char** argv) {
-//     return tandem::fpga_test::run_application(argc, argv, [](const Arguments& arguments) {
-//       CHECK(1 + 1 == 2);
-//     });
-//   }
-//
-// A failed check is printed and the program goes on; an exception ends it. Exit code 0 and "TEST
-// PASSED", or 1 and "TEST FAILED". Threads: checks may come from any.
+// The frame of a corpus program: checks that count failures, and the verdict that
+// run_application.py looks for. Threads: checks may come from any.
 #pragma once
 
 #include <functional>
@@ -29,9 +20,16 @@ struct Arguments {
 // Counts a failed check and prints the first few.
 void report_failure(const char* file, int line, const std::string& text);
 
+//   int main(int argc, char** argv) {
+//     return tandem::fpga_test::run_application(argc, argv, [](const Arguments& arguments) {
+//       CHECK(1 + 1 == 2);
+//     });
+//   }
+// A failed check is printed and the program continues; an exception ends it. Exit code 0 and "TEST
+// PASSED", or 1 and "TEST FAILED".
 int run_application(int argc, char** argv, const std::function<void(const Arguments&)>& body);
 
-// Prints numbers as numbers (also those of one byte), all else by its operator<<.
+// Prints numbers as numbers (also those of one byte), all other types by their operator<<.
 template <typename T>
 void print(std::ostream& out, const T& value) {
   if constexpr (requires { +value; }) {

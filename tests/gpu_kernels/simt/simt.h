@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SIMT on one host thread: CUDA kernels compiled as C++ and run block by block, to test their logic
-// without a GPU.
+// without a GPU. Included before each kernel source (-include).
 //
-// Included before each kernel source (-include). Every CUDA thread is a fiber; it runs until it
-// exits or meets a barrier or a warp collective. The order of fibers is ascending, descending or
-// shuffled (set_order), so that a missing barrier gives a wrong result in some order. A block whose
-// fibers all wait ends the program. Speed is not modelled, nor memory orders that no order of whole
-// fibers produces. A kernel that may begin early (Kernel::early) does so with one block: stream.h
-// runs it up to its wait_for_previous() before the stores of up to four earlier kernels. A read
-// that is too early gets old data, and a thread that ends without the wait ends the program. Blocks
-// of kernels that are in flight together share one static shared memory, which is therefore not
-// written before that wait. Limits: full-warp masks, one host thread.
+// Every CUDA thread is a fiber; it runs until it exits or meets a barrier or a warp collective. The
+// order of fibers is ascending, descending or shuffled (set_order), so that a missing barrier gives
+// a wrong result in some order. A block whose fibers all wait ends the program. Speed is not
+// modelled, nor memory orders that no order of whole fibers produces. Limits: full-warp masks, one
+// host thread.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -48,12 +44,16 @@ Order order();
 struct Kernel {
   dim3 grid;
   unsigned threads = 0, shared_bytes = 0;
-  bool early = false;            // may begin before what is in front of it has ended
+  bool early = false;            // may begin before the previous kernels have ended
   std::function<void()> thread;  // once for every thread of every block
 };
 
-// One run of a kernel. Dynamic shared memory is full of NaN when it begins, and ends with a fence
-// that must be whole at the end.
+// One run of a kernel. At its begin dynamic shared memory is full of NaN. A fence follows that
+// memory and must be unchanged at the end. A kernel that may begin early does so with one block:
+// stream.h runs it up to its wait_for_previous() before the stores of up to four earlier kernels. A
+// read that is too early gets old data, and a thread that ends without the wait ends the program.
+// Blocks of kernels in flight share one static shared memory, which is therefore not written before
+// that wait.
 struct Machine;
 class KernelRun {
  public:
@@ -62,7 +62,7 @@ class KernelRun {
   KernelRun(const KernelRun&) = delete;
   KernelRun& operator=(const KernelRun&) = delete;
 
-  void begin();  // one block, as far as it goes without what is in front
+  void begin();  // one block, up to its wait for earlier kernels
   void finish();
 
   unsigned char* shared() { return reinterpret_cast<unsigned char*>(shared_.data()); }
@@ -76,7 +76,7 @@ class KernelRun {
   bool has_begun_ = false;
 };
 
-// Of the block that runs.
+// The following functions belong to the running block.
 void wait_for_previous();
 unsigned char* block_shared_memory();
 std::size_t block_shared_bytes();

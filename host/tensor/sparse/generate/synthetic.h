@@ -2,16 +2,11 @@
 //
 // Synthetic sparse gradients with a stated density, skew and overlap.
 //
-// Two families of supports. With a head (skew): the first `head_fraction` of the units gets
-// `head_share` of every rank's entries, spread evenly within, and so does the rest; ranks draw from
-// a common pool sized so that two of them overlap as asked. With a Zipf exponent: unit i is present
-// with probability 1 - exp(-a (i + 1)^-exponent), independently on every rank (a rank's count is
-// kept within 1 % of the density). Batches of Zipf-distributed tokens do this to an embedding; skew
-// and overlap follow from it. Definitions (n ranks): skew s = busiest of n even ranges over the
-// mean; overlap of two supports = |I1 and I2| / min(|I1|, |I2|); independent supports overlap by
-// the density. Values are multiples of 1/256, at most 4 in magnitude and never zero, so sums of
-// 1,024 ranks are exact in f32 whatever their order. Same options, rank and seed: the same bits.
-// Cost: O(entries / overlap). Threads: any. Errors: Error where the options contradict each other.
+// Values are multiples of 1/256, at most 4 in magnitude and never zero, so sums of 1,024 ranks are
+// exact in f32 in any order. The same options, rank and seed give the same bits. Definitions (n
+// ranks): skew s = busiest of n even ranges over the mean; overlap of two supports = |I1 and I2| /
+// min(|I1|, |I2|); the overlap of independent supports is the density. Cost: O(entries / overlap).
+// Threads: any. Errors: Error if the options contradict each other.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +15,12 @@
 
 namespace tandem::sparse {
 
+// There are two families of supports. With a head (skew), the first `head_fraction` of the units
+// gets `head_share` of every rank's entries, spread evenly; the other units get the rest, spread
+// evenly. Ranks draw from a common pool whose size gives the stated overlap. With a Zipf exponent,
+// unit i is present with probability 1 - exp(-a (i + 1)^-exponent), independently on every rank (a
+// rank's count is kept within 1 % of the density). Batches of Zipf-distributed tokens give an
+// embedding such a support; the exponent determines skew and overlap.
 struct SyntheticOptions {
   Domain domain;               // below 2^32 units
   double density = 0.01;       // a rank's entries over the units
