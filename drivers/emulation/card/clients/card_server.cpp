@@ -126,9 +126,9 @@ void CardServer::serve(int socket) {
   close_descriptors(request.descriptors);
   if (numbered) answer.text = std::to_string(number) + " " + answer.text;
   const bool wanted = number != 0 || !numbered;
-  const bool lives = !wanted || send_message(socket, answer.text, answer.descriptors);
+  const bool is_connected = !wanted || send_message(socket, answer.text, answer.descriptors);
   if (answer.owns_descriptors) close_descriptors(answer.descriptors);
-  if (!lives || answer.is_last) drop_client(socket);
+  if (!is_connected || answer.is_last) drop_client(socket);
 }
 
 CardServer::Answer CardServer::answer(Client& client, std::istringstream& words, Message& request) {
