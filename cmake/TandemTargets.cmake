@@ -42,6 +42,15 @@ endfunction()
 add_custom_target(tandem_unit_tests)
 add_custom_target(tandem_quick_tests)
 
+# tandem_unit_program(name [INTERPRETED]): builds `name` for the unit tests, and for the quick ones unless it interprets
+# GPU kernels.
+function(tandem_unit_program name)
+  add_dependencies(tandem_unit_tests ${name})
+  if(NOT "INTERPRETED" IN_LIST ARGN)
+    add_dependencies(tandem_quick_tests ${name})
+  endif()
+endfunction()
+
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
 function(tandem_add_test name)
@@ -59,9 +68,10 @@ function(tandem_add_test name)
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
-    add_dependencies(tandem_unit_tests ${name})
-    if(NOT "interpreted" IN_LIST ARG_LABELS)
-      add_dependencies(tandem_quick_tests ${name})
+    if("interpreted" IN_LIST ARG_LABELS)
+      tandem_unit_program(${name} INTERPRETED)
+    else()
+      tandem_unit_program(${name})
     endif()
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST

@@ -108,7 +108,7 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   require_devices();
   if (!options.trace_file.empty()) {
     timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
-    told_ = timeline_.get();
+    device_timeline_ = timeline_.get();
   }
   model_ = model::load_model(model_path_, load_progress(model_path_));
   const model::ModelConfig& config = model_->config();
@@ -136,7 +136,7 @@ void Assembly::require_devices() {
 
 device::ActivitySink Assembly::activity_sink() {
   return [this](const device::DeviceActivity& activity) {
-    trace::Timeline* timeline = told_;
+    trace::Timeline* timeline = device_timeline_;
     if (timeline == nullptr) return;
     const trace::SpanDetails details{.bytes = activity.bytes};
     timeline->span(timeline->track(activity.device, activity.track), activity.name, activity.begin,

@@ -57,7 +57,8 @@ class Assembly {
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<trace::Timeline> timeline_;
-  std::atomic<trace::Timeline*> told_ = nullptr;  // what devices tell of their work, on any thread
+  std::atomic<trace::Timeline*> device_timeline_ =
+      nullptr;  // what devices tell of their work, on any thread
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::Device> group_;  // of several compute devices
 };

@@ -113,7 +113,7 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       ->group("Devices");
   command
       .add_option("--placement", o.placement,
-                  "sequences: each lives on one device; pages: each is dealt over all devices by "
+                  "sequences: each is on one device; pages: each is dealt over all devices by "
                   "bandwidth; interleave: in equal shares")
       ->check(CLI::IsMember({"sequences", "pages", "interleave"}))
       ->capture_default_str()

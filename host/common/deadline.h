@@ -29,7 +29,10 @@ class Deadline {
 
   bool expired() const { return !is_never() && now() >= at_; }
   bool is_never() const { return at_ == Clock::time_point::max(); }
-  Clock::time_point time_point() const { return at_; }
+  // In real time, for waits of the standard library, whatever clock the deadline goes by.
+  Clock::time_point time_point() const {
+    return clock_ == nullptr || is_never() ? at_ : Clock::now() + remaining();
+  }
 
   // Zero once expired; a year where the deadline is never (fits every wait API's range).
   Clock::duration remaining() const {

@@ -21,22 +21,22 @@ PRODUCT = re.compile(r"^(host|drivers|bitstreams)/.*\.cpp$")
 
 
 def changed_files(root):
-    """Sources that differ from the last commit's parent, or nothing where git cannot tell."""
+    """Files that differ from the last commit's parent; None where git cannot tell."""
     for base in ("HEAD~1", "HEAD"):
         listed = subprocess.run(["git", "-C", root, "diff", "--name-only", base], capture_output=True, text=True)
         if listed.returncode == 0:
-            return sorted(listed.stdout.split())[:CHANGED_FILES * 20]
-    return []
+            return sorted(listed.stdout.split())
+    return None
 
 
 def compile_commands(root, build):
     """Maps each source, relative to root, to (folder, arguments), and finds the sources of unity files."""
     commands = {}
     for entry in json.loads((pathlib.Path(build) / "compile_commands.json").read_text()):
-        file = pathlib.Path(entry["file"])
+        file = pathlib.Path(os.path.realpath(entry["file"]))
         sources = [file]
         if "Unity" in file.parts and file.exists():
-            sources = [pathlib.Path(p) for p in re.findall(r'#include "([^"]+)"', file.read_text())]
+            sources = [pathlib.Path(os.path.realpath(p)) for p in re.findall(r'#include "([^"]+)"', file.read_text())]
         for source in sources:
             if source.is_relative_to(root):
                 commands[source.relative_to(root).as_posix()] = (entry["directory"], arguments_of(entry))
@@ -71,9 +71,15 @@ def main(arguments):
     if not program:
         print("skipped: clang-tidy is not installed")
         return 77
+    if not os.path.exists(os.path.join(build, "compile_commands.json")):
+        print("skipped: configure with CMAKE_EXPORT_COMPILE_COMMANDS=ON, as the presets do")
+        return 77
     commands = compile_commands(root, build)
-    chosen = [path for path in (sorted(commands) if everything else changed_files(root))
-              if path in commands and PRODUCT.match(path)]
+    wanted = sorted(commands) if everything else changed_files(root)
+    if wanted is None:
+        print("skipped: git cannot tell what changed")
+        return 77
+    chosen = [path for path in wanted if path in commands and PRODUCT.match(path)]
     if not everything:
         chosen = chosen[:CHANGED_FILES]
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kMaxStaged = 8;        // batches whose rows are on their way
 constexpr std::size_t kMaxRemembered = 256;  // batches whose end no caller has seen
 constexpr std::chrono::seconds kPatience{30};
-constexpr std::chrono::seconds kFarewell{10};
+constexpr std::chrono::seconds kDrainTimeout{10};
 constexpr int kLeastPageTokens = 16, kMostPageTokens = 256;
 
 }  // namespace
@@ -77,7 +77,7 @@ void CudaAttentionUnit::make_pool(const device::AttentionUnitOptions& options) {
 
 // Its pool may be in use until the queue is through.
 CudaAttentionUnit::~CudaAttentionUnit() {
-  if (queue_.finish(Deadline::after(kFarewell)) == WaitResult::kTimeout) {
+  if (queue_.finish(Deadline::after(kDrainTimeout)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
   queue_.forget_graphs();

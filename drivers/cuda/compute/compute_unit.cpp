@@ -14,7 +14,7 @@ using device::WaitResult;
 
 namespace {
 
-constexpr std::chrono::seconds kFarewell{10};
+constexpr std::chrono::seconds kDrainTimeout{10};
 
 }  // namespace
 
@@ -29,7 +29,7 @@ CudaComputeUnit::CudaComputeUnit(Gpu& gpu)
 
 // What it owns may be in use until the queue is through.
 CudaComputeUnit::~CudaComputeUnit() {
-  if (queue_.finish(Deadline::after(kFarewell)) == WaitResult::kTimeout) {
+  if (queue_.finish(Deadline::after(kDrainTimeout)) == WaitResult::kTimeout) {
     gpu_.health.lose("work was still running when its unit was given up");
   }
   queue_.forget_graphs();

@@ -24,7 +24,7 @@ constexpr std::size_t kMostRefusals = 1024;  // far more than positions with wai
 constexpr std::size_t kReserveStep = std::size_t{1} << 20;
 // A queue without progress for this long has hung.
 constexpr std::chrono::minutes kPatience{10};
-constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::seconds kDrainTimeout{2};
 
 std::size_t round_up(std::size_t bytes, std::size_t step) {
   return (bytes + step - 1) / step * step;
@@ -46,7 +46,7 @@ Queue::Queue(int device_index, Health& health, MemoryPool& device_memory, Memory
       graphs_(health, {}) {}
 
 Queue::~Queue() {
-  if (wait_in_flight(open_, Deadline::after(kFarewell)) == WaitResult::kTimeout) {
+  if (wait_in_flight(open_, Deadline::after(kDrainTimeout)) == WaitResult::kTimeout) {
     health_.lose("work was still running when its units were given up");
   }
 }

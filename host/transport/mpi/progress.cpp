@@ -35,7 +35,7 @@ Tag tags_of(MPI_Comm communicator) {
 }  // namespace
 
 // What MPI may still touch; never freed.
-struct Progress::Graveyard {
+struct Progress::AbandonedRequests {
   std::vector<MPI_Request> requests;
   std::vector<Record> records;
   std::map<Key, std::deque<Arrival>> arrivals;
@@ -56,7 +56,7 @@ Progress::Progress(MPI_Comm communicator, std::mutex& mpi, std::size_t max_part_
 Progress::~Progress() {
   const std::lock_guard lock(mpi_);
   if (!requests_.empty()) {
-    auto* kept = new Graveyard;  // leaked: see the header
+    auto* kept = new AbandonedRequests;  // leaked: see the header
     kept->requests = std::move(requests_);
     kept->records = std::move(records_);
     kept->arrivals = std::move(arrivals_);

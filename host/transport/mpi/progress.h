@@ -71,7 +71,7 @@ class Progress {
     std::uint64_t sends = 0;  // of a send; 0: no caller waits for it
     Arrival* arrival = nullptr;
   };
-  struct Graveyard;
+  struct AbandonedRequests;
 
   int folded(Tag tag) const { return static_cast<int>(tag & tag_mask_); }
   void throw_if_broken() const;

@@ -164,6 +164,9 @@ TEST_F(CudaAggregationTest, SourcesInMemoryOfTheDeviceAreReadInPlaceAndThoseOfOt
   EXPECT_TRUE(std::ranges::equal(result.positions, expected.indices<std::uint32_t>()));
   EXPECT_TRUE(std::ranges::equal(result.values, expected.value_bytes()));
 
+  int queue = 0;
+  EXPECT_FALSE(unit_->accepts({Memory::kHost, name, &queue})) << "kernels cannot reach it";
+  EXPECT_TRUE(unit_->accepts({Memory::kPinned, name, &queue}));
   const AggregationSource of_another[] = {views[0], views[1], third.source("cuda:7")};
   EXPECT_THROW(unit_->aggregate(shape, of_another, deadline), Error);
   expect_same_as_merge<float>(*unit_, sources, Reduction::kSum);

@@ -44,5 +44,13 @@ TEST(Clock, ADeadlineExpiresInTheTimeThatItWasMadeIn) {
   EXPECT_FALSE(Deadline::never().expired());
 }
 
+TEST(Clock, ADeadlineOfAVirtualOneIsAtTheSameDistanceInRealTime) {
+  VirtualClock clock;
+  const Deadline deadline = Deadline::after(hours(1), clock);
+  EXPECT_GT(deadline.time_point(), std::chrono::steady_clock::now() + std::chrono::minutes(59));
+  clock.advance(hours(1));
+  EXPECT_LE(deadline.time_point(), std::chrono::steady_clock::now());
+}
+
 }  // namespace
 }  // namespace tandem

@@ -138,7 +138,9 @@ TEST(KvCache, JoinsTheUnitOfAPrefixWhileItsLoadIsAtMostTwiceTheLeast) {
   for (const bool has_other_work : {true, false}) {
     KvCache cache = cache_of({40, 40});
     PageTable first = computed(cache, count_up(24)), other, joins;
-    if (has_other_work) ASSERT_TRUE(cache.extend(other, 16));
+    if (has_other_work) {
+      ASSERT_TRUE(cache.extend(other, 16));
+    }
     auto tokens = count_up(8);
     tokens.resize(12, 99);
     EXPECT_EQ(cache.attach(joins, tokens), 8u);
