@@ -2,8 +2,8 @@
 //
 // From natural logarithms to those of base 2 and back.
 //
-// Exponentials of attention are of base 2, which is one instruction: scores are multiplied by
-// kLog2E before, and sums' logarithms by kLn2 behind. Threads: pure.
+// Exponentials of attention are of base 2, which is one instruction. So scores are multiplied by
+// kLog2E before, and the logarithms of sums by kLn2 after. Threads: pure.
 #pragma once
 
 namespace tandem::gpu_kernels {

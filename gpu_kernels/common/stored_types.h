@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How weights lie in device memory: plain floats, or the blocks of GGUF files byte for byte.
+// The layout of weights in device memory: plain floats, or the blocks of GGUF files byte for byte.
 //
 // The blocks' members, sizes and meanings are those of host/tensor/quantized_blocks.h, whose table
 // says what each holds (a test dequantises the same bytes both ways). A matrix begins at a multiple
