@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvCache: which block of which sequence is in which page of which attention unit.
+// KvCache: records which page of which attention unit holds each block of each sequence.
 //
 // A sequence's KV is cut into blocks of page_tokens tokens; its PageTable lists a (unit, page) per
 // block, in order. Every block but the last is full. Full blocks that are written may be published;
@@ -24,7 +24,7 @@ namespace tandem::engine {
 enum class Placement {
   kSequences,   // a sequence is on one unit, chosen by load and bandwidth, while it fits there
   kPages,       // the pages of every sequence are dealt over all units, by bandwidth and free pages
-  kInterleave,  // the same in equal shares, whatever the bandwidth
+  kInterleave,  // the same in equal shares, for any bandwidth
 };
 
 struct PageTable {
