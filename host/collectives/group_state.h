@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group::State: the queue of a group's calls, what breaks it, and what it remembers between them.
+// Group::State: the queue of a group's calls, the failure that broke it, and the state between
+// calls.
 //
 // Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
 // the call's number on the wire, so all ranks number alike. A call that fails, other than by an
@@ -29,7 +30,7 @@
 
 namespace tandem::collectives {
 
-// What is kept per bucket, tensor shape and type; evolves alike on all ranks.
+// State per bucket, tensor shape and type; it changes identically on all ranks.
 struct Bucket {
   SchemeMemory memory;
   Selector selector;
@@ -68,9 +69,9 @@ class Group::State {
   bool broken() const;
   Report report() const;
 
-  // Within run() only: the bucket's memory, null where there is none; keeps `fresh` where there is
-  // none. Of more than kMaxBuckets the first made is forgotten: buckets are made after headers were
-  // agreed on, so all ranks forget the same.
+  // Within run() only. find_bucket() returns the bucket's memory or null; keep_bucket() stores
+  // `fresh` if there is none. Above kMaxBuckets the oldest bucket is removed. Buckets are made
+  // after headers were agreed on, so all ranks remove the same one.
   static constexpr std::size_t kMaxBuckets = 4096;
   Bucket* find_bucket(const std::string& key);
   Bucket& keep_bucket(const std::string& key, Bucket&& fresh = Bucket());
