@@ -203,7 +203,7 @@ class Queue {
 
   std::vector<RecordHead> records_;  // as bytes: heads and jobs
   std::size_t record_bytes_ = 0, num_records_ = 0;
-  std::size_t last_bytes_ = 0;  // of the last record; 0: it is gone, or there is none
+  std::size_t last_bytes_ = 0;  // of the last record; 0: dropped, or there is none
   bool graphable_ = true;
   bool overlaps_ = false;
 
