@@ -44,11 +44,11 @@ enum class SendResult { kSent, kFull, kGone };  // kFull: the peer does not read
 // Never waits.
 SendResult try_send(int socket, const std::string& text, const std::vector<int>& descriptors = {});
 bool send_message(int socket, const std::string& text, const std::vector<int>& descriptors = {});
-// Waits until there is room for a message, or the peer is gone; false after `timeout`.
+// Waits until there is room for a message, or the peer has closed; false after `timeout`.
 bool wait_for_room(int socket, std::chrono::milliseconds timeout);
-// Waits until a message can be received, or the peer is gone; false after `timeout`.
+// Waits until a message can be received, or the peer has closed; false after `timeout`.
 bool wait_for_message(int socket, std::chrono::milliseconds timeout);
-// Waits for a message; false when the peer is gone. An empty message looks the same.
+// Waits for a message; false when the peer has closed. An empty message looks the same.
 bool receive_message(int socket, Message& message);
 void close_descriptors(std::vector<int>& descriptors);
 // True when `descriptor` is a Unix socket whose other end belongs to a process of this user.
