@@ -24,8 +24,8 @@ using gpu_kernels::StoredType;
 
 namespace {
 
-// Decode steps are always grouped. Steps with more rows are grouped if, per expert, at most two
-// tiles are partly filled or read a weight again.
+// Decode steps are always grouped. A step with more rows is grouped only if an expert has on
+// average at most kMostTilesPerExpert tiles.
 constexpr std::size_t kMostDecodeRows = 64;
 constexpr std::size_t kMostTilesPerExpert = 2;
 
