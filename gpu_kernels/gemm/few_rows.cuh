@@ -71,7 +71,7 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
 
 inline dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
 
-// Of the four, by an index that the compiler knows.
+// One of the four words, by an index that the compiler knows.
 __device__ inline std::uint32_t word_of(const uint4& words, int index) {
   return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
 }

@@ -91,7 +91,7 @@ struct Row {
     return below > kLeast ? static_cast<Units>(expf(below) * kUnitsOfBest) : 0;
   }
   __device__ Units weight(float logit) const { return weight_below(below(logit)); }
-  // Of a weight of some units; larger logits never have larger distances.
+  // The distance of a weight of some units; larger logits never have larger distances.
   __device__ static int distance(float below) {
     return static_cast<int>(-below * kDistancesPerFactor);
   }

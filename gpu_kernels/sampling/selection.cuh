@@ -43,7 +43,7 @@ struct AtDistance {
 };
 static_assert(kDistances == kSampleThreads);
 
-// Of the distance of a cut.
+// The place of a cut, by its distance.
 struct CutPlace {
   int distance;
   Units weight_before;
@@ -118,7 +118,7 @@ __device__ inline CutPlace place_of_share(const AtDistance& own, float top_p, Un
       shared);
 }
 
-// To shared.places.
+// Writes the places to shared.places.
 __device__ inline void find_candidates(const SampleParameters& parameters, const AtDistance& own,
                                        int vocab, SelectShared& shared) {
   const bool cuts_k = parameters.top_k > 0 && parameters.top_k < vocab;
