@@ -87,7 +87,7 @@ class AttentionExchange {
   std::vector<AttentionLane*> lane_of_;        // [units]
   std::vector<bool> early_;                    // [units]
 
-  // Of the step that is running.
+  // The running step.
   LaneStep step_;
   std::array<const SubBatchRows*, kMaxSubBatches> sub_batches_{};
   std::vector<device::MergePartial> merge_partials_;

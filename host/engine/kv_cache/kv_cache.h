@@ -77,7 +77,7 @@ class KvCache {
   // Returns all pages, last block first; the table is empty afterwards.
   void release(PageTable& table);
 
-  // To move a page: takes an empty page of `unit`; nothing where none is available.
+  // Takes an empty page of `unit`, to move a page there; empty if none is available.
   std::optional<BlockPlace> reserve(int unit);
   void give_back(const BlockPlace& place);
   // The contents of `from` have moved to `to`, a reserved page: updates the prefix index and
