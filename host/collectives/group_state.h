@@ -62,9 +62,10 @@ class Group::State {
   // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
   void post(std::function<void(std::uint64_t)> job);
 
-  // Also without memory for the reason.
+  // Works also without memory for the reason.
   void break_group(const std::string& reason) noexcept;
-  // Of a broken group: until its last call has left the transport. TransportError at the deadline.
+  // Waits until the last call of a broken group has left the transport. TransportError at the
+  // deadline.
   void wait_until_idle(Deadline deadline);
   bool broken() const;
   Report report() const;
@@ -76,9 +77,10 @@ class Group::State {
   Bucket* find_bucket(const std::string& key);
   Bucket& keep_bucket(const std::string& key, Bucket&& fresh = Bucket());
   std::size_t num_buckets() const { return buckets_.size(); }
-  // Likewise: the aggregator where the user names none.
+  // Within run() only: the default aggregator, if the user names none.
   Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
-  // Likewise: links and processors, measured by the first call that asks. nodes: [world]
+  // Within run() only: links and processors, measured by the first call that needs them. nodes:
+  // [world]
   const MachineModel& machine(Communicator& ranks, std::span<const std::uint64_t> nodes);
 
  private:

@@ -25,7 +25,7 @@ class Folding {
   bool hands_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
   bool takes_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }  // from rank + 1
 
-  // Of active ranks.
+  // The place of an active rank.
   int place(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
   int rank_at(int place) const { return place < extra_ ? 2 * place : place + extra_; }
   // The number of ranks whose vectors the places before `place` cover.

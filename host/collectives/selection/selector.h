@@ -66,7 +66,7 @@ class Selector {
   // the model's prediction, corrects the scheme (median of the last 8, the lower of two).
   void record(double seconds, std::uint64_t bytes_sent, std::uint64_t bytes_received);
 
-  // Of the last choose(), best first, those that cannot run last.
+  // The candidates of the last choose(), best first, those that cannot run last.
   const std::vector<Candidate>& ranking() const { return ranking_; }
   const Problem& problem() const { return problem_; }
   bool profile_due() const { return profile_due_; }
