@@ -142,7 +142,8 @@ class Queue {
   MemoryPool& device_memory() { return device_memory_; }
   MemoryPool& pinned_memory() { return pinned_memory_; }
   const QueueStats& stats() const { return stats_; }
-  // From the flush of a sequence, or the end of the one before, to its end.
+  // Sums the times of sequences: each counts from its flush, or from the end of the previous one,
+  // to its end.
   double busy_seconds() const { return busy_seconds_; }
 
  private:

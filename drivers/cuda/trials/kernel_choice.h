@@ -48,7 +48,7 @@ struct PathTrial {
 // Device memory with these bytes, for a trial. The copy is complete; `from` may be reused.
 PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from);
 
-// By the GPU's policy.
+// Chooses the path by the GPU's policy.
 gpu_kernels::KernelPath choose_path(Gpu& gpu, const PathTrial& trial);
 
 }  // namespace tandem::cuda
