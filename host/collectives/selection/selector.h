@@ -30,7 +30,7 @@ struct SelectorOptions {
   double drift = 0.25;          // relative change of entries that asks for a new profile
   double disappointment = 1.5;  // measured / predicted above which other schemes get a trial
   double switching_gain =
-      0.9;  // a scheme replaces the present one if its expected time is at most this share
+      0.9;  // a scheme replaces the present one at this share of its time, or less
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
 };
 
