@@ -22,15 +22,20 @@ constexpr uint64_t kMaxMessageBytes = 64 << 10;
 // Order of the descriptors in the answer to "open".
 enum CardArea { kStateArea = 0, kClientArea = 1, kDeviceArea = 2, kNumAreas = 3 };
 
-// A message. The requests and their answers are below; [] are descriptors.
-//   open <version> <platform> <memory bytes>   ok <slot> <first peer address>  [the areas of
-//   CardArea] load <uuid> <lines, see loaded_program.h> [ELF]     ok <generation> context <uuid>
-//   <unit> <shared 0|1>         ok           end_context <unit>    ok allocate <bytes> <low> <high>
-//   ok <address>; "full <largest free piece>" release <address>                          ok export
-//   <address> <memory group>            ok [export handle] import [export handle]      ok <address>
-//   <bytes> <group>; "foreign": a handle of another card map_peer <offset> <bytes> [memory, lease]
-//   ok <address> leave                                      ok <number of clients that remain>
-//   withdraw <number>    ok; undoes the last request, if it has that number
+// A message. The requests (left) and their answers (right); [] are descriptors.
+//   open <version> <platform> <memory bytes>         ok <slot> <first peer address> [CardAreas]
+//   load <uuid> <lines, see loaded_program.h> [ELF]  ok <generation>
+//   context <uuid> <unit> <shared 0|1>               ok
+//   end_context <unit>                               ok
+//   allocate <bytes> <low> <high>                    ok <address>; "full <largest free piece>"
+//   release <address>                                ok
+//   export <address> <memory group>                  ok [export handle]
+//   import [export handle]                           ok <address> <bytes> <group>;
+//                                                    "foreign": a handle of another card
+//   map_peer <offset> <bytes> [memory, lease]        ok <address>
+//   leave                                            ok <number of clients that remain>
+//   withdraw <number>                                ok; undoes the last request, if it has that
+//                                                    number
 // An export handle is a socket to the card that holds the buffer. It takes "lease" [socket] and
 // answers on that socket with "ok <offset> <bytes> <group>" [device memory]. The memory stays while
 // the socket is open.
