@@ -290,7 +290,7 @@ struct FilledPool {
   DeviceVector<float> scales;
 };
 
-// 16 sequences of 256 rows, each over 4,096 tokens of its own.
+// 16 sequences of 256 rows, each over its own 4,096 tokens.
 void bench_paged(const Kernel& kernel, double peak) {
   constexpr int kSequences = 16, kRows = 256, kTokens = 4096, kPages = kTokens / kPageTokens;
   PrefillShape shape = kernel.shape();

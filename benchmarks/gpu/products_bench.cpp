@@ -195,7 +195,7 @@ void bench_few_rows(Products& products, double copy_bandwidth) {
       for (const std::int64_t rows : {1, 4, 8, 16}) {
         if (dtype == DType::kBF16 && rows > 8) continue;
         const Rows x(rows, shape.width);
-        // weights once; rows are read from the cache but for the first time
+        // weights once; rows come from the cache except the first time
         report("gpu_products/" + name_of(dtype, shape, rows), time_calls(products, layers, x),
                static_cast<double>(layers.bytes), copy_bandwidth);
       }

@@ -28,7 +28,8 @@ inline std::vector<double> time_launches(int launches,
   cudaGraph_t graph;
   cudaGraphExec_t replay;
   cudaEvent_t start, stop;
-  check_cuda(cudaDeviceSynchronize());  // behind what was prepared: this stream waits for no other
+  // waits for the prepared work, because this stream waits for no other
+  check_cuda(cudaDeviceSynchronize());
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   for (int i = 0; i < launches; ++i) work(i, stream);

@@ -9,7 +9,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Reads one word from `at` on, and moves `at` behind it.
+// Reads one word from `at` on, and moves `at` to its end.
 std::string next_word(const std::string& text, size_t& at) {
   std::string word;
   while (at < text.size() && !is_blank(text[at])) {

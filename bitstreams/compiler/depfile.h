@@ -13,7 +13,7 @@ namespace tandem::xclbin {
 
 // The paths the targets depend on, without escapes.
 std::vector<std::string> parse_depfile(const std::string& text);
-// `path` as it is to be written into such a file.
+// `path`, escaped for such a file.
 std::string escape_for_make(const std::string& path);
 
 }  // namespace tandem::xclbin

@@ -27,7 +27,7 @@ Remains& remains() {
   return instance;
 }
 
-// SIGTERM first: compilers have temporary files of their own.
+// SIGTERM first, so that compilers can remove their temporary files.
 void end(pid_t group) {
   for (const int signal : {SIGTERM, SIGKILL}) {
     kill(-group, signal);

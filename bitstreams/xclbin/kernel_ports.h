@@ -25,7 +25,7 @@ struct Port {
 
 // In the order of the arguments, the control port first.
 std::vector<Port> ports_of(const Design& design, const Kernel& kernel);
-// The name of the port that `argument` goes through.
+// The name of the port that `argument` uses.
 std::string port_of(const Argument& argument);
 // As the vendor's tools write numbers: "0x1C".
 std::string hex_text(uint64_t value);

@@ -23,7 +23,7 @@ constexpr int64_t kMaxMarkup = 4 * kMaxElements;  // tags and comments, counted 
               file_name + ": field EMBEDDED_METADATA, byte " + std::to_string(byte) + ": " + what);
 }
 
-// `reference` is what stands between '&' and ';'.
+// `reference`: the text between '&' and ';'.
 bool names_a_character(std::string_view reference) {
   for (const char* name : {"lt", "gt", "amp", "quot", "apos"}) {
     if (reference == name) return true;

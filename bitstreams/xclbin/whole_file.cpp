@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices and descriptors have names of their own, which must outlive the call.
+// Devices and descriptors have their own names, which must outlive the call.
 bool is_written_in_place(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);

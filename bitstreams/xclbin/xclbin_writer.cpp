@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes a design into sections and lays them out at 8-byte boundaries behind the section table.
+// Encodes a design into sections and places them at 8-byte boundaries after the section table.
 #include "bitstreams/xclbin/xclbin_writer.h"
 
 #include <xclbin.h>

@@ -29,7 +29,7 @@ struct Argument {
   uint32_t host_bytes = 0;
   uint32_t register_bytes = 0;
   uint32_t offset = 0;
-  std::string bundle = {};     // kind 1: of the m_axi port; empty: a port of its own
+  std::string bundle = {};     // kind 1: of the m_axi port; empty: a separate port
   bool hidden = false;         // set by the runtime, without an index
   uint32_t element_bytes = 0;  // kind 4: of what the stream carries
 };

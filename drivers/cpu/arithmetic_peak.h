@@ -2,10 +2,10 @@
 //
 // How fast the cores multiply and add: the roofline of prefill and of large decode batches.
 //
-// measure_peak_ops() runs the fastest loops of the processor on registers, on all threads of a team
-// at once (about 10 ms in all). A type without instructions of its own has the peak of its
-// substitute: f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and
-// thread plan, and keeps the result. Threads: peak_ops() from any.
+// measure_peak_ops() runs the processor's fastest loops on registers, on all threads of a team at
+// once (about 10 ms in all). A type without its own instructions has the peak of its substitute:
+// f32 for bf16, lanes of 16 bits for int8. peak_ops() measures once per process and thread plan,
+// and keeps the result. Threads: peak_ops() from any.
 #pragma once
 
 #include "cpu/team.h"

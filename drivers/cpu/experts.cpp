@@ -22,7 +22,7 @@ void check_weight(const Weight* weight, std::size_t out, std::size_t in) {
   if (!mine.multiplies()) throw Error("cpu", "experts: a weight was loaded as a table or a vector");
 }
 
-// Checks all experts, chosen or not, so that a wrong operation fails whatever its rows.
+// Checks all experts, chosen or not, so that a wrong operation fails for any rows.
 void check_weights(const ExpertsOp& op, std::size_t width, std::size_t ffn) {
   for (const Expert& expert : op.experts) {
     check_weight(expert.gate, ffn, width);

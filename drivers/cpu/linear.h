@@ -17,7 +17,7 @@ class Linear {
   // Returns the bytes of weights read. Throws Error on shapes that do not fit.
   std::uint64_t run(const LinearOp& op);
 
-  // For callers that bring products of their own, such as experts.
+  // For callers with separate products, such as experts.
   Products& products() { return products_; }
 
  private:

@@ -21,7 +21,7 @@ struct Partial {
   const float* lse;
 };
 
-// The partials of every row: those of row r are order[begin[r] .. begin[r + 1]).
+// The partials of every row; row r has order[begin[r] .. begin[r + 1]).
 struct Coverage {
   std::vector<std::size_t> begin, order;
 };

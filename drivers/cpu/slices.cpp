@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check behind every operand of the CPU compute unit.
+// The check of every operand of the CPU compute unit.
 #include "cpu/slices.h"
 
 #include <cstdint>

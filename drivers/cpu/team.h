@@ -4,10 +4,10 @@
 // worker that runs them.
 //
 // Memory with a place (packed weights, pools) is divided into one region per NUMA node:
-//    const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});      // once
-//    team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });  // first
-//    touch team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });     //
-//    every step
+//   const auto panels = team.regions(tiling::box_of<1>({num_panels}), {1});  // once
+//   // the first touch, then every step:
+//   team.place(panels, [&](const auto& tile, std::size_t) { pack tile.lower[0]; });
+//   team.run_regions(panels, [&](const auto& tile, std::size_t worker) { ... });
 // Threads and errors: as ThreadPool.
 #pragma once
 

@@ -52,7 +52,7 @@ class CudaBackend final : public Backend {
       try {
         infos.push_back(cuda::describe(index));
       } catch (const DeviceError&) {
-        return infos;  // the indices behind it would shift
+        return infos;  // the indices of later devices would shift
       }
     }
     return infos;

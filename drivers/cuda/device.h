@@ -3,8 +3,8 @@
 // CudaDevice: one GPU as a device of the registry.
 //
 // Its compute and attention units share one queue and one health (gpu/gpu.h); the aggregation unit
-// has a stream of its own. Errors: making a unit throws Error for arguments and memory, DeviceError
-// once the GPU is lost. Threads: as device/device.h says.
+// has its own stream. Errors: making a unit throws Error for arguments and memory, DeviceError once
+// the GPU is lost. Threads: as device/device.h says.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ class CudaDevice final : public device::Device {
 
  private:
   device::DeviceInfo info_;
-  const std::shared_ptr<ActivityTrace> activity_;  // from before the context to behind it
+  const std::shared_ptr<ActivityTrace> activity_;  // created before the context, destroyed after it
   Gpu gpu_;
 };
 

@@ -62,7 +62,7 @@ class AggregationUnit {
   // Why the unit cannot do it; empty: it can.
   virtual std::string refusal(const AggregationShape& shape) const = 0;
 
-  // Whether sources may lie there. Host memory is accepted always.
+  // Whether sources may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
   // sources: [num_sources], rank order. Error for a placement that accepts() denies.

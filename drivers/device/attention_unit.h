@@ -112,12 +112,12 @@ class AttentionUnit {
 
   // Whether the unit works in the queue of `compute`, as on one GPU. A batch then runs after
   // everything that was enqueued there before submit(), and before everything enqueued later,
-  // without a wait. Its rows and results may lie in device buffers of `compute`
+  // without a wait. Its rows and results may be in device buffers of `compute`
   // (device_floats(slice)), and submit() copies the spans of sequences and pages.
   virtual bool works_in_queue_of(const ComputeUnit& compute) const;
 
-  // Whether the unit may have a submitting thread of its own, whose calls do not wait for the
-  // compute units of the device. False where units of one device share a queue.
+  // Whether the unit may have its own submitting thread, whose calls do not wait for the compute
+  // units of the device. False if units of one device share a queue.
   virtual bool may_have_own_thread() const { return true; }
 
   // kDone (this and every earlier ticket), kTimeout (still running) or kLost. Never blocks past the

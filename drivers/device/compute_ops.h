@@ -2,10 +2,10 @@
 //
 // The operations of a ComputeUnit (compute_unit.h). An operation is a value: Op, at the end.
 //
-// A slice is a place in a buffer of the unit. It is f32 and row-major, and has the shape in the
-// comment beside it, unless the comment says otherwise. Weights belong to the unit. Ownership: an
-// operation borrows everything that it names (compute_unit.h); copying one copies no list.
-// How to add an operation: README.md.
+// A slice is a place in a buffer of the unit. It is f32 and row-major, and its comment gives the
+// shape, unless the comment says otherwise. Weights belong to the unit. Ownership: an operation
+// borrows everything that it names (compute_unit.h); copying an operation copies no list. How to
+// add an operation: README.md.
 #pragma once
 
 #include <cstddef>
@@ -162,12 +162,12 @@ struct CopyOp {
 
 // A ring of one slot hands rows to a host thread and takes its answer, without the thread that
 // enqueues. Every post is awaited before the next one. Posts and awaits are operations of the queue
-// like others; those of equal steps are equal values. Optional: ComputeUnit::supports().
-// RingWords are what the two sides show each other, in a host buffer, zero before the first post.
-// The host thread sees a change of `posted`, works, and stores the same words in `answered` (both
-// with acquire and release). If it will not answer any more, it stores 1 in `abandoned`. Nothing
-// waits then. The first await that sees it and all later operations copy nothing: results, and what
-// is computed from them, are undefined, and the side that abandons must not use them.
+// like others; those of equal steps are equal values. Optional: ComputeUnit::supports(). Both sides
+// share RingWords, in a host buffer, zero before the first post. The host thread sees a change of
+// `posted`, works, and stores the same words in `answered` (both with acquire and release). If it
+// will not answer any more, it stores 1 in `abandoned`. Then no operation waits. The first await
+// that sees it and all later operations copy nothing: results, and what is computed from them, are
+// undefined, and the side that abandons must not use them.
 struct RingWords {
   alignas(64) std::uint64_t posted;  // (number of posts, with this one) << 32 | tag
   alignas(64) std::uint64_t answered;

@@ -97,7 +97,7 @@ class ComputeUnit {
   virtual void enqueue(const Op& op) = 0;
 
   // The number of rows to which a step of `rows` decode rows should be padded. A unit that caches
-  // the launches of a step by its sizes wants few different sizes. Padding costs activations only.
+  // the launches of a step by its sizes needs few different sizes. Padding costs activations only.
   virtual std::size_t padded_rows(std::size_t rows) const { return rows; }
 
   // Marks the point after everything enqueued so far; wait() returns when the device passed it.

@@ -14,7 +14,7 @@
 namespace tandem::device {
 namespace {
 
-// One operation on its way through a map.
+// The state of map_operands() for one operation.
 struct Mapping {
   OpLists& lists;
   OperandMap& map;

@@ -19,7 +19,8 @@ class PeerCopy {
  public:
   virtual ~PeerCopy() = default;
 
-  // to = from, `size_bytes`; `from` lies in a buffer of unit `from_unit`, `to` in one of another.
+  // to = from, `size_bytes`; `from` is in a buffer of unit `from_unit`, `to` in a buffer of another
+  // unit.
   virtual void copy(int from_unit, const Slice& from, int to_unit, const Slice& to,
                     std::size_t size_bytes) = 0;
 

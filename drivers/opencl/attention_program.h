@@ -28,7 +28,7 @@ struct PageLayout {
   int token_lanes = 1;              // VT of the kernels
   int row_lanes = 1;                // VD
   std::size_t element_bytes = 0;    // of one value of K or V
-  std::size_t v_at_bytes = 0;       // K [kv_heads, head_dim, page_tokens] stands at 0
+  std::size_t v_at_bytes = 0;       // K [kv_heads, head_dim, page_tokens] is at 0
   std::size_t scales_at_bytes = 0;  // [2, kv_heads, page_tokens] f32, kI8 only
   std::size_t page_bytes = 0;       // of one layer, a multiple of 64
 };

@@ -22,7 +22,8 @@ class OpenClBackend final : public Backend {
       try {
         infos.push_back(opencl::describe(device, static_cast<int>(infos.size())));
       } catch (const cl::Error&) {
-        return infos;  // a driver that fails to name its device: the indices behind it would shift
+        // a driver that fails to name its device: the indices of later devices would shift
+        return infos;
       }
     }
     return infos;

@@ -29,7 +29,7 @@ void StagedBuffer::unmap() {
     // A device that does not answer in time keeps the buffer alive until it does.
     (void)wait_for_event(unmapped, Deadline::after(kMappingPatience));
   } catch (const cl::Error&) {
-    // The device is gone, and the mapping with it.
+    // The device is lost, and the mapping with it.
   }
   mapped_ = nullptr;
 }

@@ -3,7 +3,7 @@
 // OpenClDevice: a CPU or GPU of an OpenCL driver; makes attention units.
 //
 // The constructor measures memory and link (about 0.1 s, see bandwidth.h). Units share the context;
-// each has a queue of its own. Threads and errors: as device/device.h says.
+// each has its own queue. Threads and errors: as device/device.h says.
 #pragma once
 
 #include <memory>

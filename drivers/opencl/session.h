@@ -27,7 +27,7 @@ struct Session {
   cl::Device device;
   cl::Context context;
   cl::CommandQueue queue;    // in order; all work
-  cl::CommandQueue mapping;  // maps host memory without waiting behind that work
+  cl::CommandQueue mapping;  // maps host memory without waiting for that work
 };
 
 std::vector<cl::Device> usable_devices();

@@ -33,8 +33,8 @@ struct AttentionPart {
 
 class CompositeAttention : public AttentionUnit {
  public:
-  // book: of the composite compute unit; null: there is none. Throws Error if the geometry of a
-  // part is not that of its slice.
+  // book: the one of the composite compute unit, or null. Throws Error if the geometry of a part
+  // differs from its slice.
   CompositeAttention(const AttentionGeometry& geometry, std::vector<AttentionPart> parts,
                      std::shared_ptr<AddressBook> book);
 

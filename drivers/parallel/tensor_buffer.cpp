@@ -84,7 +84,7 @@ std::size_t TensorBuffer::row_bytes_at(std::size_t offset) const {
 std::vector<TensorBuffer::Range> TensorBuffer::ranges(std::size_t begin, std::size_t end) const {
   std::vector<Range> found;
   forms_.visit(begin, end, [&](std::size_t from, std::size_t to, const Form& form) {
-    // Shards written by different calls are one range where their rows are alike.
+    // Shards written by different calls are one range if their rows have equal length.
     if (!found.empty() && found.back().row_bytes == form.row_bytes) {
       found.back().end = to;
     } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorSplitUnit: products by columns and by rows, experts, and the sums behind them.
+// TensorSplitUnit: products by columns and by rows, experts, and their sums.
 #include <algorithm>
 #include <cstring>
 #include <string>

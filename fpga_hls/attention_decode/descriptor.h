@@ -92,7 +92,7 @@ inline bool page_fits(const DescriptorHeader& h, const UnitShare& unit, std::uin
   return last + page_block_words(h.kv_type, h.chunks) <= unit.pool_words;
 }
 
-// True when `rows` rows of `row_words` words lie in the descriptor from word `begin` on.
+// True when `rows` rows of `row_words` words from word `begin` on are inside the descriptor.
 inline bool section_fits(const DescriptorHeader& h, std::uint32_t begin, std::uint64_t rows,
                          std::uint64_t row_words) {
 #pragma HLS inline

@@ -42,8 +42,8 @@ inline std::uint32_t float_to_bits(float value) {
   return cast.bits;
 }
 
-// A 16-bit number and its bits. A union of its own constructor, since `half` of other tools than
-// the emulation may have a constructor that does something.
+// A 16-bit number and its bits. The union has a constructor, because `half` of other tools than the
+// emulation may have a non-trivial one.
 template <typename Number>
 union Bits16 {
   std::uint16_t bits;

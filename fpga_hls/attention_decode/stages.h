@@ -46,8 +46,8 @@ struct Run {
 };
 
 // A tile on chip: queries (scaled); per row the largest score so far and the sum of exp(score -
-// largest); and the weighted sums of values, those of even and odd tokens apart, which doubles the
-// distance between additions to the same place.
+// largest); and the weighted sums of values. Sums of even and odd tokens are separate, which
+// doubles the distance between additions to the same place.
 typedef float QueryTile[kTileRows][kMaxChunks][kChunk];
 typedef float RowState[kTileRows];
 typedef float OutputTile[2][kTileRows][kMaxChunks][kChunk];

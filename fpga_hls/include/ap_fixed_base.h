@@ -94,7 +94,7 @@ class ap_fixed_base : public ap_detail::FixedNumber<ap_fixed_base<W, I, S, Q, O,
 
   const Bits& bits() const { return bits_; }
   Bits& bits() { return bits_; }
-  // Bits as they are, whatever they mean there.
+  // Sets the bits without interpreting them.
   ap_fixed_base& setBits(unsigned long long value) {
     bits_ = Bits(value);
     return *this;

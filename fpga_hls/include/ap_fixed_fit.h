@@ -60,8 +60,8 @@ ap_int_base<K, true> lifted(const ap_int_base<K, true>& value, int by) {
   return value.shifted_left(by);
 }
 
-// Whether `whole` + a part of one goes up: `half` says how the part, which is not 0, compares with
-// a half, `negative` is the value's sign.
+// Whether `whole` plus a fraction rounds up. `half` compares the fraction, which is not 0, with
+// 1/2. `negative` is the value's sign.
 template <ap_q_mode Q>
 bool goes_up(int half, bool negative, bool odd) {
   if (Q == AP_TRN) return false;

@@ -204,7 +204,7 @@ class ap_int_base : public ap_detail::Number<ap_int_base<W, S>> {
   ap_range_ref<W, S> operator()(int high, int low) { return range(high, low); }
   ap_range_ref<W, S> operator()(int high, int low) const { return range(high, low); }
 
-  // This number's bits above those of `low`: a number, and a place to assign to.
+  // The concatenation of this number's bits above those of `low`: readable and assignable.
   template <typename D>
   auto concat(ap_detail::Number<D>& low) {
     return join(*this, low);

@@ -86,7 +86,7 @@ TANDEM_AP_COMPARE(>=)
 #undef TANDEM_AP_COMPARE
 #undef TANDEM_AP_REAL
 
-// A shift's amount as an int that still goes too far where the amount does.
+// A shift's amount as an int; too large amounts stay too large.
 template <typename D>
 int amount_of(const Number<D>& by) {
   const auto& number = by.self().value();

@@ -42,7 +42,7 @@ class Storage {
   Uint128 low128() const { return static_cast<Uint128>(static_cast<Int128>(bits_)); }
   Limb limb(int i) const { return i == 0 ? low64() : (S && bits_ < Bits(0) ? ~Limb(0) : 0); }
   void set64(Limb value) { bits_ = static_cast<Bits>(cut(value, W, S)); }
-  // `fill`: what stands above the 128 bits.
+  // `fill`: the limbs above the 128 bits.
   void set128(Uint128 value, Limb fill) {
     static_cast<void>(fill);
     set64(static_cast<Limb>(value));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the number types of HLS share: forward declarations, the bases by which operators recognise
-// them, and the native types that operators accept beside them.
+// The common base of HLS' number types: forward declarations, the bases by which operators
+// recognise them, and the native types that operators accept with them.
 //
 // Number<D>: D is an integer of a stated width or refers to one (ap_int_base, ap_range_ref,
 // ap_concat_ref); it has value(), low64() and low128(). FixedNumber<D>: the same for ap_fixed_base.

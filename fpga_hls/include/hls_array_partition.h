@@ -3,7 +3,7 @@
 // hls::gather<T, N>(array, {i, j, ...}): reads N elements of a partitioned array at once, as the
 // lanes of an hls::vector.
 //
-// Software has no banks, so it accepts any indices; hardware needs each index in a bank of its own.
+// Software has no banks, so it accepts any indices; hardware needs each index in a different bank.
 // C++14.
 #pragma once
 

@@ -86,7 +86,7 @@ class ap_none {
   void operator<<(const T& value) { write(value); }
 
  private:
-  // Samples nobody has read yet, and the reader's last one.
+  // Samples that have not been read, and the reader's last one.
   mutable hls::stream<T> wire_;
   mutable T value_;
 };

@@ -103,7 +103,7 @@ T mad(T x, T y, T z) {
 
 }  // namespace math_detail
 
-// Of the C library: its overloads, and those of float and half by name.
+// Functions of the C library: its overloads, and those of float and half by name.
 #define TANDEM_MATH_1(name)                                                    \
   using std::name;                                                             \
   inline float name##f(float x) { return std::name(x); }                       \

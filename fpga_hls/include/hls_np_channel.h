@@ -3,7 +3,7 @@
 // Channels between one process and several: hls::split and hls::merge, in turn (round_robin) or by
 // readiness (load_balance).
 //
-// A task of its own moves the values of a channel. split: `in`, `out[N]`; merge: `in[N]`, `out`.
+// A separate task moves the values of a channel. split: `in`, `out[N]`; merge: `in[N]`, `out`.
 // load_balance gives a value to the next consumer with room, and takes one from the next producer
 // that has any. In a plain program consumers may run one after the other; there it gives the value
 // to the next consumer that asks. Source: UG1399, "N-Port Channels in Split and Merge". C++14.

@@ -104,7 +104,7 @@ class stream<T, 0> {
   bool write_nb(const T& value) {
     if (full()) return false;
     const std::uint64_t count = channel_.written.load(std::memory_order_relaxed);
-    // A producer that never waits has to let its consumer run now and then.
+    // A producer that never waits must let its consumer run regularly.
     if (channel_.depth == 0 && count % kTurn == kTurn - 1) {
       tandem_hls::idle(channel_, tandem_hls::kWriter);
     }

@@ -87,7 +87,7 @@ class Chain {
     return block;
   }
 
-  // A function of its own, so that put() and take() stay small enough to be inlined.
+  // A separate function, so that put() and take() are small enough to be inlined.
   __attribute__((noinline)) void extend() {
     Block* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
     if (fresh == nullptr) fresh = make_block(last_ == nullptr ? kFirstCount : kCount);
@@ -111,7 +111,7 @@ class Chain {
     take_end_ = first_->end;
   }
 
-  // The producer's, and the consumer's behind the padding.
+  // The producer's pointer; the consumer's is after the padding.
   T* put_at_ = nullptr;
   T* put_end_ = nullptr;
   Block* last_ = nullptr;

@@ -19,7 +19,7 @@
 
 namespace tandem_hls {
 
-// kAsked, of plain programs: the channel is empty and its reader wants a value.
+// kAsked, of plain programs: the channel is empty and its reader waits for a value.
 enum Side : int { kReader = 0, kWriter = 1, kAsked = 2 };
 
 // The bytes that a stream may hold beyond its depth, or without a depth, before its writer always

@@ -2,7 +2,7 @@
 //
 // Restores the program's macros that tandem_macros_begin.h saved.
 //
-// The list has the same names, in any order: each name has a stack of its own.
+// The list has the same names, in any order: each name has its own stack.
 #pragma pop_macro("A")
 #pragma pop_macro("B")
 #pragma pop_macro("C")

@@ -25,7 +25,7 @@ class task {
   explicit task(Function&& function, Args&&... args) {
     start(std::forward<Function>(function), std::forward<Args>(args)...);
   }
-  // Starts a task that was made without a function, as those of an array are.
+  // Starts a task that was made without a function, such as a task of an array.
   template <typename Function, typename... Args>
   void operator()(Function&& function, Args&&... args) {
     start(std::forward<Function>(function), std::forward<Args>(args)...);

@@ -4,9 +4,9 @@
 // a stream, or finds one not ready.
 //
 // So the program's own statements keep their order, a stream may be destroyed before the tasks that
-// use it, and the end of a task does not race with other code. An exception of a task leaves the
-// wait that let the task run. Threads are used instead of fibers, so that thread_local variables
-// belong to a task. Cost: some ten microseconds per turn. C++14.
+// use it, and the end of a task does not race with other code. If a task throws, the exception
+// leaves the wait during which the task ran. Threads are used, not fibers, so that thread_local
+// variables belong to a task. Cost: some ten microseconds per turn. C++14.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +68,7 @@ class TaskThread {
       std::rethrow_exception(failure);
     }
   }
-  // Lets a full channel grow that the task writes to.
+  // Makes a full channel larger that the task writes to.
   bool grow() {
     for (std::size_t i = 0; i < count_; ++i) {
       Channel& channel = *channels_[i];
@@ -131,7 +131,7 @@ class TaskThread {
   // Written by the running side: the task, or the thread that gives the turn.
   Channel* const* channels_ = nullptr;
   const int* sides_ = nullptr;
-  std::size_t count_ = 0;  // 0: the task only looked at a stream
+  std::size_t count_ = 0;  // 0: the task only tested a stream
   const Channel* gone_ = nullptr;
   std::exception_ptr failure_;
   bool ended_ = false;

@@ -62,7 +62,7 @@ class TaskTurns {
   virtual bool give() = 0;
   // As give(), again and again until the channel has room.
   virtual void give_for_room(const Channel& channel) = 0;
-  // Lets one full channel grow that a task writes to.
+  // Makes one full channel larger that a task writes to.
   virtual bool grow() = 0;
   // A channel dies, or another one is born, maybe where one was.
   virtual void lose(const Channel& channel) = 0;
@@ -185,7 +185,7 @@ inline void await_any(Channel* const* channels, const int* sides, std::size_t co
   if (!any) throw_stuck(*channels[0]);
 }
 
-// A look at a channel that found nothing to read or no space.
+// Call after a test of a channel that found no value or no space.
 inline void idle(const Channel& looked_at, int side) {
   Channel& channel = const_cast<Channel&>(looked_at);
   if (tandem_channel_idle) return tandem_channel_idle(&channel);

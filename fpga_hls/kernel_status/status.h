@@ -20,7 +20,7 @@ constexpr Status kOk = 1;
 constexpr Status kBadMagic = 2;
 constexpr Status kBadVersion = 3;
 constexpr Status kBadShape = 4;    // a field of the header is out of range
-constexpr Status kBadSection = 5;  // a part lies outside the descriptor
+constexpr Status kBadSection = 5;  // a part is outside the descriptor
 constexpr Status kFirstOwnStatus = 6;
 
 struct Verdict {

@@ -195,7 +195,7 @@ void Scheduler::block(Blocked why) {
   for (const Wait& wait : process->waits) {
     Channel& channel = *wait.channel;
     channel.process[wait.side].store(process->id, std::memory_order_relaxed);
-    if (channel.unit[wait.side] != nullptr) continue;  // a link: looked at by next()
+    if (channel.unit[wait.side] != nullptr) continue;  // a link: next() checks it
     channel.sleeper[wait.side].store(process, std::memory_order_relaxed);
     channel.attention.store(1, std::memory_order_relaxed);
   }
@@ -273,7 +273,7 @@ void Scheduler::drop_task(uint64_t task) {
       ready_.erase(place);
       ready_.push_front(current_process_);
       switch_to(process);
-    } else {  // waits for processes of its own
+    } else {  // waits for its child processes
       ready_.push_back(current_process_);
       switch_to(next());
     }
@@ -296,7 +296,7 @@ void Scheduler::stop_command(End end) {
   wake_stopped();
 }
 
-// Processes whose command or task has ended, but which wait for processes of their own.
+// Processes whose command or task has ended, but which wait for their child processes.
 void Scheduler::wake_stopped() {
   const std::vector<Process*> blocked = blocked_;
   for (Process* process : blocked) {

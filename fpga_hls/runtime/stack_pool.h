@@ -4,8 +4,8 @@
 //
 // A kernel's local arrays represent on-chip memory, so a stack is as large as that of a large card.
 // A guard region below each stack faults; it is wide, because one frame may skip many pages. The
-// pool reuses the stacks of ended processes and releases the pages that lie far down. Threads: one.
-// Cost: two system calls for a new stack, one for a reused one.
+// pool reuses the stacks of ended processes and releases their deep pages. Threads: one. Cost: two
+// system calls for a new stack, one for a reused one.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ constexpr std::uint32_t kMagic = 0x47534154u;  // "TASG"
 
 constexpr std::uint32_t kWordBytes = 64;        // one beat of a 512-bit bus
 constexpr std::uint32_t kWordPositions = 16;    // u32 in it
-constexpr std::uint32_t kBlockPositions = 512;  // bits in it: positions looked at together
+constexpr std::uint32_t kBlockPositions = 512;  // bits in it: positions processed together
 constexpr std::uint32_t kMinTileBits = 9;       // a tile is at least a block
 constexpr std::uint32_t kMaxTileBits = 18;      // accumulators a unit holds on chip
 constexpr std::uint32_t kMaxSources = 1024;

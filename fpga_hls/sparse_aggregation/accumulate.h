@@ -105,8 +105,8 @@ inline void send_fences(UpdateStream lanes[kBanks][kLanes]) {
   }
 }
 
-// Sends a group's entries to their banks; returns false when one lies outside the tile, where
-// nothing is sent, or does not ascend.
+// Sends a group's entries to their banks. Returns false when an entry is outside the tile (nothing
+// is sent then), or does not ascend.
 inline bool send_group(const Word& positions, const Word& values, const Piece& piece,
                        std::uint32_t group, TileRange range, std::uint32_t value_type,
                        bool first_known, std::uint32_t* previous,

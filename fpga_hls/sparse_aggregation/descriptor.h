@@ -44,7 +44,7 @@ inline DescriptorHeader read_header(const Word* descriptor) {
   return h;
 }
 
-// True when `words` words lie in the descriptor from word `begin` on.
+// True when `words` words from word `begin` on are inside the descriptor.
 inline bool section_fits(const DescriptorHeader& h, std::uint32_t begin, std::uint64_t words) {
 #pragma HLS inline
   return begin + words <= h.num_words;

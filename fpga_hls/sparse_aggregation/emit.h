@@ -43,7 +43,7 @@ struct EmitShape {
   std::uint32_t bitmap_word;     // of the result: where the tile's bitmap starts
 };
 
-// Entries packed but not yet written, and where the result stands.
+// Entries that are packed but not yet written, and the position in the result.
 struct Packing {
   Octet open;          // gathers entries
   std::uint32_t fill;  // of them
@@ -269,7 +269,7 @@ inline void open_packing(Packing& packing, std::uint32_t first_word) {
   packing.num_entries = 0;
 }
 
-// Writes what is left, padded with zeros.
+// Writes the remaining entries, padded with zeros.
 inline void close_packing(Word* result, const EmitShape& shape, Packing& packing) {
   if (packing.fill > 0) {
     for (std::uint32_t lane = packing.fill; lane < kLanes; ++lane) {

@@ -47,7 +47,7 @@ void flush(const Ports& ports, Batch& batch, TileRange range, Arithmetic how, Or
   batch.groups = 0;
 }
 
-// Entries [slice.begin, slice.end) in pieces that fit their runs; cuts lie between groups.
+// Adds entries [slice.begin, slice.end) in pieces that fit their runs; cuts are between groups.
 void add_slice(const Ports& ports, Piece slice, Batch& batch, TileRange range, Arithmetic how,
                Order& order, Tile& tile, Counts& counts) {
   slice.opens = true;

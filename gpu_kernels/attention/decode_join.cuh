@@ -11,7 +11,7 @@
 
 namespace tandem::gpu_kernels {
 
-// o: that of warp 0, warp_bytes in front of the next one's.
+// o: the result of warp 0; each further warp's is warp_bytes later.
 template <KvType kType, int kWidth, int kRowTiles>
 __device__ void join_warps(const DecodeLaunch& job, const ItemWalk& walk, const unsigned char* o,
                            int warp_bytes, const float* stats) {

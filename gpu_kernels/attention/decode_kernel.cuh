@@ -61,7 +61,7 @@ __device__ void attend_item(const DecodeLaunch& job, const DecodeItem& item,
     sync_ways(walk.ways);
   }
   wait_copies<0>();
-  // whoever shared this warp's tiles is behind the loop's last barrier, too
+  // warps that share this warp's tiles have also passed the loop's last barrier
   if (has_rows) {
     leave_rows<kType>(state, reinterpret_cast<float*>(own_tiles), stats);
   }

@@ -35,7 +35,7 @@ struct RowResult {
   int width;
 };
 
-// Of query head r of an item; `width`: of rows of partials.
+// The place of the result of query head r of an item; `width`: values in a row of partials.
 __device__ inline RowResult row_result(const DecodeLaunch& job, const DecodeItem& item, int r,
                                        int width) {
   if (item.partial >= 0) {

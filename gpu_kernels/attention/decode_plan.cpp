@@ -77,8 +77,8 @@ class Dealer {
     header_[1] = 0;
   }
 
-  // One KV head of some query heads: `units` of tokens behind those dealt so far. False when there
-  // is no room for its items.
+  // Adds one KV head of some query heads: the next `units` of tokens. False when there is no room
+  // for its items.
   bool deal(const DecodeItem& whole, std::int64_t units) {
     const std::int64_t start = dealt_, end = start + units;
     while (next_cut() <= start + slack_) close_block();
@@ -109,7 +109,7 @@ class Dealer {
   }
 
  private:
-  // In units; none behind the last block in use.
+  // In units; no cut comes after the last used block.
   std::int64_t next_cut() const {
     return block_ + 1 < num_used_ ? num_units_ * (block_ + 1) / num_used_ : num_units_ * 2 + 2;
   }

@@ -148,7 +148,7 @@ __device__ void apply_v_scales(const float* v_scales, TileRange range,
   }
 }
 
-// Where a tile stands in shared memory.
+// The parts of a tile in shared memory.
 struct TileParts {
   const unsigned char *k, *v;
   const float *k_scales, *v_scales;

@@ -34,9 +34,9 @@ __host__ __device__ constexpr int decode_stages(KvType type, int width) {
 // 16-bit parts that q is split into.
 __host__ __device__ constexpr int query_parts(KvType type) { return type == KvType::kBF16 ? 3 : 2; }
 
-// Where things stand in a block's shared memory.
+// Offsets of the parts of a block's shared memory.
 struct DecodeShared {
-  int queries = 0;  // behind the tiles: fragments of q
+  int queries = 0;  // after the tiles: fragments of q
   int units = 0;    // [item_rows] f32: what turns sums into scores
   int stats = 0;    // [warps, 2, 16] f32: peak and sum of a warp's rows, then [warps]: unit of V
   int bytes = 0;
@@ -66,7 +66,7 @@ __host__ __device__ constexpr int run_stride(KvType type, int width) {
   return kRunTokens * run_row_bytes(type, width) + 16;
 }
 
-// Where things stand in a stage: K's runs, V's, their scales.
+// Offsets of the parts of a stage: K's runs, V's, their scales.
 struct BulkStage {
   int v = 0, k_scales = 0, v_scales = 0, bytes = 0;
 };

@@ -95,9 +95,9 @@ __device__ inline QueryHead query_head(const DecodeLaunch& job, const DecodeItem
   return {job.rows[item.row_begin + at / job.group], item.kv_head * job.group + at % job.group};
 }
 
-// Queries as fragments of operand b: [row / 8][step][part][lane] of two words; rows behind the last
-// are zeros. Each is scaled by a power of two to a peak in [2^12, 2^13); units get what turns sums
-// into scores (in powers of two where no cap follows).
+// Queries as fragments of operand b: [row / 8][step][part][lane] of two words; rows after the last
+// are zeros. Each is scaled by a power of two to a peak in [2^12, 2^13). `units` receives the
+// factors that turn sums into scores (in powers of two if no cap follows).
 template <KvType kType, int kWidth>
 __device__ void prepare_queries(const DecodeLaunch& job, const DecodeItem& item, int num_rows,
                                 std::uint32_t* queries, float* units) {

@@ -4,9 +4,10 @@
 // are its eight columns: scores^T = K q^T and O^T = V^T p^T.
 //
 // 16-bit types are read by ldmatrix. 8-bit types are read as words of four values and widened to
-// f16 in registers; the sums over head_dim run in an order that makes a word's values neighbours in
-// a fragment (query_place() says which), and rows of V^T stand where value_dim() says. A tile's
-// type says how its 16 rows lie: PaddedTile, RunTile. All lanes of a warp together.
+// f16 in registers. The order of the sums over head_dim makes the values of a word neighbours in a
+// fragment (see query_place()); value_dim() gives the order of the rows of V^T. The type of a tile
+// gives the layout of its 16 rows: PaddedTile, RunTile. All lanes of a warp call the functions
+// together.
 #pragma once
 
 #include "attention/decode_shapes.h"
@@ -24,8 +25,8 @@ struct KvOperand<KvType::kBF16> {
   using Type = Bfloat;
 };
 
-// Rows one behind another, of consecutive tokens. As kStride is an odd number of 16-byte lines, any
-// eight neighbours begin in different banks.
+// Rows of consecutive tokens, one after the other. kStride is an odd number of 16-byte lines, so
+// any eight neighbours begin in different banks.
 template <KvType kStored, int kValues>
 struct PaddedTile {
   static constexpr KvType kType = kStored;
@@ -57,7 +58,7 @@ __device__ void widen_bytes(std::uint32_t bytes, std::uint32_t& low, std::uint32
   }
 }
 
-// Where values d and d + 1 (d even) of a query stand in operand b: word `word` of lane 4 * row +
+// The place of values d and d + 1 (d even) of a query in operand b: word `word` of lane 4 * row +
 // `quad` of step d / 16.
 struct QueryPlace {
   int quad, word;
@@ -85,7 +86,7 @@ __device__ void load_keys(const unsigned char* tile, int step, std::uint32_t (&a
   }
 }
 
-// V^T of 32 dimensions, two fragments of 16: those of `pair`; the second is left alone where kWidth
+// V^T of 32 dimensions, two fragments of 16: those of `pair`. The second is not written if kWidth
 // ends before it.
 template <typename Tile>
 __device__ void load_values(const unsigned char* tile, int pair, std::uint32_t (&a)[2][4]) {

@@ -75,7 +75,7 @@ bool plan_merge(std::int64_t rows, std::span<const MergeCover> covers,
       ++begins[row + 1];
     }
   }
-  // begins[row + 1] becomes where the row's next source goes, and so its end
+  // begins[row + 1] becomes the place of the row's next source, and so finally the row's end
   std::int32_t before = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int32_t count = begins[row + 1];

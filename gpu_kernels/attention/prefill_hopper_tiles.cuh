@@ -63,7 +63,7 @@ inline constexpr std::size_t kHopperBlockBytes = sizeof(HopperShared<Traits>) + 
 struct HopperTurn {
   int index, first_key;
   __device__ int stage() const { return index % kHopperStages; }
-  // Of full and checked barriers; empty ones are one turn behind.
+  // The parity of full and checked barriers; empty ones are one turn late.
   __device__ unsigned parity() const { return static_cast<unsigned>(index / kHopperStages) & 1u; }
 };
 

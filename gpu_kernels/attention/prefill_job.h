@@ -24,7 +24,7 @@ struct PrefillJob {
   bool causal = false;
   int tile_keys = 0;          // as in PrefillBucket
   bool stores_pairs = false;  // whether pairs of o may be written at once
-  // Rows of a layer's pages as KvPool has them; V's lie v_rows behind K's. Without a page list the
+  // Rows of a layer's pages as KvPool has them; V's are v_rows after K's. Without a page list the
   // pages are in order, and a tile's origin counts tokens.
   const void* values = nullptr;
   const float* scales = nullptr;

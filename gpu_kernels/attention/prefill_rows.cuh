@@ -19,7 +19,7 @@ struct SeenTokens {
   int begin, end;
 };
 
-// Of a row of the tile; those behind the sequence's last see what it sees.
+// The tokens that a row of the tile sees. Rows after the sequence's last see the same as the last.
 __device__ inline SeenTokens seen_by_row(const PrefillJob& job, const PrefillTile& tile, int row) {
   const int token = min((tile.first + row) / job.group, tile.num_q - 1);
   SeenTokens seen{tile.kv_begin, tile.kv_end};
@@ -46,7 +46,7 @@ __device__ inline std::size_t head_of_row(const PrefillJob& job, const PrefillTi
          blockIdx.y * job.group + place % job.group;
 }
 
-// By what q of a row is multiplied, and products of it with k to make them scores.
+// The factor of a row of q, and the factor that turns its products with k into scores.
 struct RowScale {
   float of_query, of_products;
 };

@@ -53,7 +53,7 @@ struct PrefillShared {
   float factors[Traits::kRows];  // of a query head: what leads from products to scores
   SeenTokens seen[Traits::kRows];
   PrefillTile tile;
-  std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's lies v_rows behind
+  std::uint32_t rows[kPlaceSlots][Traits::kKeys];  // of K; V's is v_rows later
   float k_scales[kPlaceSlots][Traits::kKeys];
   float v_scales[kPlaceSlots][Traits::kKeys];
   std::uint64_t bad[Traits::kDim];  // of a column of V: tokens of the tile that are not finite
@@ -177,7 +177,7 @@ __device__ void widen_tile(PrefillShared<Traits>& shared, int tile_index) {
   }
 }
 
-// Reads a tile of f32 values and splits them; what lies behind head_dim is 0.
+// Reads a tile of f32 values and splits them; columns from head_dim on are 0.
 template <typename Traits>
 __device__ void split_tile(const PrefillJob& job, PrefillShared<Traits>& shared, int tile_index) {
   constexpr int kPairs = Traits::kDim / 2;

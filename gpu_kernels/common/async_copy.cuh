@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies from global to shared memory that run beside the thread (cp.async, sm_80 and later), 16
-// bytes each, past the L1 cache.
+// Asynchronous copies from global to shared memory (cp.async, sm_80 and later), 16 bytes each, past
+// the L1 cache.
 //
-// A thread starts copies, closes a group of them with commit_copies(), and wait_copies<n>() returns
-// when all of its groups but the last n are done; then they are visible to this thread, and to
-// others behind a barrier. Groups may be empty. Every group is waited for before the thread ends.
-// Both addresses are aligned to 16. Where `valid` is false nothing is read and zeros are written.
-// Source: PTX ISA, "Data Movement: Asynchronous copy".
+// A thread starts copies and closes a group of them with commit_copies(). wait_copies<n>() returns
+// when all of its groups but the last n are done. Then this thread sees them, and other threads see
+// them after a barrier. Groups may be empty. A thread waits for every group before it ends. Both
+// addresses are aligned to 16. If `valid` is false, nothing is read and zeros are written. Source:
+// PTX ISA, "Data Movement: Asynchronous copy".
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ __host__ __device__ inline float widen(E4M3 value) {
   return float_of(bits_of(float_of(magnitude << 20) * 0x1p120f) | sign);
 }
 
-// By overload on the second argument.
+// narrow() converts to the type of its second argument.
 __host__ __device__ inline void narrow(float value, float& to) { to = value; }
 __host__ __device__ inline void narrow(float value, F16& to) {
   const std::uint32_t bits = bits_of(value);

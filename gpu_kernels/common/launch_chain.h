@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains: launches of a thread that may begin before the launch in front has ended (programmatic
+// Chains: launches of a thread that may begin before the previous launch has ended (programmatic
 // dependent launch, compute capability 9.0).
 //
 // A launch may begin early if the thread has a ChainedLaunches and the stream's previous work is
@@ -38,7 +38,7 @@ class ChainedLaunches {
   ChainedLaunches& operator=(const ChainedLaunches&) = delete;
 };
 
-// For launch.cuh, at each launch: whether it is in a chain, directly behind another.
+// launch.cuh calls it at each launch: whether the launch is in a chain, directly after another.
 inline bool follows_in_chain() {
   const bool follows = launch_chain.open && launch_chain.behind_kernel;
   launch_chain.behind_kernel = true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From natural logarithms to those of base 2 and back.
+// Factors between natural logarithms and logarithms of base 2.
 //
-// Exponentials of attention are of base 2, which is one instruction: scores are multiplied by
-// kLog2E before, and sums' logarithms by kLn2 behind. Threads: pure.
+// Exponentials of attention are of base 2, which is one instruction. So scores are multiplied by
+// kLog2E before, and the logarithms of sums by kLn2 after. Threads: pure.
 #pragma once
 
 namespace tandem::gpu_kernels {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four neighbouring values of a row: what a thread of an element-wise kernel takes at a time.
+// Quads: four neighbouring values of a row, the unit of a thread of an element-wise kernel.
 //
-// Aligned quads are one access of 16 bytes (8 for 16-bit, 4 for 8-bit values) and lie in the row
-// whole; others go value by value, and what lies at or behind `width` reads as 0 and is not
+// An aligned quad is one access of 16 bytes (8 for 16-bit, 4 for 8-bit values) and is wholly in the
+// row. Other quads are accessed value by value: values from `width` on read as 0 and are not
 // written. Threads: pure; neighbouring threads on neighbouring quads make full accesses.
 #pragma once
 

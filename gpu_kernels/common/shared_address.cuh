@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where in its block's shared memory a value stands, as instructions of PTX take it.
+// The address of a value in its block's shared memory, as PTX instructions take it.
 //
-// The argument is an address of shared memory. Threads: pure. Cost: one instruction. Source: PTX
-// ISA, "State Spaces: Shared".
+// The argument points to shared memory. Threads: pure. Cost: one instruction. Source: PTX ISA,
+// "State Spaces: Shared".
 #pragma once
 
 #include <cstdint>

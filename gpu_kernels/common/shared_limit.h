@@ -2,10 +2,10 @@
 //
 // Raises a kernel's limit of shared memory.
 //
-// Set once per kernel and device to the most that a block can have, and never lowered: launches of
-// other sizes and nodes of graphs that are instantiated later stay valid. Later calls look into a
-// table under a lock and ask the runtime for the current device only. Safe in captures. Threads:
-// any. Errors: those of the runtime; the next call repeats a failed one.
+// Set once per kernel and device to the maximum of a block, and never lowered: launches of other
+// sizes and nodes of graphs that are instantiated later stay valid. Later calls only read a table
+// under a lock and ask the runtime for the current device. Safe in captures. Threads: any. Errors:
+// those of the runtime; the next call repeats a failed one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,8 @@ namespace tandem::gpu_kernels {
 // As much dynamic shared memory as the device gives to a block, without the kernel's static part.
 cudaError_t allow_most_shared(const void* kernel);
 
-// The same, and the multiprocessors that run it have all of their memory as shared memory, not as
-// cache: for kernels of which several blocks are to be resident.
+// The same, and its multiprocessors use all of their memory as shared memory, not as cache: for
+// kernels with several resident blocks.
 cudaError_t take_most_shared(const void* kernel);
 
 }  // namespace tandem::gpu_kernels

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How weights lie in device memory: plain floats, or the blocks of GGUF files byte for byte.
+// The layout of weights in device memory: plain floats, or the blocks of GGUF files byte for byte.
 //
-// The blocks' members, sizes and meanings are those of host/tensor/quantized_blocks.h, whose table
-// says what each holds (a test dequantises the same bytes both ways). A matrix begins at a multiple
-// of 16 bytes; rows follow each other without gaps, so blocks of 34, 18, 22 and 210 bytes begin at
-// multiples of 2, of 20 at multiples of 4, of 24 at multiples of 8, of 144 and 176 at multiples of
-// 16. Host and device.
+// The blocks' members, sizes and meanings are those of host/tensor/quantized_blocks.h, whose
+// comments say what each holds (a test dequantises the same bytes both ways). A matrix begins at a
+// multiple of 16 bytes; rows follow each other without gaps, so blocks of 34, 18, 22 and 210 bytes
+// begin at multiples of 2, of 20 at multiples of 4, of 24 at multiples of 8, of 144 and 176 at
+// multiples of 16. Host and device.
 #pragma once
 
 #include <cstddef>

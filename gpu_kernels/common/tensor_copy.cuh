@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of boxes of a matrix in global memory into shared memory as wgmma.cuh wants operands
+// Copies of boxes of a matrix from global into shared memory in the layout of wgmma.cuh's operands
 // (cp.async.bulk.tensor, sm_90).
 //
 // One thread copies a box: 64 columns of as many rows as the map says, to rows of 128 bytes,
 // swizzled (swizzled_offset()), from a multiple of 1,024 on. Rows outside the matrix become zeros.
-// The barrier of the copy counts the box's bytes; who has waited for it sees the values, products
-// of warpgroups included. The map is the kernel's parameter, `const __grid_constant__`.
-// Source: PTX ISA, "Data Movement: Tensor copy".
+// The barrier of the copy counts the box's bytes. Threads that have waited for it see the values,
+// and so do their products of warpgroups. The map is the kernel's parameter, `const
+// __grid_constant__`. Source: PTX ISA, "Data Movement: Tensor copy".
 #pragma once
 
 #include <cstdint>

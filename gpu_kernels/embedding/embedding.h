@@ -5,10 +5,10 @@
 //   embed_rows   out[i] = dequantised(table[ids[i]]) * scale, bit for bit as tensor/dtype.h's
 //                dequantize_row() followed by one product
 //   gather_rows  out[i] = x[rows[i]]
-// Ids stand in device memory, so the caller has checked them where they came from; an id outside
-// the table becomes a row of NaN, which no later kernel can take for data, and nothing outside is
-// read. Graph-safe: one launch, no workspace. Width is a multiple of the type's block. Cost: the
-// rows' bytes once. Errors: cudaErrorInvalidValue for shapes that contradict this.
+// Ids are in device memory, so the caller checks them before they are sent there. An id outside the
+// table becomes a row of NaN, and no memory outside the table is read. Graph-safe: one launch, no
+// workspace. Width is a multiple of the type's block. Cost: the rows' bytes once. Errors:
+// cudaErrorInvalidValue for other shapes than the stated ones.
 #pragma once
 
 #include <cuda_runtime_api.h>

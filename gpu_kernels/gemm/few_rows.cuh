@@ -23,7 +23,7 @@ struct FewRows {
   unsigned warps = 1;   // per block
   unsigned panels = 0;  // of all targets
   unsigned panel_begins[kMaxTargets] = {};
-  ProductTarget targets[kMaxTargets];  // those behind the last begin at `panels`
+  ProductTarget targets[kMaxTargets];  // unused ones, after the last, begin at `panels`
   float* partials = nullptr;           // [panels, parts, rows, 16]
   std::uint32_t* counters = nullptr;   // [kSplitPanels], zeros between calls
 };
@@ -36,7 +36,7 @@ struct FewRowsCall {
   void* workspace = nullptr;
 };
 
-// False for what no kernel computes. Depends on shapes only, but for `rows`.
+// False if no kernel computes the call. Depends on shapes only, except for `rows`.
 inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) {
   if (call.rows < 1 || call.rows > max_rows || call.tiles < 1 || call.num_targets < 1 ||
       call.num_targets > kMaxTargets || call.workspace == nullptr) {
@@ -71,7 +71,7 @@ inline bool plan_few_rows(const FewRowsCall& call, int max_rows, FewRows& plan) 
 
 inline dim3 grid_of(const FewRows& plan) { return dim3(plan.panels, plan.parts); }
 
-// Of the four, by an index that the compiler knows.
+// One of the four words, by an index that the compiler knows.
 __device__ inline std::uint32_t word_of(const uint4& words, int index) {
   return index == 0 ? words.x : index == 1 ? words.y : index == 2 ? words.z : words.w;
 }
@@ -111,7 +111,7 @@ __device__ inline void store_output(const ProductTarget& target, unsigned panel,
   *out = target.accumulate ? *out + sum : sum;
 }
 
-// sums: shared, [slices, rows, 16], not yet behind a barrier; target: target_at().
+// sums: shared, [slices, rows, 16], before a barrier; target: target_at().
 __device__ inline void finish_panel(const FewRows& job, const PanelPlace& at,
                                     const ProductTarget& target, const float* sums,
                                     unsigned slices) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of grouped_product.h, by their kind. Each is beside its counterpart for one weight
-// and shares its code. Launch only; the caller checks types and rows.
+// The kernels of grouped_product.h, by their kind. Each is in the source of its counterpart for one
+// weight and shares its code. Launch only; the caller checks types and rows.
 #pragma once
 
 #include "gemm/grouped_rows.cuh"

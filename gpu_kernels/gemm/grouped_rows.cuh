@@ -4,9 +4,9 @@
 // few_rows.cuh for weights chosen on the device.
 //
 // grid: [maximum of tiles, panels of all targets]. Neighbouring blocks read the same panel of a
-// weight for its tiles, or panels of other weights. Blocks behind the last tile have no work.
-// Inputs are not cut into parts: tiles and panels give enough blocks, or the weights are small.
-// Threads: all of a block call finish_panel().
+// weight for its tiles, or panels of other weights. Blocks after the last tile have no work. Inputs
+// are not cut into parts: tiles and panels give enough blocks, or the weights are small. Threads:
+// all threads of a block call finish_panel().
 #pragma once
 
 #include <type_traits>
@@ -26,7 +26,7 @@ struct GroupedRows {
   const std::int32_t* picks = nullptr;
 };
 
-// Whose places are written by a launch in front.
+// True if a launch writes these places on the device (GroupedRows).
 template <typename Outputs>
 inline constexpr bool kIsGrouped = std::is_same_v<Outputs, GroupedRows>;
 
@@ -90,7 +90,7 @@ __device__ inline ProductTarget target_at(const GroupedRows& job, const TilePlac
 __device__ inline unsigned rows_at(const GroupedRows&, const TilePlace& at) {
   return static_cast<unsigned>(at.tile.rows);
 }
-// Rows behind the tile's last are its first one again.
+// Rows after the tile's last one repeat its first row.
 __device__ inline unsigned x_row(const GroupedRows& job, const TilePlace& at, unsigned row) {
   const std::int32_t slot =
       at.tile.first +

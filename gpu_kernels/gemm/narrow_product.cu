@@ -3,12 +3,13 @@
 // Narrow floats: a warp takes 16 outputs by 256 bytes of each at a time, as four products of 16
 // bytes per lane; f32: a warp takes four outputs by 128 values.
 //
-// The order of the inputs inside a fragment is free as long as both sides share it: lane t of a
-// quad takes 16 contiguous bytes of outputs g and g + 8 and the same inputs of row g of x, and
-// words 0 and 1, 2 and 3 of them are two fragments (e4m3: four). All loads of a step are issued
-// before the first product; those of the first step's weights, which no launch writes, before the
-// launch in front has ended (launch.cuh). Eight rows cost what one does, but for their loads. Two
-// of a step's products of a quad are 128 neighbouring inputs of an output, which share a scale.
+// The order of the inputs inside a fragment is free if both sides share it. Lane t of a quad takes
+// 16 contiguous bytes of outputs g and g + 8 and the same inputs of row g of x; words 0 and 1, 2
+// and 3 of them are two fragments (e4m3: four). All loads of a step are issued before its first
+// product. The weights of the first step are loaded before the previous launch has ended
+// (launch.cuh), because no launch writes them. Eight rows cost the same as one, except for their
+// loads. Two of a step's products of a quad are 128 neighbouring inputs of an output, which share a
+// scale.
 #include "gemm/narrow_product.h"
 
 #include "common/launch.cuh"
@@ -100,7 +101,7 @@ struct ScaleRows {
       rows[side] = target.scales + row * (last + 1);
     }
   }
-  // step: of kNarrowScaleStep inputs, perhaps behind the last.
+  // step: of kNarrowScaleStep inputs; may be after the last.
   __device__ float at(int side, unsigned step) const {
     if (!are_blocks) return 1.0f;
     const unsigned at = step / steps;

@@ -46,7 +46,7 @@ template <>
 inline constexpr Packing kPacking<BlockQ6_K> = {
     .bits = 6, .offset = 32, .is_k = true, .halves = true};
 
-// Of a slab of one output: 16-byte chunks of codes, words of high bits.
+// The size of a slab of one output: 16-byte chunks of codes, words of high bits.
 template <typename Block>
 inline constexpr int kChunks = kPacking<Block>.bits == 8 ? 2 : 1;
 template <typename Block>

@@ -5,9 +5,9 @@
 //
 // A lane's words of a slab are word t of outputs g and g + 8: both loads of a warp are 128
 // contiguous bytes, and decoding them gives the four words of the fragment. Rows of x pass through
-// shared memory of the warp, [rows][256 + 16 bytes], so that the fragments' words lie in different
-// banks. Sums of integers begin at 1.5 * 2^23 as bits of f32, less the offset's share: what is
-// added keeps them in that binade, so that one subtraction makes a float of them.
+// shared memory of the warp, [rows][256 + 16 bytes], so that the fragments' words are in different
+// banks. Sums of integers start at the bits of the f32 value 1.5 * 2^23, minus the share of the
+// offset. All additions stay in that binade, so one subtraction makes a float of them.
 #include "common/launch.cuh"
 #include "common/mma.cuh"
 #include "gemm/quantised_kernels.cuh"

@@ -2,9 +2,9 @@
 //
 // Rounds a row of k or v to a pool's type, a warp at a time.
 //
-// Lane i holds values 4 (i + 32 j) .. + 3 of the row, j = 0, 1, with zeros behind the row's end.
-// The rule is kv_cache/append.h's, bit-equal to the host: one f32 division or product per value,
-// none contracted. Kernels with k and v in registers may use it.
+// Lane i holds values 4 (i + 32 j) .. + 3 of the row, j = 0, 1, with zeros after the row's end. The
+// rule is kv_cache/append.h's, bit-equal to the host: one f32 division or product per value, none
+// contracted. Kernels with k and v in registers may use it.
 #pragma once
 
 #include "common/warp.cuh"

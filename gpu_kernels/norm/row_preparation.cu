@@ -3,9 +3,9 @@
 // Up to three passes over a row: its mean square, its peak, and the forms.
 //
 // A thread takes kBatch quads at a time and issues their loads before the first use. The first pass
-// adds the addend and stores the sum, later ones read what the same thread stored. Eight lanes hold
-// a block of 32 values, so that its peak and sums are three shuffles each; lanes behind the row's
-// end take part with zeros.
+// adds the addend and stores the sum; later passes read what the same thread stored. Eight lanes
+// hold a block of 32 values, so its peak and sums are three shuffles each. Lanes after the row's
+// end use zeros.
 #include "norm/row_preparation.h"
 
 #include "activation/gates.cuh"

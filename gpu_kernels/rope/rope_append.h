@@ -2,11 +2,11 @@
 //
 // rope() that also appends the finished k and v to the KV pages of one layer, in the same launch.
 //
-// Row i of both goes to places[i] of the pool. A row whose page is kNoPage is rotated only, so a
-// launch captured for many rows serves fewer, or rows whose KV is on another unit. The places'
-// member `row` is not read. x of k and v hold the f32 values as after rope(); the pool gets what
-// append_kv() would store, bit for bit (kv_cache/kv_rounding.cuh). Graph-safe: one launch, no
-// workspace. Cost: that of rope() and the pool's bytes; k and v come back from the cache, not from
+// Row i of both goes to places[i] of the pool. A row whose page is kNoPage is only rotated. So a
+// launch captured for many rows serves fewer, and rows whose KV is on another unit. The member
+// `row` of a place is not read. x of k and v hold the f32 values as after rope(); the pool gets the
+// bits that append_kv() would store (kv_cache/kv_rounding.cuh). Graph-safe: one launch, no
+// workspace. Cost: that of rope() and the pool's bytes; k and v are read from the cache, not from
 // memory. Errors: those of rope(); cudaErrorInvalidValue for an invalid pool or layer and for
 // targets whose heads differ from the pool's.
 #pragma once

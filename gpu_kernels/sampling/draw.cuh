@@ -39,13 +39,13 @@ __device__ inline void sum_range(const Row& row, const Cut& cut, const QuadRange
   *equal = reduce_warp(equals, Sum());
 }
 
-// How much kept weight, and how many equals of the cut, lie in front.
+// The kept weight before a place, and the number of logits before it that equal the cut.
 struct Walked {
   Units weight = 0;
   std::uint32_t equal = 0;
 };
 
-// The one of `shares` neighbours, with the given sums and ties, in which `target` lies.
+// The one of `shares` neighbours, with the given sums and ties, that contains `target`.
 __device__ inline int find_share(const DrawShared& shared, const Row& row, const Cut& cut,
                                  int shares, Units target, Walked& walked) {
   const Units each = cut.ties > 0 ? row.weight(from_ordered_bits(cut.bits)) : 0;
@@ -61,7 +61,7 @@ __device__ inline int find_share(const DrawShared& shared, const Row& row, const
   return found;
 }
 
-// Leaves the token of the range in which `target` lies in shared.token.
+// Writes to shared.token the token of the range that contains `target`.
 __device__ inline void draw_in_range(const Row& row, const Cut& cut, const QuadRange& range,
                                      Walked walked, Units target, DrawShared& shared) {
   const int first = row.first_id(range.begin) > 0 ? row.first_id(range.begin) : 0;
@@ -86,7 +86,7 @@ __device__ inline void draw_in_range(const Row& row, const Cut& cut, const QuadR
   __syncthreads();
 }
 
-// shared.sums and shared.ties are of the parts, not yet behind a barrier. Returns the token.
+// shared.sums and shared.ties are those of the parts, before a barrier. Returns the token.
 __device__ inline std::int32_t draw(const Row& row, const Cut& cut, int parts, Units target,
                                     DrawShared& shared) {
   __syncthreads();
@@ -113,7 +113,7 @@ __device__ inline Units target_of(float uniform, Units total) {
   return target < total ? target : total - 1;
 }
 
-// Writes what the row asked for. All threads call it.
+// Writes the requested results of the row. All threads call it.
 __device__ inline void answer(const SampleLaunch& launch, const Row& row, std::int32_t token,
                               DrawShared& shared) {
   const SampleRows& job = launch.job;

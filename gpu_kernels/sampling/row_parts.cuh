@@ -57,7 +57,7 @@ struct QuadRange {
 struct Row {
   const float* logits;
   int vocab;
-  int behind;  // logits that the first quad has in front of the row
+  int behind;  // logits of the first quad that are before the row
   int quads;
   float best;
   float factor;  // 1 / temperature
@@ -91,7 +91,7 @@ struct Row {
     return below > kLeast ? static_cast<Units>(expf(below) * kUnitsOfBest) : 0;
   }
   __device__ Units weight(float logit) const { return weight_below(below(logit)); }
-  // Of a weight of some units; larger logits never have larger distances.
+  // The distance of a weight of some units; larger logits never have larger distances.
   __device__ static int distance(float below) {
     return static_cast<int>(-below * kDistancesPerFactor);
   }
@@ -104,7 +104,7 @@ struct Row {
 // use(cleaned logit, id) for the tokens of a warp's range, in no order.
 template <typename Use>
 __device__ void for_tokens(const Row& row, const QuadRange& range, const Use& use) {
-  constexpr int kQuads = 2;  // that a thread has on their way
+  constexpr int kQuads = 2;  // in flight per thread
   for (int base = range.begin + static_cast<int>(threadIdx.x & 31u); base < range.end;
        base += 32 * kQuads) {
     float4 four[kQuads];

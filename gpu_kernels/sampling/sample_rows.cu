@@ -98,7 +98,7 @@ __device__ void add_weights(const SampleLaunch& launch, const Row& row, bool at_
   launch.norms[part] = norm;
 }
 
-// By the last block of the row, whose sums stand in launch.sums.
+// Called by the last block of the row; launch.sums has the row's sums.
 __device__ std::int32_t draw_of_all(const SampleLaunch& launch, const Row& row, float uniform,
                                     DrawShared& shared) {
   const int parts = launch.job.parts, thread = static_cast<int>(threadIdx.x);
@@ -163,7 +163,7 @@ __device__ void list_candidates(const SampleLaunch& launch, const Row& row, Sele
   launch.listed[part] = listed;
 }
 
-// All parts' lists one after the other in shared memory, behind a barrier.
+// Copies the lists of all parts into shared memory, one after the other, after a barrier.
 __device__ void collect(const SampleLaunch& launch, SelectShared& shared) {
   const int parts = launch.job.parts, thread = static_cast<int>(threadIdx.x);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.y) * parts;

@@ -36,14 +36,14 @@ struct Histogram {
 
 inline constexpr int kDigits = 2048;  // of 11 bits
 
-// What lies at a distance and nearer, of the thread's distance.
+// The total at the thread's distance and nearer.
 struct AtDistance {
   Units weight, weight_before;
   std::uint32_t count, count_before;
 };
 static_assert(kDistances == kSampleThreads);
 
-// Of the distance of a cut.
+// The place of a cut, by its distance.
 struct CutPlace {
   int distance;
   Units weight_before;
@@ -86,8 +86,8 @@ __device__ inline AtDistance read_distances(const SampleLaunch& launch, SelectSh
   return own;
 }
 
-// The distance at which reaches(own) first holds, and what lies nearer; kDistances and everything
-// where none does.
+// The smallest distance for which reaches(own) holds, and the total that is nearer; kDistances and
+// the total of all if it never holds.
 template <typename Reaches>
 __device__ CutPlace find_place(const AtDistance& own, const Reaches& reaches,
                                SelectShared& shared) {
@@ -109,7 +109,7 @@ __device__ inline double wanted_weight(float top_p, Units total) {
   return wanted > 1.0 ? wanted : 1.0;  // one token at least
 }
 
-// Where the weight of what is nearer, and there, reaches what top_p wants of `total`.
+// The smallest distance at which the accumulated weight reaches the share top_p of `total`.
 __device__ inline CutPlace place_of_share(const AtDistance& own, float top_p, Units total,
                                           SelectShared& shared) {
   const double wanted = wanted_weight(top_p, total);
@@ -118,7 +118,7 @@ __device__ inline CutPlace place_of_share(const AtDistance& own, float top_p, Un
       shared);
 }
 
-// To shared.places.
+// Writes the places to shared.places.
 __device__ inline void find_candidates(const SampleParameters& parameters, const AtDistance& own,
                                        int vocab, SelectShared& shared) {
   const bool cuts_k = parameters.top_k > 0 && parameters.top_k < vocab;
@@ -159,8 +159,8 @@ __device__ void for_candidates(const Row& row, const SelectShared& shared, int d
   }
 }
 
-// The highest digit of `digits` such that reaches(before + everything in digits from it on up); it
-// and what stands above it go to shared.digit and shared.before.
+// Finds the highest digit of `digits` such that reaches(before + everything in digits from it on
+// up). Writes it to shared.digit, and the total above it to shared.before.
 template <typename Reaches>
 __device__ void find_digit(SelectShared& shared, int digits, Units before, const Reaches& reaches) {
   constexpr int kOwn = kDigits / kSampleThreads;

@@ -59,7 +59,7 @@ __global__ __launch_bounds__(kThreads) void mark_words(MarkPresent job) {
   if (at < (job.num_positions + 31) / 32) job.bitmap[at] = own_word;
 }
 
-// Word `at` of the bitmap without bits outside the domain; 0 behind its end.
+// Word `at` of the bitmap without bits outside the domain; 0 after its end.
 __device__ std::uint32_t word_of(const TakeEntries& job, std::uint64_t at) {
   const std::uint64_t begin = at * 32;
   if (begin >= job.num_positions) return 0;

@@ -57,14 +57,14 @@ __global__ __launch_bounds__(kThreads) void write_coo(const __grid_constant__ En
 __device__ std::uint32_t lower_bound_of_warp(const std::uint32_t* indices,
                                              std::uint32_t num_entries, std::uint64_t bound) {
   const unsigned lane = threadIdx.x & 31u;
-  std::uint32_t begin = 0, end = num_entries;  // the answer lies in [begin, end]
+  std::uint32_t begin = 0, end = num_entries;  // the answer is in [begin, end]
   while (begin < end) {
     const std::uint32_t step = (end - begin + 31) / 32;
     const std::uint64_t probe = begin + static_cast<std::uint64_t>(lane) * step;
     const bool below = probe < end && indices[probe] < bound;
     const unsigned num_below = __popc(__ballot_sync(0xffffffffu, below));
     if (num_below == 0) return begin;
-    // The answer lies behind the last probe below, and at most at the next one.
+    // The answer is after the last probe that is below, and not after the next probe.
     const std::uint64_t next = begin + static_cast<std::uint64_t>(num_below) * step;
     begin += (num_below - 1) * step + 1;
     end = next < end ? static_cast<std::uint32_t>(next) : end;

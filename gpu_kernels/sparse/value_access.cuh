@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed values in device memory, which may begin at any multiple of the wire's alignment or, for
-// eight-byte values behind an odd number of indices, at a multiple of four.
+// Packed values in device memory. They may begin at any multiple of the wire's alignment;
+// eight-byte values after an odd number of indices begin at a multiple of four.
 //
 // Threads: neighbouring threads on neighbouring values make full-width accesses.
 #pragma once

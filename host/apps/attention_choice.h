@@ -21,7 +21,7 @@ struct AttentionNeeds {
   bool windows = false, softcap = false;
 };
 
-// `context_length`: the longest sequence; a window that is no shorter is none.
+// `context_length`: the longest sequence; a window of at least this length has no effect.
 AttentionNeeds attention_needs(const model::ModelConfig& config, int context_length);
 
 bool meets(const device::DeviceInfo& info, const AttentionNeeds& needs);

@@ -3,8 +3,8 @@
 // `--config FILE`: a TOML file whose keys are the long options of the subcommand, without their
 // dashes.
 //
-// Tables only group keys ([kv] kv-memory = "2GiB" equals kv-memory at the top). What stands on the
-// command line wins. Errors: Error("config", ...) naming file, line and key.
+// Tables only group keys ([kv] kv-memory = "2GiB" equals kv-memory at the top). The command line
+// wins. Errors: Error("config", ...) naming file, line and key.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -16,7 +16,7 @@
 namespace tandem::apps {
 namespace {
 
-// At least 4: an unknown token may stand for one character of 4 bytes.
+// At least 4: an unknown token may represent one character of 4 bytes.
 std::size_t longest_token(const model::Tokenizer& tokenizer) {
   std::size_t longest = 4;
   for (model::TokenId id = 0; id < tokenizer.vocab_size(); ++id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program lies beside this one, in the build tree as in an installation.
+// The program is in the same folder as this one, in the build tree as in an installation.
 #include "apps/external_command.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Subcommands that are programs of their own: `tandem allreduce-bench` runs `tandem-collectives
-// allreduce-bench` beside this program.
+// Subcommands that are separate programs: `tandem allreduce-bench` runs `tandem-collectives
+// allreduce-bench` from the same folder.
 //
 // So the daemon does not link the message-passing libraries of those tools. Errors: Error when the
 // program is not installed.

@@ -50,7 +50,7 @@ const char* finish_name(engine::FinishReason reason) {
   return "unknown";
 }
 
-// Streams to the terminal behind `echo`, which is only shown once the request has been accepted and
+// Streams to the terminal after `echo`, which is only shown once the request has been accepted and
 // answers.
 Answer generate(Runtime& runtime, engine::Request request, bool stream, std::string echo) {
   Answer answer;
@@ -72,7 +72,7 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
   nlohmann::json ids = nlohmann::json::array();
   nlohmann::json logprobs = nlohmann::json::array();
   nlohmann::json top =
-      nlohmann::json::array();  // one object a token, when alternatives were asked for
+      nlohmann::json::array();  // one object a token, if alternatives were requested
   for (const engine::TokenOutput& token : answer.tokens) {
     ids.push_back(token.id);
     logprobs.push_back(token.logprob);
@@ -125,7 +125,7 @@ void run(const GenerateOptions& options) {
                                  options.chat ? std::string() : options.prompt);
   const engine::EngineStatus status = runtime.engine().status();
   if (options.as_json) {
-    // Bytes that are not UTF-8 cannot stand in JSON; the detokeniser has replaced them already.
+    // JSON cannot hold bytes that are not UTF-8; the detokeniser has replaced them already.
     fmt::print("{}\n", answer_json(runtime, status, prompt, answer).dump(2));
     return;
   }

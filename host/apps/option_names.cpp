@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Candidates are the options of the command that was named and those of the program.
+// Candidates are the options of the named command and those of the program.
 #include "apps/option_names.h"
 
 #include <string_view>

@@ -97,7 +97,7 @@ void run(const PerplexityOptions& options) {
   const std::vector<model::TokenId> ids = tokenizer.encode(text, {.add_special = true});
   const bool has_bos = !ids.empty() && ids.front() == tokenizer.bos();
   const std::size_t head = has_bos ? 1 : 0;
-  // One token is generated behind every window.
+  // One token is generated after every window.
   const auto window_tokens = static_cast<std::size_t>(runtime.engine().max_request_tokens() - 1);
   if (window_tokens < head + 2) {
     throw Error("perplexity", "a context of " + std::to_string(window_tokens + 1) +

@@ -2,8 +2,8 @@
 //
 // `tandem quantize IN OUT --type q4_k`: a model file with its matrices in another type.
 //
-// The result is written to a new file beside OUT. It is renamed to OUT when it is complete and on
-// the disk.
+// The result is written to a new file in OUT's folder. It is renamed to OUT when it is complete and
+// on the disk.
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
@@ -66,7 +66,7 @@ void check_paths(const QuantizeOptions& options) {
   }
 }
 
-// A file beside `path` that did not exist before; removed unless it took that name.
+// A new file in the folder of `path`; removed unless it was renamed to `path`.
 class PartialFile {
  public:
   explicit PartialFile(const std::string& path) : path_(path) {
@@ -103,7 +103,7 @@ class PartialFile {
   bool is_kept_ = false;
 };
 
-// Under another name first: what stands under OUT is always whole.
+// Under another name first: OUT is always whole.
 void save(const model::GgufWriter& writer, const std::string& path) {
   PartialFile partial(path);
   writer.save(partial.name());

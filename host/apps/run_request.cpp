@@ -12,7 +12,7 @@ namespace tandem::apps {
 
 engine::RequestEvent run_request(engine::Engine& engine, engine::Request request,
                                  const std::function<void(const engine::RequestEvent&)>& on_event) {
-  // Shared: the engine's thread may still be inside set_value when the waiter is gone.
+  // Shared: the engine's thread may still be inside set_value when the waiter has returned.
   const auto last = std::make_shared<std::promise<engine::RequestEvent>>();
   const engine::SubmitResult submitted =
       engine.submit(std::move(request), [last, &on_event](engine::RequestEvent event) {

@@ -35,7 +35,7 @@ class Assembly {
   const model::Model& model() const { return *model_; }
   const std::string& model_path() const { return model_path_; }
   device::Device& compute_device() { return device(options_.compute); }
-  device::Device& device(const std::string& id);  // opened once, whatever it is used for
+  device::Device& device(const std::string& id);  // opened once, for all uses
 
   device::AttentionGeometry geometry() const;
   std::vector<ListedDevice> attention_devices() const;

@@ -60,7 +60,7 @@ engine::Placement placement_of(const std::string& name);
 // Of an --early-query value.
 engine::EarlyQuery early_query_of(const std::string& name);
 
-// What they mean for an engine, whatever its model and devices are.
+// The options of an engine, for any model and devices.
 engine::EngineOptions engine_options(const RuntimeOptions& options);
 
 }  // namespace tandem::apps

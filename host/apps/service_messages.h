@@ -16,7 +16,7 @@ namespace tandem::apps {
 
 engine::Request engine_request(server::GenerationRequest request);
 
-// `with_tokens`: the request has top_logprobs; without it the server does not look at the tokens.
+// `with_tokens`: the request has top_logprobs; without it the server does not read the tokens.
 server::GenerationEvent server_event(engine::RequestEvent event, bool with_tokens);
 
 server::SubmitResult server_result(const engine::SubmitResult& result);

@@ -76,7 +76,7 @@ std::string missing(const Communicator& ranks, int first, int count) {
   return text;
 }
 
-// Every rank's bytes on every rank. After k steps a rank has those of 2^k ranks from its own on.
+// Every rank's bytes on every rank. After k steps a rank has the bytes of 2^k ranks, its own first.
 std::vector<ByteBuffer> gather(Communicator& ranks, const char* phase, ByteBuffer own) {
   const int world = ranks.world();
   std::vector<ByteBuffer> from_own_on;  // [k]: of rank own + k

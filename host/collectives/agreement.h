@@ -21,7 +21,7 @@
 
 namespace tandem::collectives {
 
-// What all ranks throw alike; nothing was exchanged beyond headers.
+// An error that all ranks throw with the same text; only headers were exchanged.
 class AgreedError : public Error {
  public:
   explicit AgreedError(const std::string& message) : Error("collectives", message) {}

@@ -156,7 +156,7 @@ void sparse_allreduce_dense(Group& group, DenseView tensor, std::uint32_t width 
 std::vector<SparseTensor> sparse_allreduce_fused(Group& group, std::span<const SparseView> inputs,
                                                  const ReduceOptions& options = {});
 
-// The part of the reduced tensor whose units lie in the caller's even range [rank * ceil(N / n),
+// The part of the reduced tensor whose units are in the caller's even range [rank * ceil(N / n),
 // (rank + 1) * ceil(N / n)); indices stay global. One direct exchange; `scheme` is not used.
 SparseTensor sparse_reduce_scatter(Group& group, const SparseView& input,
                                    const ReduceOptions& options = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks of shapes and pointers come here, before anything is read; those of indices in coalesce().
+// Shapes and pointers are checked here, before any data is read; indices are checked in coalesce().
 #include "collectives/conversion.h"
 
 #include <algorithm>

@@ -24,7 +24,7 @@ SparseVector to_vector(const DenseView& view, std::uint32_t width);
 // All values.
 DenseVector to_dense_vector(const DenseView& view, Reduction reduction);
 
-// The entries whose units lie in [first_unit, end_unit), counted from first_unit.
+// The entries whose units are in [first_unit, end_unit), counted from first_unit.
 SparseVector slice(const SparseVector& vector, std::uint64_t first_unit, std::uint64_t end_unit);
 
 SparseTensor to_tensor(const SparseVector& vector, DType type, IndexType index_type);

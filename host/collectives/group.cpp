@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Groups, and the queue behind them: one mutex guards tickets, jobs, the report and the reason why
-// the group broke; it is never held while a call runs.
+// Groups and their queue. One mutex guards tickets, jobs, the report and the reason why the group
+// broke; it is never held while a call runs.
 #include "collectives/group.h"
 
 #include <exception>

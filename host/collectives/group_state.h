@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group::State: the queue of a group's calls, what breaks it, and what it remembers between them.
+// Group::State: the queue of a group's calls, the failure that broke it, and the state between
+// calls.
 //
 // Every call takes a ticket when the user makes it; tickets are served one by one, and a ticket is
 // the call's number on the wire, so all ranks number alike. A call that fails, other than by an
@@ -29,7 +30,7 @@
 
 namespace tandem::collectives {
 
-// What is kept per bucket, tensor shape and type; evolves alike on all ranks.
+// State per bucket, tensor shape and type; it changes identically on all ranks.
 struct Bucket {
   SchemeMemory memory;
   Selector selector;
@@ -61,23 +62,25 @@ class Group::State {
   // Takes a ticket and runs job(ticket) on the group's thread, in the order of tickets.
   void post(std::function<void(std::uint64_t)> job);
 
-  // Also without memory for the reason.
+  // Works also without memory for the reason.
   void break_group(const std::string& reason) noexcept;
-  // Of a broken group: until its last call has left the transport. TransportError at the deadline.
+  // Waits until the last call of a broken group has left the transport. TransportError at the
+  // deadline.
   void wait_until_idle(Deadline deadline);
   bool broken() const;
   Report report() const;
 
-  // Within run() only: the bucket's memory, null where there is none; keeps `fresh` where there is
-  // none. Of more than kMaxBuckets the first made is forgotten: buckets are made after headers were
-  // agreed on, so all ranks forget the same.
+  // Within run() only. find_bucket() returns the bucket's memory or null; keep_bucket() stores
+  // `fresh` if there is none. Above kMaxBuckets the oldest bucket is removed. Buckets are made
+  // after headers were agreed on, so all ranks remove the same one.
   static constexpr std::size_t kMaxBuckets = 4096;
   Bucket* find_bucket(const std::string& key);
   Bucket& keep_bucket(const std::string& key, Bucket&& fresh = Bucket());
   std::size_t num_buckets() const { return buckets_.size(); }
-  // Likewise: the aggregator where the user names none.
+  // Within run() only: the default aggregator, if the user names none.
   Aggregator& cpu_aggregator() { return *cpu_aggregator_; }
-  // Likewise: links and processors, measured by the first call that asks. nodes: [world]
+  // Within run() only: links and processors, measured by the first call that needs them. nodes:
+  // [world]
   const MachineModel& machine(Communicator& ranks, std::span<const std::uint64_t> nodes);
 
  private:

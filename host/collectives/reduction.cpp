@@ -71,7 +71,7 @@ const Scheme& choose_by_cost(Call& call, const Contribution& contribution,
     return bucket.selector.choose(agreement.profiles, std::move(problem), machine);
   } catch (const TransportError&) {
     throw;
-  } catch (const Error& error) {  // from what all ranks know alike
+  } catch (const Error& error) {  // all ranks know the cause
     throw AgreedError(std::string(contribution.header.function) + ": " + plain_text(error));
   }
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clock: the time that a component goes by, so that the same code serves in real time and runs in
-// virtual time.
+// Clock: the time source of a component, so that the same code runs in real and in virtual time.
 //
-// Both clocks are monotonic and share one type of time point. A virtual clock stands still until
-// somebody advances it; nobody ever waits for it. Threads: any. Ownership: whoever is given a clock
-// borrows it. Errors: none.
+// Both clocks are monotonic and share one type of time point. A virtual clock does not move until a
+// caller advances it; no thread waits for it. Threads: any. Ownership: users of a clock borrow it.
+// Errors: none.
 #pragma once
 
 #include <atomic>

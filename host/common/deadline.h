@@ -2,9 +2,9 @@
 //
 // Deadline: the point in monotonic time that every blocking wait of the system takes.
 //
-// A value type; copying is free. A deadline goes by real time, or by the clock that it was made
-// with: who waits under a virtual clock advances that clock. Deadline::never() waits for ever and
-// is meant for tests and idle loops only. Ownership: borrows its clock.
+// A value type; copying is free. A deadline uses real time, or the clock that it was made with: a
+// waiter under a virtual clock advances that clock. Deadline::never() waits for ever and is meant
+// for tests and idle loops only. Ownership: borrows its clock.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-// `processors`: those of the node, in the system's numbers; empty: nothing changes.
+// `processors`: those of the node, in the system's numbers; if empty, nothing changes.
 bool bind_memory(std::span<std::byte> memory, const std::vector<int>& processors);
 
 }  // namespace tandem

@@ -60,7 +60,7 @@ Place place_of(hwloc_obj_t processor) {
       place.cache_bytes = at->attr->cache.size;
     }
   }
-  // With several kinds of memory beside a processor, the first is the main memory.
+  // If a processor has several kinds of memory, the first is the main memory.
   const int node = processor->nodeset != nullptr ? hwloc_bitmap_first(processor->nodeset) : 0;
   place.node = static_cast<unsigned>(std::max(node, 0));
   return place;

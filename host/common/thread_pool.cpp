@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One job at a time, behind a gate. Workers spin on a counter of jobs, then sleep on it (futex
+// One job at a time, guarded by a gate. Workers spin on a counter of jobs, then sleep on it (futex
 // through std::atomic::wait). A worker that finds the gate open enters, takes parts from the
-// counters of the regions, and leaves. The caller closes the gate when no part is left and waits
-// only for the workers inside, so a worker that the system schedules late delays no one. A wake-up
-// call is made only for workers that sleep.
+// counters of the regions, and leaves. The caller closes the gate when no part remains and waits
+// only for the workers inside, so a worker that the system schedules late delays no other. Only
+// sleeping workers cause a wake-up call.
 #include "common/thread_pool.h"
 
 #include <sched.h>
@@ -162,7 +162,7 @@ struct ThreadPool::State {
     if ((before & kCallerSleeps) != 0 && (before & kInside) == 1) gate.notify_one();
   }
 
-  // Closes the gate and waits until nobody is inside.
+  // Closes the gate and waits until no worker is inside.
   void close() {
     std::uint32_t state = gate.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     if (state == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The thread around EngineLoop, and the queue in front of it.
+// The thread around EngineLoop, and the queue of requests before it.
 //
 // Callers and the engine's thread share one mutex. It protects the incoming requests and
 // cancellations, the counts that bound the queue, and the status as last published. The thread

@@ -51,7 +51,7 @@ struct RequestEvent {
   RequestId id = 0;
   std::string text;                    // new text, whole UTF-8 sequences
   std::vector<TokenOutput> tokens;     // new tokens; a token may come before its text is complete
-  std::vector<float> prompt_logprobs;  // once, with the first event, when asked for
+  std::vector<float> prompt_logprobs;  // once, with the first event, if requested
   std::optional<FinishReason> finish;
   std::string stop_text;  // the stop text that ended it, if one did
   std::string error;      // with kError

@@ -28,7 +28,7 @@ struct RopeConfig {
   bool interleaved = true;                 // pairs (2i, 2i+1), else (i, i + n/2)
 };
 
-// The function in front of a gated feed-forward product.
+// The function of the gate in a gated feed-forward.
 enum class Gate { kSilu, kGeluTanh };
 
 struct ExpertConfig {

@@ -55,7 +55,7 @@ struct GenerationRequest {
   bool ignore_eos = false;           // end-of-generation tokens are ordinary
   std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
   bool prompt_logprobs = false;      // also for every prompt token but the first
-  bool continues_text = true;        // false: the output starts a text of its own (chat)
+  bool continues_text = true;        // false: the output starts a separate text (chat)
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };
@@ -108,7 +108,7 @@ class GenerationService {
   // The longest prompt + output of one request, in tokens.
   virtual int max_request_tokens() const = 0;
 
-  // The most bytes of text that one token stands for: with it the length of a text tells that it
+  // The most bytes of text that one token can represent; the length of a text then shows that it
   // cannot fit. 0: unknown.
   virtual std::size_t longest_token_bytes() const { return 0; }
 

@@ -2,12 +2,12 @@
 //
 // Element types of weights, activations and KV pages: names, block sizes, scalar conversions.
 //
-// Quantised types store blocks of 32 or 256 values along a row (layouts: quantized_blocks.h).
-// kF64 and kU64 are gradients' types (host/collectives); no model has them. kI8 is plain signed
-// bytes (KV pages; its scales are stated by whoever uses it). kF8E4M3 is a type of KV pages and of
-// matrices with scales beside them (weight_scales.h): OCP E4M3FN, 1 sign, 4 exponent (bias 7) and 3
-// mantissa bits, no infinity, largest 448.
-// Everything here is scalar: the reference that anyone may call, not a hot path (see drivers/cpu).
+// Quantised types store blocks of 32 or 256 values along a row (layouts: quantized_blocks.h). kF64
+// and kU64 are gradients' types (host/collectives); no model has them. kI8 is plain signed bytes
+// (KV pages; the user of the bytes states their scales). kF8E4M3 is a type of KV pages and of
+// matrices with separate scales (weight_scales.h): OCP E4M3FN, 1 sign, 4 exponent (bias 7) and 3
+// mantissa bits, no infinity, largest 448. The conversions are scalar: a reference, not a hot path
+// (see drivers/cpu).
 #pragma once
 
 #include <bit>

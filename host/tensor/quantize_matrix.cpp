@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parts of some rows, each with one row of f32 beside it.
+// Quantises parts of some rows; each part has its own buffer of one f32 row.
 #include "tensor/quantize_matrix.h"
 
 #include <algorithm>

@@ -15,11 +15,11 @@
 
 namespace tandem {
 
-// The type that a matrix [*, columns] of type `from` gets where `wanted` is asked for: `wanted`
-// where its blocks divide the rows; else, for the K types, the type of blocks of 32 that keeps as
-// much (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0) where those divide them; else `from`. Also `from` where
-// the type would not be smaller, or f8_e4m3 is wanted and `from` is quantised: converting it could
-// only lose.
+// The type of a matrix [*, columns] of type `from` if `wanted` is requested. It is `wanted` if its
+// blocks divide the rows. Otherwise, for the K types, it is the type of blocks of 32 that keeps as
+// much (q4_k: q4_1, q5_k: q5_1, q6_k: q8_0) if these divide them; otherwise `from`. It is also
+// `from` if the type would not be smaller, or if f8_e4m3 is wanted and `from` is quantised: the
+// conversion could only lose precision.
 DType fitting_type(DType wanted, DType from, std::int64_t columns);
 
 // `result`: [rows, columns] in `to` (not f8_e4m3), whose blocks must divide the rows; rows *

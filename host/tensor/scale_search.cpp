@@ -29,8 +29,8 @@ Lanes all(float value) { return Lanes{value, value, value, value}; }
 
 float sum_of(Lanes v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
-// round(x * inverse) clipped to [low, high]. Adding 1.5 * 2^23 leaves no bits behind the point, for
-// what is clipped is below 2^22.
+// round(x * inverse) clipped to [low, high]. Adding 1.5 * 2^23 leaves no fraction bits, because
+// clipped values are below 2^22.
 template <typename V>
 V level(V x, V inverse, V low, V high) {
   V q = x * inverse;
@@ -91,7 +91,7 @@ struct MinFit {
   ScaleMin fit;
 };
 
-// The best scale and min for given integers, and their squared error but for sum(x^2).
+// The best scale and min for given integers, and their squared error without the term sum(x^2).
 MinFit solve(const Sums& s, double n, double x_sum, bool negative_min) {
   const double determinant = n * s.qq - s.q * s.q;
   double scale = 0.0, min = x_sum / n;
@@ -110,7 +110,7 @@ MinFit solve(const Sums& s, double n, double x_sum, bool negative_min) {
 }
 
 ScaleMin search_min(std::span<const float> x, int high, bool negative_min) {
-  // Parts of the range, in its middle: what lies outside is clipped.
+  // Parts of the range, in its middle: values outside are clipped.
   constexpr float kStretches[] = {1.0f, 0.93f, 0.86f};
   const auto [lowest, highest] = std::minmax_element(x.begin(), x.end());
   const float low = negative_min ? std::min(*lowest, 0.0f) : *lowest;
@@ -140,7 +140,7 @@ ScaleMin search_min(std::span<const float> x, int high, bool negative_min) {
   return best.fit;
 }
 
-// The value boundaries lie at multiples of 1/2, so that a table of halves finds the nearest.
+// The boundaries between values are multiples of 1/2, so a table of halves finds the nearest.
 constexpr int kHalves = 2 * 256;
 constexpr std::array<std::uint8_t, kHalves> nearest_table() {
   std::array<std::uint8_t, kHalves> table{};
@@ -164,7 +164,7 @@ float search_scale(std::span<const float> x, int low, int high) {
   const auto from = static_cast<float>(low), to = static_cast<float>(high);
   const auto sums = [&](float inverse) { return sums_of(x, inverse, 0.0f, from, to); };
   Gain best;
-  // The peak is sent to either side's end, or behind it, where it clips.
+  // The peak maps to the end of either side, or beyond it, where it clips.
   for (const float stretch : {1.0f, 1.1f, 1.2f}) {
     improve(best, from * stretch / peak, sums);
     improve(best, -from * stretch / peak, sums);

@@ -34,7 +34,7 @@ int nearest_iq4_nl(float x);
 // The squared error of x ~ scale * q + min with the best q in [low, high].
 float squared_error(std::span<const float> x, float scale, float min, int low, int high);
 
-// 1 / scale where that is finite; tiny scales count as none.
+// 1 / scale if that is finite; for tiny scales 0.
 inline float inverse_of(float scale) { return std::fabs(scale) > 1e-30f ? 1.0f / scale : 0.0f; }
 
 // round(x * inverse) clipped to [low, high]; ties to even. |x * inverse| may be anything finite.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Placement: where borrowed memory lies, and when its contents are ready.
+// Placement: the memory of borrowed data, and the time when its contents are ready.
 //
-// Views of tensors carry one, so that memory of a device can be handed on without a copy. Plain
-// host memory is the default. A queue is an opaque handle of the device's own kind (CUDA: a
-// cudaStream_t): the contents are ready once the work submitted to it so far has ended; null: they
-// are ready now. Ownership: borrows the name of the device and the queue. Threads: plain values.
+// Views of tensors carry one, so that device memory can be passed on without a copy. Plain host
+// memory is the default. A queue is an opaque handle of the device's own kind (CUDA: a
+// cudaStream_t): the contents are ready when the work that is submitted to it so far has ended;
+// null: they are ready now. Ownership: borrows the name of the device and the queue. Threads: plain
+// values.
 #pragma once
 
 #include <cstdint>

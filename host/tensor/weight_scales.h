@@ -31,7 +31,7 @@ struct WeightScales {
   // Of rows [first, first + count) alone; none where they cut a block.
   std::optional<WeightScales> of_rows(std::int64_t first, std::int64_t count,
                                       std::int64_t columns) const;
-  // Those of rows [first, first + count), a line for each: [count, per_row(columns)].
+  // The scales of rows [first, first + count), one line per row: [count, per_row(columns)].
   std::vector<float> by_row(std::int64_t first, std::int64_t count, std::int64_t columns) const;
 };
 

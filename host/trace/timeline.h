@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timeline: what ran when, written to a file that Perfetto and chrome://tracing open.
+// Timeline: writes when each activity ran to a file for Perfetto and chrome://tracing.
 //
 // The format is Chrome's trace events: a process per device, a thread per track, complete events
 // ("X") in microseconds since the construction. A span is written when it ends, through a buffer of
 // fixed size, so memory does not grow. A file that ends early still opens. At `max_bytes` one last
-// event says so, and later spans are dropped. Spans of a track must nest or lie apart; the callers
-// ensure that. A Span on a null timeline costs one branch. Threads: any.
-// Errors: Error("trace", ...) when the file cannot be made. When a write fails, later spans are
-// dropped and close() returns false.
+// event reports it, and later spans are dropped. Spans of a track must nest or be disjoint; the
+// callers ensure that. A Span on a null timeline costs one branch. Threads: any. Errors:
+// Error("trace", ...) when the file cannot be made. When a write fails, later spans are dropped and
+// close() returns false.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct TrackId {
   int device = 0, track = 0;
 };
 
-// Shown beside a span; negative values are left out.
+// Shown with a span; negative values are left out.
 struct SpanDetails {
   int layer = -1;
   int sub_batch = -1;

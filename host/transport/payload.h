@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Payload: immutable bytes of one message, shared between whoever sends and receives it.
+// Payload: immutable bytes of one message, shared by its sender and its receivers.
 //
-// A sender writes a ByteBuffer and gives it away; a transport keeps the payload until the network
+// A sender writes a ByteBuffer and gives it away. A transport keeps the payload until the network
 // has it, so an abort or a late peer never leaves a pointer into freed memory. Ranks of one process
 // share the bytes; nothing is copied. Threads: immutable, any; copying is a reference count.
 #pragma once
@@ -35,7 +35,7 @@ class Payload {
   std::shared_ptr<const ByteBuffer> bytes_;
 };
 
-// Appends `value` as it lies in memory (little-endian hosts).
+// Appends the bytes of `value` (little-endian hosts).
 template <typename T>
 void append_value(ByteBuffer& to, const T& value) {
   static_assert(std::is_trivially_copyable_v<T>);

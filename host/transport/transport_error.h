@@ -41,8 +41,8 @@ class TransportError : public Error {
 // quoted in others.
 std::string plain_text(const std::exception& error);
 
-// Of an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why", the first: its text and
-// its rank as peer. Any other error as it is.
+// For an abort that ranks passed on, "rank 2 aborted: rank 0 aborted: why": the first one, with its
+// text and its rank as peer. Any other error is returned unchanged.
 TransportError first_cause(const TransportError& error);
 
 }  // namespace tandem::transport

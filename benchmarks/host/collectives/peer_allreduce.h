@@ -26,7 +26,7 @@ std::unique_ptr<PeerAllreduce> mpi_allreduce();
 // interface: what to listen on, such as eth0. Collective. Null in builds without gloo.
 std::unique_ptr<PeerAllreduce> gloo_allreduce(const std::string& interface);
 
-// What the benchmark itself needs of MPI; the ranks are those of MPI_COMM_WORLD.
+// The benchmark's own uses of MPI; the ranks are those of MPI_COMM_WORLD.
 void wait_for_all();
 double largest_of_all(double own);
 double mean_of_all(double own);

@@ -157,7 +157,7 @@ bool measure(const Setup& setup, const std::string& command) {
                                   {"engine_us_per_step", quantile(overheads, 0.5)},
                                   {"threads", team.size()},
                                   {"command", command}};
-  // The roofline says nothing where the weights stay in a cache.
+  // The roofline does not apply if the weights stay in a cache.
   if (weight_bytes < 256e6) extra.erase("roofline_fraction");
   print_figure("engine_decode/" + setup.name, rates, "tokens/s", extra);
   return true;

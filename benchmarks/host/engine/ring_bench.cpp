@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host's cost of a ring, from the post of a word to its answer, with nothing to serve. A thread
+// The host's cost of a ring, from the post of a word to its answer, without work to serve. A thread
 // plays the compute unit.
 //
-//   in a row       the next post follows the answer at once
-//   after N us     the compute unit computes in between: the ring's thread spins, or naps if that
-//   is
-//                  long
+//   in a row          the next post follows the answer at once
+//   after N us        the compute unit computes in between: the ring's thread spins, or sleeps if
+//                     that is long
 //   first of a step   includes the opening of the step, after a pause in which the thread fell
-//   asleep
-// Beside each, in turns with it, the round trip of a message between two threads that only spin.
+//                     asleep
+// The round trip of a message between two threads that only spin is measured alternately with each.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>

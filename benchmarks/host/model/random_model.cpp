@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // tandem-random-model: a GGUF file with random weights in any Llama shape, to measure speed and
-// memory with models that exceed the caches. The default is the shape of Llama 3.2 1B with a small
-// vocabulary of its own.
+// memory with models that exceed the caches. The default is the shape of Llama 3.2 1B with a
+// smaller vocabulary.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

@@ -116,7 +116,7 @@ class Rewriter {
     while (begin < end) begin = statement(begin, end);
   }
 
-  // Handles the statement at `at`; returns the token behind it, at most `end`.
+  // Handles the statement at `at`; returns the token after it, at most `end`.
   size_t statement(size_t at, size_t end) {
     while (at < end && is_directive(at)) ++at;
     if (at >= end) return end;

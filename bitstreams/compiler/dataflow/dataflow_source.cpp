@@ -108,7 +108,7 @@ std::string DataflowSource::flat(size_t begin, size_t end) const {
   return out;
 }
 
-// Behind the specifiers, the type and its decorations; `at` itself when that is no type.
+// The token after the specifiers, the type and its decorations; `at` itself if that is no type.
 size_t DataflowSource::behind_type(size_t at, size_t end, Declaration& kind) const {
   const size_t begin = at;
   bool typed = false;

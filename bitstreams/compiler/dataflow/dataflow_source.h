@@ -41,22 +41,22 @@ class DataflowSource {
   bool is_directive(size_t index) const;
   bool is_opening(size_t index) const;
   bool is_closing(size_t index) const;
-  // Whether `index` and the token behind it touch.
+  // Whether no character separates `index` from the next token.
   bool touches_next(size_t index) const;
-  // The token behind this one, or behind its closing bracket.
+  // The token after this one, or after its closing bracket.
   size_t behind(size_t index) const { return is_opening(index) ? partner_[index] + 1 : index + 1; }
-  // The first `;` at or behind `at` outside brackets; at most `end`.
+  // The first `;` from `at` on outside brackets; at most `end`.
   size_t semicolon(size_t at, size_t end) const;
-  // The token behind the `>` that closes the `<` at `open`; `open` itself when there is none.
+  // The token after the `>` that closes the `<` at `open`; `open` itself when there is none.
   size_t behind_angle(size_t open, size_t end) const;
   // The first token of the statement that `index` is part of.
   size_t statement_begin(size_t index) const;
-  // The token behind the statement at `at`, at most `end`.
+  // The token after the statement at `at`, at most `end`.
   size_t statement_end(size_t at, size_t end) const;
   // Tokens [begin, end) on one line, without directives.
   std::string flat(size_t begin, size_t end) const;
 
-  // The names that the statement at `at`, which ends in front of `end`, declares.
+  // The names that the statement at `at`, which ends before `end`, declares.
   std::vector<Declaration> declarations(size_t at, size_t end) const;
   // What `name` means at `index`; null when no declaration is known.
   const Declaration* find(std::string_view name, size_t index) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits the line at blanks; every `=` is a word of its own.
+// Splits the line at blanks; every `=` is a separate word.
 #include "bitstreams/compiler/dataflow/hls_pragma.h"
 #include "common/lower_case.h"
 

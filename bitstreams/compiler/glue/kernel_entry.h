@@ -15,14 +15,14 @@
 namespace tandem_glue {
 
 constexpr std::uint32_t kEntryVersion = 3;
-// 0x20 for a kernel with an auto-restart counter and a mailbox, whose registers lie before it.
+// 0x20 for a kernel with an auto-restart counter and a mailbox: their registers come before it.
 #ifndef TANDEM_FIRST_ARGUMENT_OFFSET
 #define TANDEM_FIRST_ARGUMENT_OFFSET 0x10
 #endif
 constexpr std::uint32_t kFirstArgumentOffset = TANDEM_FIRST_ARGUMENT_OFFSET;
 
-// Stands in the library's bytes in front of the names of the CPU features it was compiled for, each
-// followed by a blank; a zero byte ends them. To be read without running the library.
+// A mark in the library's bytes. The names of the CPU features that it was compiled for follow,
+// each with a blank after it; a zero byte ends them. Readers need not run the library.
 #define TANDEM_CPU_FEATURES_MARK "tandem-cpu-features: "
 
 enum ArgumentKind : std::uint32_t { kScalar = 0, kGlobal = 1, kStream = 4 };
@@ -45,7 +45,7 @@ struct ArgumentEntry {
   std::uint32_t element_bytes;
   void* (*make_stream)(const char* name, std::uint32_t depth);
   void (*drop_stream)(void* stream);
-  // The stream's tandem_hls::Channel; null for streams that wait by means of their own.
+  // The stream's tandem_hls::Channel; null for streams that wait by other means.
   void* (*channel)(void* stream);
 };
 

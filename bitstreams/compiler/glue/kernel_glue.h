@@ -174,7 +174,7 @@ class Argument<
   Type value_;
 };
 
-// A pointer or array that lies in the register map.
+// A pointer or array in the register map.
 template <typename Parameter, std::size_t kElements>
 class Argument<Parameter, kElements, std::enable_if_t<(kElements > 0)>> {
  public:

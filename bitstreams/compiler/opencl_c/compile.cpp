@@ -30,7 +30,7 @@ bool starts(const std::string& program) {
   }
 }
 
-// The clang asked for, else the first there is.
+// The requested clang, else the first that exists.
 std::string find_clang(const std::string& wanted) {
   if (!wanted.empty()) {
     if (starts(wanted)) return wanted;
@@ -45,7 +45,7 @@ std::string find_clang(const std::string& wanted) {
               "clang, or name a clang in TANDEM_CLANG");
 }
 
-// Flags for the preprocessor alone; those of two words have the second one after them.
+// Flags for the preprocessor only; the second word of a flag is its next argument.
 bool is_preprocessor_flag(const std::string& flag) {
   return flag.starts_with("-D") || flag.starts_with("-I") || flag.starts_with("-U") ||
          flag.starts_with("-include") || flag.starts_with("-isystem") ||

@@ -16,7 +16,7 @@
 
 namespace tandem::opencl_c {
 
-// Text to stand behind the source.
+// The text to append to the source.
 std::string opencl_half(const std::vector<KernelSignature>& kernels);
 // A whole C++ source.
 std::string cpp_half(const std::vector<KernelSignature>& kernels, const std::vector<Pipe>& pipes,

@@ -73,7 +73,7 @@ class Rewriter {
     return at;
   }
 
-  // The place behind the parenthesis that closes the one at `open`.
+  // The position after the parenthesis that closes the one at `open`.
   size_t close_of(size_t open) {
     int depth = 0;
     for (size_t at = open; at < text().size(); ++at) {

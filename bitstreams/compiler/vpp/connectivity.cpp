@@ -188,7 +188,7 @@ class Connector {
     }
   }
 
-  // The argument itself, or those of the bundle m_axi_<bundle>.
+  // The argument itself, or all arguments of the bundle m_axi_<bundle>.
   std::vector<std::string> memory_arguments(const End& end) const {
     std::vector<std::string> found;
     std::set<std::string> possible;

@@ -22,13 +22,13 @@ struct HlsSettings {
   bool software_reset = false;
   bool separate_ports = false;  // m_axi_auto_max_ports: arguments without a bundle get their own
 
-  // Whether registers of the control interface stand in front of the arguments.
+  // Whether registers of the control interface come before the arguments.
   bool has_control_registers() const { return restart_counters > 0 || mailbox != Mailbox::kNone; }
 };
 
 // Reads a script's text; `file_name` for messages.
 void read_hls_script(const std::string& text, const std::string& file_name, HlsSettings& result);
-// Reads "syn.interface.<key>=value"; false when the key is none of ours. `where` for messages.
+// Reads "syn.interface.<key>=value"; false for an unknown key. `where` is for messages.
 bool read_hls_key(const std::string& key, const std::string& value, const std::string& where,
                   HlsSettings& result);
 

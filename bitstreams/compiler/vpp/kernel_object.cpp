@@ -114,7 +114,7 @@ class ObjectReader {
         header.e_shentsize != sizeof(Elf64_Shdr)) {
       fail("has no section table");
     }
-    // Beyond 65279 sections the count and the names' index stand in section 0.
+    // Above 65279 sections, section 0 holds the count and the names' index.
     const Elf64_Shdr zero = section(header, 0);
     const uint64_t count = header.e_shnum != 0 ? header.e_shnum : zero.sh_size;
     const uint64_t names_index = header.e_shstrndx == SHN_XINDEX ? zero.sh_link : header.e_shstrndx;

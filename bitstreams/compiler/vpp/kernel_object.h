@@ -24,12 +24,12 @@ constexpr const char* kKernelSection = ".tandem.kernel";
 
 struct ArgumentDescription {
   std::string name;
-  std::string bundle;  // of its m_axi port; "gmem" when the source says nothing
+  std::string bundle;  // of its m_axi port; "gmem" by default
   // OpenCL C only (opencl_c/compile.h):
   std::string type;     // as in the source; empty: the compiled type's spelling
   bool local = false;   // __local memory
   bool hidden = false;  // set by the runtime, without an index
-  std::string pipe;     // the program-scope pipe it stands for
+  std::string pipe;     // the program-scope pipe of this argument
   bool writes = false;  // to that pipe
 };
 

@@ -22,7 +22,7 @@ constexpr size_t kNone = std::string_view::npos;
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool blank_char(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-// Index behind the literal that starts at `at` ('"' or '\''); raw strings included.
+// The index after the literal that starts at `at` ('"' or '\''); raw strings included.
 size_t skip_literal(std::string_view text, size_t at) {
   const char quote = text[at];
   if (quote == '"' && at > 0 && text[at - 1] == 'R') {
@@ -47,8 +47,8 @@ size_t line_end(std::string_view text, size_t at) {
   return std::min(text.find('\n', at), text.size());
 }
 
-// Index behind the bracket that closes the one at `open`; the text's size when nothing does.
-// Braces inside directives (#pragma lines) do not count.
+// The index after the bracket that closes the one at `open`; the text's size without one. Braces
+// inside directives (#pragma lines) do not count.
 size_t closing(std::string_view text, size_t open) {
   const char left = text[open];
   const char right = left == '(' ? ')' : (left == '[' ? ']' : '}');
@@ -261,7 +261,7 @@ bool is_type_word(const std::string& word) {
   return kWords.count(word) > 0;
 }
 
-// `declaration` without what stands in angle brackets; the length stays.
+// `declaration` with blanks for the text in angle brackets; the length stays.
 std::string without_templates(std::string declaration) {
   int depth = 0;
   for (char& c : declaration) {
@@ -302,7 +302,7 @@ struct Interface {
   std::string bundle;
 };
 
-// The interface pragmas of a body, by port. The mode stands alone, or as mode=...
+// The interface pragmas of a body, by port. The mode is written alone, or as mode=...
 std::map<std::string, Interface> read_interfaces(std::string_view body) {
   std::map<std::string, Interface> ports;
   std::istringstream lines{std::string(body)};

@@ -20,20 +20,20 @@ namespace tandem::vpp {
 
 struct FunctionDefinition {
   std::string name;
-  std::string file;  // as the line marker in front of it has it
+  std::string file;  // from the line marker before it
   bool in_system_header = false;
   bool linkable = false;        // at global scope or extern "C", no template, no member
   std::string_view parameters;  // between the parentheses
   std::string_view body;        // between the braces
-  std::string specifiers;       // in front of the name: storage and type of the result
+  std::string specifiers;       // before the name: storage and type of the result
 };
 
 struct ScannedArgument {
   std::string name;
   bool global = false;  // a pointer, array or burst class, in the register map or not
   std::string bundle;   // of its m_axi interface; empty when the source names none
-  // How many elements lie in the register map, as a C++ expression: a pointer or array whose only
-  // interface is s_axilite. Empty for all others.
+  // The number of elements in the register map, as a C++ expression: for a pointer or array whose
+  // only interface is s_axilite. Empty for all others.
   std::string register_elements;
 };
 

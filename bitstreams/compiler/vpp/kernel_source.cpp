@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Stands for the element counts until the scanner knows them.
+// A placeholder for the element counts until the scanner knows them.
 constexpr std::string_view kElementsMark = "tandem_register_elements";
 
 std::string quoted(const std::string& path) {

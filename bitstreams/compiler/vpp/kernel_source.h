@@ -30,8 +30,8 @@ struct PreprocessedSource {
 
 PreprocessedSource preprocess(const PreprocessJob& job);
 
-// Takes -D and -U out of `flags`, as the lines they stand for. Names that begin with '_' or
-// TANDEM_ stay, because the system's headers and the glue need them.
+// Removes -D and -U from `flags` and returns them as #define and #undef lines. Names that begin
+// with '_' or TANDEM_ stay, because the system's headers and the glue need them.
 std::vector<std::string> take_macros(std::vector<std::string>& flags);
 
 // Puts the element counts of arguments in registers into the export of a preprocessed source.

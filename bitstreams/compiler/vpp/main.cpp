@@ -15,7 +15,7 @@ std::string value(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-// The folder above the one this program lies in.
+// The parent of this program's folder.
 std::string tree() {
   std::error_code code;
   return std::filesystem::read_symlink("/proc/self/exe", code).parent_path().parent_path();

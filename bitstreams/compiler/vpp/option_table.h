@@ -22,13 +22,13 @@ struct Option {
   Use use;
 };
 
-// The option called `name`, dashes and underscores alike; null when there is none.
+// The option called `name`; dashes and underscores are equal. Null when there is none.
 const Option* find_option(std::string_view name);
 // The option with this letter; null when there is none.
 const Option* find_letter(char letter);
 // Whether `name` is "section.key" of a known section.
 bool in_known_section(std::string_view name);
-// Whether `section` may stand in brackets in a configuration file.
+// Whether a configuration file may have the section `[section]`.
 bool is_known_section(std::string_view section);
 // " (did you mean 'platform'?)" when a known name is like `name`, else nothing.
 std::string option_suggestion(std::string_view name);

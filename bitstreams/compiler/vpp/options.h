@@ -48,8 +48,8 @@ struct Options {
 // .xo; else a.xclbin).
 std::string output_name(const Options& options);
 
-// Reads the words behind the program's name. TANDEM_HLS_INCLUDE and TANDEM_KERNEL_FLAGS are read by
-// the program, not here.
+// Reads the arguments, without the program's name. The program, not this function, reads
+// TANDEM_HLS_INCLUDE and TANDEM_KERNEL_FLAGS.
 Options read_options(const std::vector<std::string>& arguments);
 
 }  // namespace tandem::vpp

@@ -89,7 +89,7 @@ bool is_name(std::string_view word) {
 
 // What is wrong with a pragma; empty: nothing.
 std::string complaint(const xclbin::HlsPragma& pragma) {
-  // `#pragma HLS if (condition) ...` says what it does behind the condition.
+  // `#pragma HLS if (condition) ...` has its directive after the condition.
   if (pragma.kind == "if" || pragma.kind.starts_with("if(")) return {};
   const auto known = std::find_if(kPragmas.begin(), kPragmas.end(),
                                   [&](const KnownPragma& k) { return k.name == pragma.kind; });

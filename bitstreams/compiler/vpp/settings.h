@@ -31,7 +31,7 @@ struct Settings {
   std::vector<std::string> config_files;  // as read
 };
 
-// `arguments`: the words behind the program's name.
+// `arguments`: without the program's name.
 Settings read_settings(const std::vector<std::string>& arguments);
 
 // Appends the settings of a configuration file's text; `file_name` for messages.

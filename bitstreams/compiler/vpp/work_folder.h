@@ -13,8 +13,8 @@
 
 namespace tandem::vpp {
 
-// The folder that --save-temps keeps of the stage that makes `output`: outputs of one name in
-// different folders have folders of their own.
+// The folder that --save-temps keeps for the stage that makes `output`. Outputs of one name in
+// different folders have separate folders.
 std::string kept_folder(const std::string& temp_dir, const std::string& stage,
                         const std::string& output);
 

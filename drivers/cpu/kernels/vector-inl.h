@@ -90,7 +90,7 @@ HWY_INLINE Vec load_i8(const std::int8_t* from) {
   return hn::ConvertTo(kF, hn::PromoteTo(wide, hn::LoadU(narrow, from)));
 }
 
-// Nearest, ties to even; the values must lie in -127..127.
+// Nearest, ties to even; the values must be in -127..127.
 HWY_INLINE void store_i8(Vec value, std::int8_t* to) {
   const hn::Rebind<std::int8_t, FloatTag> narrow;
   hn::StoreU(hn::DemoteTo(narrow, hn::NearestInt(value)), narrow, to);

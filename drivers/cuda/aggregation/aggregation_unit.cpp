@@ -102,7 +102,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     if (lost_) throw DeviceError("cuda", info_.id + " was lost in an earlier aggregation");
     check(cudaSetDevice(device_index_), "choosing the device");
     const Layout layout(shape, max_union(shape));
-    // Memory is allocated only while nothing runs: if there is none, no work is lost.
+    // Memory is allocated only while nothing runs: if the allocation fails, no work is lost.
     sums_.reserve(layout.total);
     run([&] { add_up(shape, layout, sources, deadline); });
     if (counts_.as<std::uint32_t>()[0] != 0) {
@@ -117,7 +117,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
   }
 
  private:
-  // A piece of a source on its way: filled by the host once `free` has been passed.
+  // A piece of a source in flight: the host fills it after the queue has passed `free`.
   struct Slot {
     PinnedBuffer host;
     DeviceBuffer device;
@@ -134,7 +134,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     std::uint64_t num_entries = 0;
     for (const AggregationSource& source : sources) {
       num_entries += source.positions.size();
-      // What lies on the device, the kernel checks.
+      // The kernel checks positions on the device.
       const bool readable = source.placement.on_host() && !source.positions.empty();
       if (readable && source.positions.back() >= shape.num_positions) {
         throw Error("cuda", "positions of a source are not below the partition's end");
@@ -162,7 +162,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
     lost_ = false;
   }
 
-  // Leaves the sums dense, their entries behind them, and the counts on the host.
+  // Writes the dense sums, then their entries, and copies the counts to the host.
   void add_up(const AggregationShape& shape, const Layout& layout,
               std::span<const AggregationSource> sources, Deadline deadline) {
     check(cudaMemsetAsync(sums_.data() + layout.present, 0, (shape.num_positions + 31) / 32 * 4,
@@ -189,7 +189,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
       Slot& slot = slots_[next_slot_++ % 2];
       if (slot.used) wait(slot.free, deadline, "adding up");
       std::memcpy(slot.host.data(), source.positions.data() + begin, count * 4);
-      // values behind a full piece of positions, which keeps them aligned
+      // values come after a full piece of positions, which keeps them aligned
       constexpr std::size_t kValuesAt = kPieceEntries * 4;
       const std::size_t bytes = count * layout.value_bytes;
       std::memcpy(slot.host.data() + kValuesAt, source.values.data() + begin * layout.value_bytes,

@@ -311,8 +311,8 @@ void AttentionPlanner::stage_coverage(PlannedBatch& planned) {
   planned.coverage = room.device;
 }
 
-// Where the launch in front rotates all these keys, it appends them and the values, too; rows that
-// it has behind them have places without a page.
+// If the previous launch rotates all these keys, it also appends them and the values. Its further
+// rows get places without a page.
 bool AttentionPlanner::append_while_rotating(const PlannedBatch& planned, int layer,
                                              const AttentionRows& rows) {
   const gpu_kernels::Rope* last = queue_.last<gpu_kernels::rope>();
@@ -330,7 +330,7 @@ bool AttentionPlanner::append_while_rotating(const PlannedBatch& planned, int la
   const gpu_kernels::Rope rope = *last;
   queue_.drop_last();
   auto& job = queue_.add<gpu_kernels::rope_append>("rotating heads and appending them");
-  std::memcpy(&job.rope, &rope, sizeof(rope));  // with what lies between its members
+  std::memcpy(&job.rope, &rope, sizeof(rope));  // includes the padding between its members
   job.k_target = k_target;
   job.v_target = job.rope.num_targets++;
   gpu_kernels::RopeTarget& v = job.rope.targets[job.v_target];

@@ -122,7 +122,7 @@ class AttentionPlanner {
   Buckets<PrefillKey, gpu_kernels::PrefillBucket> prefill_buckets_;
   std::array<PlannedBatch, 6> planned_;  // sub-batches times the windows of their layers
   std::uint64_t uses_ = 0;
-  // Of the batch that is being planned.
+  // State of the batch that is being planned.
   std::vector<gpu_kernels::DecodeGroup> groups_;
   std::vector<std::int32_t> rows_;
   std::vector<gpu_kernels::PrefillSequence> prefill_;

@@ -24,7 +24,7 @@ using device::WaitResult;
 
 namespace {
 
-constexpr std::size_t kMaxStaged = 8;        // batches whose rows are on their way
+constexpr std::size_t kMaxStaged = 8;        // batches whose rows are in flight
 constexpr std::size_t kMaxRemembered = 256;  // batches whose end no caller has seen
 constexpr std::chrono::seconds kPatience{30};
 constexpr std::chrono::seconds kDrainTimeout{10};
@@ -110,7 +110,7 @@ Ticket CudaAttentionUnit::submit(const AttentionBatch& batch, AttentionPartial o
     return ++last_ticket_;  // lost: wait() reports it
   } catch (...) {
     if (flight.staged != nullptr && !flight.staged->is_free()) {
-      queue_.finish(Deadline::after(kPatience));  // its rows may be on their way
+      queue_.finish(Deadline::after(kPatience));  // its rows may be in flight
       flight.staged->abandon();
     }
     throw;
@@ -155,7 +155,7 @@ void CudaAttentionUnit::enqueue(const AttentionBatch& batch, const AttentionPart
       stats_.bytes_from_unit += flight.staged->bytes_out();
     }
   }
-  // The compute unit that brought such rows has another queue: nobody else would send them off.
+  // The compute unit that brought such rows has another queue, so no other call flushes this one.
   if (flight.staged != nullptr) queue_.flush();
 }
 
@@ -211,8 +211,8 @@ WaitResult CudaAttentionUnit::wait(Ticket ticket, Deadline deadline) {
   return WaitResult::kDone;
 }
 
-// Of all batches up to `ticket` at once, the first one's reason; of its own whenever it is asked
-// for.
+// Throws refusals: the first one of all batches up to `ticket`, once; the one of `ticket` itself at
+// every call.
 void CudaAttentionUnit::tell_refusals(Ticket ticket) {
   const Refused* first = nullptr;
   for (Refused& each : refused_) {
@@ -235,7 +235,7 @@ void CudaAttentionUnit::check_page(PageId page, std::size_t image_bytes) const {
   }
 }
 
-// One that a timeout left behind is free again once the queue has passed it.
+// A transfer that timed out is free again once the queue has passed it.
 CudaAttentionUnit::Transfer& CudaAttentionUnit::free_transfer() {
   for (const auto& transfer : transfers_) {
     if (queue_.has_passed(transfer->position)) return *transfer;

@@ -56,7 +56,7 @@ class CudaAttentionUnit final : public device::AttentionUnit {
     std::string reason;
     bool told = false;
   };
-  // A page on its way through pinned memory.
+  // A page that is copied through pinned memory.
   struct Transfer {
     PoolRange image;
     std::uint64_t position = 0;

@@ -4,10 +4,10 @@
 // that the GPU cannot address.
 //
 // begin() copies q, k and v to pinned memory and enqueues one copy to the device. end() enqueues
-// the copy of the results back. finish(), once the queue has passed it, moves the results of the
-// batch's sequences to their places; other rows stay untouched. Ownership: borrows the spans
+// the copy of the results back. finish(), called after the queue has passed it, moves the results
+// of the batch's sequences to their places; other rows do not change. Ownership: borrows the spans
 // between begin() and finish(). Memory: pinned and device memory for the largest batch so far;
-// Error if there is none. Threads: the submitting thread.
+// Error if it cannot be allocated. Threads: the submitting thread.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class StagedRows {
  public:
   explicit StagedRows(Gpu& gpu) : gpu_(gpu) {}
 
-  // Memory for the batch: in front of its plan, since it may have to be waited for.
+  // Allocates memory for the batch. Call it before planning, because it may have to wait.
   void reserve(const device::AttentionGeometry& geometry, const device::AttentionBatch& batch);
   AttentionRows begin(const device::AttentionBatch& batch);
   void end(const device::AttentionBatch& batch, const device::AttentionPartial& out);

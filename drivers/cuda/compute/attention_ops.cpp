@@ -33,7 +33,7 @@ bool is_stored(DType dtype) {
          dtype == DType::kI8 || dtype == DType::kF8E4M3;
 }
 
-// Rows behind the last one of any chunk.
+// The number of rows up to the end of the last chunk.
 std::size_t check(const CausalAttentionOp& op) {
   if (op.kv_heads <= 0 || op.q_heads <= 0 || op.q_heads % op.kv_heads != 0) {
     throw Error("cuda", "causal attention: q_heads must be a multiple of kv_heads");

@@ -46,7 +46,7 @@ std::unique_ptr<device::Weight> CudaComputeUnit::load(const device::WeightSource
   return std::make_unique<CudaWeight>(gpu_, upload_, source);
 }
 
-// A position of the queue is a ticket: positions of other units of the GPU lie between.
+// A position of the queue is a ticket; positions of other units of the GPU are in between.
 Ticket CudaComputeUnit::record() { return queue_.flush(); }
 
 WaitResult CudaComputeUnit::wait(Ticket ticket, Deadline deadline) {

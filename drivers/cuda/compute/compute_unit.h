@@ -105,7 +105,7 @@ class CudaComputeUnit final : public device::ComputeUnit {
   Experts experts_;
   Sampling sampling_;
   const gpu_kernels::KernelPath causal_path_;
-  // Of one operation; kept for their memory.
+  // Buffers of one operation; kept so that their memory is reused.
   std::vector<LinearOutput> outputs_;
   std::vector<gpu_kernels::RopeTarget> rope_targets_;
   std::vector<gpu_kernels::PrefillSequence> sequences_;

@@ -160,7 +160,7 @@ void CudaComputeUnit::handle(const RopeOp& op) {
     job.cos_sin = cos_sin;
     for (const auto& target : targets.subspan(
              first, std::min<std::size_t>(targets.size() - first, gpu_kernels::kMaxRopeTargets))) {
-      // By member: what lies between members must stay zero in a record.
+      // Member by member: padding between members must stay zero in a record.
       gpu_kernels::RopeTarget& to = job.targets[job.num_targets++];
       to.x = target.x;
       to.heads = target.heads;

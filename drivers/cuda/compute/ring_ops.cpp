@@ -37,7 +37,7 @@ RingPlace place_of(const Gpu& gpu, const Ring& ring, const char* words, const ch
   };
 }
 
-// By member: what lies between members must stay zero in a record.
+// Member by member: padding between members must stay zero in a record.
 void fill(const Gpu& gpu, std::span<const CopyOp> copies, const char* what,
           gpu_kernels::RingCopies& rows) {
   for (const CopyOp& copy : copies) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Experts: the order of launches, and where the values between them stand.
+// Experts: the order of launches, and the memory of the values between them.
 #include "cuda/experts/experts.h"
 
 #include <cstring>

@@ -24,8 +24,8 @@ using gpu_kernels::StoredType;
 
 namespace {
 
-// Decode steps are grouped whatever they choose; more rows where tiles that are not full, and those
-// that read a weight again, are no more than two for every expert's full one.
+// Decode steps are always grouped. A step with more rows is grouped only if an expert has on
+// average at most kMostTilesPerExpert tiles.
 constexpr std::size_t kMostDecodeRows = 64;
 constexpr std::size_t kMostTilesPerExpert = 2;
 
@@ -50,7 +50,7 @@ struct Forms {
   std::size_t bytes = 0;
 
   Forms(std::byte* scratch, std::size_t values, std::initializer_list<StoredType> types) {
-    // Places say nothing of that: without scratch the first of them is null.
+    // Addresses do not show it: without scratch the first of them is null.
     bool has_f32 = false, has_bf16 = false, has_f16 = false, has_q8 = false;
     const auto take = [&]<typename T>(T*& place, std::size_t count) {
       place = reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(scratch) + bytes);

@@ -24,8 +24,8 @@ struct LinkSpeed {
   double latency_us = 0;             // an empty round trip; 0: unknown
 };
 LinkSpeed measure_link(Gpu& gpu);
-// What 16 lanes of the PCI Express generation of such GPUs carry, about: for lists of devices that
-// nobody has opened.
+// The approximate speed of 16 lanes of the PCI Express generation of such GPUs: for lists of
+// devices that are not open.
 LinkSpeed nominal_link(const GpuTraits& traits);
 
 }  // namespace tandem::cuda

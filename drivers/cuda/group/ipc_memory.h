@@ -27,7 +27,7 @@ struct IpcHandle {
 
 class ExportedMemory {
  public:
-  // An allocation of its own: a handle stands for all of one.
+  // A separate allocation, because a handle exports a whole allocation.
   ExportedMemory(Gpu& gpu, std::size_t size_bytes);
   ~ExportedMemory();
   ExportedMemory(const ExportedMemory&) = delete;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NcclCalls: what NcclReducer asks of NCCL, without NCCL's header, so that a test can stand in.
+// NcclCalls: the NCCL functions that NcclReducer uses, without NCCL's header; a test can replace
+// them.
 //
 // nccl_calls() forwards to the process's one NCCL (common/nccl_library.h), which it loads.
 // Threads: any. Errors: a result other than 0 is NCCL's; error_string() says what it means.

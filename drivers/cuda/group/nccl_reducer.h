@@ -3,13 +3,13 @@
 // NcclReducer: sums over the GPUs of one process by NCCL, in their queues (contract:
 // device/reducer.h).
 //
-// One grouped in-place ncclAllReduce on every GPU's stream, behind its queue; nothing waits on the
-// host. Numerics: f32; NCCL orders the additions (ring or tree, by size and topology), equally at
-// every call of a length while the communicators exist; all GPUs get the same bits. Cost: 2 (N - 1)
-// / N of the bytes over every link. Errors: Error if communicators cannot be made; DeviceError if
-// NCCL or a GPU fails. Then all GPUs of the group are lost, because their kernels may wait for each
-// other; abort ends them. Threads: the units' submitting thread. Tested with a double of NCCL only,
-// never with NCCL itself.
+// One grouped in-place ncclAllReduce on every GPU's stream, after its queued work; the host does
+// not wait. Numerics: f32; NCCL orders the additions (ring or tree, by size and topology), equally
+// at every call of a length while the communicators exist; all GPUs get the same bits. Cost: 2 (N -
+// 1) / N of the bytes over every link. Errors: Error if communicators cannot be made; DeviceError
+// if NCCL or a GPU fails. Then all GPUs of the group are lost, because their kernels may wait for
+// each other; abort ends them. Threads: the units' submitting thread. Tested with a double of NCCL
+// only, never with NCCL itself.
 #pragma once
 
 #include <span>

@@ -3,9 +3,9 @@
 // Divides a GPU's memory: a pure function of the free memory and the demands.
 //
 // Weights, activations and workspace come first. A reserve stays free for the runtime, libraries
-// and other processes. KV pages get what was asked for, or all that is left. If a part does not
-// fit, an Error names it, what it needs, what is free, and the option that lowers it; nothing is
-// allocated to find out. Threads: any.
+// and other processes. KV pages get the requested size, or all remaining memory. If a part does not
+// fit, an Error names it, its size, the free memory, and the option that lowers it; the plan
+// allocates nothing. Threads: any.
 #pragma once
 
 #include <cstddef>

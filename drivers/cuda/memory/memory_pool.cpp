@@ -54,7 +54,7 @@ MemoryPool::Blocks::iterator MemoryPool::new_block(std::size_t bytes, Purpose pu
   const std::size_t usual = usual_block();
   std::size_t size = bytes > usual / 2 ? bytes : usual;
   const bool is_device = kind_ == Memory::kDevice;
-  // Not tried where it cannot be: a driver that is asked for too much may take other memory away.
+  // Does not try an allocation that cannot succeed: a driver may evict other memory for it.
   std::size_t free_bytes = bytes, total_bytes = 0;
   if (is_device) {
     health_.check(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");

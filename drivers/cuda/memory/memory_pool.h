@@ -34,7 +34,7 @@ class MemoryPool {
   // Free neighbours join. An empty block goes back to CUDA, except one of the usual size.
   void give(std::byte* range);  // nullptr is allowed
 
-  // Whether [at, at + bytes) lies in a range of this pool.
+  // Whether [at, at + bytes) is inside a range of this pool.
   bool holds(const void* at, std::size_t bytes) const;
 
  private:

@@ -34,7 +34,7 @@ bool is_aligned(const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 
 }  // namespace
 
 struct Linear::Places {
-  // Room for `bytes` behind what there is; the offset.
+  // Appends room for `bytes`; returns its offset.
   std::size_t add(std::size_t bytes) {
     const std::size_t at = size;
     size += (bytes + 255) / 256 * 256;

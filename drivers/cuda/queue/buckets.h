@@ -2,9 +2,9 @@
 //
 // Buckets: launch shapes of attention, each made once per key.
 //
-// Sizes are rounded up to a quarter of their power of two, so nearby sizes give the same launch. A
-// bucket keeps its address, which stands for it in launch records: 8 bytes, equal where the bucket
-// is. Threads: one.
+// Sizes are rounded up to a quarter of their power of two, so nearby sizes give the same launch.
+// The address of a bucket does not change. Launch records hold this address: 8 bytes, equal if the
+// bucket is the same. Threads: one.
 #pragma once
 
 #include <bit>
@@ -21,10 +21,10 @@ inline int about(std::size_t count, std::size_t least_step) {
   return static_cast<int>((count + step - 1) / step * step);
 }
 
-// The rows of decode steps that have graphs of their own: 1, 2, 3, 4, 6, 8, then steps of 8 up to
-// 64, of 16 up to 256, of 32 beyond. While weights are what a step reads, a row more costs its
-// activations: of a Llama-3-8B shape some 80,000 floats per layer, 10 MB, beside 16 GB of weights.
-// All sizes of a bucket have one launch shape of attention, too (about()).
+// The numbers of decode rows with their own graphs: 1, 2, 3, 4, 6, 8, then steps of 8 up to 64, of
+// 16 up to 256, of 32 above. While reading weights dominates a step, one more row costs its
+// activations: for a Llama-3-8B shape some 80,000 floats per layer, 10 MB, compared with 16 GB of
+// weights. All sizes of a bucket also share one launch shape of attention (about()).
 inline std::size_t row_bucket(std::size_t rows) {
   if (rows <= 4) return rows;
   const std::size_t step = rows <= 8 ? 2 : rows <= 64 ? 8 : rows <= 256 ? 16 : 32;

@@ -240,8 +240,8 @@ void Queue::note_refusal(std::string reason) {
   if (refusals_.size() > kMostRefusals) refusals_.pop_front();
 }
 
-// Throws the refusal that concerns `position`, which has ended; 0: any that nobody has seen. Each
-// is thrown once; a wait for exactly that position always throws it.
+// Throws the refusal of `position`, which has ended; 0: any that was not thrown yet. Each is thrown
+// once; a wait for exactly that position always throws it.
 void Queue::tell_refusal(std::uint64_t position) {
   const auto concerns = [&](const Refusal& refusal) {
     return refusal.position == position ||

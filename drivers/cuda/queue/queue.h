@@ -142,7 +142,8 @@ class Queue {
   MemoryPool& device_memory() { return device_memory_; }
   MemoryPool& pinned_memory() { return pinned_memory_; }
   const QueueStats& stats() const { return stats_; }
-  // From the flush of a sequence, or the end of the one before, to its end.
+  // Sums the times of sequences: each counts from its flush, or from the end of the previous one,
+  // to its end.
   double busy_seconds() const { return busy_seconds_; }
 
  private:
@@ -203,7 +204,7 @@ class Queue {
 
   std::vector<RecordHead> records_;  // as bytes: heads and jobs
   std::size_t record_bytes_ = 0, num_records_ = 0;
-  std::size_t last_bytes_ = 0;  // of the last record; 0: it is gone, or there is none
+  std::size_t last_bytes_ = 0;  // of the last record; 0: dropped, or there is none
   bool graphable_ = true;
   bool overlaps_ = false;
 

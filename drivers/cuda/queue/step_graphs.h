@@ -48,8 +48,8 @@ class StepGraphs {
   // Positions up to this one are done: graphs launched there may be destroyed.
   void passed(std::uint64_t position) { passed_ = position; }
 
-  // Before something goes that records name by a host address (a weight, a unit): what comes to
-  // stand there would make equal records of unequal launches.
+  // Call before an object is destroyed whose host address is in records (a weight, a unit). A new
+  // object at the same address would give equal records for different launches.
   void forget();
 
   std::size_t size() const { return graphs_.size(); }

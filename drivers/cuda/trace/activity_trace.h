@@ -108,8 +108,8 @@ class SharedTrace {
   using Load = const Cupti* (*)(std::string& reason);
   explicit SharedTrace(Load load) : load_(load) {}
 
-  // The one that works, or a new one, behind the end of the one before; null, after `warn` has
-  // heard why, where there can be none.
+  // The running trace, or a new one after the previous one has ended. If there can be none, `warn`
+  // gets the reason and the result is null.
   std::shared_ptr<ActivityTrace> get(const device::ActivitySink& sink,
                                      const ActivityTrace::Warn& warn);
 

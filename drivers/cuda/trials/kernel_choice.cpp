@@ -68,8 +68,8 @@ std::vector<float> results_of(Gpu& gpu, const PathTrial& trial, KernelPath path,
   return results;
 }
 
-// The largest difference of a part, relative to its largest value where its bound is; NaN where a
-// result is none.
+// The largest difference of a part, relative to its largest value if its bound is relative; NaN if
+// a result is NaN.
 double difference(std::span<const float> a, std::span<const float> b, bool is_relative) {
   double largest = 0, most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -25,7 +25,7 @@ namespace tandem::cuda {
 // "generic", "hopper" or "trial".
 KernelPolicy kernel_policy(std::string_view word);
 
-// Results of one kind: f32 values that stand behind those of the part before.
+// Results of one kind: f32 values that follow those of the previous part.
 struct TrialPart {
   std::string name;
   std::size_t count = 0;
@@ -39,16 +39,16 @@ struct PathTrial {
   std::vector<TrialPart> parts;
   // What the two choices are called, where they are not kernels.
   std::string generic_word = "generic kernels", hopper_word = "Hopper kernels";
-  // Makes the case; not called unless a trial is to be run.
+  // Makes the case; called only if a trial runs.
   std::function<void()> prepare;
   // Enqueues the case once, with all its results to `results` in device memory.
   std::function<cudaError_t(gpu_kernels::KernelPath, float* results, cudaStream_t)> launch;
 };
 
-// Device memory with these bytes, for a trial; they are there, and `from` is done with.
+// Device memory with these bytes, for a trial. The copy is complete; `from` may be reused.
 PoolRange upload_for_trial(Gpu& gpu, std::span<const std::byte> from);
 
-// By the GPU's policy.
+// Chooses the path by the GPU's policy.
 gpu_kernels::KernelPath choose_path(Gpu& gpu, const PathTrial& trial);
 
 }  // namespace tandem::cuda

@@ -173,7 +173,7 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint num_devices,
   return program;
 }
 
-// clRetainProgram, clRetainKernel: the library refuses handles that are none.
+// clRetainProgram, clRetainKernel: the library refuses invalid handles.
 template <typename Handle, cl_int (CL_API_CALL* cl_icd_dispatch::*library)(Handle)>
 cl_int CL_API_CALL retain(Handle handle) {
   const cl_int code = (target.*library)(handle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The address of a shared card: an abstract Unix socket. Nothing lies in the file system, and the
-// name is free again once the card has ended. Threads: any.
+// The address of a shared card: an abstract Unix socket. It makes no file, and the name is free
+// again once the card has ended. Threads: any.
 #pragma once
 
 #include <sys/socket.h>

@@ -52,7 +52,7 @@ class ClientArea {
   int descriptor() const { return memory_.descriptor(); }
   ClientState& state() const { return *reinterpret_cast<ClientState*>(memory_.data()); }
   std::byte* packets() const;  // [kPacketAreaBytes]
-  // Header of the packet at `offset`, which must lie inside the packets.
+  // Header of the packet at `offset`, which must be inside the packets.
   uint32_t* packet_header(uint64_t offset) const {
     return reinterpret_cast<uint32_t*>(packets() + offset);
   }

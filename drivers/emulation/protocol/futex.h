@@ -36,7 +36,7 @@ class AdaptiveSpin {
   // With less, two sides that both sleep would never find that spinning pays.
   static constexpr std::chrono::nanoseconds kLargest{100'000};
   static constexpr std::chrono::nanoseconds kSmallest{500};
-  static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is gone
+  static constexpr uint32_t kProbeInterval = 64;  // waits between trials once the budget is used up
 
   std::chrono::nanoseconds budget_ = kLargest;
   uint32_t waits_ = 0;

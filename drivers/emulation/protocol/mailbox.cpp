@@ -16,7 +16,7 @@
 namespace tandem::emulation {
 namespace {
 
-constexpr int kShortWaits = 1000;  // before the first look at the holder
+constexpr int kShortWaits = 1000;  // before the first check of the holder
 constexpr std::chrono::milliseconds kPause{1};
 
 // Also true for a zombie.

@@ -22,8 +22,8 @@ constexpr uint32_t kGlobalInterruptOffset = 0x4;
 constexpr uint32_t kInterruptEnableOffset = 0x8;
 constexpr uint32_t kInterruptStatusOffset = 0xc;
 
-// For a unit whose first argument lies at kMailboxArgumentOffset: how often it still runs, and the
-// control words of its mailbox, where XRT 2.13 expects them.
+// For a unit with its first argument at kMailboxArgumentOffset: the remaining number of runs, and
+// the control words of its mailbox, at the offsets that XRT 2.13 expects.
 constexpr uint32_t kCounterOffset = 0x10;
 constexpr uint32_t kMailboxInputOffset = 0x14;
 constexpr uint32_t kMailboxOutputOffset = 0x18;

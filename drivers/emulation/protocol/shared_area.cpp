@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mapping lies between two inaccessible guard pages, so an access beyond either end faults.
+// The mapping is between two inaccessible guard pages, so an access beyond either end faults.
 #include "emulation/protocol/shared_area.h"
 
 #include <fcntl.h>

@@ -17,9 +17,9 @@ class SharedArea {
   // Makes a new area of `size_bytes`, zero-filled; at least `reserved_bytes` of the address space
   // after it are kept inaccessible.
   static SharedArea create(const char* name, uint64_t size_bytes, uint64_t reserved_bytes = 0);
-  // Maps the area behind `descriptor`, which the object then owns.
+  // Maps the area of `descriptor`, which the object then owns.
   static SharedArea adopt(int descriptor, uint64_t size_bytes);
-  // Maps `size_bytes` from `offset` on of the area behind `descriptor`, which the caller owns.
+  // Maps `size_bytes` from `offset` on of the area of `descriptor`, which the caller owns.
   static SharedArea window(int descriptor, uint64_t offset, uint64_t size_bytes);
 
   SharedArea(SharedArea&& other) noexcept;

@@ -3,11 +3,11 @@
 // The memory that a card shares with all its clients: a bell, registers and statistics per compute
 // unit, and the cause of a crash.
 //
-// Commands lie in the clients' own areas (client_area.h), a ring per client and unit. So launches
+// Commands are in the clients' own areas (client_area.h), a ring per client and unit. So launches
 // share no lock between processes, and a client that dies leaves nothing locked; the lock of a
 // unit's mailbox is taken from a dead holder (mailbox.h). To launch: write the entry, advance the
 // ring, set the client's bit in `pending`, count `submitted` (the futex word of the unit's thread).
-// `submitted` - `finished` is the load of a unit; it is exact while no client dies. Threads: any.
+// The load of a unit is `submitted` - `finished`; it is exact while no client dies. Threads: any.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ struct UnitChannel {
   // Calls of the kernel; a command that repeats makes several.
   std::atomic<uint32_t> calls_begun{0};
   std::atomic<uint32_t> calls_finished{0};
-  std::atomic<uint32_t> calls_awaited{0};  // those begun when the program asked for outputs
+  std::atomic<uint32_t> calls_awaited{0};  // begun when the program requested outputs
   std::atomic<uint32_t> interrupts{0};     // raised so far
   Mailbox mailbox;
   // The unit's register map as programs see it: bit 0 of word 0 starts, bits 1 to 3 are done, idle,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libxrt_coreutil.so.2 of the tree: a check in front of every function of XRT that takes an xclbin.
+// libxrt_coreutil.so.2 of the tree: a check before every function of XRT that takes an xclbin.
 //
 // XRT 2.13 reads beyond the bytes of a truncated xclbin, which may end the process. The loader
 // finds this library first (LD_LIBRARY_PATH, set by setup.sh). It depends on Debian's library,

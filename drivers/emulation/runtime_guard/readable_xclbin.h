@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes of an xclbin in memory that came as a bare pointer.
+// The bytes of an xclbin in memory, from a pointer without a size.
 //
-// XRT passes no size, so the header's m_length says how many bytes there are. They are returned
-// only where the process can read all of them; what lies there may still belong to something else.
-// Errors: Error naming the field. Cost: reads /proc/self/maps once. Threads: any.
+// XRT passes no size, so the header's m_length gives the number of bytes. They are returned only if
+// the process can read all of them; they may still belong to another object. Errors: Error naming
+// the field. Cost: reads /proc/self/maps once. Threads: any.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 //
 // xbutil validate: compiles a kernel with v++, loads it onto the card and checks its results.
 //
-// All files lie in a new folder under the system's temporary folder, which is removed at the end.
+// All files are in a new folder under the system's temporary folder, which is removed at the end.
 // Errors: Error with the tool's output when v++ fails; wrong results are the return value. Threads:
 // one at a time.
 #pragma once

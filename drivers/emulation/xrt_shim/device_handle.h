@@ -43,7 +43,7 @@ class DeviceHandle {
  public:
   // Throws std::exception when the card cannot be started.
   static DeviceHandle* open(uint32_t index);
-  // The handle behind `raw` when it is open, else nullptr.
+  // The handle of `raw` when it is open, else nullptr.
   static DeviceHandle* check(void* raw);
   // The open handle whose core_device is at `device`, else nullptr.
   static DeviceHandle* find_core(const void* device);

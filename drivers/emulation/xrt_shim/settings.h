@@ -10,17 +10,17 @@
 
 namespace tandem::emulation {
 
-//   TANDEM_CARDS            number of cards, 0 to 16; default: as many as emconfig.json says, else
-//   1 TANDEM_CARD_PRESET      platform of the cards (see find_platform()); default: that of
+//   TANDEM_CARDS            number of cards, 0 to 16; default: that of emconfig.json, else 1
+//   TANDEM_CARD_PRESET      platform of the cards (see find_platform()); default: that of
 //                           emconfig.json, else u55c
 //   EMCONFIG_PATH           folder of emconfig.json; default: the executable's folder, else the
 //                           working folder
 //   TANDEM_CARD_EXECUTABLE  the tandem-card program; default: ../bin/tandem-card next to the shim's
 //                           folder
-//   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default
-//   none TANDEM_CARD_SCOPE       processes of this user with the same scope share cards: letters,
-//   digits,
-//                           '_', '-', '.'; default: each process has its own cards
+//   TANDEM_CARD_STATISTICS  file that gets a JSON line per card when the card is closed; default:
+//                           none
+//   TANDEM_CARD_SCOPE       processes of this user with the same scope share cards: letters,
+//                           digits, '_', '-', '.'; default: each process has its own cards
 //   XCL_EMULATION_MODE      as in XRT
 struct Settings {
   uint32_t num_cards = 1;

@@ -5,8 +5,8 @@
 // Every unit has an input buffer and a result buffer. Both are kept between calls and grow by
 // powers of two, up to the size of their memory. start() sends one unit's used bytes in one
 // transfer and starts it. fetch() reads bytes of its result in one transfer. Threads: one. Errors:
-// whatever XRT throws. After an error of reserve() the unit has no buffers and may be tried again;
-// after any other the caller treats the card as lost.
+// those of XRT. After an error of reserve() the unit has no buffers and may be tried again; after
+// any other the caller treats the card as lost.
 #pragma once
 
 #include <xrt/xrt_bo.h>

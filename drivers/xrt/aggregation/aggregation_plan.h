@@ -3,13 +3,13 @@
 // Divides an aggregation over the compute units of a card, packs descriptors, unpacks results, and
 // estimates the time from the card's model.
 //
-// Positions are cut into tiles, at least one per unit where there are enough positions. A unit gets
-// a run of consecutive tiles; runs have about equal work. A unit is used only when it saves more
-// time than its transfers cost. A descriptor holds its unit's slices only, so every entry travels
-// once. The result has the form with fewer bytes, estimated for independent supports. Pure, but for
-// the bytes written. Cost: a binary search per source and tile, then one pass over the entries.
-// Errors: Error naming a source with a position out of range where the search meets it; the kernel
-// finds the others, and positions out of order. Threads: any.
+// Positions are cut into tiles, at least one per unit if there are enough positions. A unit gets a
+// run of consecutive tiles; runs have about equal work. A unit is used only when it saves more time
+// than its transfers cost. A descriptor holds its unit's slices only, so every entry is sent once.
+// The result has the form with fewer bytes, estimated for independent supports. Pure, except for
+// the written bytes. Cost: a binary search per source and tile, then one pass over the entries.
+// Errors: Error naming a source if the search meets a position out of range; the kernel finds the
+// others, and positions out of order. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 
 namespace tandem::device::xrt_card {
 
-// Costs of a card beside the cycles that its kernel counts. The fixed costs of a transfer and of a
-// command are assumptions about a real card's driver, not measurements.
+// Costs of a card in addition to the cycles that its kernel counts. The fixed costs of a transfer
+// and of a command are assumptions about a real card's driver, not measurements.
 struct CardTiming {
   double link_bandwidth_bytes_per_s = 0;  // 0: unknown; bytes cost nothing
   double transfer_s = 10e-6;

@@ -3,13 +3,13 @@
 // XrtAggregationUnit: adds sparse vectors on the compute units of a PCIe FPGA card.
 //
 // Units share an aggregation by ranges of positions (aggregation_plan.h). One aggregate() is one
-// transfer to every unit that takes part, one run, and usually one transfer back; buffers are kept
-// and grow. modelled_seconds is the time of a real card, whatever the emulated one took: the
-// transfers over its link in turn, plus the slowest unit by the kernel's cycle model. Errors:
-// DeviceError, and the unit is lost for ever, when XRT throws in a command or transfer, a command
-// fails, a result does not answer its descriptor, or the deadline passes. DeviceError without loss
-// when memory is missing before the first command. Error without change for positions that do not
-// ascend below the partition's end. Threads: one.
+// transfer to every used unit, one run, and usually one transfer back; buffers are kept and grow.
+// modelled_seconds is the time of a real card, not of the emulated one: the transfers over its link
+// one after the other, plus the slowest unit by the kernel's cycle model. Errors: DeviceError, and
+// the unit is lost for ever, when XRT throws in a command or transfer, a command fails, a result
+// does not match its descriptor, or the deadline passes. DeviceError without loss when memory is
+// missing before the first command. Error without change for positions that do not ascend below the
+// partition's end. Threads: one.
 #pragma once
 
 #include <memory>

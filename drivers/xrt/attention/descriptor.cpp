@@ -31,7 +31,7 @@ kernel::DescriptorHeader base_header(const KernelLayout& layout, std::uint32_t t
   return h;
 }
 
-// Places parts one after the other behind the header.
+// Places parts one after the other, after the header.
 class Parts {
  public:
   std::uint32_t add(std::size_t bytes) {

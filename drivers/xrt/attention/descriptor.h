@@ -2,10 +2,10 @@
 //
 // Packs a batch into the kernel's descriptor; unpacks and merges the units' results.
 //
-// Rows of q, k and v are packed densely in the order of the sequence table, so rows that belong to
-// no sequence are not sent. `result_rows` says where each packed query row belongs. Partials of
-// page slices are merged exactly: L = ln sum exp(L_i), O = sum exp(L_i - L) O_i; a NaN stays in its
-// head. Pure, but for the bytes written. Cost: one pass over the rows. Threads: any.
+// Rows of q, k and v are packed densely in the order of the sequence table, so rows of no sequence
+// are not sent. `result_rows` gives the destination of each packed query row. Partials of page
+// slices are merged exactly: L = ln sum exp(L_i), O = sum exp(L_i - L) O_i; a NaN stays in its
+// head. Pure, except for the written bytes. Cost: one pass over the rows. Threads: any.
 #pragma once
 
 #include <cstddef>

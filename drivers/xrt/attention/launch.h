@@ -4,9 +4,9 @@
 //
 // Made once and reused. The descriptor's buffer and one result buffer per unit stay on the card and
 // grow by powers of two. start() sends the used bytes in one transfer and starts the units; fetch()
-// reads a result in one transfer. Runs of one unit execute in the order of their start, since XRT
-// keeps a queue per compute unit. Threads: one. Errors: whatever XRT throws; the caller then treats
-// the card as lost.
+// reads a result in one transfer. Runs of one unit execute in the order of their start, because XRT
+// has a queue per compute unit. Threads: one. Errors: those of XRT; the caller then treats the card
+// as lost.
 #pragma once
 
 #include <xrt/xrt_bo.h>

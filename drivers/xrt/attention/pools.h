@@ -3,8 +3,8 @@
 // How many pages fit into a card's memory, and the pools of every compute unit.
 //
 // Pools are buffers on the card only: the host keeps no copy, and the kernel exports pages. Errors:
-// Error when not one page fits; whatever XRT throws when the card refuses memory that its kernel
-// image states.
+// Error when not one page fits; those of XRT when the card refuses memory that its kernel image
+// states.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list is never destroyed: at the end of the process XRT may be gone already.
+// The list is never destroyed, because XRT may be unloaded before the process ends.
 #include "xrt/card/abandoned.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CardRuns: the runs of a card's compute units that together answer one command, and the wait for
+// CardRuns: the runs of a card's compute units that together execute one command, and the wait for
 // them.
 //
-// The derived class owns the buffers and starts the runs. A wait polls for a short while, since
+// The derived class owns the buffers and starts the runs. A wait polls for a short while, because
 // commands follow one another closely. Then it sleeps in XRT, whose waits are in milliseconds; the
-// last milliseconds before a deadline pass in short sleeps. Threads: one. Errors: whatever XRT
-// throws; the caller then treats the card as lost.
+// last milliseconds before a deadline pass in short sleeps. Threads: one. Errors: those of XRT; the
+// caller then treats the card as lost.
 #pragma once
 
 #include <xrt/xrt_kernel.h>

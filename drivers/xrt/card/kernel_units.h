@@ -43,8 +43,8 @@ struct KernelImage {
 // at least one.
 std::vector<KernelUnit> load_kernel_units(xrt::device& device, const KernelImage& image);
 
-// <name>.xclbin of Tandem: beside the program (../share/tandem/bitstreams), else where Tandem is
-// installed; empty when it is in neither place.
+// <name>.xclbin of Tandem: next to the program (../share/tandem/bitstreams), else in Tandem's
+// installed folder; empty when it is in neither place.
 std::string find_kernel_image(const std::string& name);
 
 }  // namespace tandem::device::xrt_card

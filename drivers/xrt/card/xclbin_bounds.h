@@ -18,7 +18,7 @@ namespace tandem::device::xrt_card {
 
 // Refuses what is no regular file.
 void check_xclbin_file(const std::string& path);
-// `name` stands for the bytes in messages.
+// Messages call the bytes `name`.
 void check_xclbin_bytes(std::span<const std::byte> bytes, const std::string& name);
 
 }  // namespace tandem::device::xrt_card

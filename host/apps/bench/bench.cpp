@@ -48,7 +48,7 @@ std::vector<Row> rows_of(const BenchOptions& options) {
   return rows;
 }
 
-// KV pages and rows per step for the largest row, whatever was asked for in general.
+// Sets KV pages and rows per step for the largest row, regardless of the general options.
 void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
   runtime.max_running = 4;  // the check's
   runtime.context_length = 64;

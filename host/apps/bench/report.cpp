@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The roofline of memory says nothing of weights that stay in a cache.
+// The roofline of memory does not apply to weights that stay in a cache.
 constexpr double kCacheBytes = 256e6;
 
 Json speeds_json(const Speeds& speeds) {

@@ -139,7 +139,7 @@ void Rig::prefill(Sequence& sequence, int chunk, Tokens* best) {
   }
 }
 
-// The greedy continuation of a fixed prompt that is prefilled in chunks and decoded beside others.
+// The greedy continuation of a fixed prompt, prefilled in chunks and decoded together with others.
 Tokens Rig::continuation(int chunk, int num_mates) {
   const int context = parts_.model().config().context_length;
   const int prompt = std::min(kCheckPrompt, context / 2);
@@ -234,7 +234,7 @@ void Rig::fill_pages() {
   }
 }
 
-// Fills each page as if it were a sequence of its own.
+// Fills each page as a separate sequence.
 void Rig::fill_pages(int unit, std::span<const device::PageId> pages) {
   const auto page_tokens = static_cast<std::size_t>(geometry_.page_tokens);
   const auto most = std::max<std::size_t>(

@@ -34,10 +34,11 @@ class Rig {
  public:
   explicit Rig(Assembly& parts);
 
-  // Loads the model once more, beside the one in use, and lets it go.
+  // Loads the model a second time, then releases this copy.
   LoadTime load_again();
 
-  // Whether a prompt gives the same tokens whole, cut, and beside others; throws DeviceError.
+  // Checks that a prompt gives the same tokens whole, cut, and together with others; throws
+  // DeviceError.
   void verify();
 
   // Empty, or why the row cannot be run.

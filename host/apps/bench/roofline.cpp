@@ -11,7 +11,7 @@
 namespace tandem::apps::bench {
 namespace {
 
-// Types without dot products of their own are multiplied as f32.
+// Types without dot products are multiplied as f32.
 double& ops_of(device::PeakOps& ops, DType dtype) {
   switch (dtype) {
     case DType::kF32:

@@ -38,8 +38,8 @@ struct Limit {
   bool by_memory = true;
 };
 
-// kv_bytes_per_token: of all layers, K and V. `quantize`: what matrices were asked to become while
-// loading, where that was asked.
+// kv_bytes_per_token: of all layers, K and V. `quantize`: the requested type of matrices while
+// loading, if any.
 Work work_of(const Row& row, const model::Model& model, double kv_bytes_per_token,
              std::optional<DType> quantize = {});
 

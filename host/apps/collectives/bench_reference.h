@@ -20,9 +20,9 @@ collectives::SparseTensor reference_reduction(collectives::Group& group,
 // Value number `at` of any of the types, as a double.
 double value_at(const collectives::SparseTensor& tensor, std::size_t at);
 
-// Whether `result` is `expected` but for rounding: the largest difference over the largest
-// magnitude. A unit that only one of them has counts as zeros in the other, since schemes may drop
-// what cancels. Infinite where u64 tensors differ at all.
+// How far `result` differs from `expected`: the largest difference over the largest magnitude. A
+// unit that only one of them has counts as zeros in the other, because schemes may drop units that
+// cancel. Infinite if u64 tensors differ at all.
 double relative_difference(const collectives::SparseTensor& expected,
                            const collectives::SparseTensor& result);
 

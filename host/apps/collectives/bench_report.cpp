@@ -125,7 +125,8 @@ void print_result(const BenchOptions& options, const BenchResult& result) {
     print_table(options, result);
   }
   if (!options.explain) return;
-  // With JSON lines on stdout the explanation goes elsewhere, so that programs can read them.
+  // With JSON lines on stdout the explanation is written to another stream, so that programs can
+  // read the lines.
   for (const SchemeResult& scheme : result.schemes) {
     if (!scheme.explanation.empty()) {
       fmt::print(options.json ? stderr : stdout, "\n{}:\n{}\n", scheme.scheme, scheme.explanation);

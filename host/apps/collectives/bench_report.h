@@ -13,7 +13,7 @@
 namespace tandem::apps {
 
 struct SchemeResult {
-  std::string scheme;                     // as asked for
+  std::string scheme;                     // as requested
   std::string chosen;                     // what auto took; otherwise the scheme
   std::string refusal;                    // why it did not run; the rest is empty then
   std::vector<double> seconds;            // [samples], of the slowest rank

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Child processes are this program again with --rank; they meet in a folder of their own.
+// Child processes are this program again with --rank; they meet in a separate folder.
 #include "apps/collectives/launch_ranks.h"
 
 #include <spawn.h>
@@ -135,7 +135,7 @@ class Signals {
   sigset_t before_;
 };
 
-// The ranks started here; those that remain when it goes are killed.
+// The ranks started here; the destructor kills those that still run.
 class Children {
  public:
   Children() = default;

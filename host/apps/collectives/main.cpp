@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives tools, a program of its own since it links the message-passing libraries. Exit
+// The collectives tools: a separate program, because it links the message-passing libraries. Exit
 // codes as those of `tandem`: 0 done, 1 unexpected, 2 bad input, 3 a device or a peer failed.
 #include <cstdio>
 

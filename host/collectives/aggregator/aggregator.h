@@ -26,7 +26,7 @@ struct AggregatorStatistics {
   std::uint64_t num_entries_in = 0;
   std::uint64_t num_entries_out = 0;
   std::uint64_t num_fallbacks = 0;  // done by the CPU because the device refused or failed
-  double modelled_seconds = 0;      // a device's model of its own time; 0 where there is none
+  double modelled_seconds = 0;      // a device's model of its own time; 0 without a model
   double measured_seconds = 0;
 };
 

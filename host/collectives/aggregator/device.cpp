@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device as aggregator: parts are handed to an AggregationUnit, with merge() behind it.
+// A device as aggregator: passes parts to an AggregationUnit, with merge() as fallback.
 //
 // Units take single values at 32-bit positions, so a row of w values is sent as w neighbouring
 // positions (4 bytes more per value over the link); it comes back whole, since a part holds all of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WatchedAggregator: a borrowed aggregator during one call, with the CPU behind it.
+// WatchedAggregator: a borrowed aggregator during one call, with the CPU as fallback.
 //
 // On a DeviceError merge() does the work, and the fallback is counted: the report shows a device
 // that is not used. Statistics count from the construction; the CPU's part is in the fallbacks.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Works on pieces that stay in the L1 cache: find, place, scatter. While one is scattered the next
-// is fetched, so that memory is read all the time. The words of all bitmaps lie in a small table
-// until 512 groups are through, which give each owner 512 units: 64 bytes of its bitmap.
-// With threads each has a range of units; what the second and further ones find is appended to the
-// first's messages at the end. A message's size is guessed from a sample of the tensor and grown
-// where the guess was too small.
+// Works on pieces that stay in the L1 cache: find, place, scatter. While one piece is scattered the
+// next is fetched, so memory is read all the time. The words of all bitmaps are in a small table
+// until 512 groups are done, which give each owner 512 units: 64 bytes of its bitmap. With threads,
+// each has a range of units; the results of the second and further threads are appended to the
+// first's messages at the end. A message's size is estimated from a sample of the tensor, and grown
+// if the estimate was too small.
 #include "collectives/codec/encode_dense.h"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ void place_values(const float* values, std::size_t count, Piece& piece, Streams&
   std::byte** const next = streams.next.data();
   std::uint64_t* const words = streams.words.data();
   for (std::size_t i = 0; i < count; ++i) {
-    __builtin_prefetch(values + kPiece + i * 16);  // may lie behind the end: no access
+    __builtin_prefetch(values + kPiece + i * 16);  // may be after the end: no access
     std::byte*& place = next[piece.owners[i]];
     piece.places[i] = place;
     place += sizeof(Value);
@@ -193,7 +193,7 @@ void encode_range(const DenseSource& source, std::uint64_t begin, std::uint64_t 
   }
 }
 
-// A range of units, which a thread turns into the messages or buffers of its own.
+// A range of units; one thread turns it into its own messages or buffers.
 struct Part {
   std::uint64_t begin = 0, end = 0;
   std::vector<ByteBuffer> buffers;

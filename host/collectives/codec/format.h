@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Format: what one codec writes after the header of an encoding. A file each; codec.cpp lists them.
+// Format: what one codec writes after the header of an encoding. Each has its own file; codec.cpp
+// lists them.
 //
-// A body is unaligned; integers are little-endian, as they lie in memory. Decoders trust nothing:
-// every count is compared with the bytes that remain and with the domain before memory is taken,
-// every index is in range and greater than the one before. What a decoder allocates is at most six
-// times the body (a wide index and an f32 value from an f16 value and no index bits at all).
-// To add one: write its file, list it in codec.cpp's formats(); the tests run over that list.
-// Threads: stateless. Errors: Error with what is wrong in the body.
+// A body is unaligned; integers are little-endian. Decoders check every count against the remaining
+// bytes and the domain before they allocate; every index must be in range and greater than the one
+// before. A decoder allocates at most six times the body (a wide index and an f32 value from an f16
+// value and no index bits at all). To add one: write its file, list it in codec.cpp's formats();
+// the tests run over that list. Threads: stateless. Errors: Error that names what is wrong in the
+// body.
 #pragma once
 
 #include <bit>

@@ -168,7 +168,7 @@ std::vector<std::optional<Message>> Communicator::all_to_all(const char* phase,
   TANDEM_CHECK_OP(by_rank.size(), ==, ranks_.size());
   std::vector<Outgoing> sends;
   std::vector<int> sources;
-  // Everyone starts with the neighbour, so that no rank is everybody's first target.
+  // Each rank starts with its neighbour, so that the ranks do not all send to the same rank first.
   for (int distance = 1; distance < world(); ++distance) {
     const int to = (rank_ + distance) % world();
     sends.push_back({to, seal(phase, std::move(by_rank[static_cast<std::size_t>(to)]), to)});
@@ -206,8 +206,8 @@ std::vector<std::optional<Message>> Communicator::all_gather(const char* phase,
 Step::Step(Step&&) noexcept = default;
 Step& Step::operator=(Step&&) noexcept = default;
 
-// An exception on its way: transports allow the destruction of unfinished exchanges after an abort
-// only.
+// Runs during an exception: transports allow the destruction of unfinished exchanges only after an
+// abort.
 Step::~Step() {
   if (!exchange_ || finished_) return;
   Transport& transport = *communicator_->transport_;

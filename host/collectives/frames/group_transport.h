@@ -3,10 +3,10 @@
 // GroupTransport: the connections of a transport as a group that fails together.
 //
 // The first TransportError of any connection breaks the group: every later call of this rank throws
-// that same error. Who sees it first calls abort() with the reason, which reaches every peer
-// (Communicator does, and names the phase). Collective calls need this: after a failure nobody
-// knows which messages of a call have arrived. Owns the transport. Cost: a virtual call per step.
-// Threads and other errors: as Transport.
+// that same error. The rank that sees it first calls abort() with the reason, which reaches every
+// peer (Communicator does, and names the phase). Collective calls need this, because after a
+// failure no rank knows which messages of a call have arrived. Owns the transport. Cost: a virtual
+// call per step. Threads and other errors: as Transport.
 #pragma once
 
 #include <memory>

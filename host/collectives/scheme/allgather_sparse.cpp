@@ -3,11 +3,11 @@
 // AGsparse: every rank sends its entries to every other and sums all of them itself.
 //
 // Steps: 1, of n - 1 messages each way. Bytes received per rank: sum over the others of the encoded
-// size of their vectors (COO: nnz_i (4 + value bytes)); sent: n - 1 times the own.
-// Balance: the rank with most entries sends most; everybody merges n vectors.
-// Numerics: ranks add in rank order, each the same vectors: bitwise equal everywhere; the sum is
-// rounded to the wire type like every scheme's.
-// Source: the sparse all-gather of common training frameworks; cost in Wang et al., ZEN, OSDI 2025.
+// size of their vectors (COO: nnz_i (4 + value bytes)); sent: n - 1 times its own. Balance: the
+// rank with most entries sends most; every rank merges n vectors. Numerics: each rank adds the same
+// vectors in rank order, so the bits are equal; the sum is rounded to the wire type like every
+// scheme's. Source: the sparse all-gather of common training frameworks; cost in Wang et al., ZEN,
+// OSDI 2025.
 #include "collectives/scheme/cost_model.h"
 #include "collectives/scheme/received.h"
 #include "collectives/scheme/schemes.h"

@@ -31,7 +31,7 @@ class CostSum {
 
   void add(const PhaseCost& phase);
   void add(const Cost& other, double share);  // of what happens in `share` of the calls
-  // Of one rank, the busiest.
+  // Adds the time of the busiest rank.
   void compute(double seconds) { cost_.compute_s += seconds; }
   Cost result() const;
 

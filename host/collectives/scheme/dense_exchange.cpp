@@ -274,8 +274,8 @@ void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSetti
 void add_halving_doubling(const Problem& problem, double units, CostSum& sum) {
   const Folding folding(problem.world);
   for (int distance = folding.active() / 2; distance >= 1; distance /= 2) {
-    // Each half goes one way as a partial sum, in the first round as ranks' own values but those of
-    // folded pairs, and the other way finished.
+    // Each half travels once as a partial sum and once as a finished sum. In the first round the
+    // partial sums are ranks' own values, except for folded pairs.
     const double half = units * distance / folding.active();
     const double finished = dense_message_bytes(problem, half);
     const double partial = dense_message_bytes(of_partials(problem), half);

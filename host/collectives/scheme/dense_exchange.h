@@ -36,8 +36,8 @@ DenseVector to_dense(const SparseVector& vector, Reduction reduction);
 ByteBuffer dense_message(const DenseVector& dense, UnitRange range, DType wire);
 void append_dense(const DenseVector& dense, UnitRange range, DType wire, ByteBuffer& message);
 
-// What is done with the next values of a message, those of `range`: dense = values, or
-// dense = reduce(dense, values).
+// Takes the next values of a message, those of `range`: dense = values, or dense = reduce(dense,
+// values).
 void store_dense(MessageReader& message, UnitRange range, DType wire, DenseVector& dense);
 void reduce_dense(MessageReader& message, UnitRange range, const SchemeSettings& settings,
                   DenseVector& dense);
@@ -49,8 +49,8 @@ void reduce_dense_message(MessageReader message, UnitRange range, const SchemeSe
 // into[i] = reduce(into[i], from[i]).
 void reduce_into(DenseVector& into, const DenseVector& from, Reduction reduction);
 
-// The complete sums of `range` over `world` ranks: divided where a mean is asked for, then rounded
-// to the wire type.
+// The complete sums of `range` over `world` ranks: divided for a mean, then rounded to the wire
+// type.
 void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& settings, int world);
 
 // What is wrong with the values of `range` after a message went into them; empty: nothing.

@@ -2,10 +2,10 @@
 //
 // Dense ring: reduce-scatter around the ring, then all-gather around it.
 //
-// Steps: 2 (n - 1), one message to the right neighbour and one from the left in each.
-// Bytes sent and received per rank: 2 (n - 1) (M / n + frame) with M = N x value bytes, whatever
-// the density; the least that a dense all-reduce can do. With a 16-bit wire n - 2 of the steps
-// carry partial sums, in 32 bits: (3 n - 4) M / n. Balance: chunks differ by one unit.
+// Steps: 2 (n - 1), one message to the right neighbour and one from the left in each. Bytes sent
+// and received per rank: 2 (n - 1) (M / n + frame) with M = N x value bytes, for any density; no
+// dense all-reduce needs less. With a 16-bit wire n - 2 of the steps carry partial sums, in 32
+// bits: (3 n - 4) M / n. Balance: chunks differ by one unit.
 // Numerics: chunk c is added up in the order c, c + 1, ... around the ring; partial sums travel in
 // the accumulation type, the sum is rounded to the wire type. Result: dense; max only of dense
 // tensors (ring()).

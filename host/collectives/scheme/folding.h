@@ -3,9 +3,9 @@
 // Folding: how an algorithm for powers of two runs on any world.
 //
 // Of n ranks the largest power of two is active. Of the first 2 (n - active) ranks every odd one
-// hands its vector to the even one before it and takes the result from it at the end; the others
-// are active as they are. Active ranks have places 0 .. active - 1 in the order of ranks, so a
-// block of places stands for consecutive ranks. Threads: a plain value.
+// gives its vector to the even one before it and gets the result from it at the end; the other
+// ranks are active without a partner. Active ranks have places 0 .. active - 1 in the order of
+// ranks, so a block of places covers consecutive ranks. Threads: a plain value.
 #pragma once
 
 #include <bit>
@@ -25,10 +25,10 @@ class Folding {
   bool hands_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 1; }
   bool takes_over(int rank) const { return rank < 2 * extra_ && rank % 2 == 0; }  // from rank + 1
 
-  // Of active ranks.
+  // The place of an active rank.
   int place(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
   int rank_at(int place) const { return place < extra_ ? 2 * place : place + extra_; }
-  // How many ranks' vectors the places before `place` stand for.
+  // The number of ranks whose vectors the places before `place` cover.
   int ranks_before(int place) const { return rank_at(place); }
 
  private:

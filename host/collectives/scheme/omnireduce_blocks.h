@@ -55,8 +55,8 @@ class OwnBlocks {
   OwnBlocks(const SparseVector& vector, const BlockLayout& layout);
 
   std::uint64_t next(int aggregator, int stream) const;
-  // Writes the stream's next block into the first units of `scratch`, the rest of the block as the
-  // identity, and goes on to the one after.
+  // Writes the stream's next block into the first units of `scratch`, fills the rest of the block
+  // with the identity, and moves to the next block.
   void take(int aggregator, int stream, Reduction reduction, DenseVector& scratch);
 
  private:
@@ -80,7 +80,7 @@ class ReducedBlocks {
   ReducedBlocks(const BlockLayout& layout, DType type, Reduction reduction)
       : layout_(layout), type_(type), reduction_(reduction) {}
 
-  // Takes block `block`, which lies in `values` from unit `begin` on.
+  // Takes block `block`, which begins at unit `begin` of `values`.
   void add(std::uint64_t block, const DenseVector& values, std::uint64_t begin);
   SparseVector result();
 

@@ -131,7 +131,7 @@ void Streaming::contribute_to(int aggregator, int half, ByteBuffer& message) {
   });
 }
 
-// The workers that own a block in flight of the own aggregator, by what they have announced.
+// The workers that have announced a block which is in flight at this rank's aggregator.
 std::vector<int> Streaming::contributors(int half) const {
   std::vector<int> workers;
   if (!open(me_, half)) return workers;

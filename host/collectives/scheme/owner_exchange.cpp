@@ -17,7 +17,8 @@ Domain local_domain(const Partition& partition, int owner, std::uint32_t width) 
   return {partition.num_local(owner), width};
 }
 
-// The ranks below `end` but the own, nearest first upwards, so that no rank is everybody's first.
+// The ranks below `end` except this rank. The next higher rank comes first, so that the ranks do
+// not all start with the same peer.
 std::vector<int> peers_below(const Communicator& ranks, int end) {
   std::vector<int> peers;
   for (int distance = 1; distance < ranks.world(); ++distance) {
@@ -27,7 +28,8 @@ std::vector<int> peers_below(const Communicator& ranks, int end) {
   return peers;
 }
 
-// A hashed owner's last place may stand for no unit, and decoding knows the local domain only.
+// A hashed owner's last local index may belong to no unit, and decoding knows the local domain
+// only.
 void reject_place_of_no_unit(const Communicator& ranks, const char* phase, int source,
                              const Partition& partition, int owner, const SparseVector& part) {
   if (part.num_entries() == 0) return;

@@ -47,7 +47,7 @@ struct OwnerProblem {
 };
 PhaseCost push_cost(const Problem& problem, const OwnerProblem& owners);
 PhaseCost pull_cost(const Problem& problem, const OwnerProblem& owners);
-// Of the busiest rank: split and encode, decode and merge, encode, decode and join.
+// The time of the busiest rank: split and encode, decode and merge, encode, decode and join.
 double owner_compute_s(const Problem& problem, const OwnerProblem& owners,
                        const ComputeModel& compute);
 // All of it.

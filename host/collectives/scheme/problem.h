@@ -64,7 +64,7 @@ DType partial_type(DType wire, Reduction reduction);
 // `problem` for messages with partial results.
 Problem of_partials(Problem problem);
 
-// Of one rank that computes alone.
+// The speed of one rank that computes alone.
 struct ComputeModel {
   double merge_s_per_entry = 4e-9;
   double codec_s_per_entry = 3e-9;

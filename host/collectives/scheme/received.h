@@ -46,7 +46,7 @@ class MessageReader {
 // equal the identity, which blocks and dense do not.
 bool keeps_presence(Codec codec, Domain domain, Reduction reduction);
 
-// The codec asked for, or auto where it does not keep presence (bitmap, blocks and dense of a huge
+// The requested codec, or auto if it does not keep presence (bitmap, blocks and dense of a huge
 // domain, blocks and dense for max).
 Codec usable_codec(Codec codec, Domain domain, Reduction reduction);
 

@@ -205,9 +205,9 @@ void Selector::evaluate(const MachineModel& machine) {
   evaluated_profile_ = num_profiles_;
 }
 
-// Schemes that hand their sums to a device share its speed; the others do not. Where one scheme
-// alone tells, or none of the class, a great ratio may be the scheme's or the device's: the model's
-// own figure stands.
+// Schemes that send their sums to a device share its speed; the others do not. If only one scheme
+// of the class was measured, or none, a high ratio may be due to the scheme or to the device. Then
+// the model's own figure is used.
 double Selector::class_ratio(bool uses_aggregator) const {
   double of_class = 0, of_all = 0;
   int num_of_class = 0;

@@ -30,7 +30,7 @@ struct SelectorOptions {
   double drift = 0.25;          // relative change of entries that asks for a new profile
   double disappointment = 1.5;  // measured / predicted above which other schemes get a trial
   double switching_gain =
-      0.9;  // a scheme replaces the present one if its expected time is at most this share
+      0.9;  // a scheme replaces the present one at this share of its time, or less
   std::span<const Scheme* const> candidates;  // empty: all_schemes()
 };
 
@@ -66,7 +66,7 @@ class Selector {
   // the model's prediction, corrects the scheme (median of the last 8, the lower of two).
   void record(double seconds, std::uint64_t bytes_sent, std::uint64_t bytes_received);
 
-  // Of the last choose(), best first, those that cannot run last.
+  // The candidates of the last choose(), best first, those that cannot run last.
   const std::vector<Candidate>& ranking() const { return ranking_; }
   const Problem& problem() const { return problem_; }
   bool profile_due() const { return profile_due_; }

@@ -2,14 +2,14 @@
 //
 // Simulation: the library's schemes, unchanged, over a simulated network of up to 1,024 ranks.
 //
-// A tensor 1 / scale the size is reduced for real, each byte of it counting `scale` times on the
-// network, so virtual times are those of the full tensor but for rounding (statistics of fewer
-// units: balance of hashed owners looks a little worse than it is). Every scheme gets the least
-// scale at which all ranks' data fit `memory_bytes`: AGsparse holds world^2 vectors, dense ones
-// world tensors, the others world unions. Rows are narrowed before units are left out.
-// Times are network only: computing costs nothing, and all ranks start at once. Deterministic.
-// Cost: seconds per scheme at 128 ranks. Threads: any. Errors: Error for options that contradict
-// each other; what a scheme throws.
+// A tensor of 1 / scale the size is really reduced, and each of its bytes counts `scale` times on
+// the network. So virtual times are those of the full tensor, except for rounding (fewer units: the
+// balance of hashed owners looks a little worse than it is). Every scheme gets the least scale at
+// which all ranks' data fit `memory_bytes`: AGsparse holds world^2 vectors, dense ones world
+// tensors, the others world unions. Rows are narrowed before units are left out. Times are network
+// only: computing costs nothing, and all ranks start at once. Deterministic. Cost: seconds per
+// scheme at 128 ranks. Threads: any. Errors: Error for options that contradict each other; those of
+// a scheme.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct SimulationResult {
   sparse::SupportStatistics statistics;  // measured on the data of the least scale
   double densification = 1;              // entries of the union over those of a rank
   double dense_ring_s = 0;               // of the sparse tensor sent densely
-  std::vector<SimulatedScheme> schemes;  // in the order asked for
+  std::vector<SimulatedScheme> schemes;  // in the requested order
 };
 
 SimulationResult simulate_collectives(const SimulationOptions& options);

@@ -116,7 +116,8 @@ bool AttentionExchange::launch(const StepPlace& place) {
   const auto reads = [&](const AttentionLane* lane) { return lane->reads_rows(place); };
   const bool waits = std::ranges::any_of(lanes_, reads);
   const device::Ticket rows_ready = waits ? queue_.record() : 0;
-  // What works in the queue goes there before the wait; what works inside enqueue(), behind it.
+  // Lanes with queued work enqueue it before the wait. Lanes that work inside the call do so after
+  // it.
   for (AttentionLane* lane : lanes_) {
     if (!reads(lane) && !lane->submit(place)) return false;
   }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AttentionExchange: between the compute unit's rows and the attention units: q, k, v to each unit
-// that needs them, its partial results back, merged.
+// AttentionExchange: sends q, k and v from the compute unit's rows to the attention units that need
+// them, collects their partial results, and merges these.
 //
-// Each unit belongs to one lane (attention_lane.h); the exchange says when lanes do their part.
-// Units that are sent queries early attend to the past while k and v are projected; the newest
-// token is then one more partial, the compute unit's. The first failure of a unit ends the step:
-// the call answers false, then the caller calls abort(). Threads: the engine's. Ownership: borrows
-// units, queue and configuration; owns what is lent, and keeps what a stuck unit may still use.
-// Errors: those of the compute unit; a unit's, for a batch that it refused, once all others are
-// through.
+// Each unit belongs to one lane (attention_lane.h); the exchange calls the lanes in order. A unit
+// that gets queries early attends to the past while k and v are projected; the compute unit then
+// adds the newest token as one more partial. The first failure of a unit ends the step: the call
+// returns false, and the caller calls abort(). Threads: the engine's. Ownership: borrows units,
+// queue and configuration; owns the lent buffers, and keeps those that a stuck unit may still use.
+// Errors: those of the compute unit. If a unit refuses a batch, its error is thrown after all other
+// units have finished.
 #pragma once
 
 #include <array>
@@ -35,21 +35,21 @@ class AttentionExchange {
   AttentionExchange(const model::ModelConfig& config, ComputeQueue& queue,
                     const ExecutorOptions& options, double projection_seconds);
 
-  // Whether the unit has a submission thread of its own.
+  // Whether the unit has its own submission thread.
   bool add_unit(device::AttentionUnit& unit);
 
   void begin(const StepRows& rows);
 
   // Where the projections of the sub-batch belong.
   Projections projections(std::size_t sub_batch) const;
-  // Whether q is to be projected alone and sent by send_queries() before k and v are.
+  // Whether q must be projected alone and sent by send_queries() before k and v.
   bool queries_go_first(const StepPlace& place) const;
   bool send_queries(const StepPlace& place);
   // Everything else, q, k, v having been enqueued; with the attention inside chunks.
   bool launch(const StepPlace& place);
   // Waits for what the sub-batch has in flight outside the compute unit's queue.
   bool collect(std::size_t sub_batch);
-  // Where the attention of the place's rows lies once what is enqueued is done.
+  // The slice that has the attention of the place's rows after the enqueued work.
   device::Slice merge(const StepPlace& place);
 
   // After a wait for the queue at the end of a step: whether the units have done their part.
@@ -87,7 +87,7 @@ class AttentionExchange {
   std::vector<AttentionLane*> lane_of_;        // [units]
   std::vector<bool> early_;                    // [units]
 
-  // Of the step that is running.
+  // The running step.
   LaneStep step_;
   std::array<const SubBatchRows*, kMaxSubBatches> sub_batches_{};
   std::vector<device::MergePartial> merge_partials_;

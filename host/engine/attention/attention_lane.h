@@ -78,7 +78,7 @@ class AttentionLane {
 
   // The host memory that its units use.
   virtual HostRows host_rows() const { return HostRows::kNone; }
-  // Whether its units have submission threads of their own.
+  // Whether its units have their own submission threads.
   virtual bool has_own_threads() const { return false; }
 
   // `unit`: its number in layouts, larger than those before. A call that throws adds nothing.

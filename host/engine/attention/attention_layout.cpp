@@ -31,7 +31,7 @@ struct Held {
   std::vector<int> firsts;  // the position of each block's first token
   int past = 0;             // tokens of the past in them
 
-  // How many of the tokens held lie before `position`.
+  // The number of held tokens before `position`.
   int before(int position, int page_tokens) const {
     const auto next = std::ranges::upper_bound(firsts, position);
     const auto blocks = static_cast<int>(next - firsts.begin());
@@ -189,7 +189,7 @@ UnitShare AttentionLayout::take_spare(int unit, bool ragged, SharePart part) {
   return share;
 }
 
-// The appends of a unit that is sent queries early become a share of their own.
+// The appends of a unit that gets queries early become a separate share.
 void AttentionLayout::keep_parts(UnitShare share) {
   const auto appends = [](const device::AttentionSequence& entry) { return entry.num_new > 0; };
   if (share.part == SharePart::kAll || std::ranges::none_of(share.sequences, appends)) {

@@ -28,18 +28,18 @@ struct RowSpan {
   void cover(int first, int count);
 };
 
-// Which part of a unit's work a share holds. A unit that is sent queries early, before k and v
-// exist, has its appends in a share behind its queries, which see the past only; the newest token
-// of a decode row is then a chunk of one row.
+// The part of a unit's work that a share holds. A unit that gets queries early, before k and v
+// exist, has two shares: queries, which see the past only, and then appends. The newest token of a
+// decode row is then a chunk of one row.
 enum class SharePart { kAll, kQueries, kAppends };
 
 struct UnitShare {
   int unit = 0;
-  // With a window, the past that all rows of a chunk see is one sequence. What the first rows see
-  // besides is a ragged beginning: a sequence per row, in a share of its own, because it gives
-  // those rows a second partial of the same unit. Pages wholly before the first row's window are
-  // left out.
-  bool ragged = false;  // the beginnings of windows; behind the unit's other shares
+  // With a window, all rows of a chunk see a common part of the past: one sequence. The first rows
+  // also see earlier tokens, a different range each ("ragged beginning"): one sequence per row.
+  // These are in a separate share, because they give the rows a second partial of the same unit.
+  // Pages wholly before the first row's window are omitted.
+  bool ragged = false;  // the beginnings of windows; this share comes after the unit's other shares
   SharePart part = SharePart::kAll;
   RowSpan rows_read;         // the rows of q, k, v that the batch spans
   RowSpan q_rows, new_rows;  // of these the rows of q, and of k and v, that it reads

@@ -4,12 +4,12 @@
 // rings and not by the engine's thread. Its submission thread sees the rows of a layer, submits,
 // waits, and raises the answer.
 //
-// Posts and waits carry a layer's number and places, so that those of equal steps are equal. On
-// failure the step ends: every later post is answered at once, with whatever is in the slot, so
-// that the compute unit comes to its end; close() reports the failure. A unit that has not answered
-// in time, or whose wait() threw something other than Error, may still use its slot: its ring is
-// abandoned and nothing touches the slot. Threads: the engine's; between open() and close() its own
-// submits and waits. Ownership: borrows all. Errors: those of the compute unit.
+// Posts and waits hold a layer's number and addresses, so those of equal steps are equal. On
+// failure the step ends: every later post is answered at once, whatever the slot holds, so that the
+// compute unit reaches the end of its queue; close() reports the failure. A unit may still use its
+// slot if it has not answered in time, or if its wait() threw something other than Error. Then its
+// ring is abandoned and the slot is not reused. Threads: the engine's; between open() and close()
+// its own thread submits and waits. Ownership: borrows all. Errors: those of the compute unit.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ namespace tandem::engine {
 
 struct RingFailure {
   bool lost = false, stuck = false;
-  std::exception_ptr refused;  // a batch; the unit goes on where it is not lost as well
+  std::exception_ptr refused;  // a refused batch; the unit stays usable unless it is lost too
 };
 
 class AttentionRing {
@@ -51,10 +51,10 @@ class AttentionRing {
  private:
   static constexpr std::size_t kLanes = 2 * kMaxSubBatches;
   // The unit's piece of host memory. One post per layer and sub-batch brings all rows that the
-  // unit's shares read: [q | k | v | o, lse | o, lse of ragged beginnings], as many rows each as
-  // the shares span; the wait copies the results from there. Early queries are a post of their own.
-  // Sub-batches have lanes and rows of their own. Places are in floats, for rows [begin, end) of
-  // the sub-batch.
+  // unit's shares read: [q | k | v | o, lse | o, lse of ragged beginnings], each with as many rows
+  // as the shares span; the wait copies the results from there. Early queries have a separate post.
+  // Each sub-batch has its own lane and rows. Places are in floats, for rows [begin, end) of the
+  // sub-batch.
   struct Slot {
     RowSpan rows;
     std::size_t q = 0, k = 0, v = 0;

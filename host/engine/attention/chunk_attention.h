@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ChunkAttention: the causal part of attention inside a chunk of rows, on the compute unit; one
-// more partial beside those of the attention units, which have no mask.
+// ChunkAttention: the causal part of attention inside a chunk of rows, on the compute unit. It is
+// one more partial, because attention units have no mask.
 //
 // Threads: the engine's. Ownership: owns its result buffers. Errors: those of the compute unit.
 #pragma once

@@ -66,7 +66,7 @@ bool HostLane::submit(const UnitShare& share, const StepPlace& place) {
   run.details = {place.layer, static_cast<int>(place.sub_batch),
                  static_cast<std::int64_t>(num_rows), -1};
   std::vector<InFlight>& in_flight = in_flight_[place.sub_batch];
-  in_flight.reserve(in_flight.size() + 1);  // nothing fails behind the submission
+  in_flight.reserve(in_flight.size() + 1);  // nothing may fail after the submission
   const bool traces = context_.queue.trace().on();
   if (traces) run.submitted = TraceClock::now();
   try {

@@ -2,10 +2,10 @@
 //
 // HostLane: attention units that work on host memory and are fed by the engine's thread.
 //
-// Here rows and results lie in host memory already, so that nothing is copied. Units behind a link
-// are submitted to first and waited for last, because a unit in host memory may do its work inside
-// submit() or wait(). Cost: one wait for the compute unit per layer and sub-batch, and one more
-// where a unit is sent queries early.
+// Rows and results are in host memory already, so nothing is copied. Units with a link are
+// submitted to first and waited for last, because a unit in host memory may do its work inside
+// submit() or wait(). Cost: one wait for the compute unit per layer and sub-batch, and one more if
+// a unit gets queries early.
 #pragma once
 
 #include <array>

@@ -3,11 +3,11 @@
 // LentBuffers: all that attention units borrow while a step runs: q, k, v, their results, and the
 // lists of the layouts.
 //
-// q, k, v and results are in the compute unit's memory. Where that is not host memory, units
-// outside its queue use staged twins of them in host memory, or, where a ring feeds them
-// (attention_ring.h), a slot of their own there. It is one object, so that it can be set aside
-// whole when a unit times out and may still use it. Ownership: owns its buffers, which must not
-// outlive the compute unit. Errors: those of allocate().
+// q, k, v and results are in the compute unit's memory. If that is not host memory, units outside
+// its queue use copies in host memory, or a slot there if a ring feeds them (attention_ring.h). All
+// is one object, so it can be kept as a whole when a unit times out and may still use it.
+// Ownership: owns its buffers, which must not outlive the compute unit. Errors: those of
+// allocate().
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ struct LentBuffers {
   // In the place of a unit that was lost.
   void add_nothing();
 
-  // Where the share's results belong: ragged beginnings of windows have buffers of their own.
+  // The buffers for the share's results: ragged beginnings of windows have separate buffers.
   const PartialBuffers& partial_of(const UnitShare& share) const {
     return (share.ragged ? ragged : partials)[static_cast<std::size_t>(share.unit)];
   }

@@ -66,7 +66,7 @@ void RingLane::abort() {
   finish();
 }
 
-// Lets the compute unit come to the end of what is enqueued: posts are answered at once.
+// Lets the compute unit finish the enqueued work: posts are answered at once.
 void RingLane::drain() {
   if (!are_open_) return;
   step_failed_.store(true, std::memory_order_relaxed);
@@ -75,7 +75,7 @@ void RingLane::drain() {
       return context_.queue.sync();
     } catch (const DeviceError&) {
       break;
-    } catch (const std::exception&) {  // what was refused is gone; behind it there is nothing
+    } catch (const std::exception&) {  // the refused work is dropped; nothing follows it
     }
   }
   are_abandoned_ = true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RingLane: attention units that have threads of their own, fed by the compute unit's queue through
-// rings (attention_ring.h). A step is enqueued without a wait.
+// RingLane: attention units with their own threads, fed by the compute unit's queue through rings
+// (attention_ring.h). A step is enqueued without a wait.
 //
-// When a unit fails, every post is answered at once, so that the compute unit comes to the end of
-// what is enqueued; what the units did not do counts as a loss of theirs. A compute unit that does
-// not come to its end is given up: its rings are abandoned, and begin() throws DeviceError.
+// When a unit fails, every post is answered at once, so that the compute unit finishes the enqueued
+// work; each unit with missing work counts as lost. If the compute unit does not finish, its rings
+// are abandoned, and begin() throws DeviceError.
 #pragma once
 
 #include <atomic>

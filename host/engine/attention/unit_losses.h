@@ -19,7 +19,7 @@ namespace tandem::engine {
 class UnitLosses {
  public:
   void reserve_unit() { units_.reserve(units_.size() + 1); }
-  // Throws nothing behind reserve_unit().
+  // Does not throw after reserve_unit().
   void add_unit() { units_.emplace_back(); }
   int num_units() const { return static_cast<int>(units_.size()); }
 

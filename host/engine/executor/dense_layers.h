@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DenseLayers: everything of a transformer layer but its attention, on the compute unit; also the
-// embedding before the layers and the output projection behind them.
+// DenseLayers: all of a transformer layer except attention, on the compute unit; also the embedding
+// before the layers and the output projection after them.
 //
-// Holds the weights and the residual rows of a step. An operation that a family lacks (a norm
-// behind a product, experts, a cap) is left out. Enqueues only; the caller waits. Threads: one
-// submitter. Ownership: borrows model and queue. Errors: those of enqueue() and allocate().
+// Holds the weights and the residual rows of a step. Skips operations that a family lacks (a norm
+// after a product, experts, a cap). Enqueues only; the caller waits. Threads: one submitter.
+// Ownership: borrows model and queue. Errors: those of enqueue() and allocate().
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KvCache: which block of which sequence is in which page of which attention unit.
+// KvCache: records which page of which attention unit holds each block of each sequence.
 //
 // A sequence's KV is cut into blocks of page_tokens tokens; its PageTable lists a (unit, page) per
 // block, in order. Every block but the last is full. Full blocks that are written may be published;
@@ -24,7 +24,7 @@ namespace tandem::engine {
 enum class Placement {
   kSequences,   // a sequence is on one unit, chosen by load and bandwidth, while it fits there
   kPages,       // the pages of every sequence are dealt over all units, by bandwidth and free pages
-  kInterleave,  // the same in equal shares, whatever the bandwidth
+  kInterleave,  // the same in equal shares, for any bandwidth
 };
 
 struct PageTable {
@@ -77,7 +77,7 @@ class KvCache {
   // Returns all pages, last block first; the table is empty afterwards.
   void release(PageTable& table);
 
-  // To move a page: takes an empty page of `unit`; nothing where none is available.
+  // Takes an empty page of `unit`, to move a page there; empty if none is available.
   std::optional<BlockPlace> reserve(int unit);
   void give_back(const BlockPlace& place);
   // The contents of `from` have moved to `to`, a reserved page: updates the prefix index and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PrefixIndex: finds the page that holds a block of tokens behind a given prefix.
+// PrefixIndex: finds the page that holds a block of tokens after a given prefix.
 //
 // A block's key is a hash of its parent's key and its own tokens, so that a key stands for a whole
 // prefix. A hash alone is not trusted: an entry also keeps its tokens and the serial number of its

@@ -33,7 +33,7 @@ struct EngineOptions {
   // How often an idle engine asks its units whether they are alive.
   std::chrono::milliseconds idle_check{1000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
-  // Of the memory that holds the compute unit's weights; 0: unknown.
+  // The bandwidth of the memory that holds the compute unit's weights; 0: unknown.
   double compute_bandwidth_bytes_per_s = 0;
   EarlyQuery early_query = EarlyQuery::kAuto;
   bool rings = true;  // as ExecutorOptions::rings

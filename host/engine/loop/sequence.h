@@ -47,13 +47,13 @@ class Sequence {
   bool wants_prompt_logprobs() const { return request_.prompt_logprobs; }
   bool may_use_prefix_cache() const { return !request_.prompt_logprobs; }
 
-  // Whether on_logits() needs the logits behind tokens[position].
+  // Whether on_logits() needs the logits after tokens[position].
   bool needs_logits(int position) const;
-  // Takes the logits behind tokens[position]; behind the last known token it samples the next one.
+  // Takes the logits after tokens[position]; after the last known token it samples the next one.
   // Throws Error when they cannot be sampled; the caller then finishes the sequence.
   void on_logits(int position, std::span<const float> logits);
 
-  // How a device draws the token behind tokens[position]; nothing where the logits are needed.
+  // How a device draws the token after tokens[position]; empty if the logits are needed.
   std::optional<device::SampleRow> device_draw(int position);
   // The token that the device drew. Errors as on_logits().
   void on_token(int position, TokenId token);

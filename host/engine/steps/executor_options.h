@@ -12,8 +12,8 @@
 
 namespace tandem::engine {
 
-// Whether units behind a link get q before k and v are projected, to attend to the past meanwhile.
-// kAuto: where the projection takes longer than one more submission.
+// Whether units with a link get q before k and v are projected, and attend to the past meanwhile.
+// kAuto: if the projection takes longer than one more submission.
 enum class EarlyQuery { kOff, kOn, kAuto };
 
 constexpr int kMaxLogitRows = 64;

@@ -3,13 +3,13 @@
 // StepTrace: the spans of a step on a timeline, if there is one.
 //
 // Tracks: "engine" / "steps" holds steps, plans, stages of a layer and every wait, nested. The
-// compute unit's "ops" holds each op from its call to its return: on the CPU its work, on a unit
-// with a queue the enqueueing. An attention unit has a track per sub-batch with its runs, from
-// submission to the end that was seen; behind a link that is the end of the wait. A run that was
-// submitted behind another begins where that one ended. Waits of a unit's own submission thread are
-// on a track of the unit. Threads: the engine's; but between a step's begin and end, run() and
-// wait_in_thread_of() of a unit are called by its submission thread. Cost: one branch per span
-// without a timeline; some microseconds with one.
+// compute unit's "ops" holds each op from its call to its return: the work on the CPU, the
+// enqueueing on a unit with a queue. An attention unit has a track per sub-batch with its runs,
+// from submission to the observed end; with a link that is the end of the wait. A run that was
+// submitted after another begins where that one ended. Waits of a unit's submission thread have
+// their own track. Threads: the engine's; between a step's begin and end the unit's submission
+// thread calls run() and wait_in_thread_of(). Cost: one branch per span without a timeline; some
+// microseconds with one.
 #pragma once
 
 #include <array>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WeightLoader: gives tensors to the compute unit, and quantises matrices on the way where the
-// options ask for it.
+// WeightLoader: loads tensors into the compute unit, and quantises matrices first if the options
+// say so.
 //
-// A quantised matrix exists beside the model file only while the unit takes it over.
-// tensor/quantize_matrix.h says which type a matrix gets. Matrices in e4m3 that hold a NaN are
-// refused (tensor/f8_codes.h). Threads: one; a loader that quantises or checks has a pool of its
-// own. Ownership: borrows the unit and, through it, the tensors' memory. Errors: those of
-// ComputeUnit::load(), check_f8_codes() and quantize_matrix(). Cost: 15 to 80 ns of one core per
-// value quantised.
+// A quantised matrix exists only until the unit has taken it over. tensor/quantize_matrix.h says
+// which type a matrix gets. Matrices in e4m3 that hold a NaN are refused (tensor/f8_codes.h).
+// Threads: one; a loader that quantises or checks has its own pool. Ownership: borrows the unit
+// and, through it, the tensors' memory. Errors: those of ComputeUnit::load(), check_f8_codes() and
+// quantize_matrix(). Cost: 15 to 80 ns of one core per quantised value.
 #pragma once
 
 #include <cstdint>

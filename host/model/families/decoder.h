@@ -73,8 +73,8 @@ void read_feed_forward(CheckpointReader& reader, const ModelConfig& config, int 
 void read_expert_layer(CheckpointReader& reader, const ModelConfig& config, int layer,
                        LayerTensors& tensors);
 
-// Embedding, output norm and output; the totals; and the refusal of tensors that nobody took. The
-// last thing a family does.
+// Reads embedding, output norm and output, computes the totals, and refuses unused tensors. A
+// family calls it last.
 FamilyWeights finish(CheckpointReader& reader, ModelConfig config,
                      std::vector<LayerTensors> layers);
 

@@ -2,7 +2,7 @@
 //
 // Families: the keys and tensor names of an architecture -> configuration and weights.
 //
-// To add a family: a file beside this one, a declaration here, and an entry in read_family(). A
+// To add a family: a file in this folder, a declaration here, and an entry in read_family(). A
 // family checks the shape of every tensor and names a missing one. decoder.h has the shared parts.
 // Weights are views of the file. Errors: those of the checkpoint.
 #pragma once

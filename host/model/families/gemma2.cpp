@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gemma 2: embeddings times sqrt(width), GELU in the gate, norms also behind attention and
+// Gemma 2: embeddings times sqrt(width), GELU in the gate, norms also after attention and
 // feed-forward, soft caps on scores and logits, a window in every second layer from the first on.
 //
 // Keys gemma2.*: attn_logit_softcapping and final_logit_softcapping (50 and 30 where they are

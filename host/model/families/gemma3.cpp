@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gemma 3 (its text part): Gemma 2 with norms of every query and key head instead of soft caps, and
-// five layers with a window to one without. Layers with a window rotate by a base of their own,
+// Gemma 3 (its text part): Gemma 2 with norms of every query and key head, not soft caps. Five
+// layers with a window precede one without. Layers with a window rotate by a separate base,
 // unscaled.
 //
 // Keys gemma3.*: attention.sliding_window, rope.freq_base (1,000,000), rope.freq_base_swa (10,000),

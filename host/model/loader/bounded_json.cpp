@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A builder of JSON values that counts what it keeps, behind nlohmann's event parser.
+// A builder of JSON values that counts what it keeps, driven by nlohmann's event parser.
 #include "model/loader/bounded_json.h"
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct JsonStream {
   std::function<void(const std::string& key, nlohmann::json value)> take;
 };
 
-// `name` stands in messages.
+// `name` is for messages.
 nlohmann::json parse_json(std::string_view text, const std::string& name,
                           const JsonLimits& limits = {},
                           const std::vector<JsonStream>& streams = {});
@@ -38,7 +38,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& name,
 // The member `key` of an object; null where it is absent, is null or `object` is no object.
 const nlohmann::json& json_member(const nlohmann::json& object, std::string_view key);
 
-// A value as it may stand in a message: `"abc"`, `[...]`.
+// A value in a form for messages: `"abc"`, `[...]`.
 std::string printable_json(const nlohmann::json& value);
 
 }  // namespace tandem::model

@@ -49,7 +49,7 @@ double Candidates::total() const {
 void Candidates::keep_top_p(float top_p) {
   if (top_p >= 1.0f) return;
   const double wanted = top_p * total();
-  // Bisects for the end of the set; `before` is the weight of all candidates in front of the range.
+  // Bisects for the end of the set; `before` is the weight of all candidates before the range.
   double before = 0;
   auto from = kept_.begin(), to = kept_.end();
   while (to - from > 1) {

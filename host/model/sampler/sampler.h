@@ -42,7 +42,7 @@ struct TokenLogprob {
 struct SampledToken {
   TokenId id = kNoToken;
   float logprob = 0;
-  std::vector<TokenLogprob> top;  // the most likely, best first; as many as asked for
+  std::vector<TokenLogprob> top;  // the most likely, best first; as many as requested
 };
 
 // A draw that needs only a row of logits: its parameters and its random number.
@@ -64,8 +64,8 @@ class Sampler {
   // Tokens of the prompt count for repetition_penalty only.
   void accept_prompt(std::span<const TokenId> prompt);
 
-  // Draws, and counts the drawn token as seen; its log-probability and those of the `num_top` most
-  // likely only when asked for. `logits` [vocab] is not changed.
+  // Draws, and counts the drawn token as seen. Gives its log-probability and those of the `num_top`
+  // most likely only if requested. `logits` [vocab] is not changed.
   SampledToken sample(std::span<const float> logits, std::optional<int> num_top);
 
   // The next draw, for a device that holds the logits. None when bias, penalties or min-p are set.

@@ -10,7 +10,7 @@
 namespace tandem::model {
 namespace {
 
-// The byte alphabet: printable Latin-1 stands for itself, the other bytes for U+0100 onwards.
+// The byte alphabet: printable Latin-1 represents itself, U+0100 onwards the other bytes.
 bool is_printable(int byte) {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }

@@ -21,7 +21,7 @@ struct BpeSpec {
   MergeList merges;
   PreTokenizer pre_tokenizer;
   bool takes_whole_words = false;    // a word that is a token as a whole is not merged (Llama 3)
-  bool prefixes_space = false;       // in front of a text without one
+  bool prefixes_space = false;       // before a text without one
   bool composes_characters = false;  // Unicode's normal form C comes first
 };
 

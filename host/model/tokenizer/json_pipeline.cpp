@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kSpace = "\xe2\x96\x81";  // U+2581
 
-// One step and where it stands.
+// One step and its place in the file.
 struct Step {
   const json* value;
   std::string path;

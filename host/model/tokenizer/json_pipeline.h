@@ -31,7 +31,7 @@ struct JsonPipeline {
   std::vector<std::string> before, behind;
 };
 
-// `file` stands in messages.
+// `file` is for messages.
 JsonPipeline read_json_pipeline(const nlohmann::json& root, const std::string& file);
 
 }  // namespace tandem::model

@@ -4,7 +4,7 @@
 //
 // Symbols form a doubly linked list. A priority queue holds the candidate pairs, best key first,
 // leftmost on a tie. A candidate whose symbols have changed is dropped when it reaches the top.
-// Cost: O(n log n) for n symbols, whatever the text. Threads: no shared state.
+// Cost: O(n log n) for n symbols of any text. Threads: no shared state.
 #pragma once
 
 #include <cstdint>

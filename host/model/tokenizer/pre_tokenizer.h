@@ -4,8 +4,8 @@
 //
 // A pre-tokenizer is a list of regular expressions. Each cuts the pieces of the previous one into
 // its matches and the gaps between them; Behaviour says how these become pieces. A byte that is not
-// UTF-8 is a word of its own. Threads: const calls from any thread. Cost: linear in the text for
-// the expressions known by name; for all others backtracking is bounded per call. Errors:
+// UTF-8 is a separate word. Threads: const calls from any thread. Cost: linear in the text for the
+// expressions known by name; for all others backtracking is bounded per call. Errors:
 // Error("tokenizer", ...) when an expression does not compile or matching exceeds its bound.
 #pragma once
 

@@ -4,9 +4,9 @@
 // one place the longest.
 //
 // split() cuts a text into special tokens and the raw pieces between them. User-defined tokens are
-// always found; control tokens only when asked for. Cost: O(text length * longest special token),
-// which is bounded: texts longer than kMaxLength are never matched. White space that a special
-// token swallows is in no raw piece. Threads: immutable.
+// always found, control tokens only on request. Cost: O(text length * longest special token), which
+// is bounded: texts longer than kMaxLength are never matched. White space that a special token
+// swallows is in no raw piece. Threads: immutable.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class SpecialTokens {
   struct Fragment {
     TokenId special = kNoToken;           // kNoToken: raw text
     std::string_view text;                // the part of the input, of either kind
-    std::string_view with_blanks = text;  // and what a special token swallows beside it
+    std::string_view with_blanks = text;  // and the blanks around it that a special token swallows
   };
 
   SpecialTokens();

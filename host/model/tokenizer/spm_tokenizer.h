@@ -2,10 +2,10 @@
 //
 // SpmTokenizer: byte-pair encoding in the manner of SentencePiece.
 //
-// Spaces become U+2581; a text gets one in front where the spec asks for it. Characters merge into
-// the piece with the best score, or by a list of merges where there is one, leftmost on a tie; what
-// is no piece falls back to its bytes' tokens, else to the unknown token. Cost: O(n log n).
-// Source: Kudo and Richardson 2018 (SentencePiece), BPE mode.
+// Spaces become U+2581; a text gets one at its begin if the spec says so. Characters merge into the
+// piece with the best score, or by a list of merges if there is one, leftmost on a tie. Text
+// without a piece becomes its bytes' tokens, else the unknown token. Cost: O(n log n). Source: Kudo
+// and Richardson 2018 (SentencePiece), BPE mode.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// Which texts get a space in front.
+// Which texts get a space at their begin.
 enum class SpacePrefix {
   kNone,
   kOpening,      // those that open or follow a special token

@@ -21,7 +21,7 @@ struct EncodeOptions {
   bool parse_special =
       false;  // text such as <|user|> becomes its control token (templates do, user input does not)
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
-  // or right behind it stays ordinary text. See mark_control().
+  // or directly after it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};
 };
 
@@ -32,16 +32,16 @@ class Tokenizer {
   virtual std::vector<TokenId> encode(std::string_view text,
                                       const EncodeOptions& options) const = 0;
 
-  // Puts `mark` behind the first character of every control token's text in `text`. Encoded with
+  // Puts `mark` after the first character of every control token's text in `text`. Encoded with
   // that ignored_mark, no part of the result becomes a control token.
   virtual std::string mark_control(std::string_view text, std::string_view mark) const = 0;
 
-  // The bytes a token stands for in the output: a piece with its space, a single byte of a
-  // byte-fallback token, or the text of a control token. A token may end inside a UTF-8 sequence.
+  // The bytes of a token in the output: a piece with its space, a single byte of a byte-fallback
+  // token, or the text of a control token. A token may end inside a UTF-8 sequence.
   virtual std::string_view token_bytes(TokenId id) const = 0;
 
   virtual int vocab_size() const = 0;
-  virtual TokenId bos() const = 0;  // kNoToken where there is none
+  virtual TokenId bos() const = 0;  // kNoToken if there is none
   virtual TokenId eos() const = 0;
   virtual bool is_control(TokenId id) const = 0;            // not shown to a reader
   virtual bool is_end_of_generation(TokenId id) const = 0;  // EOS, EOT, <|im_end|>, ...

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tokenizers from tokenizer.json (and what stands beside it in a published directory).
+// Tokenizers from tokenizer.json (and the files next to it in a published directory).
 //
 // Model "BPE", byte-level or SentencePiece-like (json_pipeline.h); ids agree with the tokenizers
 // library's. BOS, EOS and whether they are added come from tokenizer_config.json, else from the

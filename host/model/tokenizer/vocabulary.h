@@ -27,7 +27,7 @@ enum class TokenKind : std::uint8_t {
   kByte = 6
 };
 
-// White space beside a special token that belongs to it.
+// White space next to a special token that belongs to it.
 struct SwallowedBlanks {
   bool before = false, behind = false;
 };

@@ -49,7 +49,7 @@ void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_cont
   }
 }
 
-// What lies between two control tokens is encoded as one text without its marks.
+// The text between two control tokens is encoded as one text without its marks.
 void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptions& options,
                                         std::vector<TokenId>& ids) const {
   const std::string_view mark = options.ignored_mark;

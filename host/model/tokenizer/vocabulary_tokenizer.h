@@ -14,7 +14,7 @@
 
 namespace tandem::model {
 
-// Where a raw text stands.
+// The position of a raw text.
 enum class Place { kStart, kAfterSpecial, kAfterText };
 
 class VocabularyTokenizer : public Tokenizer {

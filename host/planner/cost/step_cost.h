@@ -18,7 +18,7 @@ struct StepWork {
   StepWork& operator+=(const StepWork& more);
 };
 
-// `num_rows` rows of one sequence, behind `past` tokens; each row sees itself and all before it.
+// `num_rows` rows of one sequence, after `past` tokens; each row sees itself and all before it.
 StepWork work_of_rows(int past, int num_rows);
 
 class StepCost {

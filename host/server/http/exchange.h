@@ -47,7 +47,7 @@ using Poster = std::function<void(std::function<void()>)>;
 class PendingAnswer {
  public:
   virtual ~PendingAnswer() = default;
-  virtual void abandon() = 0;  // the client has gone
+  virtual void abandon() = 0;  // the client has closed
 };
 
 class Exchange {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every listening socket accepts on a strand of its own. When the process has no free file
-// descriptor, accepting pauses and then resumes.
+// Every listening socket accepts on its own strand. When the process has no free file descriptor,
+// accepting pauses and then resumes.
 #include "server/http/listener.h"
 
 #include <spdlog/spdlog.h>

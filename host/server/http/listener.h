@@ -24,9 +24,9 @@ namespace tandem::server::http {
 
 class ConnectionSet;
 
-// One listening socket per endpoint, each on a strand of its own. All listen on the port of the
-// first endpoint; if that is 0, on one port that is free on all addresses. Addresses that this
-// machine lacks are left out if another works. Throws boost::system::system_error.
+// One listening socket per endpoint, each on its own strand. All listen on the port of the first
+// endpoint; if that is 0, on one port that is free on all addresses. Addresses that this machine
+// lacks are left out if another works. Throws boost::system::system_error.
 std::vector<boost::asio::ip::tcp::acceptor> listen_on_all(
     boost::asio::io_context& io, std::vector<boost::asio::ip::tcp::endpoint> endpoints);
 

@@ -77,7 +77,7 @@ ReadState RequestReader::consume(std::string_view input, std::size_t* consumed) 
     *consumed += used;
     input.remove_prefix(used);
     if (error == beast::http::error::need_more) {
-      // Chunk extensions and trailers have no limit of their own.
+      // Chunk extensions and trailers have no separate limit.
       if (input.size() > limits_.max_header_bytes) return refuse(431, "a chunk header is too long");
       return ReadState::kNeedMore;
     }

@@ -103,7 +103,7 @@ std::string AnswerFormat::event(const AnswerPiece& piece) const {
                           {"logprobs", piece.logprobs},
                           {"finish_reason", nullptr}});
   }
-  if (piece.finish) {  // chat ends with an empty delta of its own
+  if (piece.finish) {  // chat ends with a separate empty delta
     events += chunk_event({{"index", piece.index},
                            {"delta", ordered_json::object()},
                            {"logprobs", nullptr},

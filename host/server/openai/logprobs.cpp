@@ -95,7 +95,7 @@ void CompletionLogprobs::add(const std::vector<OutputToken>& tokens) {
   for (const OutputToken& token : tokens) {
     const std::string bytes = service_->token_bytes(token.id);
     rows_.push_back({completion_token(bytes), true, token.logprob, token.top, offset_});
-    // OpenAI always lists the token that was drawn, beside the most likely.
+    // OpenAI always lists the drawn token in addition to the most likely.
     const auto same = [&](const TokenLogprob& top) { return top.id == token.id; };
     if (num_top_ > 0 && std::none_of(token.top.begin(), token.top.end(), same)) {
       rows_.back().top.push_back({token.id, token.logprob});

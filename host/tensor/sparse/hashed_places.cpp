@@ -5,7 +5,7 @@
 // choice. Division by num_owners: unit * floor(2^32 / n) >> 32 is the quotient or one less.
 #include "tensor/sparse/hashed_places.h"
 
-// Has one step for compressing 16-bit lanes; where it is not asked for Highway leaves it out.
+// It compresses 16-bit lanes in one step; Highway omits this target unless it is requested.
 #define HWY_WANT_AVX3_DL 1
 
 #undef HWY_TARGET_INCLUDE
@@ -130,7 +130,7 @@ std::size_t find_offsets(const float* values, std::size_t count,
   std::size_t end = 0, at = 0;
   for (; at + lanes <= count; at += lanes) {
     for (std::size_t line = 0; line < lanes; line += 16) {
-      __builtin_prefetch(values + at + line + kAhead);  // may lie behind the end: no access
+      __builtin_prefetch(values + at + line + kAhead);  // may be after the end: no access
     }
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < lanes; i += half) found |= some(at + i) << i;
@@ -158,7 +158,7 @@ std::size_t find(const float* values, std::size_t count, std::uint32_t first,
   std::size_t end = 0, at = 0;
   for (; at + kRun <= count; at += kRun) {
     for (std::size_t line = 0; line < kRun; line += 16) {
-      __builtin_prefetch(values + at + line + kAhead, 0, 2);  // may lie behind the end: no access
+      __builtin_prefetch(values + at + line + kAhead, 0, 2);  // may be after the end: no access
     }
     auto any = zero;
     for (std::size_t i = 0; i < kRun; i += lanes) {

@@ -12,7 +12,8 @@
 
 namespace tandem::sparse {
 
-// Entries that find_values, find_offsets and bit_places_of may write behind their last.
+// Number of entries that find_values, find_offsets and bit_places_of may write after their last
+// one.
 constexpr std::size_t kSlack = 64;
 
 // The two parts of Partition::hashed that all its code shares: mix() is a finaliser of the

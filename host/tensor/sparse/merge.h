@@ -2,7 +2,7 @@
 //
 // Merging sparse vectors: the union of their indices, values reduced in the order of the inputs.
 //
-// The order of additions at every index is the order of `parts`, whatever the algorithm, so results
+// The order of additions at every index is the order of `parts`, for every algorithm, so results
 // are bitwise reproducible. Max: over the parts that hold the index; NaN wins. Cost: see merge.cpp.
 // Threads: any, on different outputs. Errors: std::bad_alloc.
 #pragma once

@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::size_t kWords = kWindowUnits / 64;
-constexpr std::size_t kRoom = 64;  // entries behind the last that may be written
+constexpr std::size_t kRoom = 64;  // entries after the last that may be written
 
 template <typename I, typename T>
 struct Slice {
@@ -84,7 +84,7 @@ class Windows {
     slice.value = value;
   }
 
-  // Packs the window that starts at `base` behind the first `count` entries and clears it.
+  // Packs the window that starts at `base` after the first `count` entries and clears it.
   HWY_INLINE std::size_t pack(I base, std::size_t scattered, I* indices, T* values,
                               std::size_t count) {
     if (scattered > kWindowUnits / kSparse) {
@@ -105,8 +105,8 @@ class Windows {
     return count;
   }
 
-  // Writes the window's units behind the first `count` indices and clears the bitmap; returns their
-  // end. kStep: bits that a word is expected to have at most.
+  // Writes the window's units after the first `count` indices and clears the bitmap; returns their
+  // end. kStep: the expected maximum of bits in a word.
   template <std::size_t kStep>
   HWY_INLINE std::size_t find_units(I base, I* indices, std::size_t count) {
     std::uint32_t words[kWords + kRoom];
@@ -136,8 +136,8 @@ class Windows {
     return count;
   }
 
-  // Writes first + the positions of the bits; in steps of kStep without a branch on their number.
-  // Up to kStep - 1 places behind them are overwritten.
+  // Writes first + the positions of the bits, in steps of kStep without a branch on their number.
+  // Overwrites up to kStep - 1 places after them.
   template <std::size_t kStep, typename Index>
   static HWY_INLINE std::size_t positions(std::uint64_t bits, Index first, Index* to) {
     const std::size_t count = hwy::PopCount(bits);
@@ -180,7 +180,7 @@ class Windows {
   T start_;
   std::vector<T> sums_;              // [kWindowUnits], start_ between windows
   std::vector<std::uint64_t> bits_;  // [kWords], 0 between windows
-  std::vector<Slice<I, T>> slices_;  // what is left of the parts, in their order
+  std::vector<Slice<I, T>> slices_;  // the rest of the parts, in their order
 };
 
 SparseVector merge(std::span<const SparseVector> parts, Reduction reduction) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For AVX-512, AVX2 and the baseline, chosen at run time. f16 by the conversion instructions where
-// the target has them; bf16 by integer arithmetic, since the instruction of some CPUs flushes
-// subnormals. What does not fill a vector goes through the scalar conversions.
+// For AVX-512, AVX2 and the baseline, chosen at run time. f16 uses the conversion instructions of
+// the target, if any. bf16 uses integer arithmetic, because the instruction of some CPUs flushes
+// subnormals. Values that do not fill a vector use the scalar conversions.
 #include "tensor/sparse/wire_values.h"
 
 #undef HWY_TARGET_INCLUDE

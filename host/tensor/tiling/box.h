@@ -2,10 +2,10 @@
 //
 // Box: a half-open box of integer points, lower[d] <= point[d] < upper[d] in every dimension d.
 //
-// The index space of an array, a region or a tile: where, not what. A box with no extent in some
-// dimension is empty and has size 0. Plain values, nothing allocated. Threads: any. The words box,
-// tile and region are those of block-structured grids: Zhang et al., "BoxLib with Tiling", SIAM J.
-// Sci. Comput. 38(5), 2016; Unat et al., "TiDA", ISC 2016.
+// The index space of an array, a region or a tile; a box holds no data. A box without extent in
+// some dimension is empty and has size 0. Plain values, nothing allocated. Threads: any. The words
+// box, tile and region are those of block-structured grids: Zhang et al., "BoxLib with Tiling",
+// SIAM J. Sci. Comput. 38(5), 2016; Unat et al., "TiDA", ISC 2016.
 #pragma once
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions: REGIONAL tiling. A box divided among homes (NUMA nodes, or workers), each region with
-// memory of its own that its home touches first, and tiled in itself.
+// Regions: REGIONAL tiling. A box divided among homes (NUMA nodes, or workers). Each region has its
+// own memory, which its home touches first, and is divided into tiles.
 //
 // The box is cut along one dimension in whole tiles, so a tile has one home. A home's share is
-// proportional to its weight, to within a tile; a home may be left with none. Tiles are numbered
-// region by region (bounds() are where regions begin), as ThreadPool::run_regions() takes them.
-// Memory: an array whose outermost dimension is the one cut keeps its regions contiguous as it is.
-// Threads: any. Source: as box.h; the placing of regions is Unat et al., "TiDA", ISC 2016.
+// proportional to its weight, to within a tile; it may be empty. Tiles are numbered region by
+// region (bounds() has the first tile of each), as ThreadPool::run_regions() takes them. Memory: if
+// the cut dimension of an array is its outermost, its regions are contiguous. Threads: any. Source:
+// as box.h; the placing of regions is Unat et al., "TiDA", ISC 2016.
 #pragma once
 
 #include <algorithm>

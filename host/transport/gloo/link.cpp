@@ -58,7 +58,7 @@ void Link::handleEvents(int events) {
 
 void Link::handleReadWrite(int events) {
   try {
-    // A hang-up is found by reading, whatever was asked for.
+    // A hang-up is found by reading, for every requested event.
     const int to_write = events & EPOLLOUT;
     if (to_write != 0 && !tx_.empty()) tcp::Pair::handleReadWrite(to_write);
     if ((events & ~EPOLLOUT) == 0) return;

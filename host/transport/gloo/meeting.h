@@ -2,10 +2,11 @@
 //
 // Meeting: how ranks find each other in a store, at first and after a failure.
 //
-// Keys are "<prefix>.<generation>.<what>". Every rank puts its world and its addresses, waits for
+// Keys are "<prefix>.<generation>.<what>". Every rank stores its world and its addresses, waits for
 // those of the others, connects and greets. After a failure survivors of generation g register
-// under g + 1; whoever sees that the list is complete puts it, and the first put holds. Cost: one
-// key per rank, one look per missing key every 5 ms. Errors: Error, TransportError. Threads: one.
+// under g + 1. The rank that sees a complete list stores it; the first stored list is valid. Cost:
+// one key per rank, one read per missing key every 5 ms. Errors: Error, TransportError. Threads:
+// one.
 #pragma once
 
 #include <memory>

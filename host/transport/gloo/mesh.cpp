@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kGreetingSlot = std::uint64_t{1} << 24;
 constexpr std::uint64_t kFarewellSlot = kGreetingSlot + 1;
 constexpr std::size_t kControlBytes = 512;
-// How long close() lets gloo's loop take; it comes by every 10 ms.
+// The time that close() gives to gloo's loop, which runs every 10 ms.
 constexpr auto kCloseTime = std::chrono::seconds(2);
 
 using ControlText = std::array<char, kControlBytes>;  // ends with a zero

@@ -2,13 +2,13 @@
 //
 // Mesh: a TCP connection to every peer through gloo's tcp transport, made observable.
 //
-// gloo waits for one buffer at a time, poisons all connections when such a wait times out, and
-// leaves waiting who waits for a buffer that a dying connection was amid. So nothing here waits in
-// gloo: its classes are extended where its TLS transport extends them, to count completions, to
-// note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
-// Ownership: regions borrow memory; destroying one ends all access to it. Regions go before the
-// mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt() from any.
-// Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
+// gloo waits for one buffer at a time, and poisons all connections when such a wait times out. A
+// thread that waits for a buffer of a dying connection may wait for ever. So this code never waits
+// in gloo: it extends gloo's classes where gloo's TLS transport extends them, to count completions,
+// to note closed connections and to wake the rank (Activity). Data moves on gloo's own thread.
+// Ownership: regions borrow memory; destroying one ends all access to it. Regions are destroyed
+// before the mesh. Threads: regions and sends from the rank's thread, farewell() and interrupt()
+// from any. Errors: gloo's exceptions for use of a closed connection; TransportError where stated.
 // Source: facebookincubator/gloo of May 2022, gloo/transport/tcp.
 #pragma once
 
@@ -50,7 +50,7 @@ class Activity {
   std::atomic<bool> marked_{false};
 };
 
-// Memory that is sent or received, with completions that can be asked for.
+// Memory that is sent or received. Its completions can be queried.
 class Region final : public ::gloo::transport::tcp::UnboundBuffer {
  public:
   using ::gloo::transport::tcp::UnboundBuffer::UnboundBuffer;
@@ -90,7 +90,7 @@ class Mesh {
   void farewell(int peer, const std::string& reason) noexcept;
   // The same for one whose protocol is broken: it gets no farewell.
   void interrupt(int peer) noexcept;
-  // Closes every connection; returns when gloo's thread has let go of them.
+  // Closes every connection; returns when gloo's thread has released them.
   void close() noexcept;
 
   Activity& activity() { return activity_; }

@@ -122,7 +122,7 @@ class World {
     std::optional<std::string> reason;  // nullopt: not ended
   };
   struct Peer {
-    bool left = false;  // its transport is gone
+    bool left = false;  // its transport is destroyed
     End closed;
   };
   struct Box {

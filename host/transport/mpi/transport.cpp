@@ -50,8 +50,8 @@ class MpiExchange final : public Exchange {
     bool spent = false;  // the deadline had passed before the last round of progress
   };
 
-  // One round of progress, after which the caller looks again; the error where a round after the
-  // deadline has not brought what is awaited, whatever else moves.
+  // One round of progress; then the caller checks again. Throws if a round after the deadline has
+  // not brought the awaited message, even if others progress.
   void wait(Patience& patience, Deadline deadline, int peer, const char* missing) {
     if (patience.spent) {
       const TransportError error(

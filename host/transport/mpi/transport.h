@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The mpi transport over a communicator of its own; inside the folder only (see mpi.h).
+// The mpi transport with its own communicator; internal to the folder (see mpi.h).
 #pragma once
 
 #include <cstddef>

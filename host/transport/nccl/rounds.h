@@ -60,7 +60,7 @@ class Rounds {
     std::size_t bytes;
   };
 
-  // What one round moves; the rests of long messages lie one after the other in rest_.
+  // The messages of one round; rest_ holds the rests of long messages, one after the other.
   struct Round {
     std::vector<Transfer> sends, receives, long_sends, long_receives;
     std::vector<std::pair<std::pair<int, Tag>, ByteBuffer>> messages;  // of receives

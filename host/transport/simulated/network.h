@@ -109,9 +109,8 @@ class Network {
   //   1. the sender's port: messages leave one after another in the order of sending, `gap` apart
   //   2. the latency passes
   //   3. between nodes: the sender's adapter (ranks_per_node above 1), the uplink of its rack and
-  //   the
-  //      downlink of the receiver's (different racks; rate = the rack's ports / oversubscription),
-  //      the receiver's adapter; or the pair's own link, if overridden
+  //      the downlink of the receiver's (different racks; rate = the rack's ports /
+  //      oversubscription), the receiver's adapter; or the pair's own link, if overridden
   //   4. the receiver's port
   std::vector<Stage*> route(int from, int to);
   void advance(const Event& event);

@@ -257,8 +257,8 @@ bool World::awaits_lost_rank(const Rank& rank) const {
   });
 }
 
-// Nothing is under way: whoever waits for a rank that has left fails, and may free the others.
-// Where none does, all fail. Ranks that leave later do so because of this.
+// No message is in flight. Ranks that wait for a rank that has left fail, and may free the others.
+// If there are none, all fail. Ranks that leave later do so because of this.
 void World::fail_stalled() {
   std::vector<Rank*> waiting, blocked;
   for (auto& rank : ranks_) {

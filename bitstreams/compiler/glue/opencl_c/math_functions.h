@@ -99,7 +99,7 @@ TANDEM_OVERLOAD double nan(ulong code) {
 TANDEM_WIDTHS(TANDEM_MAP1, float, nan, uint)
 TANDEM_WIDTHS(TANDEM_MAP1, double, nan, ulong)
 
-// Functions with a second result behind a pointer of type P, in any address space.
+// Functions that write a second result through a pointer of type P, in any address space.
 #define TANDEM_SPLIT_VECTOR(n, space, T, P, f)                                                 \
   TANDEM_OVERLOAD TANDEM_JOIN(T, n) f(TANDEM_JOIN(T, n) a, space TANDEM_JOIN(P, n) * second) { \
     TANDEM_JOIN(T, n) tandem_r;                                                                \

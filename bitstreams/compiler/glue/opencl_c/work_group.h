@@ -76,7 +76,7 @@ class StackArena {
   std::size_t taken_ = 0;
 };
 
-// Where an item, or the loop over items, stands.
+// The execution state of an item, or of the loop over items.
 struct Fiber {
   jmp_buf place;
   std::uint64_t local_id[3];

@@ -42,8 +42,8 @@ HWY_INLINE void fetch(const T* at) {
   __builtin_prefetch(at, 0, 3);
 }
 
-// Scores of kWide vectors of tokens at once: each q value is loaded once for all of them. Several
-// chains per row hide the latency of multiply-add behind few rows.
+// Scores of kWide vectors of tokens at once: each q value is loaded once for all of them. With few
+// rows, several chains per row hide the latency of multiply-add.
 template <int kRows, int kWide, typename T>
 HWY_INLINE void score_vectors(const AttentionRows& rows, const T* const* k, const T* const* next,
                               bool first_part, float* score) {
@@ -183,8 +183,8 @@ HWY_INLINE void add_tokens(const T* v, std::size_t width, SlotRange tokens, cons
   }
 }
 
-// Of the tile to come, what lies as far from its begin as the strips done are long is asked for:
-// all of it, whatever the order of its values.
+// Prefetches the next tile in step with the strips: after as many bytes of strips, the same number
+// of its bytes. So all of it is fetched, in any order of its values.
 template <int kRows, int kStrip, int kTiles, typename T>
 HWY_INLINE void add_strip(const AttentionRows& rows, const KvTile* tiles, const KvTile* next,
                           std::size_t d, const float* weight) {

@@ -9,7 +9,7 @@
 namespace tandem::device::cpu {
 namespace {
 
-constexpr std::size_t kBlockPairs = 64;  // four lines of a row, one behind another
+constexpr std::size_t kBlockPairs = 64;  // four lines of a row, one after another
 
 using Block = std::uint32_t[kBf16PanelOutputs][kBlockPairs];
 

@@ -65,7 +65,7 @@ HWY_INLINE void load_f8_pairs(const std::byte* from, Vec& first, Vec& second) {
   const hn::Rebind<std::int16_t, FloatTag> wide;
   const hn::Rebind<hwy::float16_t, FloatTag> half;
   const auto pairs = hn::LoadU(wide, reinterpret_cast<const std::int16_t*>(from));
-  // The sign fills bit 14, too, which is the exponent's first; behind the code other bits follow.
+  // The sign also fills bit 14, the first of the exponent; other bits follow the code.
   const auto code = hn::Set(wide, static_cast<std::int16_t>(0xbf80));
   const auto low = hn::And(hn::ShiftRight<1>(hn::ShiftLeft<8>(pairs)), code);
   const auto high = hn::And(hn::ShiftRight<1>(pairs), code);
@@ -200,7 +200,7 @@ struct WidenedF8 : StoredBf16 {
 struct Chunk {
   const std::byte* weights = nullptr;  // [pairs][width][2]
   const float* scales = nullptr;       // [width], of e4m3
-  const std::byte* next = nullptr;     // of the panels: what to fetch beside it, as many bytes
+  const std::byte* next = nullptr;     // of the panels: fetched meanwhile, as many bytes
   std::size_t bytes = 0;               // as it takes there
   std::size_t width = 0;               // outputs of its panel
   const std::uint16_t* x = nullptr;    // [rows][kBf16Chunk]
@@ -209,10 +209,10 @@ struct Chunk {
 
 struct TileRows {
   std::size_t first = 0, count = 0;
-  const std::byte* ahead = nullptr;  // what to fetch beside every block, and where that ends
+  const std::byte* ahead = nullptr;  // fetched with every block, and the end of that
   const std::byte* ahead_end = nullptr;
   std::size_t lines_per_block = 0;
-  bool from_end_to_end = false;  // instead: kNear ahead beside every pair
+  bool from_end_to_end = false;  // instead: kNear ahead with every pair
 };
 
 // sums: of the first row and output, [rows, kBf16PanelOutputs].
@@ -343,7 +343,7 @@ void widen_chunk(const Chunk& chunk, std::byte* to) {
   while (i < count) widen(one);
 }
 
-// What widen_chunk() needs behind the sums, in floats: a pair of bf16 takes one.
+// Floats that widen_chunk() needs after the sums: a pair of bf16 takes one.
 constexpr std::size_t kWidenedFloats = kBf16Chunk / 2 * kBf16PanelOutputs;
 
 template <typename Stored>
@@ -356,7 +356,7 @@ std::size_t panel_bytes(const Bf16Product& p, std::size_t width) {
   }
 }
 
-// sums: [rows, kBf16PanelOutputs], to add to; behind them kWidenedFloats where a chunk is widened.
+// sums: [rows, kBf16PanelOutputs], to add to; kWidenedFloats follow if a chunk is widened.
 template <typename Type, typename Stored>
 void multiply_panel(const Bf16Product& p, const std::byte* panel, std::size_t width, float* sums) {
   const std::size_t pairs = (p.in_features + 1) / 2;

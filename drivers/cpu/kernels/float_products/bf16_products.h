@@ -34,8 +34,8 @@ struct Bf16Product {
   bool accumulate = false;      // y += instead of y =
 };
 
-// Inputs that are summed before their sum is added to others'. Rows lie chunk by chunk, so that
-// those of a tile are one stream; where in_features is odd, the last value is followed by a zero.
+// The inputs of one partial sum. Rows are stored chunk by chunk, so that those of a tile are one
+// stream; if in_features is odd, a zero follows the last value.
 inline constexpr std::size_t kBf16Chunk = 1024;
 
 // The workspace grows to what a call needs and may be used again.

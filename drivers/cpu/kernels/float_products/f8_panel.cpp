@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// pack_f8_panel(): blocks of pairs through a buffer that stays in the first cache, as those of
+// pack_f8_panel(): packs blocks of pairs through a buffer that stays in the first cache, as for
 // bf16.
 #include "cpu/kernels/float_products/f8_panel.h"
 

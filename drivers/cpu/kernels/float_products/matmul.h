@@ -22,7 +22,7 @@ inline constexpr std::size_t kPanelRows = 32;
 inline constexpr std::size_t kTaskOutputs = 48;
 inline constexpr std::size_t kMaxPackedRows = 512;
 
-// Rows [panel * 32, ...) of x to packed [in_features, 32]; rows behind the last one become 0.
+// Packs rows [panel * 32, ...) of x to [in_features, 32]; rows after the last one become 0.
 void pack_panel(const float* x, std::size_t rows, std::size_t in_features, std::size_t panel,
                 float* packed);
 

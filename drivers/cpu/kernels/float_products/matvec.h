@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of f32 and f16 weights, as the model file stores them, with a few rows of activations:
-// decode.
+// Products of f32 and f16 weights, as the model file stores them, with a few rows of activations
+// (decode).
 //
-// y = x W^T for 1 to about 24 rows. Weights are read from memory once, in place, whatever the
-// number of rows. Activations stay f32, so only the order of additions affects the result. Cost:
-// out_features * row bytes read; 2 FLOPs per weight and row. Threads: pure; callers divide the
-// outputs.
+// y = x W^T for 1 to about 24 rows. Weights are read from memory once, in place, for any number of
+// rows. Activations stay f32, so only the order of additions affects the result. Cost: out_features
+// * row bytes read; 2 FLOPs per weight and row. Threads: pure; callers divide the outputs.
 #pragma once
 
 #include <cstddef>

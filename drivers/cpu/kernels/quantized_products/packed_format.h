@@ -6,9 +6,9 @@
 // bytes, [16 outputs][4 inputs]. Lines 0..3 hold the low nibbles of quads (4 inputs) 0..3 in the
 // low and of quads 4..7 in the high half of each byte; 5 bits: line 4 has bit 4 of quad q at bit q;
 // 6 bits: lines 4 and 5 have bits 4-5 of quads 0..3 and 4..7 at bits 2q; 8 bits: line q is quad q.
-// Behind the codes lie the scales, per block [16] f16 scales, then [16] f16 minima; with
-// super-blocks (8 blocks) instead [16] f16 and [16] f16 of the minima, then per block [16] bytes of
-// scales (two times when halves have their own), [16] bytes of minima. A weight is
+// The scales follow the codes: per block [16] f16 scales, then [16] f16 minima; with super-blocks
+// (8 blocks) [16] f16 and [16] f16 of the minima, then per block [16] bytes of scales (two times
+// when halves have their own), [16] bytes of minima. A weight is
 //   x = scale * (code - offset) + min   (super-blocks: d * s * (code - offset) - dmin * m).
 #pragma once
 

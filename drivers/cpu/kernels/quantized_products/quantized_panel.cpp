@@ -17,7 +17,7 @@ std::uint32_t word_at(const std::uint8_t* bytes) {
   return word;
 }
 
-// Lines 0..3 from the nibbles of 32 values that lie in 32 bytes, at bit `shift` of each.
+// Lines 0..3 from the nibbles of 32 values in 32 bytes, at bit `shift` of each.
 void nibble_lines(const std::uint8_t* bytes, int shift, std::uint32_t* lines) {
   for (int i = 0; i < 4; ++i) {
     const std::uint32_t low = (word_at(bytes + 4 * i) >> shift) & 0x0f0f0f0fu;

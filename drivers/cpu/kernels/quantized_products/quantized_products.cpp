@@ -94,7 +94,7 @@ std::size_t chunk_blocks(const QuantizedProduct& p) {
   return p.rows == 1 && F.code_bits == 8 ? p.blocks : kChunkBlocks;
 }
 
-// The chunk behind another, or nothing.
+// The next chunk, or null.
 template <PackedFormat F>
 Chunk chunk_after(const QuantizedProduct& p, Chunk chunk) {
   chunk.first_block += chunk.blocks;

@@ -25,8 +25,8 @@ struct alignas(64) RowChunk {
   std::int32_t minus_first[kChunkBlocks];  // -128 * sum of the first 16 values
 };
 
-// count is a multiple of 32. The chunks of the row lie `stride` apart, the number of rows; of the
-// last one only the blocks that there are get written.
+// count is a multiple of 32. The distance of the row's chunks is `stride`, the number of rows. Of
+// the last chunk only the existing blocks are written.
 void quantize_row(const float* x, std::size_t count, RowChunk* chunks, std::size_t stride);
 
 }  // namespace tandem::device::cpu

@@ -220,7 +220,7 @@ HWY_INLINE void add_block(const Tile<kC>& tile, const std::byte* const (&codes)[
   if constexpr (F.has_min) at.add_min(rows, block, scales);
 }
 
-// sums [kR][stride], a panel's outputs behind another's: read, added to, written.
+// sums [kR][stride], one panel's outputs after another's: read, added to, written.
 template <PackedFormat F, int kR, int kC>
 void multiply_tile(const Tile<kC>& tile, float* sums, std::size_t stride) {
   using Sums = TileSums<F, kR, kC>;

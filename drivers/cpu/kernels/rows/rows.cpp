@@ -105,7 +105,7 @@ void gelu_up(const float* gate, const float* up, std::size_t count, float* out) 
   }
 }
 
-// The last values go through a whole vector too: all by one formula, wherever in a call they stand.
+// The last values also pass through a whole vector, so that the same formula serves every position.
 void cap_values(float cap, std::size_t count, float* x) {
   const Vec top = broadcast(cap);
   std::size_t i = 0;

@@ -5,7 +5,8 @@
 //
 // Written as assembly: Debian's Highway has no operation for them, and compilers move the sums
 // between registers around intrinsics. Every function is compiled for its instructions and chosen
-// by what the processor reports. Every multiplication adds 9, of bfloat16 2^-14.
+// by the features that the processor reports. Every multiplication adds 9; that of bfloat16 adds
+// 2^-14.
 #include "cpu/kernels/speed/product_loop.h"
 
 namespace tandem::device::cpu {

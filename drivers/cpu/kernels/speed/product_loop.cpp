@@ -23,7 +23,7 @@ constexpr std::size_t kSums = 12;  // with the operands, what 16 registers hold
 float f32_products(std::size_t iterations) {
   const hn::ScalableTag<float> floats;
   using V = hn::Vec<decltype(floats)>;
-  // 0.5 s + 1 stays finite whatever the number of iterations.
+  // 0.5 s + 1 stays finite for any number of iterations.
   const V half = hn::Set(floats, 0.5f), one = hn::Set(floats, 1.0f);
   const auto start = [&](float value) { return hn::Set(floats, value); };
   V s0 = start(0), s1 = start(1), s2 = start(2), s3 = start(3), s4 = start(4), s5 = start(5);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles and leases are sockets, so the system reports when their last holder is gone, for
-// whatever reason.
+// Handles and leases are sockets, so the system reports when their last holder closes them or ends.
 #include "emulation/card/clients/buffer_sharing.h"
 
 #include <sys/socket.h>

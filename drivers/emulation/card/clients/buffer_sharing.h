@@ -3,8 +3,8 @@
 // Export handles of buffers, and the leases that clients of other cards take on them.
 //
 // A handle is one end of a socket pair. The card keeps the other end, and holds the buffer until
-// every copy of the handle is closed, in whatever process. control_channel.h lists what a handle
-// answers. A lease holds the buffer until its socket closes. Threads: the card's main thread.
+// every copy of the handle is closed, in all processes. control_channel.h lists the requests of a
+// handle. A lease holds the buffer until its socket closes. Threads: the card's main thread.
 #pragma once
 
 #include <sys/types.h>
@@ -26,7 +26,7 @@ class BufferSharing {
   // std::runtime_error. `group`: the buffer's memory group in the exporter's numbering, passed on
   // to importers.
   int export_buffer(uint64_t address, uint32_t group);
-  // The buffer behind a handle of this card.
+  // The buffer of a handle of this card.
   struct Shared {
     uint64_t address = 0;
     uint32_t group = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A card as a server: it accepts clients, answers their requests (control_channel.h), and cleans up
-// after clients that are gone.
+// after clients that have ended.
 //
-// Launches do not pass through here: they use the clients' rings. What a dead client held stays
-// until its running command has ended, so no kernel writes into memory that another client has got.
-// A kernel that does not end is stopped. Threads: the card's main thread.
+// Launches do not pass through here: they use the clients' rings. The memory of a dead client stays
+// allocated until its running command has ended, so no kernel writes into memory that another
+// client has got. A kernel that does not end is stopped. Threads: the card's main thread.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ class CardServer {
   void add_client(int socket);
   // Accepts clients from a listening socket, which it then owns.
   void listen_on(int socket);
-  // Answers requests until the last client is gone.
+  // Answers requests until the last client has left.
   void run();
 
  private:

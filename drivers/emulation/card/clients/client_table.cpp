@@ -22,7 +22,7 @@ std::shared_ptr<ClientArea> ClientTable::find(uint32_t slot) const {
 }
 
 void ClientTable::remove(uint32_t slot) {
-  std::shared_ptr<ClientArea> removed;  // unmapped after the lock is gone
+  std::shared_ptr<ClientArea> removed;  // unmapped after the lock is released
   std::lock_guard lock(mutex_);
   removed.swap(areas_[slot]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows are mapped into address space that SharedArea keeps inaccessible behind device memory.
+// Windows are mapped into address space after device memory, which SharedArea keeps inaccessible.
 #include "emulation/card/memory/device_space.h"
 
 #include <sys/mman.h>

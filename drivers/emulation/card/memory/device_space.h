@@ -20,10 +20,10 @@ namespace tandem::emulation {
 
 class DeviceSpace {
  public:
-  // Where the windows of a card with `memory_bytes` begin, far behind its memory: an overrun faults
-  // before it gets there.
+  // The address of the first window of a card with `memory_bytes`: far after its memory, so an
+  // overrun faults before it reaches a window.
   static uint64_t first_peer_address(uint64_t memory_bytes);
-  // Device memory with room for windows behind it. Throws std::system_error.
+  // Device memory with room for windows after it. Throws std::system_error.
   static SharedArea make_memory(uint64_t memory_bytes);
 
   // `areas.device` is of make_memory().

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A compute unit's registers: as its kernel sees them during a call, and as programs read and write
-// them.
+// A compute unit's registers: one view for its kernel during a call, one for programs.
 //
-// A command brings the arguments, or they are read from the registers. begin() and finish() frame
+// A command brings the arguments, or they are read from the registers. begin() and finish() enclose
 // every call. again() says whether the unit runs once more: it counts down the auto-restart
 // counter, or repeats until the auto-restart bit is cleared. Outputs are the words that a call
-// changed; only these are written back, since a program may write the next call's arguments
-// meanwhile. A kernel whose first argument lies at 0x20 (kernel_entry.h) has a counter at 0x10 and
-// a mailbox (protocol/mailbox.h), which holds its arguments when the command brings none. Threads:
+// changed; only these are written back, because a program may write the next call's arguments
+// meanwhile. A kernel with its first argument at 0x20 (kernel_entry.h) has a counter at 0x10 and a
+// mailbox (protocol/mailbox.h), which holds its arguments when the command brings none. Threads:
 // the unit's; programs use the shared words only.
 #pragma once
 
@@ -54,7 +53,7 @@ class RegisterFile {
   std::vector<unsigned char> values_;       // [register_bytes, at least a unit's register map]
   std::vector<unsigned char> before_;       // [register_bytes]: values_ before the call
   const uint32_t* live_counter_ = nullptr;  // in the packet
-  uint32_t rest_ = 0;                       // repetitions that the packet asked for
+  uint32_t rest_ = 0;                       // remaining repetitions of the packet
   bool by_mailbox_ = false;
   bool free_ = false;  // the command set the auto-restart bit
 };

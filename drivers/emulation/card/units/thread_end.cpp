@@ -23,7 +23,7 @@ uint64_t interrupted_at(const ucontext_t& context) {
 #elif defined(__aarch64__)
   return context.uc_mcontext.pc;
 #else
-  return 0;  // outside all code: the thread goes on
+  return 0;  // outside all code: the thread continues
 #endif
 }
 

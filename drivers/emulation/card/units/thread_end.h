@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a thread from outside while it runs given code, such as a kernel that does not end and that
-// no client waits for.
+// Ends a thread from outside while it runs given code, such as a kernel that does not end and whose
+// clients have ended.
 //
-// A signal asks the thread. Its handler ends the thread when the interrupted instruction lies in
-// the given code, so no lock of the C library or of the card is held. Elsewhere the thread goes on,
-// and the caller asks again. Its stacks are neither unwound nor freed, so the caller bounds how
-// often this happens. Threads: watch_thread() is called by the thread itself, the rest by any.
+// A signal interrupts the thread. Its handler ends the thread if the interrupted instruction is in
+// the given code, so no lock of the C library or of the card is held. Otherwise the thread
+// continues, and the caller tries again. The stacks are neither unwound nor freed, so the caller
+// bounds how often this happens. Threads: the thread itself calls watch_thread(), any thread the
+// rest.
 #pragma once
 
 #include <pthread.h>
@@ -21,7 +22,7 @@ struct CodeRange {
   uint64_t end = 0;
 };
 
-// What the thread's signal handler looks at; outlives the thread.
+// The state for the thread's signal handler; outlives the thread.
 struct ThreadEnd {
   CodeRange code;
   bool (*is_unwanted)(const void* owner) = nullptr;  // called in a signal handler

@@ -21,7 +21,7 @@ using hls_runtime::End;
 
 namespace {
 
-// A kernel's local arrays stand for on-chip memory; a large card has tens of megabytes of it.
+// A kernel's local arrays represent on-chip memory; a large card has tens of megabytes of it.
 constexpr size_t kStackBytes = size_t{256} << 20;
 constexpr size_t kSignalStackBytes = 64 << 10;
 

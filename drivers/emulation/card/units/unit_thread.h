@@ -33,7 +33,7 @@ struct UnitPlan {
   std::string name;
   bool free_running = false;
   std::unique_ptr<KernelLibrary> library;
-  void* const* streams = nullptr;  // [arguments]; null for those that are none
+  void* const* streams = nullptr;  // [arguments]; null for those that are no streams
   hls_runtime::UnitGroup* group = nullptr;
 };
 

@@ -18,7 +18,7 @@ using namespace tandem::emulation;
 
 constexpr uint64_t kUnitBytes = 0x10000;
 
-// Unit and byte offset behind an absolute register address.
+// The unit and byte offset of an absolute register address.
 std::optional<std::pair<uint32_t, uint32_t>> locate(const Card& card, uint64_t address) {
   const auto program = card.program();
   if (program == nullptr) return std::nullopt;

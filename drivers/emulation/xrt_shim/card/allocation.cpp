@@ -25,7 +25,7 @@ bool may_be_handle(int descriptor) {
          type == SOCK_SEQPACKET && peer_is_this_user(descriptor);
 }
 
-// Asks the card behind `handle` for its buffer: the lease, or -1 when that card is gone.
+// Asks the card of `handle` for its buffer: the lease, or -1 when that card has ended.
 int take_lease(int handle, Message& leased) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return -1;

@@ -3,7 +3,7 @@
 // Device memory of a buffer: allocated on its card, or imported from an export handle.
 //
 // The card counts the holders in all processes; the memory is freed with the last one. Memory of
-// another card lies in a window of the importing card's address space, so that card's kernels reach
+// another card is in a window of the importing card's address space, so that card's kernels reach
 // it. Threads: any.
 #pragma once
 
@@ -20,8 +20,8 @@ class Allocation {
   // nullptr when memory group `group` has no room; that is reported.
   static std::shared_ptr<Allocation> make(std::shared_ptr<Card> card, uint64_t size_bytes,
                                           uint32_t group);
-  // The buffer behind `handle`, which the caller owns. nullptr when it is no export handle of an
-  // emulated card, or its card has ended; that is reported.
+  // The buffer of `handle`, which the caller owns. Reports an error and returns nullptr when it is
+  // no export handle of an emulated card, or its card has ended.
   static std::shared_ptr<Allocation> import(std::shared_ptr<Card> card, int handle);
   ~Allocation();
   Allocation(const Allocation&) = delete;

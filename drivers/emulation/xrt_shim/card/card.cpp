@@ -108,7 +108,7 @@ std::shared_ptr<Card> Card::open(uint32_t index) {
   std::lock_guard lock(open_cards().mutex);
   auto& cards = open_cards().by_index;
   std::shared_ptr<Card> card = cards[index].lock();
-  // A child that was forked while the card was open gets a card of its own.
+  // A child that was forked while the card was open gets a separate card.
   if (card == nullptr || !card->owned_here()) {
     card = std::make_shared<Card>(index, xclbin::find_platform(settings().platforms.at(index)));
     cards[index] = card;
@@ -235,7 +235,7 @@ std::string Card::open_context(const void* handle, uint32_t unit, bool shared) {
   }
   const std::string request =
       "context " + text_of(current->uuid) + " " + std::to_string(unit) + (shared ? " 1" : " 0");
-  // A card of its own has no other client to ask.
+  // A private card has no other client to ask.
   const std::string problem = !is_own_                  ? call(request).problem
                               : process_->post(request) ? ""
                                                         : "the emulated card's process has ended";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One emulated card in an application: memory, loaded bitstream, command rings, and the process
-// behind them, which applications may share (TANDEM_CARD_SCOPE).
+// One emulated card in an application: memory, loaded bitstream, command rings, and the card's
+// process, which applications may share (TANDEM_CARD_SCOPE).
 //
 // A card is open while a device handle on it is open. When its process ends, every unfinished
 // command is set to ERT_CMD_STATE_ERROR and waiters wake. Later commands fail at once; other cards
-// go on. A forked child cannot use an inherited card and does not disturb it. Cost: submit() and
+// continue. A forked child cannot use an inherited card and does not disturb it. Cost: submit() and
 // wait() make no system call while the other side is awake. Threads: any.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a card did while it was open, as one JSON line: bytes copied in each direction, launches and
-// busy time of every unit.
+// The activity of a card while it was open, as one JSON line: bytes copied in each direction,
+// launches and busy time of every unit.
 //
 // Times are those of the host, not of the emulated card.
 #include <fstream>

@@ -2,10 +2,10 @@
 //
 // A card's device memory, as one application allocates it.
 //
-// On a shared card the application asks the card's process. On a card of its own it allocates by
-// itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. That
-// card is told only of exported (lent) memory, and decides when it is free again. release() never
-// waits. Threads: any.
+// On a shared card the application asks the card's process. On a private card it allocates by
+// itself, as XRT's kernel driver does, so a card that does not answer prevents no allocation. A
+// private card only gets to know exported (lent) memory, and decides when this is free again.
+// release() never waits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class DeviceMemory {
   const SharedArea& area_;
   const SharedState& shared_;
   const bool is_own_;
-  // For a card of its own:
+  // For a private card:
   RangeAllocator ranges_;
   std::mutex lend_mutex_;              // held while the card is asked
   std::mutex mutex_;                   // held briefly

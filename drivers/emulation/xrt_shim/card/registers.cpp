@@ -31,7 +31,7 @@ bool has_work(const UnitChannel& channel) {
   return channel.finished.load() != channel.submitted.load();
 }
 
-// Waits until the unit has made a whole call since the program asked for outputs, or has no
+// Waits until the unit has made a whole call after the program's request for outputs, or has no
 // command.
 bool wait_for_call(const Card& card, const UnitChannel& channel) {
   const auto deadline = Clock::now() + kMailboxPatience;

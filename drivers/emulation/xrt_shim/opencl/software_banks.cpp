@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// XRT returns its tables as constants, but they are vectors of its own, so the cast is defined.
+// XRT returns its tables as constants, but they are its own vectors, so the cast is defined.
 #include "emulation/xrt_shim/opencl/software_banks.h"
 
 #include <algorithm>

@@ -79,7 +79,7 @@ void start_own_process(const std::string& executable, CardConnection& connection
   close(lifeline[0]);
 }
 
-// The card's answer to `opening`. False when it is gone.
+// The card's answer to `opening`. False when the card has ended.
 bool open_connection(int socket, const std::string& opening, Message& answer) {
   if (!send_message(socket, opening)) return false;
   if (!wait_for_message(socket, kStartTimeout)) {

@@ -4,9 +4,9 @@
 // processes of this user with the same scope share (and starts it when there is none).
 //
 // Both send `opening`, the "open" request, and return with its answer. Errors: std::runtime_error
-// saying what to do; nothing is left behind. A private card depends on a pipe: when the
-// application's end closes, for whatever reason, the kernel kills the card. Forked children keep
-// neither that end nor the socket. Threads: any.
+// saying what to do; no process or descriptor remains. A private card depends on a pipe: when the
+// application's end closes, the kernel kills the card. Forked children keep neither that end nor
+// the socket. Threads: any.
 #pragma once
 
 #include <string>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tandem-card process behind a card: connected on construction, watched, left on destruction.
+// The tandem-card process of a card: connected on construction, watched, left on destruction.
 //
-// A thread sends what could not be sent at once and waits for the process' end. `on_death` then
-// runs on that thread, once, unless the object is being destroyed. A private card's process ends
-// with the object; it is in a session of its own, so Ctrl-C in the terminal reaches the application
-// only. A process that does not answer (stopped or busy) blocks nothing: call() has a deadline,
-// post() never waits, and both work again once it runs. In a forked child the object does nothing.
-// Errors: the constructor throws std::runtime_error saying what to do. Threads: call() is
-// serialised, post() may come from any; the rest is for the owner.
+// A thread sends messages that could not be sent at once and waits for the process' end. `on_death`
+// then runs on that thread, once, unless the object is being destroyed. A private card's process
+// ends with the object; Ctrl-C in the terminal reaches the application only, because the process is
+// in another process group. A process that does not answer (stopped or busy) blocks nothing: call()
+// has a deadline, post() never waits, and both work again once it runs. In a forked child the
+// object does nothing. Errors: the constructor throws std::runtime_error saying what to do.
+// Threads: call() is serialised, post() may come from any; the rest is for the owner.
 #pragma once
 
 #include <atomic>

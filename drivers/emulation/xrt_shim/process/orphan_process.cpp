@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // clone() without an end signal makes a child that wait() does not see. The program that this child
-// starts with posix_spawn() becomes an orphan when the child ends. The calling thread stands still
-// meanwhile (CLONE_VFORK) with all signals blocked, since both run in the same memory.
+// starts with posix_spawn() becomes an orphan when the child ends. The calling thread is suspended
+// meanwhile (CLONE_VFORK) with all signals blocked, because both run in the same memory.
 #include "emulation/xrt_shim/process/orphan_process.h"
 
 #include <fcntl.h>

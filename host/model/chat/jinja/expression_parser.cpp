@@ -99,7 +99,7 @@ ExpressionPtr ExpressionParser::parse_not() {
   return operand;
 }
 
-// "==", "in", "not in", ...; empty where none stands.
+// "==", "in", "not in", ...; empty if the next token is no comparison.
 std::string ExpressionParser::comparison_operator() {
   for (const char* symbol : {"==", "!=", "<=", ">=", "<", ">"}) {
     if (cursor_.skip_operator(symbol)) return symbol;

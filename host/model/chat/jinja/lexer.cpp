@@ -123,7 +123,7 @@ class Lexer {
     trim_after_tag(sign, true);
   }
 
-  // {% raw %} ... {% endraw %}; false when another tag stands here.
+  // {% raw %} ... {% endraw %}; false for another tag.
   bool lex_raw() {
     std::size_t body = match_tag(at_, "raw");
     if (body == std::string::npos) return false;
@@ -143,7 +143,7 @@ class Lexer {
     return true;
   }
 
-  // The position behind the block tag `{% name %}` at `at`, npos when it is another.
+  // The position after the block tag `{% name %}` at `at`, npos for another tag.
   std::size_t match_tag(std::size_t at, std::string_view name) const {
     const auto skip = [&](std::string_view allowed) {
       while (at < source_.size() && allowed.find(source_[at]) != std::string::npos) ++at;

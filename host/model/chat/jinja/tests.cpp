@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests: what stands behind `is` (declared in filters.h).
+// Tests: the names after `is` (declared in filters.h).
 #include <unordered_map>
 
 #include "model/chat/jinja/filters.h"

@@ -24,7 +24,7 @@ constexpr FileType kFileTypes[] = {{DType::kF32, 0},   {DType::kF16, 1},     {DT
                                    {DType::kQ6_K, 18}, {DType::kIQ4_NL, 25}, {DType::kBF16, 32}};
 constexpr std::uint32_t kQuantizationVersion = 2;  // of the block layouts
 
-// Of all dimensions behind the first: experts' matrices lie behind each other.
+// Joins all dimensions after the first: experts' matrices are stored one after the other.
 TensorView as_rows(const GgufTensor& tensor) {
   TensorView view;
   view.name = std::string(tensor.name);

@@ -32,7 +32,7 @@ struct GgufField {
   GgufType element = GgufType::kU8;  // of an array
   std::uint64_t count = 1;           // elements of an array
   std::uint64_t offset = 0;          // of the value's (an array's first element's) bytes
-  std::uint64_t end = 0;             // behind them
+  std::uint64_t end = 0;             // the offset after them
 };
 
 struct GgufTensor : CheckpointTensor {
@@ -43,7 +43,7 @@ struct GgufTensor : CheckpointTensor {
 class GgufFile final : public Checkpoint {
  public:
   explicit GgufFile(const std::string& path);
-  // Parses bytes in memory, which must outlive the object; `name` stands in messages.
+  // Parses bytes in memory, which must outlive the object; `name` is for messages.
   GgufFile(std::span<const std::byte> bytes, std::string name);
 
   const std::string& path() const { return path_; }
@@ -64,7 +64,7 @@ class GgufFile final : public Checkpoint {
   std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const;
   std::vector<std::string_view> require_strings(std::string_view key) const;
 
-  // Every field as it stands, in the file's order; an array's payload begins with its header.
+  // Every field without conversion, in the file's order; an array's payload begins with its header.
   struct RawField {
     std::string_view key;
     GgufType type;

@@ -52,7 +52,7 @@ const std::vector<Rule>& rules() {
   return kRules;
 }
 
-// Of classes with experts; others do not look at these.
+// Rules of classes with experts; other classes ignore these fields.
 const std::vector<Rule>& expert_rules() {
   static const std::vector<Rule> kRules = {
       {"expert_count", {"num_local_experts", "num_experts"}},
@@ -123,7 +123,7 @@ class Translator {
     fields_.prefix = root_.contains("text_config") ? "text_config." : "";
     fields_.text = fields_.prefix.empty() ? root_ : root_["text_config"];
     if (!fields_.text.is_object()) throw fields_.error("", "is not an object");
-    // Absent ones only: a field that is null says that there is none.
+    // Only absent fields get the default: null means that there is none.
     const json defaults = class_defaults(hub_);
     for (const auto& [field, value] : defaults.items()) {
       if (!fields_.text.contains(field)) fields_.text[field] = value;
@@ -184,7 +184,7 @@ class Translator {
     }
   }
 
-  // Stands beside text_config where there is one, or inside it.
+  // The field is next to text_config if there is one, or inside it.
   void read_quantization() {
     constexpr const char* kField = "quantization_config";
     const bool is_outside = !json_member(root_, kField).is_null();
@@ -198,7 +198,7 @@ class Translator {
     return hub_ == "MixtralForCausalLM" || hub_.ends_with("MoeForCausalLM");
   }
 
-  // Null says that there is none, where an absent key means the family's own.
+  // Null means that there is none; an absent key means the family's default.
   void read_absent_caps() const {
     for (const char* field : {"attn_logit_softcapping", "final_logit_softcapping"}) {
       if (fields_.get(field).is_null()) fields_.set(field, 0.0, field);
@@ -258,7 +258,7 @@ class Translator {
     return hub_.starts_with("Qwen") ? "max_window_layers" : "sliding_window_pattern";
   }
 
-  // [layers]; empty: all of them. Classes whose layers are all alike do not look at layer_types.
+  // [layers]; empty: all of them. Classes with equal layers ignore layer_types.
   std::vector<bool> layers_with_window() const {
     std::vector<bool> slides;
     const bool are_alike = config_.architecture == "llama" || config_.architecture == "phi3" ||
@@ -297,7 +297,7 @@ class Translator {
   }
 
   void read_tie() {
-    // Stands beside text_config where there is one, inside it, or nowhere.
+    // The field is next to text_config if there is one, inside it, or absent.
     const json& outer = json_member(root_, "tie_word_embeddings");
     config_.ties_embeddings =
         outer.is_boolean() ? outer.get<bool>() : fields_.flag("tie_word_embeddings");

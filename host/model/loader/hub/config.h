@@ -25,7 +25,8 @@ namespace tandem::model {
 struct HubConfig {
   std::string file;          // names config.json in messages
   std::string architecture;  // GGUF's: "llama"
-  bool is_gemma = false;     // norms count from 1, and stand behind attention and feed-forward too
+  // norms count from 1; there are also norms after attention and feed-forward
+  bool is_gemma = false;
   bool ties_embeddings = false;
   HubQuantization quantization;
   std::unordered_map<std::string, nlohmann::json> values;       // by GGUF key

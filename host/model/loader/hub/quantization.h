@@ -29,8 +29,8 @@ struct HubQuantization {
   std::unordered_map<std::string, std::string> modules_left_alone;
 };
 
-// `config`: the object that is config.json's; null where it has none. `path`: where it stands, for
-// messages: "FILE: field 'quantization_config".
+// `config`: the object of config.json; null if there is none. `path`: its name for messages: "FILE:
+// field 'quantization_config".
 HubQuantization read_hub_quantization(const nlohmann::json& config, const std::string& path);
 
 // NAME where `name` is that of scales of NAME's weight; else empty.

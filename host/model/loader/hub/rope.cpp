@@ -113,7 +113,7 @@ class RopeReader {
     return static_cast<std::size_t>(rotated_) / 2;
   }
 
-  // The context the model was first trained with; inside or beside the object.
+  // The context of the model's first training; the field is inside the object or next to it.
   double original_context() const {
     constexpr const char* kField = "original_max_position_embeddings";
     if (!json_member(object_, kField).is_null()) return positive(kField);
@@ -232,7 +232,7 @@ class RopeReader {
   const HubFields& fields_;
   const bool has_local_;
   json object_, local_;
-  std::string path_;  // of object_, with a dot behind it
+  std::string path_;  // of object_, with a dot at the end
   double base_ = 0, rotated_ = 0;
 };
 

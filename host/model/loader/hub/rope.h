@@ -15,7 +15,7 @@ namespace tandem::model {
 // Reads fields of config.json and sets keys of `config`.
 struct HubFields {
   HubConfig* config = nullptr;
-  std::string prefix;   // "text_config." where the language model's fields stand there
+  std::string prefix;   // "text_config." if the language model's fields are there
   nlohmann::json text;  // those fields, with the class's defaults
 
   // Null where it is absent or null.
@@ -23,14 +23,14 @@ struct HubFields {
   Error error(std::string_view field, const std::string& what) const;  // to throw
   bool flag(std::string_view field) const;                             // absent: false
   double number(std::string_view field, double fallback) const;
-  // A number of an object that stands at `path` ("rope_scaling.").
+  // A number of the object at `path` ("rope_scaling.").
   double number_in(const nlohmann::json& object, std::string_view field, const std::string& path,
                    double fallback) const;
   // `key` without the architecture. Null leaves the key absent, known to come from `field`.
   void set(const std::string& key, nlohmann::json value, const std::string& field) const;
 };
 
-// `has_local`: layers with a window rotate by frequencies of their own (Gemma 3).
+// `has_local`: layers with a window rotate by separate frequencies (Gemma 3).
 void read_rope_fields(const HubFields& fields, bool has_local);
 
 }  // namespace tandem::model

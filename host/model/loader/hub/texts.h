@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HubTexts: the text files beside the weights in a published directory.
+// HubTexts: the text files next to the weights in a published directory.
 //
 // Threads: plain data. Errors: Error("model", ...) naming a file that cannot be read or is too
 // long.

@@ -149,8 +149,8 @@ void SafetensorsCheckpoint::add_tensor(const SafetensorsFile& file,
   const std::string plain = text_name(tensor.name);
   if (is_left_out(plain) || is_scale(file, tensor)) return;
   std::string name = gguf_tensor_name(plain, style());
-  if (name.empty() && !tensor.dtype) return;  // a table of positions, or the like
-  if (name.empty()) name = plain;             // for whoever takes tensors to refuse
+  if (name.empty() && !tensor.dtype) return;  // a table of positions or similar
+  if (name.empty()) name = plain;             // the reader of tensors then refuses it
   Entry entry = described(file, tensor);
   if (entry.tensor.dtype == DType::kF8E4M3) {
     if (name == "token_embd.weight") {
@@ -207,7 +207,7 @@ StoredScales SafetensorsCheckpoint::find_stored(const std::string& hub_name) con
   return {&file, file.find(hub_name)};
 }
 
-// Whether it goes with another tensor, or is not used.
+// Whether the tensor holds scales of another one, or is not used.
 bool SafetensorsCheckpoint::is_scale(const SafetensorsFile& file,
                                      const SafetensorsTensor& tensor) const {
   if (!config_.quantization.has_f8) return false;

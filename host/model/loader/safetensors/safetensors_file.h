@@ -40,12 +40,12 @@ struct SafetensorsTensor {
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
-  // Bytes in memory, which must outlive the object; `name` stands in messages.
+  // Bytes in memory, which must outlive the object; `name` is for messages.
   SafetensorsFile(std::span<const std::byte> bytes, std::string name);
 
   const std::string& path() const { return path_; }
   std::size_t size_bytes() const { return bytes_.size(); }
-  const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }  // as they lie
+  const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }  // in the file's order
   const SafetensorsTensor* find(std::string_view name) const;
 
   // About a tensor of this file; to throw.

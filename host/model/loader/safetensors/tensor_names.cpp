@@ -50,7 +50,7 @@ constexpr NamePair kLayerNames[] = {
 };
 
 struct ExpertName {
-  std::string_view before, behind, gguf;  // the expert's number stands between the first two
+  std::string_view before, behind, gguf;  // the expert's number is between the first two
 };
 
 constexpr ExpertName kExpertNames[] = {
@@ -89,7 +89,7 @@ std::optional<LayerTensorName> split_layer(std::string_view name, std::string_vi
   return parts;
 }
 
-// The text between `before` and `behind` where it is a number.
+// The text between `before` and `behind` if it is a number.
 std::optional<std::string_view> number_between(std::string_view text, std::string_view before,
                                                std::string_view behind) {
   if (text.size() <= before.size() + behind.size() || !text.starts_with(before) ||

@@ -13,10 +13,10 @@ namespace tandem::model {
 
 // Which of two meanings names that families share have.
 struct NameStyle {
-  bool has_post_norms = false;  // Gemma: post_attention_layernorm stands behind the attention
+  bool has_post_norms = false;  // Gemma: post_attention_layernorm comes after the attention
 };
 
-// GGUF's name; empty where `name` is none that is known.
+// GGUF's name; empty if `name` is unknown.
 std::string gguf_tensor_name(std::string_view name, NameStyle style);
 // The reverse, for messages; the name itself where it is not known.
 std::string hub_tensor_name(std::string_view gguf_name, NameStyle style);

@@ -22,7 +22,7 @@ struct WeightMap {
   std::unordered_map<std::string, std::size_t> shard_of;  // by the tensor's name
 };
 
-// `file` stands in messages.
+// `file` is for messages.
 WeightMap read_weight_map(std::string_view text, const std::string& file);
 
 }  // namespace tandem::model

@@ -138,7 +138,8 @@ class ZipfPresence {
     double unit = 0;
     const auto end = static_cast<double>(num_units_);
     while (unit < end) {
-      // Probabilities fall with the unit: skip by the present one, thin by what it has become.
+      // Probabilities fall with the unit: skip by the probability of the present unit, then thin by
+      // that of the reached one.
       const double bound = probability(unit);
       if (bound < 1) unit += std::floor(std::log(1 - random.uniform()) / std::log1p(-bound));
       if (unit >= end) return;

@@ -3,10 +3,10 @@
 // Embedding gradients of real text: the rows that a batch of tokens touches.
 //
 // A corpus becomes a sequence of token ids, numbered by falling frequency (ties by first
-// appearance), so that frequent rows lie at the front as in trained vocabularies. Words are maximal
-// runs of letters, digits and bytes above 127, case kept; every other byte but white space is a
-// token of its own. kBytePairs: overlapping pairs of bytes, a small dense vocabulary.
-// Threads: immutable after construction. Errors: Error where the file cannot be read or is empty.
+// appearance), so that frequent rows come first as in trained vocabularies. Words are maximal runs
+// of letters, digits and bytes above 127, case kept; every other byte except white space is a
+// separate token. kBytePairs: overlapping pairs of bytes, a small dense vocabulary. Threads:
+// immutable after construction. Errors: Error if the file cannot be read or is empty.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 // gloo/transport/tcp but does not ship. Only on the include path where the header is missing.
 //
 // Declares the three smart pointers by which gloo's thread refers to a buffer that its user may
-// destroy; the library has their definitions compiled in. What matters here is their layout, one
-// standard pointer each, since they lie inside the classes that the mesh extends. Threads: as
+// destroy; the library has their compiled definitions. Their layout must match, one standard
+// pointer each, because they are members of the classes that the mesh extends. Threads: as
 // std::shared_ptr.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace gloo {
 
-// Held inside a buffer. Its destructor, in the library, waits for gloo's thread to let go.
+// A member of a buffer. Its destructor, in the library, waits until gloo's thread releases the
+// buffer.
 template <typename T>
 class ShareableNonOwningPtr final {
  public:
