@@ -25,9 +25,9 @@
 namespace tandem::collectives {
 
 struct SimulationOptions {
-  std::string model;                  // a name of tensor/sparse/generate/model_shapes.h; empty: `workload`
-  bool as_rows = false;               // of a model: units are its rows, not single values
-  sparse::SyntheticOptions workload;  // at full size
+  std::string model;     // a name of tensor/sparse/generate/model_shapes.h; empty: `workload`
+  bool as_rows = false;  // of a model: units are its rows, not single values
+  sparse::SyntheticOptions workload;             // at full size
   transport::simulated::NetworkOptions network;  // world included; its scale is set here
   std::vector<std::string> schemes;              // names; empty: all
   Codec codec = Codec::kAuto;
