@@ -17,7 +17,7 @@
 // new, is kLost. If the device refuses one batch, wait() for its ticket or a later one throws
 // Error; the results and appended tokens of that batch are undefined, and the unit goes on.
 // Numerics: f32 for every KV type; num_attend = 0 gives O = 0, LSE = -inf; NaN in K or Q yields NaN
-// for that head only. How to add a kind of unit: README.md.
+// for that head only. How to add a backend: README.md.
 #pragma once
 
 #include <cstddef>
