@@ -89,7 +89,7 @@ class CudaAggregationUnit final : public device::AggregationUnit {
   // Its own memory is read in place.
   bool accepts(const Placement& placement) const override {
     return placement.on_host() ||
-           (placement.memory != Memory::kHost && placement.device == info_.id);
+           (placement.memory != tandem::Memory::kHost && placement.device == info_.id);
   }
 
   AggregationResult aggregate(const AggregationShape& shape,

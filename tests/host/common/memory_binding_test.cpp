@@ -22,7 +22,9 @@ TEST(MemoryBinding, LeavesMemoryUsableWhateverItsEnds) {
   ASSERT_NE(mapped, MAP_FAILED);
   auto* data = static_cast<std::byte*>(mapped);
   const bool bound = bind_memory({data + 100, kBytes - 300}, affinity_mask());
-  if (!processors_are_known()) EXPECT_FALSE(bound);
+  if (!processors_are_known()) {
+    EXPECT_FALSE(bound);
+  }
   std::memset(data, 1, kBytes);
   EXPECT_EQ(data[kBytes - 1], std::byte{1});
   munmap(mapped, kBytes);
@@ -48,7 +50,9 @@ TEST(MemoryBinding, BindsWholeSystemPagesAndNoOthers) {
 
 TEST(MemoryBinding, HasNothingToDoForLessThanAPageOrForNoNode) {
   std::byte few[64];
-  if (processors_are_known()) EXPECT_TRUE(bind_memory(few, affinity_mask()));
+  if (processors_are_known()) {
+    EXPECT_TRUE(bind_memory(few, affinity_mask()));
+  }
   EXPECT_TRUE(bind_memory({}, {}));
 }
 
