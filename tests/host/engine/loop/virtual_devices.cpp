@@ -42,10 +42,10 @@ WaitResult VirtualUnit::wait(device::Ticket, Deadline) {
 }
 
 WaitResult VirtualUnit::move(Deadline deadline) {
-  const Clock::TimePoint end =
-      clock_.now() < options_.dies_at ? clock_.now() + options_.page_time : kNever;
-  clock_.advance_to(std::min(end, deadline.time_point()));
-  return end <= deadline.time_point() ? WaitResult::kDone : WaitResult::kTimeout;
+  const Clock::Duration left = deadline.remaining();
+  const bool in_time = is_alive() && options_.page_time <= left;
+  clock_.advance(in_time ? options_.page_time : left);
+  return in_time ? WaitResult::kDone : WaitResult::kTimeout;
 }
 
 WaitResult VirtualUnit::export_page(device::PageId page, std::span<std::byte> to,
