@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "apps/engine_service.h"
+#include "apps/serve/engine_service.h"
 #include "apps/ran_where.h"
 #include "apps/run_request.h"
 #include "apps/runtime.h"

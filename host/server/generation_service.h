@@ -3,10 +3,10 @@
 // GenerationService: the server's contract with what generates text. Requests go in, events come
 // out; both are plain structs of the server, so it knows no engine, model or device type.
 //
-// The daemon implements it over its engine (apps/engine_service.h); tests implement it with a fake.
-// Threads: every call comes from any thread. An event sink is called on the service's own thread,
-// in order for each request, and must not block.
-// Errors: each call states its own; metrics_text() and status_json() do not throw.
+// The daemon implements it over its engine (apps/serve/engine_service.h); tests implement it with a
+// fake. Threads: every call comes from any thread. An event sink is called on the service's own
+// thread, in order for each request, and must not block. Errors: each call states its own;
+// metrics_text() and status_json() do not throw.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,7 @@ struct GenerationRequest {
   std::optional<int> top_logprobs;   // alternatives per token; none: events carry no tokens
   bool prompt_logprobs = false;      // also for every prompt token but the first
   bool continues_text = true;        // false: the output starts a separate text (chat)
+  std::string caller;  // name of the API key; fair shares and cached prefixes go by it
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

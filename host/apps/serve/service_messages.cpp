@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Field by field; enumerations are mapped, not cast.
-#include "apps/service_messages.h"
+#include "apps/serve/service_messages.h"
 
 #include <type_traits>
 #include <utility>
@@ -66,6 +66,7 @@ engine::Request engine_request(server::GenerationRequest request) {
   result.top_logprobs = request.top_logprobs;
   result.prompt_logprobs = request.prompt_logprobs;
   result.continues_text = request.continues_text;
+  result.caller = std::move(request.caller);
   return result;
 }
 

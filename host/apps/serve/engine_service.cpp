@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's contract over model and engine.
-#include "apps/engine_service.h"
+#include "apps/serve/engine_service.h"
 
 #include <algorithm>
 #include <ctime>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "apps/ran_where.h"
-#include "apps/service_messages.h"
+#include "apps/serve/service_messages.h"
 #include "common/error.h"
 #include "model/chat/chat_prompt.h"
 

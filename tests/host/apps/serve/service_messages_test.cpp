@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every field of a request and of an event passes between the server and the engine.
-#include "apps/service_messages.h"
+#include "apps/serve/service_messages.h"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +18,7 @@ TEST(ServiceMessages, ARequestKeepsItsFields) {
   request.top_logprobs = 6;
   request.prompt_logprobs = true;
   request.continues_text = false;
+  request.caller = "someone";
   const engine::Request result = engine_request(request);
   EXPECT_EQ(result.prompt, request.prompt);
   EXPECT_EQ(result.max_tokens, 7);
@@ -27,6 +28,7 @@ TEST(ServiceMessages, ARequestKeepsItsFields) {
   EXPECT_EQ(result.top_logprobs, 6);
   EXPECT_TRUE(result.prompt_logprobs);
   EXPECT_FALSE(result.continues_text);
+  EXPECT_EQ(result.caller, "someone");
 }
 
 TEST(ServiceMessages, ARequestKeepsItsSampling) {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of `tandem serve`, a function per topic. Threads: values.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "apps/runtime_options.h"
+#include "server/http_server.h"
+
+namespace tandem::apps {
+
+struct ServeOptions {
+  RuntimeOptions runtime;
+  server::ServerOptions server;
+  std::string config;  // read before the command line is parsed; here for the help
+  std::string port_file;
+  std::string model_name;
+  std::string key_file;
+  int port = 8080;
+  int drain_seconds = 30;
+  int read_timeout_ms = 30000;
+  int stall_timeout_ms = 30000;
+};
+
+// `options` must outlive `command`.
+void add_serve_options(CLI::App& command, ServeOptions& options);
+
+}  // namespace tandem::apps
