@@ -22,7 +22,7 @@ class ExpressionParser {
   ExpressionPtr parse();                    // with a conditional
   ExpressionPtr parse_without_condition();  // as after `in` of a for
   ExpressionPtr parse_tuple();              // one expression, or several with commas: a list
-  // The filters after `input`, which is null for a set block's own text.
+  // The filters after `input`. Null stands for the text of a set block.
   ExpressionPtr parse_filters(ExpressionPtr input);
 
  private:
