@@ -31,7 +31,7 @@ model::ChatPrompt rendered(const model::Model& model,
     throw Error("chat", "model '" + model.config().name +
                             "' has no chat template; use a completion with a plain prompt");
   }
-  return model::render_chat(model.tokenizer(), *model.chat_template(), messages, true);
+  return model::render_chat(model.tokenizer(), *model.chat_template(), messages);
 }
 
 }  // namespace
