@@ -14,7 +14,16 @@
 #include <string>
 #include <string_view>
 
+#include "common/error.h"
+
 namespace tandem::model {
+
+// The template is at fault, not the conversation: it does not parse, it does what Jinja2 forbids,
+// or it passes a limit. The text names line and column.
+class ChatTemplateError : public Error {
+ public:
+  using Error::Error;
+};
 
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
@@ -34,7 +43,8 @@ struct ChatInputs {
 
 class ChatTemplate {
  public:
-  // bos and eos: the texts of those tokens; empty: the model has none.
+  // bos and eos: the texts of those tokens; empty: the model has none. ChatTemplateError when the
+  // source does not parse.
   ChatTemplate(const std::string& source, std::string bos, std::string eos);
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
@@ -42,7 +52,7 @@ class ChatTemplate {
   // The prompt with control tokens as text. Encode it with parse_special, and without add_special
   // if it begins with BOS. `filter` changes every text of messages and inputs before the template
   // sees it. Throws Error("chat", ...) with the template's own message when the template calls
-  // raise_exception.
+  // raise_exception, and ChatTemplateError when it fails by itself.
   using TextFilter = std::function<std::string(std::string_view text)>;
   std::string render(std::span<const ChatMessage> messages, const ChatInputs& inputs,
                      const TextFilter& filter = {}) const;

@@ -59,8 +59,8 @@ class ValueBuilder : public nlohmann::json_sax<json> {
 
   bool open(bool is_object) {
     if (levels_.size() >= static_cast<std::size_t>(Value::kMaxDepth)) {
-      throw Error("chat", what_ + " is nested more than " + std::to_string(Value::kMaxDepth) +
-                              " deep");
+      throw Error("chat",
+                  what_ + " is nested more than " + std::to_string(Value::kMaxDepth) + " deep");
     }
     levels_.push_back({is_object, {}, {}, {}, {}});
     return true;

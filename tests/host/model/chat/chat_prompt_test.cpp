@@ -66,7 +66,8 @@ TEST_F(DemoChat, TemplatesStillTrimAndCompareContents) {
       "{% if m.content.startswith('</s>') %}!{% endif %}{% endfor %}",
       "<s>", "</s>");
   const std::vector<ChatMessage> messages = {{"user", " \n<|user|> </s>\n "}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), trims, messages, {.add_generation_prompt = false}));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), trims, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("<|user|> </s>")}));
 }
 
@@ -74,7 +75,8 @@ TEST_F(DemoChat, ControlTextInARoleStaysPlainText) {
   const ChatTemplate roles("{{ bos_token }}{% for m in messages %}{{ m.role }}{% endfor %}", "<s>",
                            "</s>");
   const std::vector<ChatMessage> messages = {{"<|assistant|>", ""}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), roles, messages, {.add_generation_prompt = false}));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), roles, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("<|assistant|>")}));
 }
 
@@ -87,7 +89,8 @@ TEST_F(DemoChat, OrdinaryMessagesAreEncodedAsRendered) {
 TEST_F(DemoChat, AddsTheBosThatATemplateLeavesOut) {
   const ChatTemplate bare("{{ messages[0].content }}", "<s>", "</s>");
   const std::vector<ChatMessage> messages = {{"user", "Hi </s>"}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), bare, messages, {.add_generation_prompt = false}));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), bare, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("Hi </s>")}));
 }
 

@@ -58,9 +58,14 @@ def environment():
     return env
 
 
-def expected(env, job):
+def expected(env, job, compiled):
     try:
-        return env.from_string(job["template"]).render(
+        if compiled.get("source") != job["template"]:  # jobs of one template follow each other
+            compiled.update(source=job["template"], template=None)
+            compiled["template"] = env.from_string(job["template"])
+        if compiled["template"] is None:
+            raise jinja2.TemplateSyntaxError("as before", 1)
+        return compiled["template"].render(
             messages=job["messages"], tools=job["tools"], documents=None,
             add_generation_prompt=job["add_generation_prompt"], bos_token=job["bos"],
             eos_token=job["eos"], **job["variables"])
@@ -135,9 +140,9 @@ def main():
     jobs = list(folder_jobs(options.templates) if options.templates else own_jobs())
     lines = "".join(json.dumps(job) + "\n" for job in jobs)
     run = subprocess.run([options.program], input=lines, capture_output=True, text=True, check=True)
-    rows = collections.defaultdict(collections.Counter)
+    rows, compiled = collections.defaultdict(collections.Counter), {}
     for job, line in zip(jobs, run.stdout.split("\n")[:-1], strict=True):
-        answer, wanted = json.loads(line), expected(env, job)
+        answer, wanted = json.loads(line), expected(env, job, compiled)
         result, row = verdict(answer, wanted), rows[job["name"]]
         row.update([result, "all"])
         row["errors"] += isinstance(wanted, Exception) and result == "alike"

@@ -38,10 +38,10 @@ ordered_json answer_of(const ordered_json& job) {
     const tandem::model::ChatTemplate chat_template(job.at("template"), job.at("bos"),
                                                     job.at("eos"));
     phase = "render";
-    return {{"text", chat_template.render(messages,
-                                          {.add_generation_prompt = job["add_generation_prompt"],
-                                           .tools = json_text("tools"),
-                                           .variables = json_text("variables")})}};
+    return {{"text",
+             chat_template.render(messages, {.add_generation_prompt = job["add_generation_prompt"],
+                                             .tools = json_text("tools"),
+                                             .variables = json_text("variables")})}};
   } catch (const tandem::Error& error) {
     return {{"error", error.what()}, {"in", phase}};
   }
