@@ -99,6 +99,11 @@ struct PromptTooLong : std::runtime_error {
   std::size_t at_least_tokens;
 };
 
+// The model's chat template cannot be used: a fault of what is served, not of the request.
+struct ChatTemplateFault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
@@ -116,7 +121,8 @@ class GenerationService {
   virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
 
   // Throws Error("chat", ...) when the model has no template or the template refuses the
-  // conversation; PromptTooLong when the rendered text cannot fit.
+  // conversation; ChatTemplateFault when the template cannot be used; PromptTooLong when the
+  // rendered text cannot fit.
   virtual std::vector<TokenId> tokenize_chat(std::vector<ChatMessage> messages) const = 0;
 
   virtual std::string token_bytes(TokenId id) const = 0;

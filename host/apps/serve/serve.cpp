@@ -85,6 +85,9 @@ void run(ServeOptions& options) {
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
+  if (!runtime.model().chat_template_error().empty()) {
+    spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
+  }
   EngineService service(runtime, metrics, name);
   options.server.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);

@@ -42,6 +42,8 @@ struct FakeBehaviour {
 class FakeService final : public server::GenerationService {
  public:
   static constexpr int kBos = 256, kEnd = 257, kVocab = 258;
+  // A chat whose first message says this meets a template that cannot be used.
+  static constexpr const char* kUnusableTemplate = "unusable template";
 
   explicit FakeService(FakeBehaviour behaviour = {});
   ~FakeService() override;
