@@ -119,10 +119,11 @@ std::shared_ptr<TlsKeys> load_tls_keys(const TlsFiles& files) {
   boost::system::error_code error;
   // A key with a passphrase is refused; a daemon has no terminal to ask at.
   context.set_password_callback([](std::size_t, auto) { return std::string(); }, error);
-  context.use_certificate_chain_file(files.certificate, error);
-  if (error) refuse_file("--tls-cert", files.certificate, error);
+  // The key first: a certificate that does not fit it then drops it, whatever the two types are.
   context.use_private_key_file(files.key, asio::ssl::context::pem, error);
   if (error) refuse_file("--tls-key", files.key, error);
+  context.use_certificate_chain_file(files.certificate, error);
+  if (error) refuse_file("--tls-cert", files.certificate, error);
   if (SSL_CTX_check_private_key(native) != 1) {
     ERR_clear_error();
     throw Error("server", "the key in '" + files.key + "' is not that of the certificate in '" +

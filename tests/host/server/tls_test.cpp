@@ -108,6 +108,7 @@ TEST_F(Tls, CurlIsAnsweredAndKeepsItsConnection) {
 }
 
 TEST_F(Tls, BodiesOfAMegabyteAndStreamsArrive) {
+  options_.limits.max_stream_buffer_bytes = 64 << 20;  // the fake is faster than any client
   RunningServer running({.max_request_tokens = 1 << 21, .padding_bytes = 100'000}, options_);
   const test::Json body = test::completion_body(
       {{"prompt", std::string(1'000'000, 'x')}, {"stream", true}, {"max_tokens", 17}});
@@ -185,10 +186,15 @@ TEST_F(Tls, AReloadIsForNewConnectionsAndABadOneChangesNothing) {
 
 TEST_F(Tls, FilesThatAreOfNoUseAreNamed) {
   options_.tls.key = file("two.key");
-  EXPECT_NE(refusal().find("two.key' is not that of the certificate"), std::string::npos);
+  EXPECT_NE(refusal().find("two.key' is not that of the certificate"), std::string::npos)
+      << refusal();
+  ASSERT_EQ(run("openssl genrsa -out " + file("rsa.key") + " 2048").code, 0);
+  options_.tls.key = file("rsa.key");
+  EXPECT_NE(refusal().find("rsa.key' is not that of the certificate"), std::string::npos)
+      << refusal();
   options_.tls.key = file("none");
   EXPECT_NE(refusal().find("--tls-key '" + file("none")), std::string::npos) << refusal();
-  options_.tls = {file("key"), file("key")};
+  options_.tls = {file("key"), file("key")};  // a key is no certificate
   EXPECT_NE(refusal().find("--tls-cert '" + file("key")), std::string::npos) << refusal();
   options_.tls = {file("cert"), ""};
   EXPECT_NE(refusal().find("both --tls-cert and --tls-key"), std::string::npos);
