@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The connections that are turned away need descriptors too, and so does everything else.
 #include "server/descriptor_limit.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reads the variables; the server itself checks what the descriptors are.
 #include "apps/serve/inherited_sockets.h"
 
 #include <unistd.h>
