@@ -9,6 +9,7 @@
 // metrics_text() and status_json() do not throw.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -134,6 +135,11 @@ class GenerationService {
   virtual void cancel(GenerationId id) = 0;
 
   virtual bool healthy() const = 0;
+
+  // How long ago the service's thread last came round. It grows while the thread is in one step,
+  // or hangs; it stays small while the service waits for work.
+  virtual std::chrono::milliseconds heartbeat_age() const { return {}; }
+
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
 
   // What runs where, as a JSON object, for GET /status.

@@ -109,6 +109,10 @@ bool EngineService::healthy() const {
   return !status.broken && !status.draining;
 }
 
+std::chrono::milliseconds EngineService::heartbeat_age() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(runtime_.engine().heartbeat_age());
+}
+
 std::string EngineService::metrics_text() const { return metrics_.text(); }
 
 std::string EngineService::status_json() const {
