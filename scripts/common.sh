@@ -5,7 +5,7 @@
 # Names as in Debian 12: what the daemon on emulated cards is built with, and what everything else needs.
 demo_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
-  libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+  libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libssl-dev
   prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev
   libxrt-dev libxrt1 python3 curl jq bsdextrautils
 )

@@ -4,6 +4,7 @@
 // a second one, or the end of --drain-seconds, stops at once.
 #include <pthread.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cctype>
@@ -81,6 +82,7 @@ void run(ServeOptions& options) {
   trace::Metrics metrics;
   if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
+    options.server.routes.key_file = options.key_file;
   }
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
@@ -89,6 +91,7 @@ void run(ServeOptions& options) {
   options.server.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
+  options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());

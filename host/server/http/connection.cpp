@@ -14,6 +14,8 @@
 #include <exception>
 #include <utility>
 
+#include "common/log_event.h"
+
 namespace tandem::server::http {
 namespace asio = boost::asio;
 
@@ -44,6 +46,8 @@ void Connection::start() {
   asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
     ErrorCode ignored;
     self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    const auto peer = self->socket_.remote_endpoint(ignored);
+    if (!ignored) self->peer_ = peer.address().to_string();
     self->begin_request();
   });
 }
@@ -73,6 +77,7 @@ void Connection::begin_request() {
   keep_alive_ = true;
   answer_begun_ = answer_complete_ = false;
   largest_piece_bytes_ = 0;
+  answer_bytes_ = 0;
   if (end_of_input_ && input_.empty()) return close();
   arm_read_timer(hooks_->limits.idle_timeout);
   if (input_.empty()) {
@@ -104,6 +109,7 @@ void Connection::process_input() {
 
 bool Connection::on_head() {
   std::optional<Response> refusal;
+  reader_.request().peer = peer_;
   if (overloaded_) {
     refusal = hooks_->error_response(503, "too many connections; try again later");
   } else {
@@ -128,6 +134,7 @@ void Connection::refuse(Response response, bool may_keep_alive) {
   begin_handling();
   keep_alive_ = may_keep_alive && reader_.keep_alive();
   request_ = reader_.take();
+  request_.peer = peer_;
   respond(std::move(response));
 }
 
@@ -138,7 +145,8 @@ void Connection::on_complete() {
   try {
     hooks_->handle(*this);
   } catch (const std::exception& error) {
-    spdlog::error("[server] {} {}: {}", request_.method, request_.path, error.what());
+    spdlog::error("[server] {} {}: {}", request_.method, printable(request_.path),
+                  printable(error.what()));
     if (answer_begun_) return close();
     respond(hooks_->error_response(500, "the server failed to handle this request"));
   }
@@ -204,6 +212,7 @@ void Connection::linger() {
 
 void Connection::close() {
   if (phase_ == Phase::kClosed) return;
+  report_end(false);
   phase_ = Phase::kClosed;
   const auto self = std::exchange(self_, nullptr);
   ErrorCode ignored;

@@ -15,6 +15,10 @@
 #include <string_view>
 #include <vector>
 
+namespace tandem::server {
+class RequestRecord;  // access/request_record.h
+}
+
 namespace tandem::server::http {
 
 struct Header {
@@ -29,6 +33,8 @@ struct Request {
   std::vector<Header> headers;
   std::string body;
   int minor_version = 1;  // of HTTP/1.x
+  std::string peer;       // the client's address, without port; empty: a socket of this machine
+  std::shared_ptr<RequestRecord> record;  // what the server notes about it, from Hooks::admit on
 
   // The first header of that (lower-case) name; empty when there is none.
   std::string_view header(std::string_view name) const;

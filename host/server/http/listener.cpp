@@ -193,9 +193,13 @@ void Listener::on_accept(Socket& on, const boost::system::error_code& error,
   const std::size_t open = connections_->size();
   if (open < hooks_->limits.max_connections + kTurnedAway) {
     const std::uint64_t id = connections_->reserve();
-    const auto connection = std::make_shared<Connection>(
-        std::move(socket), hooks_, gate_, open >= hooks_->limits.max_connections,
-        [set = connections_, id] { set->remove(id); });
+    const auto connection = std::make_shared<Connection>(std::move(socket), hooks_, gate_,
+                                                         open >= hooks_->limits.max_connections,
+                                                         [set = connections_, hooks = hooks_, id] {
+                                                           if (hooks->closed) hooks->closed();
+                                                           set->remove(id);
+                                                         });
+    if (hooks_->opened) hooks_->opened();
     connections_->add(id, connection);
     connection->start();
   }

@@ -43,6 +43,7 @@ class RequestReader {
 
   bool started() const;                                // some byte of the request has been consumed
   const Request& request() const { return request_; }  // valid from kHead; the body from kComplete
+  Request& request() { return request_; }
   Request take() { return std::move(request_); }
   const Refusal& refusal() const { return refusal_; }
 
