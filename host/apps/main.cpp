@@ -17,6 +17,7 @@
 #include "apps/external_command.h"
 #include "apps/option_names.h"
 #include "common/error.h"
+#include "common/log_event.h"
 
 namespace {
 
@@ -27,18 +28,26 @@ int run(int argc, char** argv, tandem::apps::ErrorLines& lines) {
       "tandem"};
   app.set_version_flag("--version", TANDEM_VERSION);
   app.require_subcommand(1);
-  std::string log_level = "info";
+  std::string log_level = "info", log_format = "text";
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
   app.fallthrough();
-  app.parse_complete_callback([&] { spdlog::set_level(spdlog::level::from_str(log_level)); });
+  app.add_option("--log-format", log_format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.parse_complete_callback([&] {
+    spdlog::set_level(spdlog::level::from_str(log_level));
+    tandem::use_log_format(log_format == "json" ? tandem::LogFormat::kJson
+                                                : tandem::LogFormat::kText);
+  });
   tandem::apps::add_serve(app);
   tandem::apps::add_generate(app);
   tandem::apps::add_perplexity(app);
   tandem::apps::add_bench(app);
   tandem::apps::add_quantize(app);
   tandem::apps::add_devices(app);
+  tandem::apps::add_key(app);
   tandem::apps::add_xclbin(app);
   tandem::apps::add_external_commands(app);
   app.footer("Start here: `tandem generate --prompt \"Once upon a time\"`, then `tandem serve`.");
@@ -64,14 +73,22 @@ int run(int argc, char** argv, tandem::apps::ErrorLines& lines) {
   return 0;
 }
 
+// The last line of a log in JSON is JSON as well.
+void report_error(const std::string& text) {
+  if (tandem::log_format() == tandem::LogFormat::kText) return tandem::apps::print_error(text);
+  spdlog::error("tandem: {}", text);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-  return tandem::apps::exit_code_of([&] {
-    tandem::apps::run_if_external(argv);
-    tandem::apps::ErrorLines lines;
-    return run(argc, argv, lines);
-  });
+  tandem::use_log_format(tandem::LogFormat::kText);
+  return tandem::apps::exit_code_of(
+      [&] {
+        tandem::apps::run_if_external(argv);
+        tandem::apps::ErrorLines lines;
+        return run(argc, argv, lines);
+      },
+      report_error);
 }

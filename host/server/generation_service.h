@@ -80,6 +80,7 @@ struct GenerationEvent {
   std::optional<FinishReason> finish;  // with the last event
   std::string error;                   // with kError
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+  double queue_seconds = 0;  // from submit() to the first step, with `finish`
 };
 
 using EventSink = std::function<void(GenerationEvent)>;

@@ -57,23 +57,29 @@ void check(const ServerOptions& options) {
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),
-        routes(route_options(options), service),
+        routes(route_options(options), service, metrics),
         io(options.num_io_threads),
         gate(std::make_shared<http::PostGate>()) {
     auto hooks = std::make_shared<http::Hooks>();
     hooks->limits = options.limits;
-    hooks->admit = [this](const http::Request& request) { return routes.admit(request); };
+    hooks->admit = [this](http::Request& request) { return routes.admit(request); };
     hooks->is_probe = &Routes::is_probe;
     hooks->handle = [this](http::Exchange& exchange) { routes.handle(exchange); };
     hooks->error_response = [](int status, const std::string& message) {
       return openai::error_response(openai::ApiError(status, message));
     };
-    hooks->finalize = [this, metrics](const http::Request& request, http::Response& response) {
+    hooks->finalize = [this, metrics](http::Request& request, http::Response& response) {
       routes.add_headers(request, response);
       if (metrics != nullptr) metrics->count_http(Routes::label(request), response.status);
-      spdlog::debug("[server] {} {} {}", request.method, http::printable(request.path),
-                    response.status);
+      spdlog::debug("[server] {}: answers {}", request.record->id(), response.status);
     };
+    hooks->ended = [](const http::Request& request, std::uint64_t sent_bytes, bool complete) {
+      if (request.record != nullptr) request.record->end(sent_bytes, complete);
+    };
+    if (metrics != nullptr) {
+      hooks->opened = [metrics] { metrics->count_connection_opened(); };
+      hooks->closed = [metrics] { metrics->count_connection_closed(); };
+    }
     listener = std::make_shared<http::Listener>(io, options.listen, std::move(hooks), gate);
     reload();
   }
@@ -144,6 +150,18 @@ std::vector<std::string> HttpServer::urls() const {
 }
 
 void HttpServer::reload() { impl_->reload(); }
+
+bool HttpServer::reload_keys() {
+  const std::string& file = impl_->options.routes.key_file;
+  try {
+    const std::size_t count = impl_->routes.reload_keys();
+    if (count > 0) spdlog::info("[server] {} API keys from '{}' are in force", count, file);
+    return true;
+  } catch (const Error& error) {
+    spdlog::error("{}; the keys stay as they were", error.what());
+    return false;
+  }
+}
 
 bool HttpServer::drain(Deadline deadline) {
   if (impl_->stopped) return true;

@@ -45,6 +45,10 @@ class HttpServer {
   // of no use; then those before stay. From any thread.
   void reload();
 
+  // Reads the key file again, and logs what came of it. False: the file is wrong, and the keys stay
+  // as they were. Requests in progress keep the key they began with. Any thread may call it.
+  bool reload_keys();
+
   // Accepts no new connections, closes idle ones, and waits for exchanges in progress. True when no
   // connection is left; false when the deadline passes first (then call stop()).
   bool drain(Deadline deadline);

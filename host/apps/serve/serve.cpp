@@ -4,6 +4,7 @@
 // a second one, or the end of --drain-seconds, stops at once.
 #include <pthread.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cctype>
@@ -83,6 +84,7 @@ void run(ServeOptions& options) {
   trace::Metrics metrics;
   if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
+    options.server.routes.key_file = options.key_file;
   }
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
@@ -99,6 +101,7 @@ void run(ServeOptions& options) {
       std::chrono::milliseconds(options.first_byte_timeout_ms);
   options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
   options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
+  options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());

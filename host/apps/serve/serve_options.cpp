@@ -43,13 +43,23 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
 
 void add_access_options(CLI::App& command, ServeOptions& o) {
   command
-      .add_option(
-          "--api-keys", o.key_file,
-          "file with one key per line; required on every route but /livez, /readyz and /health")
+      .add_option("--api-keys", o.key_file,
+                  "file of keys, see `tandem key`; one is then needed on every route but /livez, "
+                  "/readyz and /health")
       ->group("HTTP");
   command
       .add_option("--allowed-host", o.server.routes.allowed_hosts,
                   "without keys, a further name that requests may have in Host (*: any)")
+      ->group("HTTP");
+  command
+      .add_option_function<std::string>(
+          "--admin",
+          [&o](const std::string& from) {
+            o.server.routes.admin_from_loopback = from == "loopback";
+          },
+          "without keys: who may use /admin; off: nobody, loopback: clients of this machine "
+          "(default: off)")
+      ->check(CLI::IsMember({"off", "loopback"}))
       ->group("HTTP");
   command
       .add_option("--cors-origin", o.server.routes.cors_origin,

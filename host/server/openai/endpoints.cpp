@@ -4,6 +4,7 @@
 #include "server/openai/endpoints.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/error.h"
@@ -63,6 +64,10 @@ std::vector<TokenId> tokens_of(const std::string& text, const GenerationService&
   return service.tokenize(text);
 }
 
+int output_limit(const RequestLimits& limits) {
+  return limits.max_output_tokens > 0 ? limits.max_output_tokens : std::numeric_limits<int>::max();
+}
+
 GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
   GenerationPlan plan;
   plan.kind = kind;
@@ -111,7 +116,8 @@ void handle_completion(http::Exchange& exchange, GenerationService& service,
         options, is_text ? tokens_of(prompt.text, service) : std::move(prompt.tokens));
     const auto& tokens = choice.request.prompt;
     const int room = output_room(tokens.size(), service.max_request_tokens(), "prompt");
-    const int wanted = options.max_tokens.value_or(kDefaultCompletionTokens);
+    const int wanted =
+        options.max_tokens.value_or(std::min(kDefaultCompletionTokens, output_limit(limits)));
     choice.scores_only = wanted == 0;
     choice.request.max_tokens = std::clamp(wanted, 1, room);
     choice.request.continues_text = true;
@@ -141,7 +147,7 @@ void handle_chat(http::Exchange& exchange, GenerationService& service,
   }
   const int room =
       output_room(choice.request.prompt.size(), service.max_request_tokens(), "messages");
-  choice.request.max_tokens = std::min(options.max_tokens.value_or(room), room);
+  choice.request.max_tokens = std::min(options.max_tokens.value_or(output_limit(limits)), room);
   choice.request.continues_text = false;
   GenerationPlan plan = plan_for(AnswerKind::kChat, options);
   add_choices(plan, options, choice);

@@ -9,6 +9,14 @@
 #include "common/error.h"
 
 namespace tandem::server::openai {
+namespace {
+
+// No 503: clients repeat a request after that by themselves.
+ApiError cancelled_by_operator() {
+  return ApiError(403, "an operator of this server cancelled this request", "", "cancelled");
+}
+
+}  // namespace
 
 void GenerationCall::start(http::Exchange& exchange, GenerationService& service,
                            GenerationPlan plan) {
@@ -30,6 +38,7 @@ GenerationCall::GenerationCall(http::Exchange& exchange, GenerationService& serv
                                GenerationPlan plan)
     : exchange_(exchange),
       service_(service),
+      record_(exchange.request().record),
       plan_(std::move(plan)),
       format_(plan_.kind, service.model().id, plan_.include_usage),
       choices_(plan_.choices.size()),
@@ -48,12 +57,14 @@ GenerationCall::GenerationCall(http::Exchange& exchange, GenerationService& serv
 
 void GenerationCall::submit_all() {
   const http::Poster post = exchange_.poster();
+  const std::string caller = record_->caller();
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     auto sink = [post, weak = weak_from_this(), i](GenerationEvent event) {
       post([weak, i, event = std::move(event)]() mutable {
         if (const auto call = weak.lock()) call->on_event(i, std::move(event));
       });
     };
+    plan_.choices[i].request.caller = caller;
     SubmitResult result;
     try {
       result = service_.submit(plan_.choices[i].request, std::move(sink));
@@ -73,23 +84,38 @@ void GenerationCall::submit_all() {
     }
     choices_[i].id = result.id;
     choices_[i].submitted = true;
+    if (!record_->add_generation(result.id)) {
+      abandon();
+      throw cancelled_by_operator();
+    }
   }
+  record_->add_tokens(usage_.prompt_tokens, 0);
 }
 
 void GenerationCall::on_event(std::size_t index, GenerationEvent event) {
   Choice& choice = choices_[index];
   if (over_ || choice.finished) return;
   choice.finished = event.finish.has_value();
+  note_progress(index, event);
   if (event.finish == FinishReason::kError) {
     return fail(ApiError(500, "generation failed: " + event.error));
   }
   if (event.finish == FinishReason::kCancelled) {
+    if (record_->is_cancelled()) return fail(cancelled_by_operator());
     return fail(ApiError(503, "the server cancelled this request because it is stopping"));
   }
   take_piece(index, event);
   if (!choice.finished) return;
   count_usage(index, event);
   if (--num_unfinished_ == 0) finish();
+}
+
+void GenerationCall::note_progress(std::size_t index, const GenerationEvent& event) {
+  Choice& choice = choices_[index];
+  if (choice.finished) record_->set_queue_seconds(event.queue_seconds);
+  if (plan_.choices[index].scores_only || event.completion_tokens <= choice.counted_tokens) return;
+  record_->add_tokens(0, event.completion_tokens - choice.counted_tokens);
+  choice.counted_tokens = event.completion_tokens;
 }
 
 void GenerationCall::take_piece(std::size_t index, GenerationEvent& event) {

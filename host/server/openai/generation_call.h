@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "server/access/request_record.h"
 #include "server/generation_service.h"
 #include "server/http/exchange.h"
 #include "server/openai/answer_format.h"
@@ -53,7 +54,8 @@ class GenerationCall final : public http::PendingAnswer,
     bool submitted = false;
     bool finished = false;
     bool echoed = false;
-    AnswerPiece whole;  // the answer so far, where it is not streamed
+    int counted_tokens = 0;  // in the record
+    AnswerPiece whole;       // the answer so far, where it is not streamed
     std::vector<OutputToken> tokens;
     std::unique_ptr<CompletionLogprobs> completion_logprobs;
   };
@@ -62,6 +64,7 @@ class GenerationCall final : public http::PendingAnswer,
   void on_event(std::size_t index, GenerationEvent event);
   void take_piece(std::size_t index, GenerationEvent& event);
   nlohmann::ordered_json logprobs_of(Choice& choice) const;
+  void note_progress(std::size_t index, const GenerationEvent& event);
   void count_usage(std::size_t index, const GenerationEvent& event);
   void finish();
   void fail(const ApiError& error);
@@ -69,6 +72,7 @@ class GenerationCall final : public http::PendingAnswer,
 
   http::Exchange& exchange_;
   GenerationService& service_;
+  const std::shared_ptr<RequestRecord> record_;
   GenerationPlan plan_;
   AnswerFormat format_;
   std::vector<Choice> choices_;

@@ -118,6 +118,10 @@ std::optional<int> as_int(const std::optional<std::int64_t>& value) {
   return static_cast<int>(*value);
 }
 
+std::int64_t most_tokens(const RequestLimits& limits) {
+  return limits.max_output_tokens > 0 ? limits.max_output_tokens : kMaxTokens;
+}
+
 }  // namespace
 
 CompletionRequest parse_completion_request(std::string_view body, const RequestContext& context) {
@@ -133,7 +137,7 @@ CompletionRequest parse_completion_request(std::string_view body, const RequestC
     request.options.logprobs = true;
     request.options.top_logprobs = static_cast<int>(*top);
   }
-  request.options.max_tokens = as_int(fields.integer("max_tokens", 0, kMaxTokens));
+  request.options.max_tokens = as_int(fields.integer("max_tokens", 0, most_tokens(context.limits)));
   if (request.options.max_tokens == 0 && !request.echo) {
     fail_field("max_tokens", "must be at least 1 unless 'echo' is true");
   }
@@ -159,8 +163,9 @@ ChatRequest parse_chat_request(std::string_view body, const RequestContext& cont
     if (!request.options.logprobs) fail_field("top_logprobs", "requires logprobs: true");
     request.options.top_logprobs = static_cast<int>(*top);
   }
-  const auto old_limit = fields.integer("max_tokens", 1, kMaxTokens);
-  const auto new_limit = fields.integer("max_completion_tokens", 1, kMaxTokens);
+  const std::int64_t most = most_tokens(context.limits);
+  const auto old_limit = fields.integer("max_tokens", 1, most);
+  const auto new_limit = fields.integer("max_completion_tokens", 1, most);
   if (old_limit && new_limit && *old_limit != *new_limit) {
     fail_field("max_tokens", "contradicts 'max_completion_tokens'; give one of them");
   }

@@ -19,7 +19,8 @@
 namespace tandem::server::openai {
 
 struct RequestLimits {
-  int max_choices = 64;  // prompts x n of one request
+  int max_choices = 64;       // prompts x n of one request
+  int max_output_tokens = 0;  // "max_tokens" of one choice; 0: what the context allows
   int max_stop_texts = 16;
   int max_stop_bytes = 1024;  // of one stop text
 };

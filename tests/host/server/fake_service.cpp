@@ -183,6 +183,7 @@ bool FakeService::step(Active& active, server::GenerationEvent& event) {
   event.prompt_tokens = static_cast<int>(request.prompt.size());
   event.cached_tokens = event.prompt_tokens / 2;
   event.completion_tokens = active.produced;
+  event.queue_seconds = 0.125;
   if (cancelled_.erase(active.id) > 0) {
     ++num_cancelled_;
     event.finish = server::FinishReason::kCancelled;
