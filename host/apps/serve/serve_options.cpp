@@ -65,6 +65,13 @@ void add_access_options(CLI::App& command, ServeOptions& o) {
       .add_option("--cors-origin", o.server.routes.cors_origin,
                   "web origin that may call from a browser (default: none)")
       ->group("HTTP");
+  command
+      .add_option("--share-prefixes", o.runtime.share_prefixes,
+                  "callers with different keys share cached prompt beginnings; faster, but one "
+                  "can find out what another has asked")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str("off")
+      ->group("HTTP");
 }
 
 void add_limit_options(CLI::App& command, ServeOptions& o) {
