@@ -225,7 +225,7 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
     return openai::error_response(
         ApiError(404, "there is nothing at " + request.path, "", "unknown_url"));
   }
-  if (!is_health) {
+  if (!is_probe_route(route)) {
     if (auto refusal = check_role(route->role, request)) return refusal;
   }
   if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(*route)}});

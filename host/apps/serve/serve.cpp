@@ -3,6 +3,7 @@
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
 // a second one, or the end of --drain-seconds, stops at once.
 #include <pthread.h>
+#include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -105,8 +106,8 @@ void run(ServeOptions& options) {
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());
-  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.listen.host,
-               server.port(), service.max_request_tokens());
+  spdlog::info("serving {} at {} (context {} tokens)", name, fmt::join(server.urls(), ", "),
+               service.max_request_tokens());
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);

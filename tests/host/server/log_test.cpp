@@ -48,7 +48,7 @@ TEST(Log, PrintableTextIsShortAndUnambiguous) {
   EXPECT_EQ(http::printable(std::string(200, 'x')), std::string(200, 'x'));
 }
 
-std::string log_of_server_at(const std::string& host, std::vector<std::string> keys) {
+std::string log_of_server_at(const std::string& host, std::vector<ApiKey> keys) {
   CaughtLog log;
   ServerOptions options;
   options.listen.host = host;
