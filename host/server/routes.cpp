@@ -20,6 +20,8 @@ namespace {
 using openai::ApiError;
 
 enum class RouteId {
+  kLive,
+  kReady,
   kHealth,
   kMetrics,
   kStatus,
@@ -41,6 +43,8 @@ struct Route {
 };
 
 constexpr std::array kRoutes = {
+    Route{RouteId::kLive, "/livez", false},
+    Route{RouteId::kReady, "/readyz", false},
     Route{RouteId::kHealth, "/health", false},
     Route{RouteId::kMetrics, "/metrics", false, Role::kMetrics},
     Route{RouteId::kStatus, "/status", false, Role::kMetrics},
@@ -67,6 +71,19 @@ const Route* find_route(std::string_view path) {
   return nullptr;
 }
 
+bool is_probe_route(const Route* route) {
+  return route != nullptr && (route->id == RouteId::kLive || route->id == RouteId::kReady ||
+                              route->id == RouteId::kHealth);
+}
+
+// Of a probe: {"status": what}.
+http::Response status_response(bool good, const char* otherwise) {
+  http::Response response;
+  response.status = good ? 200 : 503;
+  response.body = std::string(R"({"status":")") + (good ? "ok" : otherwise) + R"("})";
+  return response;
+}
+
 std::string allowed_methods(const Route& route) {
   return route.is_post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
 }
@@ -89,12 +106,6 @@ http::Response empty_with(std::vector<http::Header> headers) {
   response.status = 204;
   response.headers = std::move(headers);
   return response;
-}
-
-bool is_loopback(std::string_view address) {
-  constexpr std::string_view kMapped = "::ffff:";
-  if (address.starts_with(kMapped)) address.remove_prefix(kMapped.size());
-  return address.empty() || address.starts_with("127.") || address == "::1";
 }
 
 // The least of a limit of the server and one of a key, where 0 is none.
@@ -125,6 +136,7 @@ http::Response limit_reached(const std::string& key, const LimitReached& reached
 Routes::Routes(RouteOptions options, GenerationService& service, trace::Metrics* metrics)
     : options_(std::move(options)),
       keys_(options_.api_keys, options_.key_file),
+      hosts_(options_.allowed_hosts),
       ledger_(metrics),
       service_(service),
       admin_(service, ledger_, options_.drain) {}
@@ -135,7 +147,7 @@ RequestRecord& Routes::record_of(http::Request& request) {
   if (request.record == nullptr) {
     request.record =
         ledger_.open({request_id(request.header("x-request-id")),
-                      request.method.substr(0, kMaxMethodBytes), label(request), request.peer});
+                      request.method.substr(0, kMaxMethodBytes), label(request), request.peer.text});
   }
   return *request.record;
 }
@@ -144,6 +156,18 @@ std::string Routes::label(const http::Request& request) {
   const Route* route = find_route(request.path);
   return route == nullptr ? "other" : route->label;
 }
+
+bool Routes::is_probe(const http::Request& request) {
+  return is_probe_route(find_route(request.path));
+}
+
+// With keys a foreign page can do nothing here: it has none.
+bool Routes::names_this_server(const http::Request& request) const {
+  return keys_.required() || is_probe(request) || hosts_.accepts(request.header("host")) ||
+         (request.minor_version == 0 && request.header("host").empty());
+}
+
+bool Routes::lives() const { return service_.heartbeat_age() <= options_.live_timeout; }
 
 // A browser sends this request before it sends a key, so no key is needed.
 std::optional<http::Response> Routes::preflight(const http::Request& request) const {
@@ -159,7 +183,7 @@ std::optional<http::Response> Routes::preflight(const http::Request& request) co
 std::optional<http::Response> Routes::check_role(Role role, const http::Request& request) const {
   if (!keys_.required()) {
     if (role != Role::kAdmin) return std::nullopt;
-    if (options_.admin_from_loopback && is_loopback(request.peer)) return std::nullopt;
+    if (options_.admin_from_loopback && request.peer.is_local) return std::nullopt;
     return openai::error_response(
         ApiError(403,
                  "the routes of operators need a key with the role admin; without keys, "
@@ -178,11 +202,18 @@ std::optional<http::Response> Routes::check_role(Role role, const http::Request&
 std::optional<http::Response> Routes::admit(http::Request& request) {
   RequestRecord& record = record_of(request);
   spdlog::debug("[server] {}: {} {} from {}", record.id(), request.method, printable(request.path),
-                request.peer);
+                request.peer.text);
+  if (!names_this_server(request)) {
+    return openai::error_response(
+        ApiError(403,
+                 "without API keys this server answers to localhost, IP addresses and the names of "
+                 "--allowed-host, not to '" +
+                     std::string(request.header("host")) + "'",
+                 "", "host_not_allowed"));
+  }
   if (auto answer = preflight(request)) return answer;
   const Route* route = find_route(request.path);
-  const bool is_health = route != nullptr && route->id == RouteId::kHealth;
-  if (!is_health && keys_.required()) {
+  if (!is_probe_route(route) && keys_.required()) {
     record.set_caller(keys_.find(request.header("authorization")));
     if (record.key() == nullptr) {
       return openai::error_response(
@@ -237,12 +268,13 @@ void Routes::handle(http::Exchange& exchange) {
 void Routes::dispatch(http::Exchange& exchange) {
   const std::string& path = exchange.request().path;
   switch (find_route(path)->id) {
-    case RouteId::kHealth: {
-      const bool healthy = service_.healthy();
-      http::Response response = plain(healthy ? R"({"status":"ok"})" : R"({"status":"unhealthy"})");
-      response.status = healthy ? 200 : 503;
-      return exchange.respond(std::move(response));
-    }
+    case RouteId::kLive:
+      return exchange.respond(status_response(lives(), "stalled"));
+    case RouteId::kReady:
+      return exchange.respond(lives() ? status_response(service_.healthy(), "not ready")
+                                      : status_response(false, "stalled"));
+    case RouteId::kHealth:
+      return exchange.respond(status_response(service_.healthy(), "unhealthy"));
     case RouteId::kMetrics:
       return exchange.respond(
           plain(service_.metrics_text(), "text/plain; version=0.0.4; charset=utf-8"));

@@ -2,6 +2,8 @@
 //
 // Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
+//   GET  /livez             200 while the engine's thread comes round, else 503; needs no key
+//   GET  /readyz            200 while it lives and takes requests, else 503; needs no key
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
@@ -13,6 +15,7 @@
 // browser send a preflight request, so a web page cannot post here unasked. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -24,6 +27,7 @@
 #include "server/access/request_ledger.h"
 #include "server/auth.h"
 #include "server/generation_service.h"
+#include "server/host_check.h"
 #include "server/http/exchange.h"
 #include "server/openai/request_parser.h"
 
@@ -36,6 +40,10 @@ struct RouteOptions {
   std::function<void()> drain;       // see Admin
   std::string cors_origin;           // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;
+  // Names that a request may be addressed to while there are no keys; see HostCheck.
+  std::vector<std::string> allowed_hosts;
+  // A heartbeat of the engine older than this makes /livez and /readyz 503.
+  std::chrono::milliseconds live_timeout{60'000};
 };
 
 class Routes {
@@ -46,6 +54,9 @@ class Routes {
   // Opens the request's record. An answer that needs no body: 404, 401, 403, 405, 415, 429,
   // OPTIONS.
   std::optional<http::Response> admit(http::Request& request);
+
+  // Whether the request asks if the server lives or is ready.
+  static bool is_probe(const http::Request& request);
 
   // Answers an admitted request; errors become OpenAI's error objects.
   void handle(http::Exchange& exchange);
@@ -62,6 +73,8 @@ class Routes {
 
  private:
   std::optional<http::Response> preflight(const http::Request& request) const;
+  bool names_this_server(const http::Request& request) const;
+  bool lives() const;
   RequestRecord& record_of(http::Request& request);
   std::optional<http::Response> check_role(Role role, const http::Request& request) const;
   openai::RequestLimits limits_for(const http::Request& request) const;
@@ -70,6 +83,7 @@ class Routes {
 
   RouteOptions options_;
   KeyStore keys_;
+  HostCheck hosts_;
   RequestLedger ledger_;
   GenerationService& service_;
   Admin admin_;

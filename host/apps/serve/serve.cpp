@@ -17,6 +17,7 @@
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "apps/serve/engine_service.h"
+#include "apps/serve/inherited_sockets.h"
 #include "apps/serve/serve_options.h"
 #include "common/error.h"
 #include "server/auth.h"
@@ -79,6 +80,7 @@ void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& s
 void run(ServeOptions& options) {
   sigset_t signals;
   block_signals(signals);
+  options.server.listen.inherited = inherited_sockets();
   trace::Metrics metrics;
   if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
@@ -87,15 +89,23 @@ void run(ServeOptions& options) {
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
+  if (!runtime.model().chat_template_error().empty()) {
+    spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
+  }
   EngineService service(runtime, metrics, name);
-  options.server.port = static_cast<std::uint16_t>(options.port);
+  options.server.listen.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
+  if (options.server.listen.host == "none") options.server.listen.host.clear();
+  options.server.limits.first_byte_timeout =
+      std::chrono::milliseconds(options.first_byte_timeout_ms);
+  options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
+  options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
   options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());
-  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.host,
+  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.listen.host,
                server.port(), service.max_request_tokens());
   int signal = 0;
   sigwait(&signals, &signal);

@@ -146,8 +146,8 @@ void Sequence::flush_text() {
 
 bool Sequence::on_scheduled(int num_cached_tokens) {
   if (scheduled_) return false;
-  scheduled_ = true;
   scheduled_at_ = clock_.now();
+  scheduled_ = true;
   times_.queued = seconds(scheduled_at_ - submitted_at_);
   event_.cached_tokens = num_cached_tokens;
   return true;

@@ -26,6 +26,12 @@ struct Header {
   std::string value;
 };
 
+// Who is at the other end of the connection.
+struct Peer {
+  std::string text;       // its address, without port; empty: a Unix socket
+  bool is_local = false;  // on this machine
+};
+
 struct Request {
   std::string method;
   std::string path;   // percent-decoded, without query
@@ -33,7 +39,7 @@ struct Request {
   std::vector<Header> headers;
   std::string body;
   int minor_version = 1;  // of HTTP/1.x
-  std::string peer;       // the client's address, without port; empty: a socket of this machine
+  Peer peer;
   std::shared_ptr<RequestRecord> record;  // what the server notes about it, from Hooks::admit on
 
   // The first header of that (lower-case) name; empty when there is none.
