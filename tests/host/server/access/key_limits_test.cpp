@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "common/error.h"
 #include "host/server/key_file.h"
 #include "host/server/server_fixture.h"
 #include "server/access/key_usage.h"
@@ -228,7 +229,7 @@ TEST(Keys, AReloadUnderLoadLosesNoRequestAndKeepsStreamsRunning) {
   server.file.write(key_table("stays", "s") + key_table("comes", "c"));
   std::atomic<bool> done{false};
   std::thread reloading([&] {
-    while (!done) EXPECT_TRUE(server.running.server->reload_keys());
+    while (!done) server.running.server->reload();
   });
   for (int i = 0; i < 200; ++i) {
     EXPECT_EQ(HttpClient(server.running.port()).get("/v1/models", bearer("s")).status, 200);
@@ -245,6 +246,7 @@ TEST(Keys, AReloadUnderLoadLosesNoRequestAndKeepsStreamsRunning) {
   EXPECT_EQ(server.complete("c").status, 200);
   server.file.write("two words\n");
   EXPECT_FALSE(server.running.server->reload_keys());
+  EXPECT_THROW(server.running.server->reload(), Error) << "whoever asks for all is told";
   EXPECT_EQ(server.complete("c").status, 200);
 }
 
