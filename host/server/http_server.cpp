@@ -149,7 +149,11 @@ std::vector<std::string> HttpServer::urls() const {
   return result;
 }
 
-void HttpServer::reload() { impl_->reload(); }
+void HttpServer::reload() {
+  const bool keys_fit = reload_keys();
+  impl_->reload();
+  if (!keys_fit) throw Error("server", "the API keys are those of before; mend their file");
+}
 
 bool HttpServer::reload_keys() {
   const std::string& file = impl_->options.routes.key_file;

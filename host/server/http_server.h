@@ -41,8 +41,8 @@ class HttpServer {
   std::uint16_t port() const;  // 0: there is no TCP socket
   std::vector<std::string> urls() const;
 
-  // Reads certificate and key again, for new connections. Throws Error("server", ...) when they are
-  // of no use; then those before stay. From any thread.
+  // Reads the key file, and certificate and key for new connections, again. Throws Error("server",
+  // ...) when some of it is of no use; then what was before stays in its place. From any thread.
   void reload();
 
   // Reads the key file again, and logs what came of it. False: the file is wrong, and the keys stay

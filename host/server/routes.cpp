@@ -131,6 +131,25 @@ http::Response limit_reached(const std::string& key, const LimitReached& reached
   return response;
 }
 
+// OPTIONS, a method that the route lacks, or a body that is not declared JSON.
+std::optional<http::Response> check_method(const Route& route, const http::Request& request) {
+  if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(route)}});
+  const bool fits = route.is_post ? request.method == "POST"
+                                  : request.method == "GET" || request.method == "HEAD";
+  if (!fits) {
+    auto response = openai::error_response(
+        ApiError(405, request.path + " takes " + allowed_methods(route) + ", not " + request.method,
+                 "", "method_not_allowed"));
+    response.headers.push_back({"Allow", allowed_methods(route)});
+    return response;
+  }
+  if (route.is_post && !is_json(request.header("content-type"))) {
+    return openai::error_response(ApiError(415, "send the body as 'Content-Type: application/json'",
+                                           "", "unsupported_media_type"));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Routes::Routes(RouteOptions options, GenerationService& service, trace::Metrics* metrics)
@@ -145,9 +164,9 @@ Routes::Routes(RouteOptions options, GenerationService& service, trace::Metrics*
 RequestRecord& Routes::record_of(http::Request& request) {
   constexpr std::size_t kMaxMethodBytes = 16;
   if (request.record == nullptr) {
-    request.record =
-        ledger_.open({request_id(request.header("x-request-id")),
-                      request.method.substr(0, kMaxMethodBytes), label(request), request.peer.text});
+    request.record = ledger_.open({request_id(request.header("x-request-id")),
+                                   request.method.substr(0, kMaxMethodBytes), label(request),
+                                   request.peer.text});
   }
   return *request.record;
 }
@@ -228,20 +247,7 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   if (!is_probe_route(route)) {
     if (auto refusal = check_role(route->role, request)) return refusal;
   }
-  if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(*route)}});
-  const bool fits = route->is_post ? request.method == "POST"
-                                   : request.method == "GET" || request.method == "HEAD";
-  if (!fits) {
-    auto response = openai::error_response(ApiError(
-        405, request.path + " takes " + allowed_methods(*route) + ", not " + request.method, "",
-        "method_not_allowed"));
-    response.headers.push_back({"Allow", allowed_methods(*route)});
-    return response;
-  }
-  if (route->is_post && !is_json(request.header("content-type"))) {
-    return openai::error_response(ApiError(415, "send the body as 'Content-Type: application/json'",
-                                           "", "unsupported_media_type"));
-  }
+  if (auto answer = check_method(*route, request)) return answer;
   if (route->is_post && route->role == Role::kUse) {
     if (const auto reached = record.take_place()) return limit_reached(record.caller(), *reached);
   }

@@ -112,8 +112,9 @@ TEST(Admin, ACancelledPlainAnswerIsAnErrorThatClientsDoNotRepeat) {
   HttpClient waiting(running.port()), client(running.port());
   waiting.send(
       test::post_request("/v1/completions", completion_body().dump(), "X-Request-Id: w\r\n"));
-  EXPECT_TRUE(test::eventually(
-      [&] { return client.post("/admin/cancel", Json{{"id", "w"}}).status == 200; }));
+  EXPECT_TRUE(test::eventually([&] {
+    return client.post("/admin/cancel", Json{{"id", "w"}}).status == 200;
+  }));
   const Reply reply = waiting.read_reply();
   EXPECT_EQ(reply.status, 403);
   EXPECT_EQ(error_of(reply)["code"], "cancelled");
