@@ -7,10 +7,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace tandem::apps {
 
+// Of the program itself: --log-level. `log_level` must outlive `app`.
+void add_program_options(CLI::App& app, std::string& log_level);
+
 void add_serve(CLI::App& app);
+void add_check_config(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_perplexity(CLI::App& app);
 void add_bench(CLI::App& app);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
-// a second one, or the end of --drain-seconds, stops at once.
-#include <pthread.h>
+// a second one, or the end of --drain-seconds, stops at once (signal_watch.h).
 #include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <cctype>
-#include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "apps/serve/engine_service.h"
+#include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
+#include "apps/serve/service_manager.h"
+#include "apps/serve/signal_watch.h"
+#include "apps/whole_file.h"
 #include "common/error.h"
 #include "server/auth.h"
 #include "server/http_server.h"
@@ -24,25 +24,11 @@
 namespace tandem::apps {
 namespace {
 
-// Blocked before any thread starts, so that only wait_for_stop() sees them.
-void block_signals(sigset_t& signals) {
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-// Written to another name first, so that a program that waits for the file never reads half of it.
 void write_port_file(const std::string& path, int port) {
   if (path.empty()) return;
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream file(temporary);
-    file << port << '\n';
-    if (!file) throw Error("serve", "cannot write --port-file '" + path + "'");
-  }
-  std::filesystem::rename(temporary, path);
+  WholeFile file("serve", path);
+  file.write(std::to_string(port) + "\n");
+  file.keep();
 }
 
 // "Tandem Stories" -> "tandem-stories": what clients can type.
@@ -55,7 +41,7 @@ std::string client_name(const std::string& name) {
 }
 
 // A second signal while draining ends the wait.
-void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& signals,
+void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch& signals,
            int seconds) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(seconds));
   std::atomic<bool> drained{false};
@@ -64,24 +50,42 @@ void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& s
     server.drain(deadline);
     drained = true;
   });
-  while (!drained && !deadline.expired()) {
-    const timespec tick{0, 20'000'000};
-    if (sigtimedwait(&signals, nullptr, &tick) > 0) {
-      spdlog::warn("second signal: stopping at once");
-      break;
-    }
+  while (!drained && !deadline.expired() && !signals.stops_now()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   server.stop();
   worker.join();
 }
 
+// What is wrong with the options is said before a model is loaded.
+void check(const ServeOptions& options) {
+  for (const std::string& warning : serve_warnings(options)) spdlog::warn("{}", warning);
+  const std::vector<Error> errors = serve_errors(options);
+  if (!errors.empty()) throw Error(errors.front());
+}
+
+void reload(const ServeOptions& options) {
+  if (options.key_file.empty()) {
+    spdlog::info("SIGHUP: there is nothing to reload");
+    return;
+  }
+  try {
+    const std::size_t count = server::load_api_keys(options.key_file).size();
+    spdlog::info("SIGHUP: {} API keys in '{}'", count, options.key_file);
+  } catch (const Error& error) {
+    spdlog::error("SIGHUP: {}; the keys stay as they were", error.what());
+  }
+}
+
 void run(ServeOptions& options) {
-  sigset_t signals;
-  block_signals(signals);
+  SignalWatch signals;
+  const ServiceManager manager;
   trace::Metrics metrics;
-  if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
+  check(options);
+  if (!options.key_file.empty()) {
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
   }
+  manager.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
@@ -91,11 +95,17 @@ void run(ServeOptions& options) {
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
   server::HttpServer server(options.server, service, &metrics);
   server.start();
+  signals.begin_to_serve();
   write_port_file(options.port_file, server.port());
   spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.host,
                server.port(), service.max_request_tokens());
-  int signal = 0;
-  sigwait(&signals, &signal);
+  manager.ready("serving " + name);
+  const int signal = signals.wait_for_stop([&] {
+    manager.reloading();
+    reload(options);
+    manager.ready("serving " + name);
+  });
+  manager.stopping();
   spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);
   drain(server, runtime.engine(), signals, options.drain_seconds);
   spdlog::info("stopped");
