@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/command.h"
-#include "apps/serve/engine_service.h"
 #include "apps/ran_where.h"
 #include "apps/run_request.h"
 #include "apps/runtime.h"
+#include "apps/serve/engine_service.h"
 #include "common/error.h"
 
 namespace tandem::apps {

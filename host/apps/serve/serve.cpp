@@ -14,7 +14,7 @@
 #include "apps/serve/engine_service.h"
 #include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
-#include "apps/serve/service_manager.h"
+#include "apps/serve/service_state.h"
 #include "apps/serve/signal_watch.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
@@ -79,13 +79,13 @@ void reload(const ServeOptions& options) {
 
 void run(ServeOptions& options) {
   SignalWatch signals;
-  const ServiceManager manager;
+  const ServiceState state;
   trace::Metrics metrics;
   check(options);
   if (!options.key_file.empty()) {
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
   }
-  manager.status("loading the model");
+  state.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
@@ -99,13 +99,13 @@ void run(ServeOptions& options) {
   write_port_file(options.port_file, server.port());
   spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.host,
                server.port(), service.max_request_tokens());
-  manager.ready("serving " + name);
+  state.ready("serving " + name);
   const int signal = signals.wait_for_stop([&] {
-    manager.reloading();
+    state.reloading();
     reload(options);
-    manager.ready("serving " + name);
+    state.ready("serving " + name);
   });
-  manager.stopping();
+  state.stopping();
   spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);
   drain(server, runtime.engine(), signals, options.drain_seconds);
   spdlog::info("stopped");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One datagram per message.
-#include "apps/serve/service_manager.h"
+#include "apps/serve/service_state.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -26,20 +26,20 @@ std::string now_us() {
 
 }  // namespace
 
-ServiceManager::ServiceManager() {
+ServiceState::ServiceState() {
   if (const char* socket = std::getenv(kVariable)) socket_ = socket;
   unsetenv(kVariable);
 }
 
-void ServiceManager::ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }
+void ServiceState::ready(const std::string& status) const { send("READY=1\nSTATUS=" + status); }
 
-void ServiceManager::reloading() const { send("RELOADING=1\nMONOTONIC_USEC=" + now_us()); }
+void ServiceState::reloading() const { send("RELOADING=1\nMONOTONIC_USEC=" + now_us()); }
 
-void ServiceManager::stopping() const { send("STOPPING=1\nSTATUS=draining"); }
+void ServiceState::stopping() const { send("STOPPING=1\nSTATUS=draining"); }
 
-void ServiceManager::status(const std::string& text) const { send("STATUS=" + text); }
+void ServiceState::status(const std::string& text) const { send("STATUS=" + text); }
 
-void ServiceManager::send(const std::string& lines) const {
+void ServiceState::send(const std::string& lines) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket_.size() < 2 || socket_.size() > sizeof address.sun_path - 1) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The datagrams that a service manager reads.
-#include "apps/serve/service_manager.h"
+#include "apps/serve/service_state.h"
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -43,10 +43,10 @@ class Manager {
   int socket_;
 };
 
-TEST(ServiceManager, HearsWhatTheDaemonDoes) {
+TEST(ServiceState, HearsWhatTheDaemonDoes) {
   const test::ScratchPath path("notify");
   const Manager manager(path.string());
-  const ServiceManager daemon(path.string());
+  const ServiceState daemon(path.string());
   daemon.ready("serving stories");
   EXPECT_EQ(manager.heard(), "READY=1\nSTATUS=serving stories");
   daemon.reloading();
@@ -55,27 +55,27 @@ TEST(ServiceManager, HearsWhatTheDaemonDoes) {
   EXPECT_THAT(manager.heard(), HasSubstr("STOPPING=1"));
 }
 
-TEST(ServiceManager, MayHaveAnAbstractName) {
+TEST(ServiceState, MayHaveAnAbstractName) {
   const std::string name = "@tandem-notify-" + std::to_string(::getpid());
   const Manager manager(name);
-  ServiceManager(name).status("loading");
+  ServiceState(name).status("loading");
   EXPECT_EQ(manager.heard(), "STATUS=loading");
 }
 
-TEST(ServiceManager, IsNotPassedOnToOtherPrograms) {
+TEST(ServiceState, IsNotPassedOnToOtherPrograms) {
   const test::ScratchPath path("notify");
   const Manager manager(path.string());
   setenv("NOTIFY_SOCKET", path.string().c_str(), 1);
-  const ServiceManager daemon;
+  const ServiceState daemon;
   EXPECT_EQ(std::getenv("NOTIFY_SOCKET"), nullptr);
   daemon.ready("x");
   EXPECT_THAT(manager.heard(), HasSubstr("READY=1"));
 }
 
-TEST(ServiceManager, MayBeAbsentOrGone) {
-  ServiceManager("").ready("x");
-  ServiceManager(std::string(200, 'a')).ready("x");
-  ServiceManager("/nowhere/notify").ready("x");
+TEST(ServiceState, MayBeAbsentOrGone) {
+  ServiceState("").ready("x");
+  ServiceState(std::string(200, 'a')).ready("x");
+  ServiceState("/nowhere/notify").ready("x");
 }
 
 }  // namespace

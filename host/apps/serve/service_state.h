@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ServiceManager: tells the service manager that started this process (systemd's Type=notify) when
+// ServiceState: tells the service manager that started this process (systemd's Type=notify) when
 // it serves, reloads and stops. Without one it does nothing, and a message that is lost is not an
 // error.
 //
@@ -13,11 +13,11 @@
 
 namespace tandem::apps {
 
-class ServiceManager {
+class ServiceState {
  public:
   // Reads NOTIFY_SOCKET and removes it from the environment: it is not for child processes.
-  ServiceManager();
-  explicit ServiceManager(std::string socket) : socket_(std::move(socket)) {}
+  ServiceState();
+  explicit ServiceState(std::string socket) : socket_(std::move(socket)) {}
 
   void ready(const std::string& status) const;
   void reloading() const;  // until the next ready()
