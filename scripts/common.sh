@@ -5,7 +5,7 @@
 # Names as in Debian 12: what the daemon on emulated cards is built with, and what everything else needs.
 demo_packages=(
   build-essential cmake ninja-build ccache pkg-config git ca-certificates
-  libboost-dev libboost-context-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
+  libboost-dev libboost-context-dev libssl-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libcli11-dev libtomlplusplus-dev
   prometheus-cpp-dev libpcre2-dev libutf8proc-dev libxxhash-dev libhwy-dev libhwloc-dev uuid-dev libpugixml-dev
   libxrt-dev libxrt1 python3 curl jq bsdextrautils
 )
@@ -15,7 +15,7 @@ tandem_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev
 )
-test_packages=(python3-venv clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user libxrt-utils)
+test_packages=(python3-venv clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
 
 # What runs here talks to loopback only, never through a proxy.
 export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"

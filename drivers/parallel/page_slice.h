@@ -19,9 +19,10 @@ struct PageSlice {
   int first_head = 0, num_heads = 0;  // of kv_heads
 };
 
-// The geometry of a slice's image; q_heads in proportion.
+// The geometry of a slice's image. It has as many query heads per KV head as `whole`.
 AttentionGeometry slice_geometry(const AttentionGeometry& whole, const PageSlice& slice);
 
+// Copies the slice out of a page's image, or back into it.
 void take_slice(const AttentionGeometry& whole, const PageSlice& slice,
                 std::span<const std::byte> image, std::span<std::byte> part);
 void put_slice(const AttentionGeometry& whole, const PageSlice& slice,

@@ -143,7 +143,7 @@ TANDEM_AP_REAL(*)
 TANDEM_AP_REAL(/)
 #undef TANDEM_AP_REAL
 
-// Against a floating-point number compared as doubles.
+// A comparison with a floating-point number is made between doubles.
 #define TANDEM_AP_COMPARE(op)                                                     \
   TANDEM_AP_PAIRS(bool, op, return fixed_compare(as_fixed(a), as_fixed(b)) op 0;) \
   template <typename A, typename T, IfFloat<T> = 0>                               \

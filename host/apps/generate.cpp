@@ -103,7 +103,8 @@ nlohmann::json answer_json(const Runtime& runtime, const engine::EngineStatus& s
 void run(const GenerateOptions& options) {
   if (options.as_json && spdlog::get_level() == spdlog::level::info)
     spdlog::set_level(spdlog::level::warn);
-  model::Sampler(options.sampling, 1);  // refuses bad parameters before anything is loaded
+  // Refuses bad parameters before anything is loaded.
+  [[maybe_unused]] const model::Sampler checked(options.sampling, 1);
   Runtime runtime(options.runtime, nullptr);
   const model::Model& model = runtime.model();
   engine::Request request;

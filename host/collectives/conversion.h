@@ -12,16 +12,16 @@
 
 namespace tandem::collectives {
 
-// Checks shape and type; the product of the two with a value's bytes fits 63 bits.
+// Checks shape and type. The bytes of the whole tensor must be a number of 63 bits.
 Domain checked_domain(std::uint64_t num_units, std::uint32_t width, DType type);
 
 // Sorted, repeated indices reduced in the order given.
 SparseVector to_vector(const SparseView& view, Reduction reduction);
 
-// The units with any value but zero; the tensor's length must be a multiple of `width`.
+// The units that hold a value other than zero. The tensor's length is a multiple of `width`.
 SparseVector to_vector(const DenseView& view, std::uint32_t width);
 
-// All values.
+// Every value, zeros too.
 DenseVector to_dense_vector(const DenseView& view, Reduction reduction);
 
 // The entries whose units are in [first_unit, end_unit), counted from first_unit.

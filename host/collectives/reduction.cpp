@@ -65,10 +65,10 @@ std::string bucket_key(const Contribution& contribution, const ReduceOptions& op
 }
 
 const Scheme& choose_by_cost(Call& call, const Contribution& contribution,
-                             const Agreement& agreement, Problem problem, Bucket& bucket) {
+                             const Agreement& agreement, const Problem& problem, Bucket& bucket) {
   const MachineModel& machine = call.group.machine(call.ranks, agreement.nodes);
   try {
-    return bucket.selector.choose(agreement.profiles, std::move(problem), machine);
+    return bucket.selector.choose(agreement.profiles, problem, machine);
   } catch (const TransportError&) {
     throw;
   } catch (const Error& error) {  // all ranks know the cause

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -126,6 +127,7 @@ struct Engine::State {
   bool take_commands();
   void publish();
   void deliver();
+  void beat() { last_beat = std::chrono::steady_clock::now(); }
 
   const model::Model& model;
   const EngineOptions options;
@@ -133,6 +135,7 @@ struct Engine::State {
   EngineLoop loop;  // the engine thread's, once it runs
   Clock::TimePoint metrics_set_at;
   std::atomic<int> max_request_tokens{0};
+  std::atomic<std::chrono::steady_clock::time_point> last_beat{std::chrono::steady_clock::now()};
 
   std::mutex mutex;
   std::condition_variable work, idle;
@@ -170,11 +173,14 @@ bool Engine::State::take_commands() {
     const auto has_work = [&] {
       return stopping || !incoming.empty() || !cancelled.empty() || !loop.idle();
     };
+    beat();
     while (!work.wait_for(lock, options.idle_check, has_work)) {
+      beat();
       lock.unlock();
       if (loop.check_units()) publish();
       lock.lock();
     }
+    beat();
     added.swap(incoming);
     dropped.swap(cancelled);
     num_waiting += static_cast<int>(added.size());
@@ -272,6 +278,10 @@ bool Engine::drain(Deadline deadline) {
   std::unique_lock lock(s.mutex);
   s.refusing = true;
   return s.idle.wait_for(lock, deadline.remaining(), [&] { return s.num_active == 0; });
+}
+
+std::chrono::steady_clock::duration Engine::heartbeat_age() const {
+  return std::chrono::steady_clock::now() - state_->last_beat.load();
 }
 
 EngineStatus Engine::status() const {

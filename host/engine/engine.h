@@ -11,6 +11,7 @@
 // fallbacks.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -74,6 +75,10 @@ class Engine {
   bool drain(Deadline deadline);
 
   EngineStatus status() const;
+
+  // The time since the engine's thread last came round: at most options.idle_check while there is
+  // no work, else the time of a step so far.
+  std::chrono::steady_clock::duration heartbeat_age() const;
 
  private:
   struct State;

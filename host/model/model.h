@@ -90,7 +90,7 @@ struct LayerTensors {
   TensorView attention_post_norm, ffn_post_norm;  // [1, width], optional: before the residual sum
   TensorView router;                              // [experts, width]
   std::vector<ExpertTensors> experts;
-  TensorView shared_gate;  // [1, width]: the shared expert counts sigmoid(shared_gate x)
+  TensorView shared_gate;  // [1, width]: scales the shared expert by sigmoid(shared_gate x)
 };
 
 class Model {

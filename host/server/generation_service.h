@@ -9,6 +9,7 @@
 // metrics_text() and status_json() do not throw.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -99,6 +100,11 @@ struct PromptTooLong : std::runtime_error {
   std::size_t at_least_tokens;
 };
 
+// The model's chat template cannot be used: a fault of what is served, not of the request.
+struct ChatTemplateFault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class GenerationService {
  public:
   virtual ~GenerationService() = default;
@@ -116,7 +122,8 @@ class GenerationService {
   virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
 
   // Throws Error("chat", ...) when the model has no template or the template refuses the
-  // conversation; PromptTooLong when the rendered text cannot fit.
+  // conversation; ChatTemplateFault when the template cannot be used; PromptTooLong when the
+  // rendered text cannot fit.
   virtual std::vector<TokenId> tokenize_chat(std::vector<ChatMessage> messages) const = 0;
 
   virtual std::string token_bytes(TokenId id) const = 0;
@@ -128,6 +135,11 @@ class GenerationService {
   virtual void cancel(GenerationId id) = 0;
 
   virtual bool healthy() const = 0;
+
+  // How long ago the service's thread last came round. It grows while the thread is in one step,
+  // or hangs; it stays small while the service waits for work.
+  virtual std::chrono::milliseconds heartbeat_age() const { return {}; }
+
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
 
   // What runs where, as a JSON object, for GET /status.

@@ -14,21 +14,56 @@
 #include <vector>
 
 #include "common/error.h"
+#include "server/descriptor_limit.h"
 #include "server/http/listener.h"
+#include "server/http/wire.h"
 #include "server/openai/api_error.h"
 
 namespace tandem::server {
 namespace asio = boost::asio;
 
+namespace {
+
+// The host that the server listens on is a name of its own.
+RouteOptions route_options(const ServerOptions& options) {
+  RouteOptions result = options.routes;
+  result.allowed_hosts.push_back(options.listen.host);
+  return result;
+}
+
+void check(const ServerOptions& options) {
+  const http::Limits& limits = options.limits;
+  if (options.num_io_threads < 1 || options.num_io_threads > 256) {
+    throw Error("server", "io threads must be between 1 and 256");
+  }
+  if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
+      limits.max_stream_buffer_bytes < 4096) {
+    throw Error("server",
+                "limits are too small: at least 1 connection, 1024 header bytes, 1 body byte, "
+                "4096 stream buffer bytes");
+  }
+  if (options.tls.certificate.empty() != options.tls.key.empty()) {
+    throw Error("server", "TLS needs both --tls-cert and --tls-key");
+  }
+  if (options.listen.host.empty() && options.listen.unix_path.empty() &&
+      options.listen.inherited.empty()) {
+    throw Error("server", "there is nothing to listen on: set --host or --unix");
+  }
+  require_descriptors(limits.max_connections);
+}
+
+}  // namespace
+
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),
-        routes(options.routes, service),
+        routes(route_options(options), service),
         io(options.num_io_threads),
         gate(std::make_shared<http::PostGate>()) {
     auto hooks = std::make_shared<http::Hooks>();
     hooks->limits = options.limits;
     hooks->admit = [this](const http::Request& request) { return routes.admit(request); };
+    hooks->is_probe = &Routes::is_probe;
     hooks->handle = [this](http::Exchange& exchange) { routes.handle(exchange); };
     hooks->error_response = [](int status, const std::string& message) {
       return openai::error_response(openai::ApiError(status, message));
@@ -36,10 +71,27 @@ struct HttpServer::Impl {
     hooks->finalize = [this, metrics](const http::Request& request, http::Response& response) {
       routes.add_headers(request, response);
       if (metrics != nullptr) metrics->count_http(Routes::label(request), response.status);
-      spdlog::debug("[server] {} {} {}", request.method, request.path, response.status);
+      spdlog::debug("[server] {} {} {}", request.method, http::printable(request.path),
+                    response.status);
     };
-    listener =
-        std::make_shared<http::Listener>(io, options.host, options.port, std::move(hooks), gate);
+    listener = std::make_shared<http::Listener>(io, options.listen, std::move(hooks), gate);
+    reload();
+  }
+
+  void reload() {
+    if (options.tls.certificate.empty()) return;
+    listener->set_tls(http::load_tls_keys(options.tls));
+  }
+
+  void warn_of_open_door() const {
+    if (!options.routes.api_keys.empty()) return;
+    for (const http::LocalAddress& address : listener->addresses()) {
+      if (address.is_loopback) continue;
+      spdlog::warn(
+          "[server] anyone who reaches {} can use this server: set --api-keys, or listen on "
+          "127.0.0.1",
+          address.text);
+    }
   }
 
   void run_io() {
@@ -64,16 +116,7 @@ struct HttpServer::Impl {
 };
 
 HttpServer::HttpServer(ServerOptions options, GenerationService& service, trace::Metrics* metrics) {
-  const http::Limits& limits = options.limits;
-  if (options.num_io_threads < 1 || options.num_io_threads > 256) {
-    throw Error("server", "io threads must be between 1 and 256");
-  }
-  if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
-      limits.max_stream_buffer_bytes < 4096) {
-    throw Error("server",
-                "limits are too small: at least 1 connection, 1024 header bytes, 1 body byte, "
-                "4096 stream buffer bytes");
-  }
+  check(options);
   impl_ = std::make_unique<Impl>(std::move(options), service, metrics);
 }
 
@@ -82,6 +125,7 @@ HttpServer::~HttpServer() { stop(); }
 void HttpServer::start() {
   TANDEM_CHECK(impl_->threads.empty() && !impl_->stopped);
   impl_->work.emplace(impl_->io.get_executor());
+  impl_->warn_of_open_door();
   impl_->listener->start();
   for (int i = 0; i < impl_->options.num_io_threads; ++i) {
     impl_->threads.emplace_back([impl = impl_.get()] { impl->run_io(); });
@@ -89,6 +133,17 @@ void HttpServer::start() {
 }
 
 std::uint16_t HttpServer::port() const { return impl_->listener->port(); }
+
+std::vector<std::string> HttpServer::urls() const {
+  const char* scheme = impl_->options.tls.certificate.empty() ? "http://" : "https://";
+  std::vector<std::string> result;
+  for (const http::LocalAddress& address : impl_->listener->addresses()) {
+    result.push_back(address.is_unix ? address.text : scheme + address.text);
+  }
+  return result;
+}
+
+void HttpServer::reload() { impl_->reload(); }
 
 bool HttpServer::drain(Deadline deadline) {
   if (impl_->stopped) return true;

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HttpServer: OpenAI's API, /health and /metrics over HTTP/1.1.
+// HttpServer: OpenAI's API, probes and metrics over HTTP/1.1, TCP or Unix sockets, plain or TLS.
 //
 // It generates text through GenerationService only. Its threads never block: a slow client has a
 // bounded buffer, and the request of a client that goes away is cancelled. The constructor binds,
 // so the port is known; then start(), drain(), stop(), from one controlling thread. The service
-// must outlive the server, and may call its sinks after the server's end. There is no TLS: use a
-// proxy where the network is not trusted.
+// must outlive the server, and may call its sinks after the server's end.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/deadline.h"
 #include "server/generation_service.h"
 #include "server/http/limits.h"
+#include "server/http/listen_options.h"
 #include "server/routes.h"
 #include "trace/metrics.h"
 
 namespace tandem::server {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any free port, see HttpServer::port()
-  int num_io_threads = 2;     // they parse, tokenise and serialise
+  http::ListenOptions listen;
+  http::TlsFiles tls;      // of TCP connections; without a certificate they are plain
+  int num_io_threads = 2;  // they parse, tokenise and serialise
   http::Limits limits;
   RouteOptions routes;
 };
@@ -37,7 +38,12 @@ class HttpServer {
   ~HttpServer();  // stop()
 
   void start();
-  std::uint16_t port() const;
+  std::uint16_t port() const;  // 0: there is no TCP socket
+  std::vector<std::string> urls() const;
+
+  // Reads certificate and key again, for new connections. Throws Error("server", ...) when they are
+  // of no use; then those before stay. From any thread.
+  void reload();
 
   // Accepts no new connections, closes idle ones, and waits for exchanges in progress. True when no
   // connection is left; false when the deadline passes first (then call stop()).

@@ -15,7 +15,17 @@ namespace {
 
 using openai::ApiError;
 
-enum class RouteId { kHealth, kMetrics, kStatus, kModels, kModel, kCompletions, kChat };
+enum class RouteId {
+  kLive,
+  kReady,
+  kHealth,
+  kMetrics,
+  kStatus,
+  kModels,
+  kModel,
+  kCompletions,
+  kChat
+};
 
 struct Route {
   RouteId id;
@@ -24,6 +34,8 @@ struct Route {
 };
 
 constexpr std::array kRoutes = {
+    Route{RouteId::kLive, "/livez", false},
+    Route{RouteId::kReady, "/readyz", false},
     Route{RouteId::kHealth, "/health", false},
     Route{RouteId::kMetrics, "/metrics", false},
     Route{RouteId::kStatus, "/status", false},
@@ -44,6 +56,19 @@ const Route* find_route(std::string_view path) {
     }
   }
   return nullptr;
+}
+
+bool is_probe_route(const Route* route) {
+  return route != nullptr && (route->id == RouteId::kLive || route->id == RouteId::kReady ||
+                              route->id == RouteId::kHealth);
+}
+
+// Of a probe: {"status": what}.
+http::Response status_response(bool good, const char* otherwise) {
+  http::Response response;
+  response.status = good ? 200 : 503;
+  response.body = std::string(R"({"status":")") + (good ? "ok" : otherwise) + R"("})";
+  return response;
 }
 
 std::string allowed_methods(const Route& route) {
@@ -73,12 +98,27 @@ http::Response empty_with(std::vector<http::Header> headers) {
 }  // namespace
 
 Routes::Routes(RouteOptions options, GenerationService& service)
-    : options_(std::move(options)), keys_(options_.api_keys), service_(service) {}
+    : options_(std::move(options)),
+      keys_(options_.api_keys),
+      hosts_(options_.allowed_hosts),
+      service_(service) {}
 
 std::string Routes::label(const http::Request& request) {
   const Route* route = find_route(request.path);
   return route == nullptr ? "other" : route->label;
 }
+
+bool Routes::is_probe(const http::Request& request) {
+  return is_probe_route(find_route(request.path));
+}
+
+// With keys a foreign page can do nothing here: it has none.
+bool Routes::names_this_server(const http::Request& request) const {
+  return keys_.required() || is_probe(request) || hosts_.accepts(request.header("host")) ||
+         (request.minor_version == 0 && request.header("host").empty());
+}
+
+bool Routes::lives() const { return service_.heartbeat_age() <= options_.live_timeout; }
 
 // A browser sends this request before it sends a key, so no key is needed.
 std::optional<http::Response> Routes::preflight(const http::Request& request) const {
@@ -92,10 +132,17 @@ std::optional<http::Response> Routes::preflight(const http::Request& request) co
 }
 
 std::optional<http::Response> Routes::admit(const http::Request& request) const {
+  if (!names_this_server(request)) {
+    return openai::error_response(
+        ApiError(403,
+                 "without API keys this server answers to localhost, IP addresses and the names of "
+                 "--allowed-host, not to '" +
+                     std::string(request.header("host")) + "'",
+                 "", "host_not_allowed"));
+  }
   if (auto answer = preflight(request)) return answer;
   const Route* route = find_route(request.path);
-  const bool is_health = route != nullptr && route->id == RouteId::kHealth;
-  if (!is_health && !keys_.accepts(request.header("authorization"))) {
+  if (!is_probe_route(route) && !keys_.accepts(request.header("authorization"))) {
     return openai::error_response(
         ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
                  "invalid_api_key"));
@@ -132,12 +179,13 @@ void Routes::handle(http::Exchange& exchange) const {
 void Routes::dispatch(http::Exchange& exchange) const {
   const std::string& path = exchange.request().path;
   switch (find_route(path)->id) {
-    case RouteId::kHealth: {
-      const bool healthy = service_.healthy();
-      http::Response response = plain(healthy ? R"({"status":"ok"})" : R"({"status":"unhealthy"})");
-      response.status = healthy ? 200 : 503;
-      return exchange.respond(std::move(response));
-    }
+    case RouteId::kLive:
+      return exchange.respond(status_response(lives(), "stalled"));
+    case RouteId::kReady:
+      return exchange.respond(lives() ? status_response(service_.healthy(), "not ready")
+                                      : status_response(false, "stalled"));
+    case RouteId::kHealth:
+      return exchange.respond(status_response(service_.healthy(), "unhealthy"));
     case RouteId::kMetrics:
       return exchange.respond(
           plain(service_.metrics_text(), "text/plain; version=0.0.4; charset=utf-8"));

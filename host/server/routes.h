@@ -2,6 +2,8 @@
 //
 // Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
+//   GET  /livez             200 while the engine's thread comes round, else 503; needs no key
+//   GET  /readyz            200 while it lives and takes requests, else 503; needs no key
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
@@ -12,6 +14,7 @@
 // browser send a preflight request, so a web page cannot post here unasked. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +23,7 @@
 
 #include "server/auth.h"
 #include "server/generation_service.h"
+#include "server/host_check.h"
 #include "server/http/exchange.h"
 #include "server/openai/request_parser.h"
 
@@ -29,6 +33,10 @@ struct RouteOptions {
   std::vector<std::string> api_keys;  // empty: no key needed
   std::string cors_origin;            // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;
+  // Names that a request may be addressed to while there are no keys; see HostCheck.
+  std::vector<std::string> allowed_hosts;
+  // A heartbeat of the engine older than this makes /livez and /readyz 503.
+  std::chrono::milliseconds live_timeout{60'000};
 };
 
 class Routes {
@@ -37,6 +45,9 @@ class Routes {
 
   // An answer that needs no body: 404, 401, 405, 415, and OPTIONS.
   std::optional<http::Response> admit(const http::Request& request) const;
+
+  // Whether the request asks if the server lives or is ready.
+  static bool is_probe(const http::Request& request);
 
   // Answers an admitted request; errors become OpenAI's error objects.
   void handle(http::Exchange& exchange) const;
@@ -49,11 +60,14 @@ class Routes {
 
  private:
   std::optional<http::Response> preflight(const http::Request& request) const;
+  bool names_this_server(const http::Request& request) const;
+  bool lives() const;
   void dispatch(http::Exchange& exchange) const;
   http::Response one_model(std::string_view id) const;
 
   RouteOptions options_;
   KeyCheck keys_;
+  HostCheck hosts_;
   GenerationService& service_;
 };
 

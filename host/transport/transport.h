@@ -11,8 +11,8 @@
 // and the connections to the other peers stay usable; otherwise the first error ends every
 // connection.
 // Ownership: the transport keeps a payload until it is sent. An Exchange must not outlive its
-// Transport. An unfinished exchange may be destroyed after it threw, or after abort(); the tags of
-// the messages that it did not take are then spent: a later receive with them may get an old one.
+// Transport. It may be destroyed unfinished after it threw, or after abort(). The tags that it did
+// not take are then spent, those of other peers too; one exchange per peer avoids that.
 // Threads: one at a time drives a transport and its exchanges; abort(), close() and traffic() from
 // any. Errors: TransportError naming the peer, at the latest at the deadline.
 // To add a transport: implement the virtual members, document its row of README.md, and add it to

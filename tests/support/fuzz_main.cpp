@@ -3,11 +3,12 @@
 // A standalone driver for fuzz targets, for compilers without libFuzzer: runs every seed, then
 // mutations of them, deterministic for a given seed number.
 //
-// Usage: target [--seconds N] [--runs N] [--seed N] [file or directory]...
-// Seeds are the files named and what the target's add_fuzz_seeds() offers. Mutations: bit flips,
-// truncations, splices of two seeds, interesting integers of 1 to 8 bytes, repeated chunks.
-// A crash, an uncaught exception or a sanitizer report ends the process; the input that did it is
-// then in ./fuzz-crash.bin. Exit code 0: `--runs` or `--seconds`, whichever came first, passed.
+// Usage: target [--seconds N] [--runs N] [--seed N] [--write-seeds DIRECTORY] [file or
+// directory]... Seeds are the files named and what the target's add_fuzz_seeds() offers;
+// --write-seeds writes them as files, for libFuzzer, and ends. Mutations: bit flips, truncations,
+// splices of two seeds, interesting integers of 1 to 8 bytes, repeated chunks. A crash, an uncaught
+// exception or a sanitizer report ends the process; the input that did it is then in
+// ./fuzz-crash.bin. Exit code 0: `--runs` or `--seconds`, whichever came first, passed.
 #include "support/fuzz_main.h"
 
 #include <fcntl.h>
@@ -157,6 +158,7 @@ struct Options {
   double seconds = 1;
   std::uint64_t runs = UINT64_MAX;
   std::uint64_t seed = 1;
+  std::string write_seeds;  // to this directory
   std::vector<std::string> seeds;
 };
 
@@ -171,6 +173,8 @@ Options parse(int argc, char** argv) {
       options.runs = std::stoull(argv[++i]);
     } else if (argument == "--seed" && has_value) {
       options.seed = std::stoull(argv[++i]);
+    } else if (argument == "--write-seeds" && has_value) {
+      options.write_seeds = argv[++i];
     } else {
       add_seeds(argument, options.seeds);
     }
@@ -178,6 +182,17 @@ Options parse(int argc, char** argv) {
   if (tandem::test::add_fuzz_seeds != nullptr) tandem::test::add_fuzz_seeds(options.seeds);
   if (options.seeds.empty()) options.seeds.emplace_back();
   return options;
+}
+
+int write_seeds(const Options& options) {
+  std::filesystem::create_directories(options.write_seeds);
+  for (std::size_t i = 0; i < options.seeds.size(); ++i) {
+    std::ofstream out(std::filesystem::path(options.write_seeds) / ("seed-" + std::to_string(i)),
+                      std::ios::binary);
+    out << options.seeds[i];
+    if (!out.flush()) return 1;
+  }
+  return 0;
 }
 
 void run_one(const std::string& input) {
@@ -192,6 +207,7 @@ void run_one(const std::string& input) {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
+  if (!options.write_seeds.empty()) return write_seeds(options);
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(number, on_signal);
   for (const std::string& seed : options.seeds) run_one(seed);
   Mutator mutator(options.seed);

@@ -49,7 +49,7 @@ class PackageTest(unittest.TestCase):
 class CollectivesPackageTest(unittest.TestCase):
     """The component `collectives`, installed alone, where nothing that serving needs can be found."""
 
-    SERVING_NEEDS = ["spdlog", "nlohmann_json", "Boost", "CLI11", "tomlplusplus", "prometheus-cpp", "dnnl", "OpenCL"]
+    SERVING_NEEDS = ["spdlog", "nlohmann_json", "Boost", "OpenSSL", "CLI11", "tomlplusplus", "prometheus-cpp", "dnnl", "OpenCL"]
 
     @classmethod
     def setUpClass(cls):

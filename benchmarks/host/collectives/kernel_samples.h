@@ -56,7 +56,7 @@ inline double thread_seconds(const std::function<void()>& work) {
 
 // Seconds of one pass over `bytes` (its multiple of 1 KiB) by one core.
 inline double plain_read_s(std::span<const std::byte> bytes) {
-  static thread_local std::uint64_t sink = 0;
+  [[maybe_unused]] static thread_local std::uint64_t sink = 0;  // keeps the reads
   return thread_seconds([&] {
     sink ^= device::cpu::read_stream(device::cpu::ReadPattern::kPrefetch, bytes.data(),
                                      bytes.size() / 1024 * 1024);

@@ -4,8 +4,8 @@
 //
 // The OpenCL C half reads arguments from the register map, whose fields are not aligned, and calls
 // the kernel; the C++ half (glue/opencl_c/kernel_exports.h) exports it. Both use the same register
-// map: the first argument at 0x10, each next one after the size rounded up to 4, plus 4. Threads:
-// any.
+// map: the first argument is at 0x10. Each next one follows 4 bytes after the end of the one before
+// it, which is rounded up to a multiple of 4. Threads: any.
 #pragma once
 
 #include <string>

@@ -6,9 +6,7 @@
 // after libxilinxopencl has found the cards. Threads: any.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
+#include "emulation/opencl_layer/opencl_api.h"
 
 extern "C" {
 

@@ -9,14 +9,12 @@
 // Threads: any.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "emulation/opencl_layer/opencl_api.h"
 
 namespace tandem::emulation {
 

@@ -5,9 +5,7 @@
 // `target` is filled once, when the loader starts the layer, before any other call.
 #pragma once
 
-#define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl_layer.h>
+#include "emulation/opencl_layer/opencl_api.h"
 
 namespace tandem::emulation {
 

@@ -25,20 +25,40 @@ std::size_t longest_token(const model::Tokenizer& tokenizer) {
   return longest;
 }
 
-model::ChatPrompt rendered(const model::Model& model,
-                           std::span<const model::ChatMessage> messages) {
-  if (model.chat_template() == nullptr) {
-    throw Error("chat", "model '" + model.config().name +
-                            "' has no chat template; use a completion with a plain prompt");
+// `advice`: what else the caller can do when there is no usable template.
+model::ChatPrompt rendered(const model::Model& model, std::span<const model::ChatMessage> messages,
+                           const std::string& advice) {
+  if (model.chat_template() != nullptr) {
+    return model::render_chat(model.tokenizer(), *model.chat_template(), messages);
   }
-  return model::render_chat(model.tokenizer(), *model.chat_template(), messages, true);
+  if (!model.chat_template_error().empty()) {
+    throw model::ChatTemplateError("chat", unusable_template(model) + "; " + advice);
+  }
+  throw Error("chat", "model '" + model.config().name + "' has no chat template; " + advice);
+}
+
+// A template at fault becomes the server's own kind of error.
+model::ChatPrompt rendered_for_client(const model::Model& model,
+                                      std::span<const model::ChatMessage> messages) {
+  try {
+    return rendered(model, messages, "use a completion with a plain prompt");
+  } catch (const model::ChatTemplateError& error) {
+    throw server::ChatTemplateFault(error.what());
+  }
 }
 
 }  // namespace
 
+std::string unusable_template(const model::Model& model) {
+  std::string reason = model.chat_template_error();
+  if (reason.starts_with('[')) reason.erase(0, reason.find(' ') + 1);  // the module's name
+  return "the chat template of model '" + model.config().name + "' cannot be used: " + reason;
+}
+
 std::vector<model::TokenId> encode_chat(const model::Model& model,
                                         std::span<const model::ChatMessage> messages) {
-  return model::encode_chat(model.tokenizer(), rendered(model, messages));
+  const std::string advice = "leave out --chat to complete a plain prompt";
+  return model::encode_chat(model.tokenizer(), rendered(model, messages, advice));
 }
 
 EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id)
@@ -58,7 +78,8 @@ std::vector<server::TokenId> EngineService::tokenize(std::string_view text) cons
 
 std::vector<server::TokenId> EngineService::tokenize_chat(
     std::vector<server::ChatMessage> messages) const {
-  const model::ChatPrompt prompt = rendered(runtime_.model(), model_messages(std::move(messages)));
+  const model::ChatPrompt prompt =
+      rendered_for_client(runtime_.model(), model_messages(std::move(messages)));
   const std::size_t at_least =
       (prompt.text_bytes() + longest_token_bytes_ - 1) / longest_token_bytes_;
   if (at_least > static_cast<std::size_t>(max_request_tokens())) {
@@ -86,6 +107,10 @@ void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(i
 bool EngineService::healthy() const {
   const engine::EngineStatus status = runtime_.engine().status();
   return !status.broken && !status.draining;
+}
+
+std::chrono::milliseconds EngineService::heartbeat_age() const {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(runtime_.engine().heartbeat_age());
 }
 
 std::string EngineService::metrics_text() const { return metrics_.text(); }

@@ -29,6 +29,7 @@ class EngineService final : public server::GenerationService {
   server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override;
+  std::chrono::milliseconds heartbeat_age() const override;
   std::string metrics_text() const override;
   std::string status_json() const override;
 
@@ -39,8 +40,12 @@ class EngineService final : public server::GenerationService {
   std::size_t longest_token_bytes_;
 };
 
-// Renders a conversation with the model's template and encodes it; Error("chat", ...) when it has
-// none.
+// Why the model's chat template cannot be used, for people; call it when chat_template_error() has
+// a reason.
+std::string unusable_template(const model::Model& model);
+
+// Renders a conversation with the model's template and encodes it. Error("chat", ...) when it has
+// none; ChatTemplateError when it has one that cannot be used.
 std::vector<model::TokenId> encode_chat(const model::Model& model,
                                         std::span<const model::ChatMessage> messages);
 

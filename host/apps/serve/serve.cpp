@@ -12,6 +12,7 @@
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "apps/serve/engine_service.h"
+#include "apps/serve/inherited_sockets.h"
 #include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
 #include "apps/serve/service_state.h"
@@ -64,20 +65,18 @@ void check(const ServeOptions& options) {
   if (!errors.empty()) throw Error(errors.front());
 }
 
-void reload(const ServeOptions& options) {
-  if (options.key_file.empty()) {
-    spdlog::info("SIGHUP: there is nothing to reload");
-    return;
-  }
+// What is wrong with the new files leaves the old ones in use.
+void reload(server::HttpServer& server) {
   try {
-    const std::size_t count = server::load_api_keys(options.key_file).size();
-    spdlog::info("SIGHUP: {} API keys in '{}'", count, options.key_file);
+    server.reload();
+    spdlog::info("SIGHUP: the files are read again");
   } catch (const Error& error) {
-    spdlog::error("SIGHUP: {}; the keys stay as they were", error.what());
+    spdlog::error("SIGHUP: {}; what was read before stays", error.what());
   }
 }
 
 void run(ServeOptions& options) {
+  options.server.listen.inherited = inherited_sockets();
   SignalWatch signals;
   const ServiceState state;
   trace::Metrics metrics;
@@ -89,20 +88,28 @@ void run(ServeOptions& options) {
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
+  if (!runtime.model().chat_template_error().empty()) {
+    spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
+  }
   EngineService service(runtime, metrics, name);
-  options.server.port = static_cast<std::uint16_t>(options.port);
+  options.server.listen.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
+  if (options.server.listen.host == "none") options.server.listen.host.clear();
+  options.server.limits.first_byte_timeout =
+      std::chrono::milliseconds(options.first_byte_timeout_ms);
+  options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
+  options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   signals.begin_to_serve();
   write_port_file(options.port_file, server.port());
-  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.host,
+  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.listen.host,
                server.port(), service.max_request_tokens());
   state.ready("serving " + name);
   const int signal = signals.wait_for_stop([&] {
     state.reloading();
-    reload(options);
+    reload(server);
     state.ready("serving " + name);
   });
   state.stopping();

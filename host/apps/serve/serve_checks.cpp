@@ -15,6 +15,7 @@
 #include "apps/backend_options.h"
 #include "apps/compute_choice.h"
 #include "server/auth.h"
+#include "server/http/tls.h"
 
 namespace tandem::apps {
 namespace {
@@ -29,6 +30,11 @@ void check_model(const ServeOptions& options) {
 
 void check_key_file(const ServeOptions& options) {
   if (!options.key_file.empty()) server::load_api_keys(options.key_file);
+}
+
+void check_tls(const ServeOptions& options) {
+  const server::http::TlsFiles& files = options.server.tls;
+  if (!files.certificate.empty() || !files.key.empty()) server::http::load_tls_keys(files);
 }
 
 void check_port_file(const ServeOptions& options) {
@@ -73,8 +79,8 @@ void check_backend_files(const ServeOptions& options) {
   require_files(device::backends(), options.runtime.backend);
 }
 
-constexpr void (*kChecks[])(const ServeOptions&) = {check_model, check_key_file, check_port_file,
-                                                    check_devices, check_backend_files};
+constexpr void (*kChecks[])(const ServeOptions&) = {
+    check_model, check_key_file, check_tls, check_port_file, check_devices, check_backend_files};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace tandem::apps {
 namespace {
 
 void add_address_options(CLI::App& command, ServeOptions& o) {
-  command.add_option("--host", o.server.host, "address to listen on")
+  command.add_option("--host", o.server.listen.host, "address to listen on (none: no TCP)")
       ->capture_default_str()
       ->group("HTTP");
   command.add_option("--port", o.port, "port to listen on (0: any free one)")
@@ -22,10 +22,38 @@ void add_address_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_transport_options(CLI::App& command, ServeOptions& o) {
+  server::http::ListenOptions& listen = o.server.listen;
+  command.add_option("--unix", listen.unix_path, "also listen on a Unix socket at this path")
+      ->group("HTTP");
+  command
+      .add_option_function<std::string>(
+          "--unix-mode",
+          [&listen](const std::string& mode) { listen.unix_mode = std::stoi(mode, nullptr, 8); },
+          "who may connect there, in octal (default: 600)")
+      ->check([](const std::string& mode) {
+        const bool octal = !mode.empty() && mode.size() <= 4 &&
+                           mode.find_first_not_of("01234567") == std::string::npos;
+        return octal ? std::string() : "'" + mode + "' is no mode in octal, such as 660";
+      })
+      ->group("HTTP");
+  command
+      .add_option("--tls-cert", o.server.tls.certificate,
+                  "PEM file with certificate and chain: TCP speaks TLS 1.2 and 1.3")
+      ->group("HTTP");
+  command.add_option("--tls-key", o.server.tls.key, "PEM file with the certificate's key")
+      ->group("HTTP");
+}
+
 void add_access_options(CLI::App& command, ServeOptions& o) {
   command
-      .add_option("--api-keys", o.key_file,
-                  "file with one key per line; required on every route but /health")
+      .add_option(
+          "--api-keys", o.key_file,
+          "file with one key per line; required on every route but /livez, /readyz and /health")
+      ->group("HTTP");
+  command
+      .add_option("--allowed-host", o.server.routes.allowed_hosts,
+                  "without keys, a further name that requests may have in Host (*: any)")
       ->group("HTTP");
   command
       .add_option("--cors-origin", o.server.routes.cors_origin,
@@ -62,6 +90,33 @@ void add_limit_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_patience_options(CLI::App& command, ServeOptions& o) {
+  command
+      .add_option("--max-connections-per-address", o.server.limits.max_connections_per_address,
+                  "clients at once of one address (default: half of --max-connections; of this "
+                  "machine: all)")
+      ->check(CLI::Range(1, 100000))
+      ->group("HTTP");
+  command
+      .add_option("--first-byte-timeout-ms", o.first_byte_timeout_ms,
+                  "time a new connection has until its first byte")
+      ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--vanished-seconds", o.vanished_seconds,
+                  "a client whose machine acknowledges nothing for so long is dropped")
+      ->check(CLI::Range(2, 86400))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--live-timeout-seconds", o.live_timeout_seconds,
+                  "longest step of the engine before /livez says 503")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str()
+      ->group("HTTP");
+}
+
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--drain-seconds", o.drain_seconds,
@@ -81,8 +136,10 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
       .add_option("--model-name", o.model_name, "the name clients use (default: the model file's)")
       ->group("HTTP");
   add_address_options(command, o);
+  add_transport_options(command, o);
   add_access_options(command, o);
   add_limit_options(command, o);
+  add_patience_options(command, o);
   add_life_cycle_options(command, o);
 }
 

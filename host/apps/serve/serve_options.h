@@ -22,6 +22,9 @@ struct ServeOptions {
   int drain_seconds = 30;
   int read_timeout_ms = 30000;
   int stall_timeout_ms = 30000;
+  int first_byte_timeout_ms = 10000;
+  int vanished_seconds = 60;
+  int live_timeout_seconds = 60;
 };
 
 // `options` must outlive `command`.

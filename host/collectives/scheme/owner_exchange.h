@@ -3,8 +3,8 @@
 // Push and pull: shared by all schemes in which ranks own parts of the domain.
 //
 // Owners are ranks 0 .. num_owners - 1 of the communicator, as the partition numbers them. Push:
-// every rank sends every owner its entries there, in the owner's local places. The owner reduces
-// the parts in rank order. Pull: every owner sends its sum to every rank.
+// every rank sends every owner the entries of its part, numbered within that part (local places).
+// The owner reduces them in rank order. Pull: every owner sends its sum to every rank.
 // Steps: 1 each, of up to n - 1 messages; a step is skipped by ranks that neither send nor receive.
 // Numerics: the owner finishes its sum (received.h) before it sends it, and keeps the finished one.
 // Threads: as the communicator. Errors: TransportError.

@@ -10,16 +10,29 @@
 namespace tandem::model {
 namespace {
 
-// The first of U+FDD0..U+FDEF (noncharacters for internal use) that no message contains.
-std::string unused_mark(std::span<const ChatMessage> messages) {
-  for (int last = 0x90; last <= 0xaf; ++last) {
+// Whether a JSON text may hold the mark: as it is, or as an escape of its code point.
+bool may_hold(std::string_view json, std::string_view mark, std::string_view escape) {
+  if (json.find(mark) != std::string_view::npos) return true;
+  const auto same = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+  return std::search(json.begin(), json.end(), escape.begin(), escape.end(), same) != json.end();
+}
+
+// The first of U+FDD0..U+FDEF (noncharacters for internal use) that nothing here contains.
+std::string unused_mark(std::span<const ChatMessage> messages, const ChatInputs& inputs) {
+  for (int last = 0xd0; last <= 0xef; ++last) {
     std::string mark = "\xef\xb7";
-    mark += static_cast<char>(last);
+    mark += static_cast<char>(last - 0x40);
+    constexpr char kDigits[] = "0123456789abcdef";
+    const std::string escape = std::string("ufd") + kDigits[last >> 4] + kDigits[last & 15];
+    const auto json_holds = [&](const std::string& json) { return may_hold(json, mark, escape); };
     const bool is_used = std::any_of(messages.begin(), messages.end(), [&](const auto& message) {
       return message.content.find(mark) != std::string::npos ||
-             message.role.find(mark) != std::string::npos;
+             message.role.find(mark) != std::string::npos || json_holds(message.fields);
     });
-    if (!is_used) return mark;
+    if (!is_used && !json_holds(inputs.tools) && !json_holds(inputs.documents) &&
+        !json_holds(inputs.variables)) {
+      return mark;
+    }
   }
   throw Error("chat", "the messages hold every noncharacter U+FDD0..U+FDEF; leave one of them out");
 }
@@ -36,14 +49,10 @@ std::size_t ChatPrompt::text_bytes() const {
 }
 
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                       std::span<const ChatMessage> messages, bool add_generation_prompt) {
-  const std::string mark = unused_mark(messages);
-  std::vector<ChatMessage> marked;
-  for (const ChatMessage& message : messages) {
-    marked.push_back({tokenizer.mark_control(message.role, mark),
-                      tokenizer.mark_control(message.content, mark)});
-  }
-  return {chat_template.render(marked, add_generation_prompt), mark};
+                       std::span<const ChatMessage> messages, const ChatInputs& inputs) {
+  const std::string mark = unused_mark(messages, inputs);
+  const auto marked = [&](std::string_view text) { return tokenizer.mark_control(text, mark); };
+  return {chat_template.render(messages, inputs, marked), mark};
 }
 
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt) {

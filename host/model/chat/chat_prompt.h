@@ -2,11 +2,11 @@
 //
 // A conversation -> the tokens of the prompt. Only the template can write control tokens.
 //
-// The text of a control token inside a message ("</s>", "<|assistant|>") stays text. Before the
-// template sees a message, a mark splits every such text; encoding drops the mark. The mark is a
-// noncharacter that no message contains. Templates can therefore trim, compare and cut messages as
-// usual. User-defined tokens do not control the model and are left alone.
-// Threads: any. Errors: Error("chat", ...) of the template, or when every mark is in use.
+// The text of a control token inside a message or a tool ("</s>", "<|assistant|>") stays text.
+// Before the template sees such a text, a mark splits every such text; encoding drops the mark. The
+// mark is a noncharacter that no message contains. Templates can therefore trim, compare and cut
+// messages as usual. User-defined tokens do not control the model and are left alone. Threads: any.
+// Errors: Error("chat", ...) of the template, or when every mark is in use.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ struct ChatPrompt {
 };
 
 ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                       std::span<const ChatMessage> messages, bool add_generation_prompt);
+                       std::span<const ChatMessage> messages, const ChatInputs& inputs = {});
 
 // Begins with exactly one BOS if the model expects one, also if the template has written it.
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt);

@@ -3,14 +3,45 @@
 // Chat templates: the variables Hugging Face's apply_chat_template offers, and the interpreter.
 #include "model/chat/chat_template.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "model/chat/jinja/evaluator.h"
+#include "model/chat/jinja/json_value.h"
 #include "model/chat/jinja/parser.h"
 
 namespace tandem::model {
 namespace {
 
 constexpr std::size_t kMaxSource = std::size_t{1} << 20;
+
+// The entries of the object `more` are added to `entries`, or replace those of their names.
+void merge(jinja::Entries& entries, const jinja::Value& more) {
+  for (const auto& [name, value] : more.entries()) {
+    const auto same = std::ranges::find(entries, name, &jinja::Entries::value_type::first);
+    if (same != entries.end()) {
+      same->second = value;
+    } else {
+      entries.emplace_back(name, value);
+    }
+  }
+}
+
+jinja::Value message_value(const ChatMessage& message, const jinja::TextFilter& filter) {
+  const auto text = [&](const std::string& raw) {
+    return jinja::Value::string(filter ? filter(raw) : raw);
+  };
+  jinja::Entries entries = {{"role", text(message.role)}, {"content", text(message.content)}};
+  if (!message.fields.empty()) {
+    merge(entries, jinja::value_of_json(message.fields, "the fields of a message", filter));
+  }
+  return jinja::Value::map(std::move(entries));
+}
+
+jinja::Value optional_json(const std::string& json, const char* name,
+                           const jinja::TextFilter& filter) {
+  return json.empty() ? jinja::Value::none() : jinja::value_of_json(json, name, filter);
+}
 
 }  // namespace
 
@@ -37,22 +68,23 @@ ChatTemplate::ChatTemplate(const std::string& source, std::string bos, std::stri
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 
-std::string ChatTemplate::render(std::span<const ChatMessage> messages,
-                                 bool add_generation_prompt) const {
+std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatInputs& inputs,
+                                 const TextFilter& filter) const {
   using jinja::Value;
-  jinja::List list;
   try {
-    for (const ChatMessage& message : messages) {
-      list.push_back(Value::map(
-          {{"role", Value::string(message.role)}, {"content", Value::string(message.content)}}));
+    jinja::List list;
+    for (const ChatMessage& message : messages) list.push_back(message_value(message, filter));
+    jinja::Entries globals = {
+        {"messages", Value::list(std::move(list))},
+        {"add_generation_prompt", Value::boolean(inputs.add_generation_prompt)},
+        {"bos_token", Value::string(impl_->bos)},
+        {"eos_token", Value::string(impl_->eos)},
+        {"tools", optional_json(inputs.tools, "tools", filter)},
+        {"documents", optional_json(inputs.documents, "documents", filter)}};
+    if (!inputs.variables.empty()) {
+      merge(globals, jinja::value_of_json(inputs.variables, "variables", filter));
     }
-    return jinja::Evaluator({{"messages", Value::list(std::move(list))},
-                             {"add_generation_prompt", Value::boolean(add_generation_prompt)},
-                             {"bos_token", Value::string(impl_->bos)},
-                             {"eos_token", Value::string(impl_->eos)},
-                             {"tools", Value::none()},
-                             {"documents", Value::none()}})
-        .run(impl_->program);
+    return jinja::Evaluator(std::move(globals)).run(impl_->program);
   } catch (const jinja::Failure& failure) {
     throw Error("chat", std::string("messages: ") + failure.what());
   }

@@ -2,34 +2,60 @@
 //
 // ChatTemplate: renders a conversation with the Jinja template of a model file.
 //
-// The language is the part of Jinja that GGUF files use: expressions, for, if, set, macros, and
-// their filters and tests. Anything else is an Error of the constructor or of render() that names
-// the construct and its line. Templates are untrusted input, so rendering has limits of output and
-// steps. Threads: const calls from any thread.
+// The language is Jinja2's, with the settings, filters and globals of Hugging Face's
+// apply_chat_template. What a template file or a loader would be needed for (include, import,
+// extends) is an error when it is reached. Templates are untrusted: steps, depth and output are
+// bounded. Threads: const calls from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+
+#include "common/error.h"
 
 namespace tandem::model {
+
+// The template is at fault, not the conversation: it does not parse, it does what Jinja2 forbids,
+// or it passes a limit. The text names line and column.
+class ChatTemplateError : public Error {
+ public:
+  using Error::Error;
+};
 
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
+  // A JSON object of what else the message has (tool_calls, tool_call_id, name). A "content" in it
+  // (null, or an array of parts) replaces the text above. Empty: nothing.
+  std::string fields = {};
+};
+
+// What the template sees besides the messages. The texts are JSON; empty: none.
+struct ChatInputs {
+  bool add_generation_prompt = true;
+  std::string tools = {};      // an array
+  std::string documents = {};  // an array
+  std::string variables = {};  // an object of further names, such as enable_thinking
 };
 
 class ChatTemplate {
  public:
-  // bos and eos: the texts of those tokens; empty: the model has none.
+  // bos and eos: the texts of those tokens; empty: the model has none. ChatTemplateError when the
+  // source does not parse.
   ChatTemplate(const std::string& source, std::string bos, std::string eos);
   ~ChatTemplate();
   ChatTemplate(ChatTemplate&&) noexcept;
 
   // The prompt with control tokens as text. Encode it with parse_special, and without add_special
-  // if it begins with BOS. Throws Error("chat", ...) with the template's own message when the
-  // template calls raise_exception.
-  std::string render(std::span<const ChatMessage> messages, bool add_generation_prompt) const;
+  // if it begins with BOS. `filter` changes every text of messages and inputs before the template
+  // sees it. Throws Error("chat", ...) with the template's own message when the template calls
+  // raise_exception, and ChatTemplateError when it fails by itself.
+  using TextFilter = std::function<std::string(std::string_view text)>;
+  std::string render(std::span<const ChatMessage> messages, const ChatInputs& inputs,
+                     const TextFilter& filter = {}) const;
 
   const std::string& source() const;
 

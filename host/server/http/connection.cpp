@@ -8,8 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include <boost/asio/buffer.hpp>
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <utility>
@@ -18,46 +19,63 @@ namespace tandem::server::http {
 namespace asio = boost::asio;
 
 namespace {
-constexpr std::size_t kReadBytes = 16 * 1024;
+constexpr std::chrono::milliseconds kReservedPatience{2'000};  // of a reserved connection
 }  // namespace
 
-Connection::Connection(Socket socket, std::shared_ptr<const Hooks> hooks,
-                       std::shared_ptr<PostGate> gate, bool overloaded,
+Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
+                       std::shared_ptr<PostGate> gate, std::string turned_away,
                        std::function<void()> on_destroyed)
-    : socket_(std::move(socket)),
+    : stream_(std::move(stream)),
       hooks_(std::move(hooks)),
       gate_(std::move(gate)),
-      overloaded_(overloaded),
+      turned_away_(std::move(turned_away)),
       on_destroyed_(std::move(on_destroyed)),
       reader_(hooks_->limits),
-      read_timer_(socket_.get_executor()),
-      write_timer_(socket_.get_executor()) {}
+      read_timer_(stream_->get_executor()),
+      write_timer_(stream_->get_executor()) {}
 
 Connection::~Connection() { on_destroyed_(); }
 
 template <typename Work>
 void Connection::on_strand(Work work) {
-  asio::post(socket_.get_executor(), [self = shared_from_this(), work] { (self.get()->*work)(); });
+  asio::post(stream_->get_executor(), [self = shared_from_this(), work] { (self.get()->*work)(); });
 }
 
 void Connection::start() {
-  asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-    ErrorCode ignored;
-    self->socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-    self->begin_request();
+  asio::dispatch(stream_->get_executor(), [self = shared_from_this()] {
+    if (self->phase_ == Phase::kClosed) return;
+    self->arm_read_timer(self->idle_timeout());
+    self->stream_->handshake([self](const ErrorCode& error) { self->on_handshake(error); });
   });
 }
 
+void Connection::on_handshake(const ErrorCode& error) {
+  if (phase_ == Phase::kClosed) return;
+  if (error) {
+    spdlog::debug("[server] TLS handshake: {}", error.message());
+    return close();
+  }
+  begin_request();
+}
+
 void Connection::drain() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  asio::post(stream_->get_executor(), [self = shared_from_this()] {
     self->draining_ = true;
-    if (self->phase_ == Phase::kIdle) self->close();
+    if (self->phase_ <= Phase::kIdle) self->close();
   });
 }
 
 void Connection::abort() { on_strand(&Connection::close); }
 
+std::chrono::milliseconds Connection::idle_timeout() const {
+  const Limits& limits = hooks_->limits;
+  if (!is_new_) return limits.idle_timeout;
+  const auto patience = std::min(limits.first_byte_timeout, limits.idle_timeout);
+  return turned_away_.empty() ? patience : std::min(patience, kReservedPatience);
+}
+
 void Connection::begin_handling() {
+  is_new_ = false;
   phase_ = Phase::kHandling;
   self_ = shared_from_this();
   read_timer_.cancel();
@@ -74,7 +92,7 @@ void Connection::begin_request() {
   answer_begun_ = answer_complete_ = false;
   largest_piece_bytes_ = 0;
   if (end_of_input_ && input_.empty()) return close();
-  arm_read_timer(hooks_->limits.idle_timeout);
+  arm_read_timer(idle_timeout());
   if (input_.empty()) {
     read_more();
   } else {
@@ -104,8 +122,8 @@ void Connection::process_input() {
 
 bool Connection::on_head() {
   std::optional<Response> refusal;
-  if (overloaded_) {
-    refusal = hooks_->error_response(503, "too many connections; try again later");
+  if (!turned_away_.empty() && !hooks_->is_probe(reader_.request())) {
+    refusal = hooks_->error_response(503, turned_away_);
   } else {
     refusal = hooks_->admit(reader_.request());
   }
@@ -120,25 +138,25 @@ bool Connection::on_head() {
   std::size_t consumed = 0;
   const bool complete = reader_.consume(input_, &consumed) == ReadState::kComplete;
   input_.erase(0, consumed);
-  refuse(std::move(*refusal), complete && !overloaded_);
+  refuse(std::move(*refusal), complete);
   return false;
 }
 
 void Connection::refuse(Response response, bool may_keep_alive) {
   begin_handling();
-  keep_alive_ = may_keep_alive && reader_.keep_alive();
+  keep_alive_ = may_keep_alive && reader_.keep_alive() && turned_away_.empty();
   request_ = reader_.take();
   respond(std::move(response));
 }
 
 void Connection::on_complete() {
   begin_handling();
-  keep_alive_ = reader_.keep_alive();
+  keep_alive_ = reader_.keep_alive() && turned_away_.empty();
   request_ = reader_.take();
   try {
     hooks_->handle(*this);
   } catch (const std::exception& error) {
-    spdlog::error("[server] {} {}: {}", request_.method, request_.path, error.what());
+    spdlog::error("[server] {} {}: {}", request_.method, printable(request_.path), error.what());
     if (answer_begun_) return close();
     respond(hooks_->error_response(500, "the server failed to handle this request"));
   }
@@ -149,20 +167,20 @@ void Connection::read_more() {
   if (read_in_flight_ || phase_ == Phase::kClosed || end_of_input_) return;
   if (phase_ == Phase::kHandling && input_.size() >= hooks_->limits.max_header_bytes) return;
   read_in_flight_ = true;
-  read_buffer_.resize(kReadBytes);
-  socket_.async_read_some(asio::buffer(read_buffer_),
-                          [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
-                            self->on_read(error, size);
-                          });
+  stream_->read_some(input_, [self = shared_from_this()](const ErrorCode& error, std::size_t) {
+    self->on_read(error);
+  });
 }
 
-void Connection::on_read(const ErrorCode& error, std::size_t size) {
+void Connection::on_read(const ErrorCode& error) {
   read_in_flight_ = false;
   if (phase_ == Phase::kClosed) return;
   if (error == asio::error::eof) return on_end_of_input();
   if (error) return close();
-  if (phase_ == Phase::kLingering) return read_more();
-  input_.append(read_buffer_, 0, size);
+  if (phase_ == Phase::kLingering) {
+    input_.clear();
+    return read_more();
+  }
   if (phase_ == Phase::kHandling) return read_more();
   process_input();
 }
@@ -185,7 +203,7 @@ void Connection::arm_read_timer(std::chrono::milliseconds timeout) {
 void Connection::on_read_timeout() {
   if (phase_ == Phase::kReading) {
     refuse(hooks_->error_response(408, "the request did not arrive in time"), false);
-  } else if (phase_ == Phase::kIdle || phase_ == Phase::kLingering) {
+  } else if (phase_ != Phase::kHandling) {
     close();
   }
 }
@@ -195,8 +213,7 @@ void Connection::linger() {
   phase_ = Phase::kLingering;
   const auto self = std::exchange(self_, nullptr);
   input_.clear();
-  ErrorCode ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  stream_->finish();
   if (end_of_input_) return close();
   arm_read_timer(hooks_->limits.linger_timeout);
   read_more();
@@ -206,8 +223,7 @@ void Connection::close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
   const auto self = std::exchange(self_, nullptr);
-  ErrorCode ignored;
-  socket_.close(ignored);
+  stream_->close();
   read_timer_.cancel();
   write_timer_.cancel();
   if (const auto pending = std::exchange(pending_, nullptr)) pending->abandon();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connection: one client's socket. It reads requests, handles one at a time and sends the answers.
+// Connection: one client's stream. It reads requests, handles one at a time and sends the answers.
 //
-// Phases: idle -> reading -> handling -> (idle | lingering | closed). While it handles a request it
-// continues to read, up to max_header_bytes, and keeps the bytes for the next (pipelined) request.
-// End of file means that the client has closed: its answer is abandoned. So a client that waits for
-// an answer must not shut down its sending side. Unsent bytes of a stream are bounded. A client
-// that takes no byte for stall_timeout, or reaches the bound, is dropped. Threads: start, drain,
-// abort and poster from any thread; all else on the socket's strand. Ownership: pending socket
-// operations keep the connection alive, and it keeps itself alive while it handles a request.
+// Phases: handshake -> idle -> reading -> handling -> (idle | lingering | closed). While it handles
+// a request it continues to read, up to max_header_bytes, and keeps the bytes for the next
+// (pipelined) request. End of file means that the client has closed: its answer is abandoned. So a
+// client that waits for an answer must not shut down its sending side. Unsent bytes of a stream are
+// bounded. A client that takes no byte for stall_timeout, or reaches the bound, is dropped.
+// Threads: start, drain, abort and poster from any thread; all else on the socket's strand.
+// Ownership: pending socket operations keep the connection alive, and it keeps itself alive while
+// it handles a request.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
@@ -22,6 +22,7 @@
 #include "server/http/limits.h"
 #include "server/http/post_gate.h"
 #include "server/http/request_reader.h"
+#include "server/http/stream.h"
 #include "server/http/wire.h"
 
 namespace tandem::server::http {
@@ -31,6 +32,8 @@ struct Hooks {
   Limits limits;
   // Sees the head before the body is read; an answer here refuses the request.
   std::function<std::optional<Response>(const Request&)> admit;
+  // Whether the request asks if the server lives; it is answered on reserved connections too.
+  std::function<bool(const Request&)> is_probe;
   std::function<void(Exchange&)> handle;
   // The answer for an error of the server (malformed HTTP, a limit, an exception of a handler).
   std::function<Response(int status, const std::string& message)> error_response;
@@ -40,11 +43,11 @@ struct Hooks {
 
 class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
-
-  // `overloaded`: answer the first request with 503 and close.
-  Connection(Socket socket, std::shared_ptr<const Hooks> hooks, std::shared_ptr<PostGate> gate,
-             bool overloaded, std::function<void()> on_destroyed);
+  // `turned_away`: why only a probe is answered, where that is so; others get 503 with this text.
+  // Either way the connection closes after its first answer.
+  Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
+             std::shared_ptr<PostGate> gate, std::string turned_away,
+             std::function<void()> on_destroyed);
   ~Connection() override;
 
   void start();
@@ -60,10 +63,11 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void end_stream() override;
 
  private:
-  enum class Phase { kIdle, kReading, kHandling, kLingering, kClosed };
+  enum class Phase { kHandshake, kIdle, kReading, kHandling, kLingering, kClosed };
   using ErrorCode = boost::system::error_code;
 
   void begin_handling();
+  void on_handshake(const ErrorCode& error);
   void begin_request();
   void process_input();
   bool on_head();  // false when the request has been refused
@@ -73,8 +77,9 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void finish_exchange();
 
   void read_more();
-  void on_read(const ErrorCode& error, std::size_t size);
+  void on_read(const ErrorCode& error);
   void on_end_of_input();
+  std::chrono::milliseconds idle_timeout() const;
   void arm_read_timer(std::chrono::milliseconds timeout);
   void on_read_timeout();
 
@@ -88,20 +93,20 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   template <typename Work>
   void on_strand(Work work);
 
-  Socket socket_;
+  std::unique_ptr<Stream> stream_;
   std::shared_ptr<const Hooks> hooks_;
   std::shared_ptr<PostGate> gate_;
-  const bool overloaded_;
+  const std::string turned_away_;
   std::function<void()> on_destroyed_;
   RequestReader reader_;
   boost::asio::steady_timer read_timer_, write_timer_;
 
-  Phase phase_ = Phase::kIdle;
+  Phase phase_ = Phase::kHandshake;
+  bool is_new_ = true;  // nothing has been answered yet
   bool draining_ = false;
   bool end_of_input_ = false;
 
-  std::string read_buffer_;  // where the socket reads to
-  std::string input_;        // received, not yet consumed
+  std::string input_;  // received, not yet consumed
   bool read_in_flight_ = false;
 
   // Itself, while it handles a request: nothing is pending once the input buffer is full.

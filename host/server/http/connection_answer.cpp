@@ -22,13 +22,13 @@ Poster Connection::poster() {
     if (!guard) return;
     auto self = weak.lock();
     if (!self) return;
-    auto& socket = self->socket_;
-    asio::post(socket.get_executor(), [self = std::move(self), work = std::move(work)] {
+    Stream& stream = *self->stream_;
+    asio::post(stream.get_executor(), [self = std::move(self), work = std::move(work)] {
       if (self->phase_ == Phase::kClosed) return;
       try {
         work();
       } catch (const std::exception& error) {
-        spdlog::error("[server] {}: {}", self->request_.path, error.what());
+        spdlog::error("[server] {}: {}", printable(self->request_.path), error.what());
         self->close();
       }
     });
@@ -114,7 +114,7 @@ void Connection::flush() {
     spdlog::warn("[server] dropping a client that takes no bytes");
     self->close();
   });
-  socket_.async_write_some(
+  stream_->write_some(
       asio::buffer(in_flight_.data() + sent_bytes_, in_flight_.size() - sent_bytes_),
       [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
         self->on_written(error, size);

@@ -1,127 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only file that instantiates Beast's parser. It also checks: HTTP/1.0 or 1.1, Host in 1.1, no
-// expectation but 100-continue, a bound on chunk extensions and trailers.
+// The head is parsed when all of it is here. What decides where a body ends has exactly one form:
+// one Content-Length of digits, or one `Transfer-Encoding: chunked`, never both. Everything else is
+// refused, because a proxy in front may see the end elsewhere and take the rest for a request.
 #include "server/http/request_reader.h"
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <cstdint>
-#include <limits>
+#include <utility>
 
+#include "server/http/head_parser.h"
 #include "server/http/wire.h"
 
 namespace tandem::server::http {
-namespace beast = boost::beast;
-
-struct RequestReader::Parser {
-  explicit Parser(const Limits& limits) {
-    constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();  // Beast's type
-    parser.header_limit(static_cast<std::uint32_t>(std::min(limits.max_header_bytes, kMost)));
-    parser.body_limit(limits.max_body_bytes);
-    parser.eager(false);
-  }
-  beast::http::request_parser<beast::http::string_body> parser;
-};
-
 namespace {
 
-Refusal describe(const beast::error_code& failure, const Limits& limits) {
-  using Code = beast::http::error;
-  if (failure == Code::header_limit || failure == Code::buffer_overflow) {
-    return {431, "the request line and headers exceed " + std::to_string(limits.max_header_bytes) +
-                     " bytes"};
+constexpr std::size_t kMaxLengthDigits = 18;  // fits any size_t
+
+// Headers that decide who asks, for what, and where the request ends.
+constexpr std::string_view kSingle[] = {"authorization", "content-length", "content-type",
+                                        "expect",        "host",           "transfer-encoding"};
+
+std::size_t count_headers(const Request& request, std::string_view name) {
+  std::size_t found = 0;
+  for (const Header& header : request.headers) found += header.name == name ? 1 : 0;
+  return found;
+}
+
+std::optional<Refusal> check_singles(const Request& request) {
+  for (const std::string_view name : kSingle) {
+    if (count_headers(request, name) > 1) {
+      return Refusal{400, "the header '" + std::string(name) + "' is given more than once"};
+    }
   }
-  if (failure == Code::body_limit) {
-    return {413, "the request body exceeds " + std::to_string(limits.max_body_bytes) + " bytes"};
+  if (request.minor_version == 1 && count_headers(request, "host") != 1) {
+    return Refusal{400, "HTTP/1.1 requires exactly one Host header"};
   }
-  if (failure == Code::bad_version) return {505, "only HTTP/1.0 and HTTP/1.1 are supported"};
-  return {400, "malformed HTTP request: " + failure.message()};
+  return std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Of a value that is not exactly "chunked". RFC 9112 6.3: where chunked is there but not the last
+// coding, the length is unknown (400); other codings are unknown here (501).
+Refusal refuse_coding(std::string_view value) {
+  std::string_view rest = value;
+  std::size_t num_chunked = 0;
+  bool chunked_last = false;
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    more = comma != std::string_view::npos;
+    chunked_last = equals_ignoring_case(trimmed(rest.substr(0, comma)), "chunked");
+    num_chunked += chunked_last ? 1 : 0;
+    if (more) rest.remove_prefix(comma + 1);
+  }
+  const bool length_unknown = num_chunked > 1 || (num_chunked == 1 && !chunked_last);
+  return {length_unknown ? 400 : 501,
+          "the only supported Transfer-Encoding is 'chunked', not '" + std::string(value) + "'"};
+}
+
+std::optional<Refusal> check_coding(const Request& request) {
+  if (count_headers(request, "transfer-encoding") == 0) return std::nullopt;
+  if (request.minor_version == 0) return Refusal{400, "HTTP/1.0 has no Transfer-Encoding"};
+  if (count_headers(request, "content-length") != 0) {
+    return Refusal{400, "a request has Content-Length or Transfer-Encoding, not both"};
+  }
+  const std::string_view value = request.header("transfer-encoding");
+  if (equals_ignoring_case(value, "chunked")) return std::nullopt;
+  return refuse_coding(value);
+}
+
+std::optional<Refusal> read_length(const Request& request, std::size_t most, std::size_t* length) {
+  *length = 0;
+  if (count_headers(request, "content-length") == 0) return std::nullopt;
+  std::string_view value = request.header("content-length");
+  if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) {
+    return Refusal{400, "the Content-Length '" + std::string(value) + "' is no number of bytes"};
+  }
+  value.remove_prefix(std::min(value.find_first_not_of('0'), value.size() - 1));
+  if (value.size() <= kMaxLengthDigits) {
+    for (const char digit : value) *length = *length * 10 + static_cast<std::size_t>(digit - '0');
+    if (*length <= most) return std::nullopt;
+  }
+  return Refusal{413, "the request body exceeds " + std::to_string(most) + " bytes"};
 }
 
 }  // namespace
 
-RequestReader::RequestReader(const Limits& limits) : limits_(limits) { restart(); }
-RequestReader::~RequestReader() = default;
+RequestReader::RequestReader(const Limits& limits)
+    : limits_(limits), scanner_(limits.max_header_bytes) {}
 
 void RequestReader::restart() {
-  parser_ = std::make_unique<Parser>(limits_);
+  scanner_ = HeadScanner(limits_.max_header_bytes);
+  chunks_.reset();
+  body_left_ = 0;
   request_ = {};
-  head_read_ = refused_ = started_ = expects_continue_ = false;
+  head_read_ = refused_ = keep_alive_ = expects_continue_ = false;
 }
 
-bool RequestReader::started() const { return started_; }
-bool RequestReader::keep_alive() const { return parser_->parser.get().keep_alive(); }
-
-ReadState RequestReader::refuse(int status, std::string message) {
+ReadState RequestReader::refuse(Refusal refusal) {
   refused_ = true;
-  refusal_ = {status, std::move(message)};
+  refusal_ = std::move(refusal);
   return ReadState::kRefused;
 }
 
 ReadState RequestReader::consume(std::string_view input, std::size_t* consumed) {
   *consumed = 0;
   if (refused_) return ReadState::kRefused;
-  while (!started_ && input.substr(0, 2) == "\r\n") {  // RFC 9112 2.2: tolerate before a request
-    input.remove_prefix(2);
-    *consumed += 2;
-  }
-  auto& parser = parser_->parser;
-  while (!parser.is_done()) {
-    if (input.empty() || (!started_ && input == "\r")) return ReadState::kNeedMore;
-    started_ = true;
-    beast::error_code error;
-    const std::size_t used = parser.put(boost::asio::buffer(input.data(), input.size()), error);
-    *consumed += used;
-    input.remove_prefix(used);
-    if (error == beast::http::error::need_more) {
-      // Chunk extensions and trailers have no separate limit.
-      if (input.size() > limits_.max_header_bytes) return refuse(431, "a chunk header is too long");
+  if (head_read_) return read_body(input, consumed);
+  switch (scanner_.feed(input, consumed)) {
+    case HeadScanner::State::kMore:
       return ReadState::kNeedMore;
-    }
-    if (error) {
-      refusal_ = describe(error, limits_);
-      return refuse(refusal_.status, refusal_.message);
-    }
-    if (!head_read_ && parser.is_header_done()) break;
+    case HeadScanner::State::kRefused:
+      return refuse(scanner_.refusal());
+    case HeadScanner::State::kComplete:
+      break;
   }
-  if (!head_read_) return read_head();
-  request_.body = std::move(parser.get().body());
-  return ReadState::kComplete;
+  return read_head();
 }
 
 ReadState RequestReader::read_head() {
-  auto& parser = parser_->parser;
-  const auto& message = parser.get();
   head_read_ = true;
-  parser.eager(true);
-  request_.method = std::string(message.method_string());
-  if (message.version() != 10 && message.version() != 11) {
-    return refuse(505, "only HTTP/1.0 and HTTP/1.1 are supported");
+  if (auto refusal = parse_head(scanner_.head(), &request_, &keep_alive_)) {
+    return refuse(std::move(*refusal));
   }
-  request_.minor_version = static_cast<int>(message.version() % 10);
-  if (!split_target(std::string_view(message.target().data(), message.target().size()),
-                    &request_.path, &request_.query)) {
-    return refuse(400, "the request target is not a path");
+  if (auto refusal = check_singles(request_)) return refuse(std::move(*refusal));
+  if (auto refusal = check_coding(request_)) return refuse(std::move(*refusal));
+  if (auto refusal = read_length(request_, limits_.max_body_bytes, &body_left_)) {
+    return refuse(std::move(*refusal));
   }
-  for (const auto& field : message) {
-    std::string name(field.name_string());
-    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    request_.headers.push_back({std::move(name), std::string(field.value())});
+  if (count_headers(request_, "transfer-encoding") != 0) {
+    chunks_.emplace(limits_.max_body_bytes, limits_.max_header_bytes);
   }
-  if (request_.minor_version == 1 && message.count(beast::http::field::host) != 1) {
-    return refuse(400, "HTTP/1.1 requires exactly one Host header");
-  }
-  const std::string_view expect = request_.header("expect");
-  if (!expect.empty() && request_.minor_version == 1) {
-    if (!equals_ignoring_case(expect, "100-continue")) {
-      return refuse(417, "the only supported expectation is 100-continue");
+  if (request_.minor_version == 1 && count_headers(request_, "expect") != 0) {
+    if (!equals_ignoring_case(request_.header("expect"), "100-continue")) {
+      return refuse({417, "the only supported expectation is 100-continue"});
     }
-    expects_continue_ = !parser.is_done();
+    expects_continue_ = chunks_.has_value() || body_left_ > 0;
   }
   return ReadState::kHead;
+}
+
+ReadState RequestReader::read_body(std::string_view input, std::size_t* consumed) {
+  if (!chunks_) {
+    const std::string_view part = input.substr(0, body_left_);
+    request_.body.append(part);
+    *consumed = part.size();
+    body_left_ -= part.size();
+    return body_left_ == 0 ? ReadState::kComplete : ReadState::kNeedMore;
+  }
+  switch (chunks_->feed(input, consumed, &request_.body)) {
+    case ChunkDecoder::State::kMore:
+      return ReadState::kNeedMore;
+    case ChunkDecoder::State::kRefused:
+      return refuse(chunks_->refusal());
+    case ChunkDecoder::State::kComplete:
+      break;
+  }
+  return ReadState::kComplete;
 }
 
 }  // namespace tandem::server::http

@@ -2,19 +2,23 @@
 //
 // RequestReader: the bytes of a connection -> requests, one after the other, within limits.
 //
-// It knows no socket, so that tests and the fuzz target can split bytes anywhere. It reports the
-// head before it reads the body, so that a request can be refused (and 100-continue decided)
-// without its body. Threads: one. Cost: one copy of the body. Source: RFC 9112; the grammar is
-// Boost.Beast's parser.
+// It knows no socket, so that tests and the fuzz target can split bytes anywhere: what it says does
+// not depend on how the bytes arrive. It reports the head before it reads the body, so that a
+// request can be refused (and 100-continue decided) without its body. Threads: one. Cost: one copy
+// of the bytes. Source: RFC 9112; HeadScanner and ChunkDecoder hold the grammar, Boost.Beast's
+// parser lists the fields.
 #pragma once
 
 #include <cstddef>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "server/http/chunk_decoder.h"
 #include "server/http/exchange.h"
+#include "server/http/head_scanner.h"
 #include "server/http/limits.h"
+#include "server/http/refusal.h"
 
 namespace tandem::server::http {
 
@@ -25,44 +29,37 @@ enum class ReadState {
   kRefused,   // see refusal(); nothing more can be read from the connection
 };
 
-struct Refusal {
-  int status = 400;
-  std::string message;
-};
-
 class RequestReader {
  public:
   explicit RequestReader(const Limits& limits);
-  ~RequestReader();
-  RequestReader(const RequestReader&) = delete;
-  RequestReader& operator=(const RequestReader&) = delete;
 
   // `consumed`: how many bytes at the front of `input` were used; pass the others again.
   ReadState consume(std::string_view input, std::size_t* consumed);
   void restart();
 
-  bool started() const;                                // some byte of the request has been consumed
+  bool started() const { return scanner_.started(); }  // some byte of the request is consumed
   const Request& request() const { return request_; }  // valid from kHead; the body from kComplete
   Request take() { return std::move(request_); }
   const Refusal& refusal() const { return refusal_; }
 
   // From kHead on.
-  bool keep_alive() const;
+  bool keep_alive() const { return keep_alive_; }
   bool expects_continue() const { return expects_continue_; }
 
  private:
-  struct Parser;
-
-  ReadState refuse(int status, std::string message);
+  ReadState refuse(Refusal refusal);
   ReadState read_head();
+  ReadState read_body(std::string_view input, std::size_t* consumed);
 
   Limits limits_;
-  std::unique_ptr<Parser> parser_;
+  HeadScanner scanner_;
+  std::optional<ChunkDecoder> chunks_;
+  std::size_t body_left_ = 0;  // of a body with a length
   Request request_;
   Refusal refusal_;
   bool head_read_ = false;
   bool refused_ = false;
-  bool started_ = false;
+  bool keep_alive_ = false;
   bool expects_continue_ = false;
 };
 

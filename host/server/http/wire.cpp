@@ -124,12 +124,21 @@ void append_chunk(std::string& out, std::string_view data) {
   out.append(size.data(), static_cast<std::size_t>(length)).append(data).append("\r\n");
 }
 
-bool split_target(std::string_view target, std::string* path, std::string* query) {
+std::string_view target_authority(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t slash = target.find('/', scheme.size());
-    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
-    break;
+    target.remove_prefix(scheme.size());
+    return target.substr(0, target.find_first_of("/?#"));
+  }
+  return {};
+}
+
+bool split_target(std::string_view target, std::string* path, std::string* query) {
+  const std::string_view authority = target_authority(target);
+  if (!authority.empty()) {
+    target.remove_prefix(static_cast<std::size_t>(authority.data() - target.data()) +
+                         authority.size());
+    if (target.empty()) target = "/";
   }
   if (target == "*") {  // OPTIONS * HTTP/1.1
     path->assign(1, '*');
@@ -142,6 +151,22 @@ bool split_target(std::string_view target, std::string* path, std::string* query
                ? std::string()
                : std::string(target.substr(mark + 1));
   return percent_decode(target.substr(0, mark), path);
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMostBytes = 200;
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text.substr(0, kMostBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f && c != '\\') {
+      out.push_back(c);
+    } else {
+      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+  if (text.size() > kMostBytes) out += "...";
+  return out;
 }
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {

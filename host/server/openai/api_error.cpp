@@ -12,7 +12,7 @@ const char* error_type(int status) {
   if (status == 401) return "authentication_error";
   if (status == 429) return "rate_limit_error";
   if (status == 503) return "service_unavailable_error";
-  if (status >= 500) return "server_error";
+  if (status >= 500 || status == 422) return "server_error";
   return "invalid_request_error";
 }
 

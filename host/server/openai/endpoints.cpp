@@ -134,6 +134,8 @@ void handle_chat(http::Exchange& exchange, GenerationService& service,
   } catch (const PromptTooLong& error) {
     refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
                   "messages");
+  } catch (const ChatTemplateFault& fault) {  // another conversation, or a plain prompt, may work
+    throw ApiError(422, fault.what(), {}, "chat_template_unusable");
   } catch (const Error& error) {  // the template refuses this conversation
     throw ApiError(400, error.what(), "messages");
   }

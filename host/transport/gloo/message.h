@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages on a mesh: sizes unknown to the receiver, any size, no wait.
+// Messages over a mesh. The receiver need not know their size, and no call here waits.
 //
 // A message is a first frame (magic, length, up to 32 KiB of the payload), received into a buffer
 // that is posted before its size is known, then pieces of 4 MiB, posted when the frame has come. A
@@ -36,7 +36,7 @@ class IncomingMessage {
  public:
   explicit IncomingMessage(Source source) : source_(source) {}
   void start(Mesh& mesh);
-  // Looks what has come, and asks for the rest once the first frame has.
+  // Looks at what has come. Asks for the rest once the first frame is there.
   void progress(Mesh& mesh);
   bool done() const { return done_; }
   int peer() const { return source_.peer; }

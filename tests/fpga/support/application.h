@@ -8,6 +8,8 @@
 #include <iostream>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tandem::fpga_test {
@@ -39,10 +41,20 @@ void print(std::ostream& out, const T& value) {
   }
 }
 
+// Integers as numbers: -1 is not the largest unsigned value.
+template <typename A, typename B>
+bool equal(const A& a, const B& b) {
+  if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+    return std::cmp_equal(+a, +b);
+  } else {
+    return a == b;
+  }
+}
+
 template <typename A, typename B>
 void check_equal(const char* file, int line, const char* expression, const A& actual,
                  const B& expected) {
-  if (actual == expected) return;
+  if (equal(actual, expected)) return;
   std::ostringstream text;
   text << expression << " is ";
   print(text, actual);

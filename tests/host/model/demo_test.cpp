@@ -56,7 +56,7 @@ TEST_F(DemoModel, RendersItsChatTemplateAsGolden) {
   for (const auto& message : chat["messages"]) {
     messages.push_back({message["role"], message["content"]});
   }
-  const std::string text = model_->chat_template()->render(messages, true);
+  const std::string text = model_->chat_template()->render(messages, {});
   EXPECT_EQ(text, chat["rendered"].get<std::string>());
   const auto ids = model_->tokenizer().encode(text, {.add_special = false, .parse_special = true});
   const auto count = [&](const char* marker) {

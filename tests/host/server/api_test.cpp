@@ -235,6 +235,18 @@ TEST(Api, RefusalsOfTheServiceBecomeErrors) {
   EXPECT_EQ(error_of(chat)["param"], "messages");
 }
 
+TEST(Api, AChatTemplateThatCannotBeUsedIsTheServersFault) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const Json messages = {{{"role", "user"}, {"content", test::FakeService::kUnusableTemplate}}};
+  const Reply chat = client.post("/v1/chat/completions", chat_body({{"messages", messages}}));
+  EXPECT_EQ(chat.status, 422);
+  EXPECT_EQ(error_of(chat)["type"], "server_error");
+  EXPECT_EQ(error_of(chat)["code"], "chat_template_unusable");
+  EXPECT_EQ(error_of(chat)["message"], "the chat template does not parse: line 3, column 9");
+  EXPECT_EQ(client.post("/v1/completions", completion_body()).status, 200);
+}
+
 TEST(Api, AFullQueueIs429AndTakesNothing) {
   RunningServer running({.max_waiting = 2, .hold_after = 0});
   HttpClient client(running.port());

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   behaviour.hold_after = 200;  // longer outputs wait until they are cancelled
   tandem::test::FakeService service(behaviour);
   tandem::server::ServerOptions options;
-  options.port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
+  options.listen.port = static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 0);
   if (argc > 2) options.routes.api_keys = {argv[2]};
   tandem::server::HttpServer server(options, service, nullptr);
   server.start();

@@ -51,6 +51,9 @@ std::vector<server::TokenId> FakeService::tokenize_chat(
   if (messages.front().role == "assistant") {
     throw Error("chat", "the conversation must not begin with the assistant");
   }
+  if (messages.front().content == kUnusableTemplate) {
+    throw server::ChatTemplateFault("the chat template does not parse: line 3, column 9");
+  }
   std::string text;
   for (const server::ChatMessage& message : messages) {
     text += message.role + ": " + message.content + "\n";

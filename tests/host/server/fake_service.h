@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -42,6 +43,8 @@ struct FakeBehaviour {
 class FakeService final : public server::GenerationService {
  public:
   static constexpr int kBos = 256, kEnd = 257, kVocab = 258;
+  // A chat whose first message says this meets a template that cannot be used.
+  static constexpr const char* kUnusableTemplate = "unusable template";
 
   explicit FakeService(FakeBehaviour behaviour = {});
   ~FakeService() override;
@@ -57,8 +60,13 @@ class FakeService final : public server::GenerationService {
   server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override { return !behaviour_.stopping; }
+  std::chrono::milliseconds heartbeat_age() const override {
+    return std::chrono::milliseconds(heartbeat_age_ms);
+  }
   std::string metrics_text() const override;
   std::string status_json() const override { return R"({"devices":[]})"; }
+
+  std::atomic<int> heartbeat_age_ms{0};
 
   void release();                                     // ends hold_after for good
   std::vector<server::GenerationRequest> requests();  // all that were accepted, in order

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fuzz target: bytes of a connection -> HTTP requests. The requests do not depend on how the bytes
-// are cut into pieces, and stay within the limits. Only the moment when a malformed head is refused
-// depends on it: the parser may wait for the end of the head.
+// Fuzz target: bytes of a connection -> HTTP requests. The requests and the refusal do not depend
+// on how the bytes are cut into pieces, and stay within the limits.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +24,7 @@ Limits small_limits() {
   return limits;
 }
 
-// Everything the complete requests in the bytes say, as text.
+// What the requests in the bytes say, and the refusal, as text.
 std::string transcript(std::string_view bytes, std::size_t step) {
   const Limits limits = small_limits();
   RequestReader reader(limits);
@@ -41,7 +40,7 @@ std::string transcript(std::string_view bytes, std::size_t step) {
       if (state == ReadState::kHead) continue;
       if (state == ReadState::kRefused) {
         if (reader.refusal().status < 400 || reader.refusal().message.empty()) std::abort();
-        return result;
+        return result + std::to_string(reader.refusal().status) + reader.refusal().message;
       }
       const Request request = reader.take();
       if (request.body.size() > limits.max_body_bytes) std::abort();

@@ -35,6 +35,11 @@ HttpClient::HttpClient(std::uint16_t port, int receive_buffer_bytes) {
   }
 }
 
+HttpClient::HttpClient(ConnectedSocket socket) : socket_(socket.descriptor) {
+  const timeval patience{kPatienceSeconds, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
 HttpClient::~HttpClient() { close(); }
 
 void HttpClient::close() {

@@ -26,8 +26,14 @@ struct Reply {
   Json json() const { return Json::parse(body); }
 };
 
+// A connected socket, of any family, that a client takes over.
+struct ConnectedSocket {
+  int descriptor;
+};
+
 class HttpClient {
  public:
+  explicit HttpClient(ConnectedSocket socket);
   // receive_buffer_bytes: 0 leaves the system's choice; small ones make a slow client.
   explicit HttpClient(std::uint16_t port, int receive_buffer_bytes = 0);
   ~HttpClient();
@@ -39,6 +45,7 @@ class HttpClient {
   // returns how many it took.
   std::size_t flood(const std::string& piece, std::size_t most);
   void finish_sending();
+  int descriptor() const { return socket_; }
   void close();
 
   Reply read_reply(bool head_only = false);

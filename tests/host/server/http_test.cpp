@@ -183,12 +183,13 @@ TEST(Http, ConnectionsBeyondTheLimitAreTold503) {
   EXPECT_EQ(first->get("/health").status, 200);
   EXPECT_EQ(second.get("/health").status, 200);
   HttpClient third(running.port());
-  const Reply reply = third.get("/health");
+  const Reply reply = third.get("/v1/models");
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.headers.at("retry-after"), "1");
   EXPECT_TRUE(third.closed_by_server());
   first.reset();
-  EXPECT_TRUE(eventually([&] { return HttpClient(running.port()).get("/health").status == 200; }));
+  EXPECT_TRUE(
+      eventually([&] { return HttpClient(running.port()).get("/v1/models").status == 200; }));
 }
 
 TEST(Http, AnswersEveryOneOfAThousandConnections) {
@@ -252,14 +253,14 @@ TEST(Http, SaysWhyItCannotListen) {
   RunningServer running;
   test::FakeService service;
   ServerOptions options;
-  options.port = running.port();
+  options.listen.port = running.port();
   try {
     HttpServer second(options, service, nullptr);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find(std::to_string(running.port())), std::string::npos);
   }
-  options.host = "not a host name";
+  options.listen.host = "not a host name";
   EXPECT_THROW(HttpServer(options, service, nullptr), Error);
 }
 

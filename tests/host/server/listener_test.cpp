@@ -61,7 +61,7 @@ TEST(Listener, LeavesOutAnAddressOfAnotherMachine) {
 
 TEST(Listener, LocalhostAnswersOnWhateverItsAddressesAre) {
   ServerOptions options;
-  options.host = "localhost";
+  options.listen.host = "localhost";
   test::RunningServer running({}, options);
   asio::io_context io;
   const auto found = tcp::resolver(io).resolve("localhost", std::to_string(running.port()));

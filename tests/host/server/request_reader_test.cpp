@@ -42,7 +42,9 @@ Outcome read(std::string bytes, std::size_t step, const Limits& limits = {}) {
 
 int refusal(const std::string& bytes, const Limits& limits = {}) {
   const int whole = read(bytes, bytes.size(), limits).refused_with;
-  EXPECT_EQ(read(bytes, 1, limits).refused_with, whole) << bytes.substr(0, 200);
+  for (const std::size_t step : {1, 2, 7, 100}) {
+    EXPECT_EQ(read(bytes, step, limits).refused_with, whole) << bytes.substr(0, 200);
+  }
   return whole;
 }
 
@@ -134,6 +136,42 @@ TEST(RequestReader, HoldsToItsLimits) {
   EXPECT_EQ(refusal(chunked + "7\r\n1234567\r\n7\r\n1234567\r\n0\r\n\r\n", limits), 413);
   EXPECT_EQ(refusal(chunked + "1;" + long_value, limits), 431);
   EXPECT_EQ(refusal(chunked + "0\r\nX: " + long_value + long_value, limits), 431);
+}
+
+TEST(RequestReader, TheLimitOfAHeadIsExactHoweverItsBytesArrive) {
+  Limits limits;
+  limits.max_header_bytes = 1024;
+  for (const std::size_t size : {1023, 1024, 1025, 1247, 3000}) {
+    std::string head = "GET / HTTP/1.1\r\nHost: h\r\nX: ";
+    head += std::string(size - head.size() - 4, 'a') + "\r\n\r\n";
+    ASSERT_EQ(head.size(), size);
+    for (std::size_t step = 1; step <= size; ++step) {
+      ASSERT_EQ(read(head, step, limits).refused_with, size <= 1024 ? 0 : 431)
+          << size << " bytes in pieces of " << step;
+    }
+  }
+}
+
+TEST(RequestReader, TheLimitOfExtensionsAndTrailersIsExactHoweverTheirBytesArrive) {
+  Limits limits;
+  limits.max_header_bytes = 1024;
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::size_t size : {500, 501}) {  // two extensions of it, and a trailer of 24 bytes
+    const std::string extra(size, 'a');
+    const std::string bytes = head + "1;" + extra + "\r\nx\r\n1;" + extra + "\r\ny\r\n0\r\n" +
+                              std::string(22, 't') + ":v\r\n\r\n";
+    for (std::size_t step = 1; step <= bytes.size(); ++step) {
+      ASSERT_EQ(read(bytes, step, limits).refused_with, size == 500 ? 0 : 431) << step;
+    }
+  }
+}
+
+TEST(RequestReader, EmptyLinesBeforeARequestCountAsItsHead) {
+  Limits limits;
+  limits.max_header_bytes = 1024;
+  std::string lines;
+  for (int i = 0; i < 600; ++i) lines += "\r\n";
+  EXPECT_EQ(refusal(lines, limits), 431);
 }
 
 TEST(RequestReader, KnowsWhoMayStay) {

@@ -12,7 +12,8 @@ namespace tandem::test {
 
 RunningServer::RunningServer(FakeBehaviour behaviour, server::ServerOptions options)
     : service(std::move(behaviour)) {
-  options.port = 0;
+  options.listen.port = 0;
+  for (const char* host : {"test", "h"}) options.routes.allowed_hosts.emplace_back(host);
   server = std::make_unique<server::HttpServer>(std::move(options), service, &metrics);
   server->start();
 }

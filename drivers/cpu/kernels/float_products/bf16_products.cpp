@@ -339,8 +339,8 @@ void widen_chunk(const Chunk& chunk, std::byte* to) {
     }
   };
   typename Type::Pair two[2], one[1];
-  while (i + 2 * kLanes <= count) widen(two);
-  while (i < count) widen(one);
+  while (i + 2 * kLanes <= count) widen(two);  // NOLINT(bugprone-infinite-loop): widen() advances i
+  while (i < count) widen(one);                // NOLINT(bugprone-infinite-loop)
 }
 
 // Floats that widen_chunk() needs after the sums: a pair of bf16 takes one.

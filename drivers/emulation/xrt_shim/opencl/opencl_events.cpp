@@ -5,9 +5,6 @@
 // which is recognised by its build id.
 #include "emulation/xrt_shim/opencl/opencl_events.h"
 
-#define CL_TARGET_OPENCL_VERSION 200
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>

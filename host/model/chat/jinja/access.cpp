@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/chat/jinja/filters.h"
+#include "model/chat/jinja/objects.h"
 #include "model/chat/jinja/text.h"
 
 namespace tandem::model::jinja {
@@ -60,22 +61,45 @@ const Value* Arguments::find(std::size_t index, const char* name) const {
   return nullptr;
 }
 
+const Value* Arguments::named_value(std::string_view name) const {
+  for (const auto& [key, value] : named) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
 const Value& Arguments::require(std::size_t index, const char* name) const {
   const Value* value = find(index, name);
   if (value == nullptr) throw Failure(std::string("the argument '") + name + "' is missing");
   return *value;
 }
 
+Value attribute_of(const Value& object, const std::string& name) {
+  if (object.is_undefined()) throw Failure(object.undefined_message());
+  if (has_method(object, name)) {
+    return Value::of(Function{.builtin = Builtin::kMethod, .self = object, .name = name});
+  }
+  if (object.is_object()) {
+    return object_attribute(object.object(), name).value_or(Value::undefined(name));
+  }
+  if (object.is_list() && object.list_kind() == ListKind::kGroup) {
+    if (name == "grouper") return object.items()[0];
+    if (name == "list") return object.items()[1];
+  }
+  const Value* found = object.find(name);
+  return found != nullptr ? *found : Value::undefined(name);
+}
+
 Value item_of(const Value& object, const Value& key) {
   if (object.is_undefined()) throw Failure(object.undefined_message());
   if (key.is_string()) {
     const Value* found = object.find(key.text());
-    return found != nullptr ? *found : Value::undefined(key.text());
+    return found != nullptr ? *found : attribute_of(object, key.text());
   }
-  if (key.is_integer() && object.is_list()) {
+  if ((key.is_integer() || key.is_bool()) && object.is_indexable()) {
     return element(object.items(), key.integer(), [](const Value& item) { return item; });
   }
-  if (key.is_integer() && object.is_string()) {
+  if ((key.is_integer() || key.is_bool()) && object.is_string()) {
     return element(characters(object.text()), key.integer(), [](std::string_view character) {
       return Value::string(std::string(character));
     });
@@ -91,11 +115,13 @@ Value slice_of(const Value& object, const Value& start, const Value& stop, const
                    [&](std::size_t index) { text += all[index]; });
     return Value::string(std::move(text));
   }
+  if (object.is_undefined()) throw Failure(object.undefined_message());
+  if (!object.is_indexable()) return Value::undefined("slice");
   const List& all = object.items();
   List items;
   for_each_index(resolve(start, stop, step, static_cast<std::int64_t>(all.size())),
                  [&](std::size_t index) { items.push_back(all[index]); });
-  return Value::list(std::move(items));
+  return Value::list(std::move(items), object.list_kind());
 }
 
 List items_of(const Value& value, Budget& budget) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/chat/jinja/evaluator.h"
+#include "model/chat/jinja/python_format.h"
 #include "model/chat/jinja/text.h"
 
 namespace tandem::model::jinja {
@@ -78,13 +79,16 @@ Value repeat(const Value& what, std::int64_t times) {
   for (std::uint64_t i = 0; i < count; ++i) {
     items.insert(items.end(), what.items().begin(), what.items().end());
   }
-  return Value::list(std::move(items));
+  return Value::list(std::move(items), what.list_kind());
 }
 
 }  // namespace
 
 Value arithmetic(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == "~") return Value::string(to_text(left) + to_text(right));
+  if (symbol == "%" && left.is_string()) {
+    return Value::string(format_percent(left.text(), right));
+  }
   if (left.is_number() && right.is_number()) {
     if (symbol == "**") return power(left, right);
     if (symbol == "/" || symbol == "//" || symbol == "%") return divide(symbol, left, right);
@@ -93,16 +97,20 @@ Value arithmetic(const std::string& symbol, const Value& left, const Value& righ
   if (symbol == "+" && left.is_string() && right.is_string()) {
     return Value::string(left.text() + right.text());
   }
-  if (symbol == "+" && left.is_list() && right.is_list()) {
+  if (symbol == "+" && left.is_list() && right.is_list() && left.list_kind() == right.list_kind() &&
+      left.list_kind() <= ListKind::kTuple) {
     List items = left.items();
     items.insert(items.end(), right.items().begin(), right.items().end());
-    return Value::list(std::move(items));
+    return Value::list(std::move(items), left.list_kind());
   }
   if (symbol == "*") {
-    const bool left_repeats = left.is_string() || left.is_list();
+    const auto repeats = [](const Value& value) {
+      return value.is_string() || (value.is_list() && value.list_kind() <= ListKind::kTuple);
+    };
+    const bool left_repeats = repeats(left);
     const Value& what = left_repeats ? left : right;
     const Value& times = left_repeats ? right : left;
-    if ((what.is_string() || what.is_list()) && (times.is_integer() || times.is_bool())) {
+    if (repeats(what) && (times.is_integer() || times.is_bool())) {
       return repeat(what, times.integer());
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/chat/jinja/lexer.h"
 #include "model/chat/jinja/value.h"
 
 namespace tandem::model::jinja {
@@ -16,6 +17,7 @@ enum class ExpressionKind {
   kConstant,     // constant
   kName,         // text
   kList,         // operands
+  kTuple,        // operands
   kMap,          // operands: key, value, key, value, ...
   kAttribute,    // operands[0] . text
   kItem,         // operands[0] [ operands[1] ]
@@ -37,26 +39,39 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 
 struct Expression {
   ExpressionKind kind;
-  int line = 1;
+  Place place;
   int depth = 1;
   std::string text;
   Value constant;
   std::vector<ExpressionPtr> operands;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
   std::vector<std::string> comparisons;
+  // Of a call: the places in `operands` of *arguments, and the ** argument.
+  std::vector<std::size_t> spread;
+  ExpressionPtr spread_named;
+};
+
+// What an assignment writes: a name, name.attribute of a namespace, or a tuple of targets.
+struct Target {
+  std::string name, attribute;
+  std::vector<Target> parts;
 };
 
 enum class StatementKind {
   kText,      // text
   kPrint,     // expression
   kIf,        // branches; an `else` has no condition
-  kFor,       // targets in expression if condition: body, else: otherwise
-  kSet,       // targets = expression, or text . attribute = expression
-  kSetBlock,  // targets[0] = body | filters
-  kMacro,     // text ( targets with defaults ): body
+  kFor,       // target in expression if condition: body, else: otherwise
+  kSet,       // target = expression
+  kSetBlock,  // target = body | filters
+  kFilter,    // body | filters
+  kWith,      // targets = values: body
+  kMacro,     // text ( parameters with defaults ): body
+  kCall,      // expression, a call, with the macro of the rest as `caller`
   kBreak,
   kContinue,
-  kGroup,  // body: {% generation %}
+  kBlock,     // body, in a scope of its own: {% block %}, {% generation %}
+  kNoLoader,  // text: what no template here can do
 };
 
 struct Statement;
@@ -68,13 +83,18 @@ struct Branch {
 
 struct Statement {
   StatementKind kind;
-  int line = 1;
+  Place place;
   std::string text;
-  std::string attribute;
   ExpressionPtr expression;
   ExpressionPtr condition;
-  std::vector<std::string> targets;
-  std::vector<ExpressionPtr> defaults;  // of a macro's last parameters
+  Target target;
+  std::vector<Target> targets;
+  std::vector<ExpressionPtr> values;
+  std::vector<std::string> parameters;
+  std::vector<ExpressionPtr> defaults;  // of the last parameters
+  bool recursive = false;               // a for
+  bool scoped = false;                  // a block: it sees the scope around it
+  bool uses_caller = false, uses_varargs = false, uses_kwargs = false;  // a macro
   std::vector<Statement> body, otherwise;
   std::vector<Branch> branches;
 };

@@ -3,7 +3,6 @@
 // Runs the statements of a template; expressions are in expressions.cpp.
 #include "model/chat/jinja/evaluator.h"
 
-#include "common/error.h"
 #include "model/chat/jinja/text.h"
 
 namespace tandem::model::jinja {
@@ -18,35 +17,32 @@ std::uintptr_t stack_position() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-Value loop_variable(const List& items, std::size_t index) {
-  const auto integer = [](std::size_t value) {
-    return Value::integer(static_cast<std::int64_t>(value));
-  };
-  const std::size_t size = items.size();
-  return Value::map({
-      {"index", integer(index + 1)},
-      {"index0", integer(index)},
-      {"revindex", integer(size - index)},
-      {"revindex0", integer(size - index - 1)},
-      {"first", Value::boolean(index == 0)},
-      {"last", Value::boolean(index + 1 == size)},
-      {"length", integer(size)},
-      {"previtem", index > 0 ? items[index - 1] : Value::undefined("previtem")},
-      {"nextitem", index + 1 < size ? items[index + 1] : Value::undefined("nextitem")},
-  });
-}
-
 }  // namespace
 
-Evaluator::Evaluator(Entries globals) : globals_{nullptr, std::move(globals)}, budget_(kMaxSteps) {
+Evaluator::Evaluator(Entries globals)
+    : globals_{&builtins_, std::move(globals)}, budget_(kMaxSteps) {
   const std::pair<const char*, Builtin> builtins[] = {{"raise_exception", Builtin::kRaiseException},
                                                       {"strftime_now", Builtin::kStrftimeNow},
                                                       {"range", Builtin::kRange},
                                                       {"namespace", Builtin::kNamespace},
-                                                      {"dict", Builtin::kDict}};
+                                                      {"dict", Builtin::kDict},
+                                                      {"cycler", Builtin::kCycler},
+                                                      {"joiner", Builtin::kJoiner}};
   for (const auto& [name, builtin] : builtins) {
-    globals_.variables.emplace_back(name, Value::of(Function{nullptr, builtin}));
+    put(builtins_.variables, name, Value::of(Function{.builtin = builtin, .name = name}));
   }
+}
+
+// A namespace may contain itself.
+Evaluator::~Evaluator() {
+  for (const auto& space : namespaces_) space->entries.clear();
+}
+
+Evaluator::InnerScope::InnerScope(Evaluator& evaluator, Scope* parent)
+    : evaluator_(evaluator), scope_(std::make_unique<Scope>(Scope{parent, {}})) {}
+
+Evaluator::InnerScope::~InnerScope() {
+  if (scope_->captured) evaluator_.captured_.push_back(std::move(scope_));
 }
 
 Evaluator::Nesting::Nesting(Evaluator& evaluator) : depth_(evaluator.nesting_) {
@@ -62,7 +58,7 @@ std::string Evaluator::run(const std::vector<Statement>& program) {
   try {
     execute(program, globals_, out);
   } catch (const Failure& failure) {
-    throw Error("chat", "template line " + std::to_string(line_) + ": " + failure.what());
+    fail_at(place_, failure.what());
   }
   return out;
 }
@@ -71,7 +67,7 @@ Evaluator::Flow Evaluator::execute(const std::vector<Statement>& body, Scope& sc
                                    std::string& out) {
   for (const Statement& statement : body) {
     budget_.spend(1);
-    line_ = statement.line;
+    place_ = statement.place;
     const Flow flow = execute(statement, scope, out);
     if (flow != Flow::kNormal) return flow;
   }
@@ -90,23 +86,30 @@ Evaluator::Flow Evaluator::execute(const Statement& statement, Scope& scope, std
     case StatementKind::kIf:
       return execute_if(statement, scope, out);
     case StatementKind::kFor:
-      execute_for(statement, scope, out);
-      break;
+      return execute_for(statement, scope, out);
     case StatementKind::kSet:
       execute_set(statement, scope);
       break;
     case StatementKind::kSetBlock:
-      execute_set_block(statement, scope);
-      break;
+    case StatementKind::kFilter:
+      return execute_captured(statement, scope, out);
+    case StatementKind::kWith:
+      return execute_with(statement, scope, out);
     case StatementKind::kMacro:
-      put(scope.variables, statement.text, Value::of(Function{&statement}));
+      put(scope.variables, statement.text, macro_of(statement, scope));
+      break;
+    case StatementKind::kCall:
+      execute_call(statement, scope, out);
       break;
     case StatementKind::kBreak:
       return Flow::kBreak;
     case StatementKind::kContinue:
       return Flow::kContinue;
-    case StatementKind::kGroup:
-      return execute(statement.body, scope, out);
+    case StatementKind::kBlock:
+      return execute_block(statement, scope, out);
+    case StatementKind::kNoLoader:
+      throw Failure("'" + statement.text +
+                    "' needs other templates, and a model has only this one");
   }
   return Flow::kNormal;
 }
@@ -121,75 +124,117 @@ Evaluator::Flow Evaluator::execute_if(const Statement& statement, Scope& scope, 
 }
 
 // The items that pass the loop's own condition.
-List Evaluator::items_to_loop(const Statement& statement, Scope& scope) {
-  List items = items_of(evaluate(*statement.expression, scope), budget_);
+List Evaluator::items_to_loop(const Statement& statement, const Value& iterated, Scope& scope) {
+  List items = items_of(iterated, budget_);
   if (!statement.condition) return items;
   List kept;
   for (const Value& item : items) {
-    Scope inner{&scope, {}};
-    assign(statement.targets, item, inner);
-    if (evaluate(*statement.condition, inner).truthy()) kept.push_back(item);
+    InnerScope inner(*this, &scope);
+    assign(statement.target, item, *inner);
+    if (evaluate(*statement.condition, *inner).truthy()) kept.push_back(item);
   }
   return kept;
 }
 
-void Evaluator::execute_for(const Statement& statement, Scope& scope, std::string& out) {
-  const List items = items_to_loop(statement, scope);
-  for (std::size_t index = 0; index < items.size(); ++index) {
-    budget_.spend(10);
-    Scope inner{&scope, {}};
-    assign(statement.targets, items[index], inner);
-    put(inner.variables, "loop", loop_variable(items, index));
-    if (execute(statement.body, inner, out) == Flow::kBreak) break;
-  }
+Evaluator::Flow Evaluator::execute_for(const Statement& statement, Scope& scope, std::string& out) {
+  const Value iterated = evaluate(*statement.expression, scope);
+  return execute_loop(statement, items_to_loop(statement, iterated, scope), 0, scope, out);
+}
+
+Evaluator::Flow Evaluator::execute_loop(const Statement& statement, List items, std::size_t depth,
+                                        Scope& scope, std::string& out) {
   if (items.empty()) {
-    Scope inner{&scope, {}};
-    execute(statement.otherwise, inner, out);
+    InnerScope inner(*this, &scope);
+    return execute(statement.otherwise, *inner, out);
   }
+  const auto loop = std::make_shared<Object>(
+      Object{.kind = Object::Kind::kLoop, .items = std::move(items), .depth = depth});
+  loop->loop = statement.recursive ? &statement : nullptr;
+  loop->scope = &scope;
+  for (; loop->at < loop->items.size(); ++loop->at) {
+    budget_.spend(10);
+    InnerScope inner(*this, &scope);
+    put(inner->variables, "loop", Value::of(loop));
+    assign(statement.target, loop->items[loop->at], *inner);
+    if (execute(statement.body, *inner, out) == Flow::kBreak) break;
+  }
+  loop->loop = nullptr;  // its scope may end now
+  return Flow::kNormal;
 }
 
 void Evaluator::execute_set(const Statement& statement, Scope& scope) {
-  Value value = evaluate(*statement.expression, scope);
-  if (statement.attribute.empty()) {
-    assign(statement.targets, value, scope);
-    return;
-  }
-  for (Scope* at = &scope; at != nullptr; at = at->parent) {
-    for (auto& [name, target] : at->variables) {
-      if (name != statement.targets[0]) continue;
-      if (!target.is_namespace()) {
-        throw Failure("'" + name + "' is no namespace: its attributes cannot be set");
-      }
-      put(target.space()->entries, statement.attribute, std::move(value));
-      return;
-    }
-  }
-  throw Failure("'" + statement.targets[0] + "' is undefined");
+  assign(statement.target, evaluate(*statement.expression, scope), scope);
 }
 
-void Evaluator::execute_set_block(const Statement& statement, Scope& scope) {
+// {% set name %} and {% filter %}: the body as a text, through the filters.
+Evaluator::Flow Evaluator::execute_captured(const Statement& statement, Scope& scope,
+                                            std::string& out) {
   std::string text;
-  Scope inner{&scope, {}};
-  execute(statement.body, inner, text);
+  {
+    InnerScope inner(*this, &scope);
+    const Flow flow = execute(statement.body, *inner, text);
+    if (flow != Flow::kNormal) return flow;
+  }
   Value value = Value::string(std::move(text));
   if (statement.expression) {
-    block_text_ = value;
+    const Value outer = std::exchange(block_text_, value);
     value = evaluate(*statement.expression, scope);
+    block_text_ = outer;
   }
-  put(scope.variables, statement.targets[0], std::move(value));
+  if (statement.kind == StatementKind::kSetBlock) {
+    assign(statement.target, value, scope);
+  } else {
+    append(out, to_text(value));
+  }
+  return Flow::kNormal;
 }
 
-void Evaluator::assign(const std::vector<std::string>& targets, const Value& value, Scope& scope) {
-  if (targets.size() == 1) {
-    put(scope.variables, targets[0], value);
+// The values do not see each other.
+Evaluator::Flow Evaluator::execute_with(const Statement& statement, Scope& scope,
+                                        std::string& out) {
+  InnerScope inner(*this, &scope);
+  for (std::size_t i = 0; i < statement.values.size(); ++i) {
+    assign(statement.targets[i], evaluate(*statement.values[i], scope), *inner);
+  }
+  return execute(statement.body, *inner, out);
+}
+
+Evaluator::Flow Evaluator::execute_block(const Statement& statement, Scope& scope,
+                                         std::string& out) {
+  InnerScope inner(*this, statement.scoped ? &scope : &globals_);
+  return execute(statement.body, *inner, out);
+}
+
+Value Evaluator::macro_of(const Statement& statement, Scope& scope) {
+  for (Scope* at = &scope; at != nullptr && !at->captured; at = at->parent) at->captured = true;
+  return Value::of(Function{
+      .builtin = Builtin::kMacro, .macro = &statement, .scope = &scope, .name = statement.text});
+}
+
+void Evaluator::execute_call(const Statement& statement, Scope& scope, std::string& out) {
+  const Value caller = macro_of(statement, scope);
+  append(out, to_text(evaluate_call(*statement.expression, scope, &caller)));
+}
+
+void Evaluator::assign(const Target& target, const Value& value, Scope& scope) {
+  if (!target.attribute.empty()) {
+    const Value space = find_name(target.name, scope);
+    if (!space.is_object() || space.object().kind != Object::Kind::kNamespace) {
+      throw Failure("'" + target.name + "' is no namespace: its attributes cannot be set");
+    }
+    put(space.object().entries, target.attribute, value);
+    return;
+  }
+  if (target.parts.empty()) {
+    put(scope.variables, target.name, value);
     return;
   }
   const List items = items_of(value, budget_);
-  if (items.size() != targets.size()) {
-    throw Failure(std::to_string(items.size()) + " values for " + std::to_string(targets.size()) +
-                  " names");
+  if (items.size() != target.parts.size()) {
+    throw Failure(std::to_string(items.size()) + " values for " +
+                  std::to_string(target.parts.size()) + " names");
   }
-  for (std::size_t i = 0; i < items.size(); ++i) put(scope.variables, targets[i], items[i]);
+  for (std::size_t i = 0; i < items.size(); ++i) assign(target.parts[i], items[i], scope);
 }
 
 void Evaluator::put(Entries& entries, const std::string& name, Value value) {

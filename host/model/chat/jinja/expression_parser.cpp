@@ -8,16 +8,10 @@
 #include "model/chat/jinja/parser.h"
 
 namespace tandem::model::jinja {
-namespace {
-
-constexpr int kMaxDepth = 200;
-
-}  // namespace
-
 ExpressionPtr ExpressionParser::make(ExpressionKind kind, std::string text) {
   auto expression = std::make_unique<Expression>();
   expression->kind = kind;
-  expression->line = cursor_.line();
+  expression->place = cursor_.place();
   expression->text = std::move(text);
   return expression;
 }
@@ -25,7 +19,7 @@ ExpressionPtr ExpressionParser::make(ExpressionKind kind, std::string text) {
 void ExpressionParser::adopt(Expression& parent, ExpressionPtr child) {
   if (child) {
     parent.depth = std::max(parent.depth, child->depth + 1);
-    if (parent.depth > kMaxDepth) cursor_.fail("the expression is nested too deep");
+    if (parent.depth > kMaxExpressionDepth) cursor_.fail("the expression is nested too deep");
   }
   parent.operands.push_back(std::move(child));
 }
@@ -39,6 +33,7 @@ ExpressionPtr ExpressionParser::binary(ExpressionKind kind, std::string text, Ex
 }
 
 ExpressionPtr ExpressionParser::parse() {
+  const std::size_t num_unknown = unknown_.size();
   ExpressionPtr value = parse_or();
   while (cursor_.skip_name("if")) {
     ExpressionPtr conditional = make(ExpressionKind::kConditional);
@@ -46,30 +41,40 @@ ExpressionPtr ExpressionParser::parse() {
     adopt(*conditional, parse_or());
     adopt(*conditional, cursor_.skip_name("else") ? parse() : nullptr);
     value = std::move(conditional);
+    unknown_.resize(num_unknown);  // found out when it is reached
   }
   return value;
 }
 
-ExpressionPtr ExpressionParser::parse_without_condition() { return parse_or(); }
+void ExpressionParser::check_names(bool inside_if) {
+  if (!inside_if && !unknown_.empty()) fail_at(unknown_.front().first, unknown_.front().second);
+  unknown_.clear();
+}
 
-ExpressionPtr ExpressionParser::parse_tuple() {
-  ExpressionPtr first = parse();
+ExpressionPtr ExpressionParser::parse_tuple() { return parse_tuple_of(&ExpressionParser::parse); }
+
+ExpressionPtr ExpressionParser::parse_tuple_without_condition() {
+  return parse_tuple_of(&ExpressionParser::parse_or);
+}
+
+ExpressionPtr ExpressionParser::parse_tuple_of(ExpressionPtr (ExpressionParser::*parse_item)()) {
+  ExpressionPtr first = (this->*parse_item)();
   if (!cursor_.at_operator(",")) return first;
-  ExpressionPtr list = make(ExpressionKind::kList);
+  ExpressionPtr list = make(ExpressionKind::kTuple);
   adopt(*list, std::move(first));
   while (cursor_.skip_operator(",")) {
     if (cursor_.at(TokenType::kBlockEnd) || cursor_.at(TokenType::kPrintEnd) ||
-        cursor_.at_operator(")")) {
+        cursor_.at_operator(")") || cursor_.at_operator("]") || cursor_.at_name("recursive")) {
       break;
     }
-    adopt(*list, parse());
+    adopt(*list, (this->*parse_item)());
   }
   return list;
 }
 
 ExpressionPtr ExpressionParser::parse_or() {
   // Every nested expression passes here: the recursion is bounded before the stack ends.
-  if (++nesting_ > kMaxDepth) cursor_.fail("the expression is nested too deep");
+  if (++nesting_ > kMaxExpressionDepth) cursor_.fail("the expression is nested too deep");
   ExpressionPtr left = parse_and();
   while (cursor_.skip_name("or")) {
     left = binary(ExpressionKind::kOr, {}, std::move(left), parse_and());
@@ -163,7 +168,7 @@ ExpressionPtr ExpressionParser::parse_power() {
 }
 
 ExpressionPtr ExpressionParser::parse_unary(bool with_filters) {
-  if (++nesting_ > kMaxDepth) cursor_.fail("the expression is nested too deep");
+  if (++nesting_ > kMaxExpressionDepth) cursor_.fail("the expression is nested too deep");
   ExpressionPtr operand;
   if (cursor_.skip_operator("-")) {
     operand = make(ExpressionKind::kNegative);
@@ -235,7 +240,7 @@ ExpressionPtr ExpressionParser::parse_number() {
 
 ExpressionPtr ExpressionParser::parse_parenthesis() {
   cursor_.expect_operator("(");
-  if (cursor_.skip_operator(")")) return make(ExpressionKind::kList);
+  if (cursor_.skip_operator(")")) return make(ExpressionKind::kTuple);
   ExpressionPtr inside = parse_tuple();
   cursor_.expect_operator(")");
   return inside;
@@ -261,138 +266,6 @@ ExpressionPtr ExpressionParser::parse_map() {
     if (!cursor_.at_operator("}")) cursor_.expect_operator(",");
   }
   return map;
-}
-
-ExpressionPtr ExpressionParser::parse_postfix(ExpressionPtr operand) {
-  while (true) {
-    if (cursor_.skip_operator(".")) {
-      const bool is_index = cursor_.at(TokenType::kInteger);
-      ExpressionPtr access =
-          make(is_index ? ExpressionKind::kItem : ExpressionKind::kAttribute, cursor_.peek().text);
-      adopt(*access, std::move(operand));
-      if (is_index) {
-        adopt(*access, parse_number());
-      } else {
-        cursor_.expect_identifier();
-      }
-      operand = std::move(access);
-    } else if (cursor_.at_operator("[")) {
-      operand = parse_subscript(std::move(operand));
-    } else if (cursor_.at_operator("(")) {
-      ExpressionPtr call = make(ExpressionKind::kCall);
-      adopt(*call, std::move(operand));
-      parse_arguments(*call);
-      operand = std::move(call);
-    } else {
-      return operand;
-    }
-  }
-}
-
-ExpressionPtr ExpressionParser::parse_subscript(ExpressionPtr operand) {
-  cursor_.expect_operator("[");
-  ExpressionPtr access = make(ExpressionKind::kItem);
-  adopt(*access, std::move(operand));
-  const auto ends = [&] { return cursor_.at_operator(":") || cursor_.at_operator("]"); };
-  adopt(*access, ends() ? nullptr : parse_tuple());
-  while (cursor_.skip_operator(":")) {
-    access->kind = ExpressionKind::kSlice;
-    adopt(*access, ends() ? nullptr : parse());
-  }
-  cursor_.expect_operator("]");
-  const bool is_item = access->kind == ExpressionKind::kItem;
-  if (access->operands.size() > 4 || (is_item && !access->operands[1])) {
-    cursor_.fail("a subscript is [index] or [start:stop:step]");
-  }
-  if (!is_item) access->operands.resize(4);
-  return access;
-}
-
-ExpressionPtr ExpressionParser::parse_filters(ExpressionPtr input) {
-  while (true) {
-    if (cursor_.at_operator("|")) {
-      input = parse_filter(std::move(input));
-    } else if (!input) {
-      return input;
-    } else if (cursor_.at_name("is")) {
-      input = parse_test(std::move(input));
-    } else if (cursor_.at_operator("(")) {
-      ExpressionPtr call = make(ExpressionKind::kCall);
-      adopt(*call, std::move(input));
-      parse_arguments(*call);
-      input = std::move(call);
-    } else {
-      return input;
-    }
-  }
-}
-
-ExpressionPtr ExpressionParser::parse_filter(ExpressionPtr input) {
-  cursor_.expect_operator("|");
-  ExpressionPtr filter = make(ExpressionKind::kFilter, cursor_.expect_identifier());
-  if (!is_known_filter(filter->text)) cursor_.fail("unknown filter '" + filter->text + "'");
-  adopt(*filter, std::move(input));
-  if (cursor_.at_operator("(")) parse_arguments(*filter);
-  return filter;
-}
-
-bool ExpressionParser::starts_test_argument() const {
-  switch (cursor_.peek().type) {
-    case TokenType::kString:
-    case TokenType::kInteger:
-    case TokenType::kReal:
-      return true;
-    case TokenType::kName:
-      for (const char* keyword : {"else", "or", "and", "is", "if", "in", "not"}) {
-        if (cursor_.at_name(keyword)) return false;
-      }
-      return true;
-    default:
-      return cursor_.at_operator("[") || cursor_.at_operator("{");
-  }
-}
-
-ExpressionPtr ExpressionParser::parse_test(ExpressionPtr operand) {
-  cursor_.expect_name("is");
-  const bool negated = cursor_.skip_name("not");
-  std::string name;
-  if (cursor_.skip_name("in")) {
-    name = "in";
-  } else if (cursor_.at(TokenType::kOperator) && is_known_test(cursor_.peek().text)) {
-    name = cursor_.next().text;
-  } else {
-    name = cursor_.expect_identifier();
-  }
-  if (!is_known_test(name)) cursor_.fail("unknown test '" + name + "'");
-  ExpressionPtr test = make(ExpressionKind::kTest, name);
-  adopt(*test, std::move(operand));
-  if (cursor_.at_operator("(")) {
-    parse_arguments(*test);
-  } else if (starts_test_argument()) {
-    adopt(*test, parse_postfix(parse_primary()));
-  }
-  if (!negated) return test;
-  ExpressionPtr negation = make(ExpressionKind::kNot);
-  adopt(*negation, std::move(test));
-  return negation;
-}
-
-void ExpressionParser::parse_arguments(Expression& call) {
-  cursor_.expect_operator("(");
-  while (!cursor_.skip_operator(")")) {
-    const Token& second = cursor_.peek_second();
-    if (cursor_.at(TokenType::kName) && second.type == TokenType::kOperator && second.text == "=") {
-      std::string name = cursor_.next().text;
-      cursor_.expect_operator("=");
-      ExpressionPtr value = parse();
-      call.depth = std::max(call.depth, value->depth + 1);
-      call.named.emplace_back(std::move(name), std::move(value));
-    } else {
-      if (!call.named.empty()) cursor_.fail("a positional argument behind a named one");
-      adopt(call, parse());
-    }
-    if (!cursor_.at_operator(")")) cursor_.expect_operator(",");
-  }
 }
 
 }  // namespace tandem::model::jinja

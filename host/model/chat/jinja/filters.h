@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "model/chat/jinja/value.h"
 
@@ -33,6 +34,7 @@ struct Arguments {
 
   // The argument at `index`, or of that name; null when it was not given.
   const Value* find(std::size_t index, const char* name) const;
+  const Value* named_value(std::string_view name) const;
   // As find(); Failure when it was not given.
   const Value& require(std::size_t index, const char* name) const;
 };
@@ -45,11 +47,15 @@ Value apply_filter(const std::string& name, const Value& input, const Arguments&
 bool apply_test(const std::string& name, const Value& input, const Arguments& arguments,
                 Budget& budget);
 
-// The method `name` of a string, list or map; nothing when there is no such method.
-std::optional<Value> call_method(const Value& object, const std::string& name,
-                                 const Arguments& arguments, Budget& budget);
+// Whether Python's type of `object` has a method of this name; calling it may still be an error.
+bool has_method(const Value& object, const std::string& name);
+// Failure when templates may not call this one, as append() of a list.
+Value call_method(const Value& object, const std::string& name, const Arguments& arguments,
+                  Budget& budget);
 
-// object[key] or object.key: undefined when there is none; Failure when `object` is undefined.
+// object.name: a method, else an entry. object[key]: an entry, else a method. Both: undefined when
+// there is none; Failure when `object` is undefined.
+Value attribute_of(const Value& object, const std::string& name);
 Value item_of(const Value& object, const Value& key);
 
 // object[start:stop:step] of a string or list; none or undefined where a bound is left out.

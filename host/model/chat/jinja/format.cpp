@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values as text: Python's str and repr, and JSON (declared in text.h).
+// Values as text: Python's str and repr (declared in text.h).
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -46,24 +46,16 @@ void append_repr(std::string& out, std::string_view text) {
   append(out, escaped + quote);
 }
 
-void append_json_string(std::string& out, std::string_view text) {
-  constexpr std::string_view kNames = "\"\\nrtbf";
-  constexpr std::string_view kValues = "\"\\\n\r\t\b\f";
-  std::string escaped = "\"";
-  for (const char c : text) {
-    if (const std::size_t known = kValues.find(c); known != std::string_view::npos) {
-      escaped += '\\';
-      escaped += kNames[known];
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      append_hex_escape(escaped, "\\u", static_cast<unsigned char>(c), 4);
-    } else {
-      escaped += c;
-    }
-  }
-  append(out, escaped + '"');
-}
-
 void append_value(std::string& out, const Value& value);
+
+// As Python prints a range. Its end is known from its numbers when they follow each other.
+std::string range_text(const List& items) {
+  const bool by_one =
+      items.size() == 1 || (items.size() > 1 && items[1].integer() - items[0].integer() == 1);
+  if (!by_one) throw Failure("a range with steps cannot be printed; make it a list first");
+  return "range(" + std::to_string(items.front().integer()) + ", " +
+         std::to_string(items.back().integer() + 1) + ")";
+}
 
 template <typename T, typename Put>
 void append_sequence(std::string& out, char open, const T& items, char close, const Put& put) {
@@ -77,12 +69,37 @@ void append_sequence(std::string& out, char open, const T& items, char close, co
   out += close;
 }
 
+void append_list(std::string& out, const Value& value) {
+  const auto put = [&](const Value& item) { append_value(out, item); };
+  const List& items = value.items();
+  switch (value.list_kind()) {
+    case ListKind::kTuple:
+    case ListKind::kGroup:
+      append_sequence(out, '(', items, ')', put);
+      if (items.size() == 1) out.insert(out.size() - 1, ",");
+      return;
+    case ListKind::kRange:
+      append(out, range_text(items));
+      return;
+    case ListKind::kGenerator:
+      throw Failure("a generator cannot be printed; make it a list first");
+    default:
+      break;
+  }
+  const char* name = value.list_kind() == ListKind::kItems    ? "dict_items("
+                     : value.list_kind() == ListKind::kKeys   ? "dict_keys("
+                     : value.list_kind() == ListKind::kValues ? "dict_values("
+                                                              : "";
+  append(out, name);
+  append_sequence(out, '[', items, ']', put);
+  if (*name != 0) append(out, ")");
+}
+
 void append_value(std::string& out, const Value& value) {
   if (value.is_string()) {
     append_repr(out, value.text());
   } else if (value.is_list()) {
-    append_sequence(out, '[', value.items(), ']',
-                    [&](const Value& item) { append_value(out, item); });
+    append_list(out, value);
   } else if (value.is_map()) {
     append_sequence(out, '{', value.entries(), '}', [&](const auto& entry) {
       append_repr(out, entry.first);
@@ -95,62 +112,6 @@ void append_value(std::string& out, const Value& value) {
     append(out, to_text(value));
   }
 }
-
-class JsonWriter {
- public:
-  explicit JsonWriter(int indent) : indent_(indent) {}
-
-  std::string write(const Value& value) {
-    put(value, 0);
-    return std::move(out_);
-  }
-
- private:
-  void new_line(int level) {
-    if (indent_ < 0) return;
-    append(out_, "\n");
-    append(out_, std::string(static_cast<std::size_t>(indent_ * level), ' '));
-  }
-
-  void put(const Value& value, int level) {
-    if (value.is_string()) {
-      append_json_string(out_, value.text());
-    } else if (value.is_list()) {
-      put_all(value.items(), "[]", level, [&](const Value& item) { put(item, level + 1); });
-    } else if (value.is_map()) {
-      put_all(value.entries(), "{}", level, [&](const auto& entry) {
-        append_json_string(out_, entry.first);
-        append(out_, ": ");
-        put(entry.second, level + 1);
-      });
-    } else if (value.is_none()) {
-      append(out_, "null");
-    } else if (value.is_bool()) {
-      append(out_, value.truthy() ? "true" : "false");
-    } else if (value.is_number()) {
-      append(out_, to_text(value));
-    } else {
-      throw Failure(std::string("tojson: ") + value.type_name() + " has no JSON form");
-    }
-  }
-
-  template <typename T, typename Put>
-  void put_all(const T& items, const char* brackets, int level, const Put& put_item) {
-    out_ += brackets[0];
-    bool first = true;
-    for (const auto& item : items) {
-      if (!first) append(out_, indent_ < 0 ? ", " : ",");
-      first = false;
-      new_line(level + 1);
-      put_item(item);
-    }
-    if (!items.empty()) new_line(level);
-    out_ += brackets[1];
-  }
-
-  int indent_;
-  std::string out_;
-};
 
 }  // namespace
 
@@ -182,10 +143,6 @@ std::string to_repr(const Value& value) {
   std::string out;
   append_value(out, value);
   return out;
-}
-
-std::string to_json(const Value& value, int indent) {
-  return JsonWriter(std::clamp(indent, -1, 16)).write(value);
 }
 
 }  // namespace tandem::model::jinja

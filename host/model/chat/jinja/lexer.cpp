@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <string_view>
 
-#include "common/error.h"
 #include "model/chat/jinja/text.h"
 
 namespace tandem::model::jinja {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+bool is_name_start(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
+}
 
 std::string with_unix_newlines(const std::string& source) {
   std::string out;
@@ -53,15 +56,21 @@ class Lexer {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error("chat", "template line " + std::to_string(line_) + ": " + what);
-  }
+  [[noreturn]] void fail(const std::string& what) const { fail_at(place_, what); }
   bool starts(std::string_view text) const {
     return std::string_view(source_).substr(at_).starts_with(text);
   }
-  void push(TokenType type, std::string text) { tokens_.push_back({type, std::move(text), line_}); }
+  void push(TokenType type, std::string text) {
+    tokens_.push_back({type, std::move(text), place_});
+  }
   void advance(std::size_t count) {
-    for (const std::size_t end = at_ + count; at_ < end; ++at_) line_ += source_[at_] == '\n';
+    for (const std::size_t end = at_ + count; at_ < end; ++at_) {
+      if (source_[at_] == '\n') {
+        place_ = {place_.line + 1, 1};
+      } else if (!is_continuation(source_[at_])) {
+        ++place_.column;
+      }
+    }
   }
 
   // Where the next tag begins at or after `from`, or the end.
@@ -218,7 +227,29 @@ class Lexer {
     advance(1);
   }
 
+  // 0x1f, 0o17, 0b11; false for another number.
+  bool lex_based_number() {
+    const char kind = static_cast<char>(source_[at_ + 1] | 0x20);
+    const int base = kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 0;
+    if (source_[at_] != '0' || base == 0) return false;
+    std::size_t end = at_ + 2;
+    while (end < source_.size() &&
+           (std::isxdigit(static_cast<unsigned char>(source_[end])) != 0 || source_[end] == '_')) {
+      ++end;
+    }
+    std::string digits = source_.substr(at_ + 2, end - at_ - 2);
+    std::erase(digits, '_');
+    std::int64_t value = 0;
+    const char* last = digits.data() + digits.size();
+    const auto result = std::from_chars(digits.data(), last, value, base);
+    if (result.ec != std::errc() || result.ptr != last) fail("a number out of range");
+    push(TokenType::kInteger, std::to_string(value));
+    advance(end - at_);
+    return true;
+  }
+
   void lex_number() {
+    if (at_ + 1 < source_.size() && lex_based_number()) return;
     std::size_t end = at_;
     bool is_real = false;
     const auto digits = [&] {
@@ -264,13 +295,18 @@ class Lexer {
 
   std::string source_;
   std::size_t at_ = 0;
-  int line_ = 1;
+  Place place_;
   bool at_line_start_ = true;  // whether at_ was the start of a line when the last tag ended
   std::string brackets_;
   std::vector<Token> tokens_;
 };
 
 }  // namespace
+
+void fail_at(const Place& place, const std::string& what) {
+  throw Failure("template line " + std::to_string(place.line) + ", column " +
+                std::to_string(place.column) + ": " + what);
+}
 
 std::vector<Token> tokenize(const std::string& source) { return Lexer(source).run(); }
 

@@ -5,11 +5,13 @@
 // White space is treated as chat templates expect: a newline after a block or comment is dropped
 // (trim_blocks), and so are blanks before one at the start of a line (lstrip_blocks). A - or +
 // beside a delimiter overrides this. One newline at the end of the template is dropped; \r\n
-// becomes \n. Errors: Error("chat", "template line N: ...").
+// becomes \n. Errors: Failure, "template line N, column M: ...".
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "model/chat/jinja/value.h"
 
 namespace tandem::model::jinja {
 
@@ -27,10 +29,19 @@ enum class TokenType {
   kEnd
 };
 
+// In the source, both from 1; columns count characters.
+struct Place {
+  int line = 1;
+  int column = 1;
+};
+
+// Throws Failure: "template line N, column M: ...".
+[[noreturn]] void fail_at(const Place& place, const std::string& what);
+
 struct Token {
   TokenType type = TokenType::kEnd;
   std::string text;
-  int line = 1;
+  Place place;
 };
 
 std::vector<Token> tokenize(const std::string& source);

@@ -2,15 +2,17 @@
 //
 // Parser: tokens -> tree, with Jinja's precedence and statement forms.
 //
-// Supported statements: if, for (with filter and else), set (values, tuples, namespace attributes,
-// blocks), macro, break, continue, raw, generation. Filters and tests must be known. Nesting is
-// bounded. Errors: Error("chat", "template line N: ...") naming the construct.
+// All statements of Jinja2 with loop controls, and Hugging Face's generation. An unknown filter or
+// test is an error, except inside an `if`: there, as in Jinja2, only when it is reached. Nesting is
+// bounded. Errors: Failure, "template line N, column M: ..." naming the construct.
 #pragma once
 
 #include "model/chat/jinja/ast.h"
 #include "model/chat/jinja/token_cursor.h"
 
 namespace tandem::model::jinja {
+
+inline constexpr int kMaxExpressionDepth = 200;
 
 std::vector<Statement> parse(const std::string& source);
 
@@ -19,11 +21,18 @@ class ExpressionParser {
  public:
   explicit ExpressionParser(TokenCursor& cursor) : cursor_(cursor) {}
 
-  ExpressionPtr parse();                    // with a conditional
-  ExpressionPtr parse_without_condition();  // as after `in` of a for
-  ExpressionPtr parse_tuple();              // one expression, or several with commas: a list
-  // The filters after `input`, which is null for a set block's own text.
+  ExpressionPtr parse();                          // with a conditional
+  ExpressionPtr parse_tuple();                    // one expression, or several with commas: a tuple
+  ExpressionPtr parse_tuple_without_condition();  // as after `if`, and `in` of a for
+  // The filters after `input`. Null stands for the text of a set block.
   ExpressionPtr parse_filters(ExpressionPtr input);
+  ExpressionPtr parse_block_filters();  // of a filter block: the first name has no |
+  ExpressionPtr parse_call();           // what {% call %} names
+  Target parse_target();                // of a set or for, with commas: a tuple
+  Target parse_single_target();
+
+  // Throws the first unknown name since the last call; inside an `if` it is forgotten.
+  void check_names(bool inside_if);
 
  private:
   ExpressionPtr make(ExpressionKind kind, std::string text = {});
@@ -52,9 +61,13 @@ class ExpressionParser {
   ExpressionPtr parse_test(ExpressionPtr operand);
   bool starts_test_argument() const;
   void parse_arguments(Expression& call);
+  void parse_argument(Expression& call);
+  ExpressionPtr parse_named_filter(ExpressionPtr input);
+  ExpressionPtr parse_tuple_of(ExpressionPtr (ExpressionParser::*parse_item)());
 
   TokenCursor& cursor_;
   int nesting_ = 0;
+  std::vector<std::pair<Place, std::string>> unknown_;  // filters and tests
 };
 
 }  // namespace tandem::model::jinja

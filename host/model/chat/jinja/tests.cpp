@@ -35,6 +35,12 @@ bool same_as(V in, A a, Budget&) {
   return in.equals(value);
 }
 
+bool is_callable(V in, A, Budget&) {
+  if (!in.is_object()) return in.is_function();
+  const Object::Kind kind = in.object().kind;
+  return kind == Object::Kind::kLoop || kind == Object::Kind::kJoiner;
+}
+
 const std::unordered_map<std::string, Test>& tests() {
   static const std::unordered_map<std::string, Test> kTests = {
       {"==", equal},
@@ -53,7 +59,7 @@ const std::unordered_map<std::string, Test>& tests() {
       {">=", at_least},
       {"ge", at_least},
       {"boolean", [](V in, A, Budget&) { return in.is_bool(); }},
-      {"callable", [](V in, A, Budget&) { return in.is_function(); }},
+      {"callable", is_callable},
       {"defined", [](V in, A, Budget&) { return !in.is_undefined(); }},
       {"divisibleby", divisible_by},
       {"even", [](V in, A, Budget&) { return in.integer() % 2 == 0; }},
@@ -69,7 +75,11 @@ const std::unordered_map<std::string, Test>& tests() {
       {"number", [](V in, A, Budget&) { return in.is_number(); }},
       {"odd", [](V in, A, Budget&) { return in.integer() % 2 != 0; }},
       {"sameas", same_as},
-      {"sequence", [](V in, A, Budget&) { return in.is_list() || in.is_string() || in.is_map(); }},
+      {"escaped", [](V, A, Budget&) { return false; }},
+      {"sequence",
+       [](V in, A, Budget&) {
+         return in.is_indexable() || in.is_string() || in.is_map() || in.is_undefined();
+       }},
       {"string", [](V in, A, Budget&) { return in.is_string(); }},
       {"test", [](V in, A, Budget&) { return is_known_test(in.text()); }},
       {"true", [](V in, A, Budget&) { return in.is_bool() && in.truthy(); }},

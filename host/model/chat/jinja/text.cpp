@@ -11,7 +11,6 @@
 #include "common/utf8.h"
 
 namespace tandem::model::jinja {
-namespace {
 
 std::uint32_t code_point(std::string_view character) {
   const auto byte = [&](std::size_t i) {
@@ -30,6 +29,8 @@ std::uint32_t code_point(std::string_view character) {
   }
 }
 
+namespace {
+
 void append_code_point(std::string& out, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
   if (code < 0x80) {
@@ -47,13 +48,6 @@ void append_code_point(std::string& out, std::uint32_t code) {
     put(0x80 | (code >> 6 & 0x3f));
     put(0x80 | (code & 0x3f));
   }
-}
-
-bool is_space(std::string_view character) {
-  const std::uint32_t code = code_point(character);
-  if (code < 0x80) return code == ' ' || (code >= 9 && code <= 13) || (code >= 28 && code <= 31);
-  return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
-         code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
 locale_t unicode_locale() {
@@ -103,13 +97,6 @@ void append_cased(std::string& out, std::string_view character, Case wanted) {
                                                 : ::towlower_l(wide, unicode_locale()));
 }
 
-bool is_letter(std::string_view character) {
-  const std::uint32_t code = code_point(character);
-  if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
-  return character.size() > 1 && unicode_locale() != nullptr &&
-         ::iswalpha_l(static_cast<wint_t>(code), unicode_locale()) != 0;
-}
-
 std::string cased(std::string_view text, Case wanted) {
   std::string out;
   for (const std::string_view character : characters(text)) append_cased(out, character, wanted);
@@ -135,6 +122,26 @@ bool read_hex(std::string_view text, std::size_t at, std::size_t digits, std::ui
 }
 
 }  // namespace
+
+bool is_letter(std::string_view character) {
+  const std::uint32_t code = code_point(character);
+  if (code < 0x80) return (code | 0x20) >= 'a' && (code | 0x20) <= 'z';
+  return character.size() > 1 && unicode_locale() != nullptr &&
+         ::iswalpha_l(static_cast<wint_t>(code), unicode_locale()) != 0;
+}
+
+bool is_space(std::string_view character) {
+  const std::uint32_t code = code_point(character);
+  if (code < 0x80) return code == ' ' || (code >= 9 && code <= 13) || (code >= 28 && code <= 31);
+  return code == 0x85 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) ||
+         code == 0x2028 || code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
+}
+
+std::string character(std::uint32_t code_point) {
+  std::string out;
+  append_code_point(out, code_point);
+  return out;
+}
 
 std::vector<std::string_view> characters(std::string_view text) {
   std::vector<std::string_view> all;
@@ -267,16 +274,40 @@ List split(std::string_view text, std::string_view separator, std::int64_t max_s
   return parts;
 }
 
-List split_lines(std::string_view text) {
+List split_lines(std::string_view text, bool keep_ends) {
   List lines;
-  while (!text.empty()) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = first_length(text.substr(at));
+    const std::uint32_t code = code_point(text.substr(at, length));
+    const bool ends = (code >= 10 && code <= 13) || (code >= 28 && code <= 30) || code == 0x85 ||
+                      code == 0x2028 || code == 0x2029;
+    const std::size_t line_end = at;
+    at += length;
+    if (!ends) continue;
+    if (code == '\r' && at < text.size() && text[at] == '\n') ++at;
     check_parts(lines);
-    const std::size_t end = std::min(text.find_first_of("\n\r"), text.size());
-    lines.push_back(Value::string(std::string(text.substr(0, end))));
-    const bool two = text.substr(end).starts_with("\r\n");
-    text.remove_prefix(std::min(text.size(), end + (two ? 2 : 1)));
+    const std::size_t shown = keep_ends ? at : line_end;
+    lines.push_back(Value::string(std::string(text.substr(begin, shown - begin))));
+    begin = at;
   }
+  if (begin < text.size()) lines.push_back(Value::string(std::string(text.substr(begin))));
   return lines;
+}
+
+std::string align(std::string_view text, std::int64_t width, const std::string& fill, int side) {
+  const auto size = static_cast<std::int64_t>(num_characters(text));
+  if (width <= size) return std::string(text);
+  if (width > static_cast<std::int64_t>(Value::kMaxText)) throw Failure("a text grows too large");
+  const std::int64_t missing = width - size;
+  // Python's own rule for an odd number of fills.
+  const std::int64_t both = missing / 2 + (missing & width & 1);
+  const std::int64_t before = side < 0 ? 0 : side > 0 ? missing : both;
+  std::string out;
+  for (std::int64_t i = 0; i < before; ++i) out += fill;
+  out += text;
+  for (std::int64_t i = before; i < missing; ++i) out += fill;
+  return out;
 }
 
 std::string unescape_literal(std::string_view text) {
@@ -296,6 +327,14 @@ std::string unescape_literal(std::string_view text) {
     } else if (digits > 0 && read_hex(text, at + 1, digits, code)) {
       append_code_point(out, code);
       at += digits;
+    } else if (name >= '0' && name <= '7') {
+      std::uint32_t octal = 0;
+      const std::size_t first = at;
+      for (; at < text.size() && at < first + 3 && text[at] >= '0' && text[at] <= '7'; ++at) {
+        octal = octal * 8 + static_cast<std::uint32_t>(text[at] - '0');
+      }
+      --at;
+      append_code_point(out, octal);
     } else if (name != '\n') {  // an escaped newline vanishes; unknown escapes stay as they are
       out += '\\';
       out += name;

@@ -17,6 +17,12 @@ namespace tandem::model::jinja {
 std::size_t num_characters(std::string_view text);
 std::vector<std::string_view> characters(std::string_view text);  // code point by code point
 
+// A letter, white space; `character` is one code point.
+bool is_letter(std::string_view character);
+bool is_space(std::string_view character);
+std::uint32_t code_point(std::string_view character);  // of an invalid byte: its value
+std::string character(std::uint32_t code_point);
+
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string title(std::string_view text);             // a word is a run of letters
@@ -32,13 +38,23 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
                     std::int64_t count);
 List split(std::string_view text, std::int64_t max_splits);  // at runs of white space
 List split(std::string_view text, std::string_view separator, std::int64_t max_splits);
-List split_lines(std::string_view text);
+List split_lines(std::string_view text, bool keep_ends);
+// Filled up to `width` characters: side < 0 on the right, > 0 on the left, 0 on both.
+std::string align(std::string_view text, std::int64_t width, const std::string& fill, int side);
 
 std::string unescape_literal(std::string_view text);  // the inside of a quoted literal
 
-std::string format_real(double value);                // as Python's repr
-std::string to_text(const Value& value);              // as Python's str
-std::string to_repr(const Value& value);              // as Python's repr
-std::string to_json(const Value& value, int indent);  // json.dumps without ASCII escapes; < 0: none
+std::string format_real(double value);    // as Python's repr
+std::string to_text(const Value& value);  // as Python's str
+std::string to_repr(const Value& value);  // as Python's repr
+
+struct JsonStyle {
+  bool ensure_ascii = false;  // noncharacters U+FDD0..U+FDEF stay: a prompt may be marked by one
+  std::string indent = {};    // of one level
+  bool has_indent = false;
+  std::string item_separator = ", ", key_separator = ": ";
+  bool sort_keys = false;
+};
+std::string to_json(const Value& value, const JsonStyle& style);  // as Python's json.dumps
 
 }  // namespace tandem::model::jinja

@@ -3,8 +3,6 @@
 // The cursor over a template's tokens.
 #include "model/chat/jinja/token_cursor.h"
 
-#include "common/error.h"
-
 namespace tandem::model::jinja {
 
 bool TokenCursor::skip_operator(std::string_view text) {
@@ -37,10 +35,17 @@ void TokenCursor::expect(TokenType type, const char* what) {
   next();
 }
 
+bool TokenCursor::names_between(std::size_t begin, std::string_view name) const {
+  return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(begin),
+                     tokens_.begin() + static_cast<std::ptrdiff_t>(at_), [&](const Token& token) {
+                       return token.type == TokenType::kName && token.text == name;
+                     });
+}
+
 void TokenCursor::fail(const std::string& what) const {
   const std::string found =
       peek().text.empty() ? "" : ", found '" + peek().text.substr(0, 40) + "'";
-  throw Error("chat", "template line " + std::to_string(line()) + ": " + what + found);
+  fail_at(place(), what + found);
 }
 
 }  // namespace tandem::model::jinja

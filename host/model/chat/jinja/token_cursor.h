@@ -2,7 +2,7 @@
 //
 // TokenCursor: the tokens of a template and a place among them; what both parsers share.
 //
-// Never moves beyond the last token (kEnd). Errors: Error("chat", "template line N: ...").
+// Never moves beyond the last token (kEnd). Errors: Failure, "template line N, column M: ...".
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,10 @@ class TokenCursor {
   const Token& peek() const { return tokens_[at_]; }
   const Token& peek_second() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
   const Token& next() { return tokens_[peek().type == TokenType::kEnd ? at_ : at_++]; }
-  int line() const { return peek().line; }
+  const Place& place() const { return peek().place; }
+  // Whether a token from position `begin` up to here is this name.
+  bool names_between(std::size_t begin, std::string_view name) const;
+  std::size_t position() const { return at_; }
 
   bool at(TokenType type) const { return peek().type == type; }
   bool at_operator(std::string_view text) const {

@@ -24,6 +24,14 @@ std::pair<int, std::uint64_t> measure(const T& container) {
   return {depth + 1, weight};
 }
 
+// Groups are tuples.
+bool sorts_with(ListKind a, ListKind b) {
+  const auto plain = [](ListKind kind) {
+    return kind == ListKind::kGroup ? ListKind::kTuple : kind;
+  };
+  return plain(a) == plain(b);
+}
+
 [[noreturn]] void wrong_type(const Value& value, const char* wanted) {
   if (value.is_undefined()) throw Failure(value.undefined_message());
   throw Failure(std::string("expected ") + wanted + ", got " + value.type_name());
@@ -68,10 +76,11 @@ Value Value::string(std::string text) {
   return value;
 }
 
-Value Value::list(List items) {
+Value Value::list(List items, ListKind kind) {
   const auto [depth, weight] = measure(items);
   Value value;
-  value.data_ = std::make_shared<const Node<List>>(Node<List>{std::move(items), depth, weight});
+  value.data_ =
+      std::make_shared<const Node<List>>(Node<List>{std::move(items), depth, weight, kind});
   return value;
 }
 
@@ -83,15 +92,15 @@ Value Value::map(Entries entries) {
   return value;
 }
 
-Value Value::of(Namespace* space) {
+Value Value::of(std::shared_ptr<Object> object) {
   Value value;
-  value.data_ = space;
+  value.data_ = std::move(object);
   return value;
 }
 
 Value Value::of(Function function) {
   Value value;
-  value.data_ = function;
+  value.data_ = std::make_shared<const Function>(std::move(function));
   return value;
 }
 
@@ -105,8 +114,14 @@ const List& Value::items() const {
   return std::get<Shared<List>>(data_)->content;
 }
 
+ListKind Value::list_kind() const { return std::get<Shared<List>>(data_)->kind; }
+
+bool Value::is_indexable() const {
+  return is_list() && (list_kind() == ListKind::kList || list_kind() == ListKind::kTuple ||
+                       list_kind() == ListKind::kGroup || list_kind() == ListKind::kRange);
+}
+
 const Entries& Value::entries() const {
-  if (is_namespace()) return space()->entries;
   if (!is_map()) wrong_type(*this, "a mapping");
   return std::get<Shared<Entries>>(data_)->content;
 }
@@ -124,7 +139,7 @@ double Value::number() const {
 }
 
 const Value* Value::find(const std::string& key) const {
-  if (!is_map() && !is_namespace()) return nullptr;
+  if (!is_map()) return nullptr;
   for (const auto& [name, value] : entries()) {
     if (name == key) return &value;
   }
@@ -135,14 +150,16 @@ bool Value::truthy() const {
   if (is_undefined() || is_none()) return false;
   if (is_number()) return number() != 0;
   if (is_string()) return !text().empty();
-  if (is_list()) return !items().empty();
+  if (is_list()) return list_kind() == ListKind::kGenerator || !items().empty();
   if (is_map()) return !entries().empty();
   return true;
 }
 
 const char* Value::type_name() const {
-  constexpr const char* kNames[] = {"undefined", "none", "bool",    "integer",   "number",
-                                    "string",    "list", "mapping", "namespace", "function"};
+  constexpr const char* kNames[] = {"undefined", "none", "bool",    "integer", "number",
+                                    "string",    "list", "mapping", "object",  "function"};
+  if (is_list() && list_kind() == ListKind::kTuple) return "tuple";
+  if (is_list() && list_kind() == ListKind::kGenerator) return "generator";
   return kNames[data_.index()];
 }
 
@@ -174,10 +191,11 @@ bool Value::equals(const Value& other) const {
   }
   if (data_.index() != other.data_.index()) return false;
   if (is_string()) return text() == other.text();
-  if (is_namespace()) return space() == other.space();
-  if (is_function()) return function() == other.function();
+  if (is_object()) return &object() == &other.object();
+  if (is_function()) return &function() == &other.function();
   if (is_list()) {
-    return std::equal(items().begin(), items().end(), other.items().begin(), other.items().end(),
+    return sorts_with(list_kind(), other.list_kind()) &&
+           std::equal(items().begin(), items().end(), other.items().begin(), other.items().end(),
                       [](const Value& a, const Value& b) { return a.equals(b); });
   }
   if (is_map()) {
@@ -197,7 +215,8 @@ bool Value::less_than(const Value& other) const {
   }
   // UTF-8 sorts by bytes as its code points do.
   if (is_string() && other.is_string()) return text() < other.text();
-  if (is_list() && other.is_list()) {
+  if (is_list() && other.is_list() && is_indexable() &&
+      sorts_with(list_kind(), other.list_kind())) {
     return std::lexicographical_compare(
         items().begin(), items().end(), other.items().begin(), other.items().end(),
         [](const Value& a, const Value& b) { return a.less_than(b); });

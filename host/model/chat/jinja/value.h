@@ -3,10 +3,11 @@
 // Value: the value of a template expression, with Python's meaning of truth, equality and order.
 //
 // Strings, lists and maps are immutable and shared: copies are cheap, and nothing can contain
-// itself. A namespace is mutable; the evaluator owns it and a Value points to it. Lists and maps
-// know their depth and their weight (the size of everything inside; shared parts count each time).
-// Both are limited, so that a hostile template stops before the work is done.
-// Errors: Failure, which the evaluator turns into an Error with the line.
+// itself. Objects (a namespace, a loop) are mutable and shared; the evaluator empties the
+// namespaces when it ends, since they may contain themselves. Lists and maps know their depth and
+// their weight (the size of everything inside; shared parts count each time). Both are limited, so
+// that a hostile template stops before the work is done. Errors: Failure, which the evaluator turns
+// into an Error with the line.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,9 @@
 namespace tandem::model::jinja {
 
 struct Statement;
+struct Scope;
+struct Object;
+struct Function;
 class Value;
 using List = std::vector<Value>;
 using Entries = std::vector<std::pair<std::string, Value>>;
@@ -29,17 +33,8 @@ class Failure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Namespace {
-  Entries entries;
-};
-
-enum class Builtin { kRaiseException, kStrftimeNow, kRange, kNamespace, kDict };
-
-struct Function {
-  const Statement* macro = nullptr;  // null: a builtin
-  Builtin builtin = Builtin::kRange;
-  bool operator==(const Function&) const = default;
-};
+// What a sequence is in Python. It decides how the sequence prints, compares and converts.
+enum class ListKind { kList, kTuple, kGroup, kRange, kItems, kKeys, kValues, kGenerator };
 
 class Value {
  public:
@@ -54,9 +49,10 @@ class Value {
   static Value integer(std::int64_t value);
   static Value real(double value);
   static Value string(std::string text);
-  static Value list(List items);
+  static Value list(List items, ListKind kind = ListKind::kList);
+  static Value tuple(List items) { return list(std::move(items), ListKind::kTuple); }
   static Value map(Entries entries);
-  static Value of(Namespace* space);
+  static Value of(std::shared_ptr<Object> object);
   static Value of(Function function);
 
   bool is_undefined() const { return std::holds_alternative<Undefined>(data_); }
@@ -68,20 +64,24 @@ class Value {
   bool is_string() const { return std::holds_alternative<Text>(data_); }
   bool is_list() const { return std::holds_alternative<Shared<List>>(data_); }
   bool is_map() const { return std::holds_alternative<Shared<Entries>>(data_); }
-  bool is_namespace() const { return std::holds_alternative<Namespace*>(data_); }
-  bool is_function() const { return std::holds_alternative<Function>(data_); }
+  bool is_object() const { return std::holds_alternative<std::shared_ptr<Object>>(data_); }
+  bool is_function() const {
+    return std::holds_alternative<std::shared_ptr<const Function>>(data_);
+  }
   bool is_iterable() const { return is_undefined() || is_string() || is_list() || is_map(); }
 
   // Failure naming both types when the value is of another kind.
   const std::string& text() const;
   const List& items() const;
-  const Entries& entries() const;  // of a map or a namespace
+  ListKind list_kind() const;      // of a list
+  bool is_indexable() const;       // a list that takes [index]: no view, no generator
+  const Entries& entries() const;  // of a map
   std::int64_t integer() const;    // of an integer or bool
   double number() const;
-  Namespace* space() const { return std::get<Namespace*>(data_); }
-  const Function& function() const { return std::get<Function>(data_); }
+  Object& object() const { return *std::get<std::shared_ptr<Object>>(data_); }
+  const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
 
-  // The entry of a map or namespace, null where it has none or the value is neither.
+  // The entry of a map, null where it has none or the value is no map.
   const Value* find(const std::string& key) const;
 
   bool truthy() const;
@@ -103,14 +103,50 @@ class Value {
     T content;
     int depth;
     std::uint64_t weight;
+    ListKind kind = ListKind::kList;
   };
   using Text = std::shared_ptr<const std::string>;
   template <typename T>
   using Shared = std::shared_ptr<const Node<T>>;
 
   std::variant<Undefined, None, bool, std::int64_t, double, Text, Shared<List>, Shared<Entries>,
-               Namespace*, Function>
+               std::shared_ptr<Object>, std::shared_ptr<const Function>>
       data_;
+};
+
+// What has an identity and changes. A loop's items and place are those of its current turn.
+struct Object {
+  enum class Kind { kNamespace, kLoop, kCycler, kJoiner };
+  Kind kind = Kind::kNamespace;
+  Entries entries;        // of a namespace
+  List items;             // of a loop or a cycler
+  std::size_t at = 0;     // among them; of a joiner: how often it was called
+  std::size_t depth = 0;  // of a recursive loop
+  List changed;           // what loop.changed() was called with last
+  bool was_asked = false;
+  Value separator;                  // of a joiner
+  const Statement* loop = nullptr;  // recursive
+  Scope* scope = nullptr;           // around it
+};
+
+enum class Builtin {
+  kRaiseException,
+  kStrftimeNow,
+  kRange,
+  kNamespace,
+  kDict,
+  kCycler,
+  kJoiner,
+  kMacro,   // `macro`, defined in `scope`
+  kMethod,  // `name` of `self`
+};
+
+struct Function {
+  Builtin builtin = Builtin::kRange;
+  const Statement* macro = nullptr;
+  Scope* scope = nullptr;
+  Value self = {};
+  std::string name = {};
 };
 
 }  // namespace tandem::model::jinja

@@ -21,7 +21,7 @@ struct StoredScales {
   const SafetensorsTensor* tensor = nullptr;
 };
 
-// `values` becomes what the result borrows. `weight` has two dimensions.
+// Fills `values`; the result borrows them. `weight` has two dimensions.
 WeightScales read_f8_scales(const HubQuantization& quantization, const SafetensorsTensor& weight,
                             const StoredScales& stored, std::vector<float>& values);
 

@@ -252,6 +252,8 @@ TEST(Dataflow, SetsDepthsAndNamesOfLocalStreams) {
                        "::tandem_hls::stream_depth(s, 8);"));
   EXPECT_TRUE(contains(declared + "#pragma HLS stream variable=t[1] depth=8 type=fifo\nf(s);",
                        "::tandem_hls::stream_depth(t[1], 8);"));
+  EXPECT_TRUE(contains(declared + "{ f(s); }\n#pragma HLS stream variable=s depth=8\nf(s);",
+                       "::tandem_hls::stream_depth(s, 8);"));
   EXPECT_TRUE(
       contains("const int N = 4;\n" + declared + "#pragma HLS stream depth=N variable=s\nf(s);",
                "::tandem_hls::stream_depth(s, N);"));

@@ -110,6 +110,23 @@ TEST(VppConnectivity, ABankOfTheCommandLineStaysWhateverAFileSays) {
   EXPECT_EQ(design.connections[1].first_bank, 6u);
 }
 
+TEST(VppConnectivity, TheLastLineOfAFileCounts) {
+  xclbin::Design design = two_kernels();
+  connect({{"sp", "writer_1.out:HBM[5]", "link.cfg:2", true},
+           {"sp", "writer_1.out:HBM[6]", "link.cfg:3", true}},
+          design);
+  ASSERT_EQ(design.connections.size(), 1u);
+  EXPECT_EQ(design.connections[0].first_bank, 6u);
+}
+
+TEST(VppConnectivity, StreamsThatTheRuntimeSetsNeedNoLink) {
+  xclbin::Design design = two_kernels();
+  design.kernels[0].arguments.push_back(
+      {"trace", "hls::stream<int>", 4, 0, 8, 0x28, "", /*hidden=*/true, 4});
+  EXPECT_THAT(connect(settings({{"sc", "reader_1.out:writer_1.in"}}), design),
+              ElementsAre(HasSubstr("writer_1.wide is linked to nothing")));
+}
+
 TEST(VppConnectivity, LinksJoinStreams) {
   xclbin::Design design = two_kernels();
   const auto warnings = connect(

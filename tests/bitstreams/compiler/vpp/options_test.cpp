@@ -103,6 +103,11 @@ TEST(VppOptions, FlagsAndSingleValuesAreTaken) {
   EXPECT_TRUE(with({"--save-temps", "--debug"}).save_temps);
   EXPECT_TRUE(with({"--save_temps"}).save_temps);
   EXPECT_EQ(with({"--optimize", "quick"}).optimization, "1");
+  for (const char* quote : {"'", "\""}) {
+    const std::string flags = quote + std::string("-DA -DB") + quote;
+    EXPECT_THAT(with({"-k", "k", "--advanced.prop", "kernel.k.kernel_flags=" + flags}).kernel_flags,
+                ElementsAre("-DA", "-DB"));
+  }
   EXPECT_EQ(with({"--kernel_frequency", "0:300|1:500"}).kernel_frequency_mhz, 300u);
 }
 
@@ -161,6 +166,11 @@ TEST(VppOptions, WhatIsWrongIsSaidInOneSentence) {
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "-O9"}), HasSubstr("'9' is unknown"));
   EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--kernel_frequency", "fast"}),
               HasSubstr("'fast' is no frequency"));
+  for (const char* megahertz : {"0", "65536"}) {
+    EXPECT_THAT(error_of({"-c", "-t", "sw_emu", "k.cpp", "--kernel_frequency", megahertz}),
+                HasSubstr("is no frequency in MHz"))
+        << megahertz;
+  }
   EXPECT_THAT(error_of({"-c", "--config", "/nowhere/link.cfg"}), HasSubstr("/nowhere/link.cfg"));
 }
 

@@ -47,6 +47,7 @@ TEST(PragmaCheck, PragmasOfTheGuideAreLeftInPeace) {
   for (const char* pragma : {
            "HLS aggregate variable=a compact=bit",
            "HLS alias ports=a, b, modes offset=0, 4, 8",
+           "HLS alias ports=a, offsets distance=4",
            "HLS allocation instances=mul limit=1 operation",
            "HLS allocation function instances=foo<DT> limit=2",
            "HLS ARRAY_MAP variable=a instance=b horizontal",

@@ -21,7 +21,7 @@ class DemoChat : public testing::Test {
 
   std::vector<TokenId> encode(const std::vector<ChatMessage>& messages) const {
     return encode_chat(tokenizer(),
-                       render_chat(tokenizer(), *model_->chat_template(), messages, true));
+                       render_chat(tokenizer(), *model_->chat_template(), messages, {}));
   }
 
   std::vector<TokenId> plain(const std::string& text) const {
@@ -55,7 +55,7 @@ TEST_F(DemoChat, ControlTextInAMessageStaysPlainText) {
     EXPECT_EQ(encode({{"user", text}}), expected) << text;
     EXPECT_EQ(num_control(expected), 3) << text;
     const std::vector<ChatMessage> messages = {{"user", text}};
-    const ChatPrompt prompt = render_chat(tokenizer(), *model_->chat_template(), messages, true);
+    const ChatPrompt prompt = render_chat(tokenizer(), *model_->chat_template(), messages, {});
     EXPECT_EQ(prompt.text_bytes(), ("<s><|user|>\n" + text + "<|assistant|>\n").size());
   }
 }
@@ -66,7 +66,8 @@ TEST_F(DemoChat, TemplatesStillTrimAndCompareContents) {
       "{% if m.content.startswith('</s>') %}!{% endif %}{% endfor %}",
       "<s>", "</s>");
   const std::vector<ChatMessage> messages = {{"user", " \n<|user|> </s>\n "}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), trims, messages, false));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), trims, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("<|user|> </s>")}));
 }
 
@@ -74,20 +75,22 @@ TEST_F(DemoChat, ControlTextInARoleStaysPlainText) {
   const ChatTemplate roles("{{ bos_token }}{% for m in messages %}{{ m.role }}{% endfor %}", "<s>",
                            "</s>");
   const std::vector<ChatMessage> messages = {{"<|assistant|>", ""}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), roles, messages, false));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), roles, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("<|assistant|>")}));
 }
 
 TEST_F(DemoChat, OrdinaryMessagesAreEncodedAsRendered) {
   const std::vector<ChatMessage> messages = {
       {"user", " Tell me <b>more</b>.  "}, {"assistant", "Once\n"}, {"user", "And <|then|>?"}};
-  EXPECT_EQ(encode(messages), control(model_->chat_template()->render(messages, true)));
+  EXPECT_EQ(encode(messages), control(model_->chat_template()->render(messages, {})));
 }
 
 TEST_F(DemoChat, AddsTheBosThatATemplateLeavesOut) {
   const ChatTemplate bare("{{ messages[0].content }}", "<s>", "</s>");
   const std::vector<ChatMessage> messages = {{"user", "Hi </s>"}};
-  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), bare, messages, false));
+  const auto ids = encode_chat(
+      tokenizer(), render_chat(tokenizer(), bare, messages, {.add_generation_prompt = false}));
   EXPECT_EQ(ids, joined({control("<s>"), plain("Hi </s>")}));
 }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string render(const std::string& source, const std::vector<ChatMessage>& messages = {}) {
-  return ChatTemplate(source, "<s>", "</s>").render(messages, true);
+  return ChatTemplate(source, "<s>", "</s>").render(messages, {});
 }
 
 std::string error_of(const std::string& source) {
@@ -40,8 +40,8 @@ TEST(ChatTemplate, RendersAConversation) {
   const std::vector<ChatMessage> messages = {
       {"user", " Hi "}, {"assistant", "Hello."}, {"user", "Bye"}};
   const std::string turns = "<s><|user|>\nHi\n<|assistant|>\nHello.</s>\n<|user|>\nBye\n";
-  EXPECT_EQ(chat_template.render(messages, false), turns);
-  EXPECT_EQ(chat_template.render(messages, true), turns + "<|assistant|>\n");
+  EXPECT_EQ(chat_template.render(messages, {.add_generation_prompt = false}), turns);
+  EXPECT_EQ(chat_template.render(messages, {}), turns + "<|assistant|>\n");
   EXPECT_EQ(chat_template.source(), source);
 }
 

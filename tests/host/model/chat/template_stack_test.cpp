@@ -24,7 +24,7 @@ struct Rendering {
 void* render(void* argument) {
   auto* rendering = static_cast<Rendering*>(argument);
   try {
-    ChatTemplate(rendering->source, "<s>", "</s>").render({}, true);
+    ChatTemplate(rendering->source, "<s>", "</s>").render({}, {});
   } catch (const Error& error) {
     rendering->error = error.what();
   }

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const ChatTemplate chat_template(std::string(reinterpret_cast<const char*>(data), size), "<s>",
                                      "</s>");
-    chat_template.render(messages, true);
+    chat_template.render(messages, {});
   } catch (const tandem::Error&) {
   }
   return 0;

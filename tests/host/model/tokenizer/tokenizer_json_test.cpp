@@ -295,7 +295,7 @@ TEST(LoadModel, ReadsADirectory) {
   EXPECT_EQ(model->tokenizer().vocab_size(), size + 5);
   ASSERT_NE(model->chat_template(), nullptr) << model->chat_template_error();
   const std::vector<ChatMessage> messages = {{"user", "x"}};
-  EXPECT_EQ(model->chat_template()->render(messages, true), "<s>!");
+  EXPECT_EQ(model->chat_template()->render(messages, {}), "<s>!");
   EXPECT_EQ(heard, 1.0);
   json narrow = test::hub_config(shape);
   narrow["hidden_size"] = 16;

@@ -52,6 +52,17 @@ TEST(Partition, MapsEveryUnitToOneOwnerAndBackInOrder) {
   }
 }
 
+TEST(Partition, OwnersBehindTheLastUnitHaveNoneAndBeginAtTheEnd) {
+  const Partition partition = Partition::even(5, 4);
+  std::vector<std::uint64_t> firsts, counts;
+  for (int owner = 0; owner < 4; ++owner) {
+    firsts.push_back(partition.first_unit(owner));
+    counts.push_back(partition.num_local(owner));
+  }
+  EXPECT_EQ(firsts, (std::vector<std::uint64_t>{0, 2, 4, 5}));
+  EXPECT_EQ(counts, (std::vector<std::uint64_t>{2, 2, 1, 0}));
+}
+
 TEST(Partition, SplitsByItsMappingAndJoinsBack) {
   for (const int num_owners : {1, 2, 3, 7, 16, 128}) {
     for (const Domain domain : {Domain{1, 1}, Domain{1000, 3}, Domain{70'001, 1}, Domain{64, 1},

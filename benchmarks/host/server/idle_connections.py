@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# 10,000 clients of `tandem serve` that are idle or slow, while /livez is asked on new connections.
+#
+#   python3 benchmarks/host/server/idle_connections.py [--connections N] [--seconds S] [--tandem PROGRAM]
+#
+# Half of the clients ask once and stay; in the end they ask again. The other half send a completion in small pieces over the
+# whole time. Every one of them must get its answer. Prints one JSON line: answers that are missing (exit code 1 if any), the
+# milliseconds of a probe with its connection, and what the daemon's resident memory grew by per connection.
+import argparse
+import heapq
+import json
+import os
+import random
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+PROBE = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BODY = json.dumps({"model": "tandem-stories", "prompt": "Once", "max_tokens": 1, "temperature": 0}).encode()
+COMPLETION = (
+    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+    % (len(BODY), BODY)
+)
+PIECES = 12
+READ_TIMEOUT_S = 120
+
+
+def resident_bytes(pid):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("no VmRSS")
+
+
+def answered(data):
+    """Whether the bytes hold a whole answer with status 200."""
+    head, found, body = data.partition(b"\r\n\r\n")
+    if not found or not head.startswith(b"HTTP/1.1 200 "):
+        return False
+    length = int(next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")).split(b":")[1])
+    return len(body) >= length
+
+
+class Clients:
+    def __init__(self, port, count, seconds):
+        self.port = port
+        self.seconds = seconds
+        self.sockets = []
+        self.received = {}
+        self.selector = selectors.DefaultSelector()
+        self.random = random.Random(1)
+        for i in range(count):
+            client = socket.create_connection(("127.0.0.1", port))
+            client.setblocking(False)
+            self.sockets.append(client)
+            self.received[client] = b""
+            self.selector.register(client, selectors.EVENT_READ)
+            if i % 2 == 0:
+                client.send(PROBE)
+            else:  # else its patience for the first byte ends while the others connect
+                client.send(COMPLETION[:8])
+            if i % 100 == 0:
+                self.receive(0)
+        self.idle, self.slow = self.sockets[::2], self.sockets[1::2]
+
+    def receive(self, timeout):
+        for key, _ in self.selector.select(timeout):
+            try:
+                data = key.fileobj.recv(65536)
+            except ConnectionError:
+                data = b""
+            if data:
+                self.received[key.fileobj] += data
+            else:
+                self.selector.unregister(key.fileobj)
+
+    def wait_for(self, clients, patience):
+        end = time.monotonic() + patience
+        while time.monotonic() < end and not all(answered(self.received[c]) for c in clients):
+            self.receive(0.2)
+        return sum(not answered(self.received[c]) for c in clients)
+
+    def dribble(self):
+        """Sends the slow requests, each in pieces at moments of its own."""
+        start = time.monotonic()
+        due = []
+        for number, client in enumerate(self.slow):
+            cuts = sorted(self.random.sample(range(9, len(COMPLETION)), PIECES - 1)) + [len(COMPLETION)]
+            moments = sorted(self.random.uniform(0, self.seconds) for _ in cuts)
+            begin = 8
+            for moment, cut in zip(moments, cuts):
+                heapq.heappush(due, (moment, number, begin, cut))
+                begin = cut
+        while due:
+            moment, number, begin, cut = heapq.heappop(due)
+            while (left := start + moment - time.monotonic()) > 0:
+                self.receive(min(left, 0.05))
+            try:
+                self.slow[number].send(COMPLETION[begin:cut])
+            except OSError:
+                pass  # it shows as a missing answer
+
+
+def probe(port):
+    start = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=READ_TIMEOUT_S) as client:
+        client.sendall(PROBE)
+        data = b""
+        while not answered(data):
+            piece = client.recv(4096)
+            if not piece:
+                raise RuntimeError("a probe was not answered")
+            data += piece
+    return (time.monotonic() - start) * 1e3
+
+
+def probe_until(port, stop, samples):
+    while not stop.is_set():
+        try:
+            samples.append(probe(port))
+        except (OSError, RuntimeError):
+            samples.append(float("inf"))
+        time.sleep(0.02)
+
+
+def serve(tandem, connections, folder):
+    port_file = folder / "port"
+    process = subprocess.Popen(
+        [tandem, "serve", "--port", "0", "--port-file", str(port_file), "--max-connections", str(connections + 100),
+         "--read-timeout-ms", str(READ_TIMEOUT_S * 1000)],
+        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+    while not port_file.exists():
+        if process.poll() is not None:
+            sys.exit("the daemon ended at once")
+        time.sleep(0.05)
+    return process, int(port_file.read_text())
+
+
+def measure(options, process, port):
+    for _ in range(50):
+        probe(port)
+    before = resident_bytes(process.pid)
+    alone = sorted(probe(port) for _ in range(200))
+    clients = Clients(port, options.connections, options.seconds)
+    stop, samples = threading.Event(), []
+    # In a process of its own the prober would not wait for this one's interpreter lock.
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        probe_until(port, stop, samples)
+        os.write(writer, json.dumps(samples).encode())
+        os._exit(0)
+    os.close(writer)
+    lost = clients.wait_for(clients.idle, 60)
+    clients.dribble()
+    peak = resident_bytes(process.pid)
+    lost += clients.wait_for(clients.slow, 120)
+    for client in clients.idle:
+        clients.received[client] = b""
+        try:
+            client.send(PROBE)
+        except OSError:
+            pass
+    lost += clients.wait_for(clients.idle, 60)
+    peak = max(peak, resident_bytes(process.pid))
+    os.kill(child, signal.SIGTERM)
+    with os.fdopen(reader, "rb") as pipe:
+        samples = sorted(json.loads(pipe.read()))
+    os.waitpid(child, 0)
+    return {
+        "name": "idle_connections", "connections": options.connections, "lost": lost, "probes": len(samples),
+        "livez_ms": {"median": round(samples[len(samples) // 2], 2), "p99": round(samples[int(len(samples) * 0.99)], 2),
+                     "max": round(samples[-1], 2)},
+        "livez_alone_ms": {"median": round(alone[100], 2), "p99": round(alone[198], 2)},
+        "bytes_per_connection": (peak - before) // options.connections,
+        "resident_mib": {"before": before >> 20, "peak": peak >> 20}, "seconds": options.seconds,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--tandem", default="build/release/bin/tandem")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        process, port = serve(options.tandem, options.connections, Path(folder))
+        try:
+            result = measure(options, process, port)
+        finally:
+            process.terminate()
+            process.wait()
+    print(json.dumps(result))
+    return 1 if result["lost"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON text -> Value, as Python's json.loads reads it. Objects keep their order; of a key that
+// stands twice the last value counts.
+//
+// Nesting and size are bounded as those of every Value. Cost: linear. Errors: Error("chat", ...)
+// that begins with `what`, the name of the text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "model/chat/jinja/value.h"
+
+namespace tandem::model::jinja {
+
+// Applied to every text of a conversation before the template sees it. Empty: nothing is done.
+using TextFilter = std::function<std::string(std::string_view text)>;
+
+Value value_of_json(std::string_view json, const std::string& what, const TextFilter& filter = {});
+
+}  // namespace tandem::model::jinja

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python's two ways to format: text % values and text.format(...).
+//
+// Widths and precisions are bounded. Errors: Failure where Python raises.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/chat/jinja/filters.h"
+
+namespace tandem::model::jinja {
+
+// `values`: a tuple gives several, a map gives those of %(name)s, anything else is the only one.
+std::string format_percent(std::string_view text, const Value& values);
+
+std::string format_braces(std::string_view text, const Arguments& arguments, Budget& budget);
+
+}  // namespace tandem::model::jinja

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostCheck: whether a request is addressed to this server by a name that only this server has.
+//
+// A web page can let its own name point to this machine (DNS rebinding); a browser then takes the
+// server for a part of that page, and the page may read its answers. Such requests carry the page's
+// name in Host. Loopback names and IP addresses cannot be pointed elsewhere, so they pass; other
+// names pass when they are configured. Threads: immutable after construction.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::server {
+
+class HostCheck {
+ public:
+  // `names`: in any case, without port. "*" lets every name pass.
+  explicit HostCheck(std::vector<std::string> names);
+
+  // `host`: the header's value, "name", "name:port", "1.2.3.4:port" or "[::1]:port".
+  bool accepts(std::string_view host) const;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace tandem::server

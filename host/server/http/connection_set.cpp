@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts by address are of admitted connections only.
+#include "server/http/connection_set.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tandem::server::http {
+namespace {
+
+constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: who has one has all below it
+
+PeerAddress peer_of_ipv6(const in6_addr& address) {
+  const auto* bytes = reinterpret_cast<const char*>(&address);
+  if (IN6_IS_ADDR_V4MAPPED(&address)) {
+    return {std::string(bytes + 12, 4), bytes[12] == 127};
+  }
+  return {std::string(bytes, kNetworkBytes), IN6_IS_ADDR_LOOPBACK(&address) != 0};
+}
+
+}  // namespace
+
+PeerAddress peer_address(Socket& socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(socket.native_handle(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+    return {};
+  }
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in address{};
+    std::memcpy(&address, &storage, sizeof address);
+    const auto* bytes = reinterpret_cast<const char*>(&address.sin_addr);
+    return {std::string(bytes, 4), bytes[0] == 127};
+  }
+  if (storage.ss_family == AF_INET6) {
+    sockaddr_in6 address{};
+    std::memcpy(&address, &storage, sizeof address);
+    return peer_of_ipv6(address.sin6_addr);
+  }
+  return {};
+}
+
+std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
+  if (num_admitted_ >= limits_.max_connections) {
+    return "all " + std::to_string(limits_.max_connections) +
+           " connections are in use; try again later";
+  }
+  std::size_t most = limits_.max_connections_per_address;
+  if (most == 0 && !peer.is_loopback) most = std::max<std::size_t>(1, limits_.max_connections / 2);
+  if (most == 0 || peer.group.empty()) return {};
+  const auto at = per_group_.find(peer.group);
+  if (at == per_group_.end() || at->second < most) return {};
+  return "your address has " + std::to_string(most) +
+         " connections, which is the most; close some of them";
+}
+
+std::shared_ptr<Connection> ConnectionSet::take_oldest_reserved() {
+  if (reserved_.size() < kReserved) return nullptr;
+  auto oldest = reserved_.begin()->second.lock();
+  reserved_.erase(reserved_.begin());
+  return oldest;
+}
+
+std::optional<ConnectionSet::Admission> ConnectionSet::admit(const PeerAddress& peer) {
+  std::shared_ptr<Connection> replaced;  // released after the lock: its end calls remove()
+  const std::lock_guard lock(mutex_);
+  Admission admission{next_id_, reason_to_turn_away(peer)};
+  const bool reserved = !admission.turned_away.empty();
+  if (reserved) {
+    replaced = take_oldest_reserved();
+    if (replaced) replaced->abort();
+    // Those that were told to close need a moment; the bound holds in any case.
+    if (entries_.size() - num_admitted_ >= 2 * kReserved) return std::nullopt;
+  }
+  ++next_id_;
+  entries_[admission.id] = {{}, reserved ? std::string() : peer.group, reserved};
+  if (reserved) {
+    reserved_[admission.id];
+  } else {
+    ++num_admitted_;
+    if (!peer.group.empty()) ++per_group_[peer.group];
+  }
+  return admission;
+}
+
+void ConnectionSet::add(std::uint64_t id, const std::shared_ptr<Connection>& connection) {
+  const std::lock_guard lock(mutex_);
+  if (draining_) connection->drain();
+  if (aborting_) connection->abort();
+  Entry& entry = entries_.at(id);
+  entry.connection = connection;
+  if (!entry.reserved) return;
+  if (const auto at = reserved_.find(id); at != reserved_.end()) {
+    at->second = connection;
+  } else {
+    connection->abort();  // its place was taken before it was here
+  }
+}
+
+void ConnectionSet::remove(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(id);
+  if (at == entries_.end()) return;
+  if (at->second.reserved) {
+    reserved_.erase(id);
+  } else {
+    --num_admitted_;
+    const auto group = per_group_.find(at->second.group);
+    if (group != per_group_.end() && --group->second == 0) per_group_.erase(group);
+  }
+  entries_.erase(at);
+  if (entries_.empty()) empty_.notify_all();
+}
+
+std::vector<std::shared_ptr<Connection>> ConnectionSet::live() const {
+  std::vector<std::shared_ptr<Connection>> result;
+  for (const auto& [id, entry] : entries_) {
+    if (auto connection = entry.connection.lock()) result.push_back(std::move(connection));
+  }
+  return result;
+}
+
+// The connections are released after the lock: the last owner of one calls remove().
+void ConnectionSet::drain() {
+  std::vector<std::shared_ptr<Connection>> connections;
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = true;
+    connections = live();
+  }
+  for (const auto& connection : connections) connection->drain();
+}
+
+void ConnectionSet::abort() {
+  std::vector<std::shared_ptr<Connection>> connections;
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = aborting_ = true;
+    connections = live();
+  }
+  for (const auto& connection : connections) connection->abort();
+}
+
+bool ConnectionSet::wait_until_empty(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, deadline.remaining(), [&] { return entries_.empty(); });
+}
+
+}  // namespace tandem::server::http

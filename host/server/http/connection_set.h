@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConnectionSet: all connections of a server, and who may be one.
+//
+// Beyond the limits a connection is turned away: it is one of a few reserved ones, on which only
+// probes are answered. When these are all taken, the oldest of them is closed for the new one, so
+// clients that connect and wait cannot keep a probe out. Each connection keeps the set, so the last
+// may outlive the listener. Threads: any.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/deadline.h"
+#include "server/http/connection.h"
+#include "server/http/limits.h"
+
+namespace tandem::server::http {
+
+// Who is at the other end, as far as limits go.
+struct PeerAddress {
+  std::string group;        // the address; of IPv6 the network of 64 bits; empty: a Unix socket
+  bool is_loopback = true;  // or a Unix socket
+};
+
+PeerAddress peer_address(Socket& socket);
+
+class ConnectionSet {
+ public:
+  // Of connections that are turned away, at a time.
+  static constexpr std::size_t kReserved = 64;
+
+  explicit ConnectionSet(const Limits& limits) : limits_(limits) {}
+
+  struct Admission {
+    std::uint64_t id = 0;
+    std::string turned_away;  // why; empty: admitted
+  };
+
+  // A connection counts from admit() to remove(); from add() on it can be drained and aborted. None
+  // when even the reserved ones are closing.
+  std::optional<Admission> admit(const PeerAddress& peer);
+  void add(std::uint64_t id, const std::shared_ptr<Connection>& connection);
+  void remove(std::uint64_t id);
+
+  void drain();
+  void abort();
+  bool wait_until_empty(Deadline deadline);  // false when the deadline passed first
+
+ private:
+  struct Entry {
+    std::weak_ptr<Connection> connection;
+    std::string group;
+    bool reserved = false;
+  };
+
+  std::string reason_to_turn_away(const PeerAddress& peer) const;
+  std::shared_ptr<Connection> take_oldest_reserved();
+  std::vector<std::shared_ptr<Connection>> live() const;
+
+  const Limits limits_;
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  std::map<std::uint64_t, Entry> entries_;
+  std::map<std::uint64_t, std::weak_ptr<Connection>> reserved_;  // oldest first; not the closing
+  std::map<std::string, std::size_t> per_group_;                 // of admitted ones
+  std::size_t num_admitted_ = 0;
+  std::uint64_t next_id_ = 1;
+  bool draining_ = false, aborting_ = false;
+};
+
+}  // namespace tandem::server::http

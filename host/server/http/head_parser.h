@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A complete head that HeadScanner has accepted -> method, target, fields. Threads: any; stateless.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "server/http/exchange.h"
+#include "server/http/refusal.h"
+
+namespace tandem::server::http {
+
+// Fills all of `request` but its body. `keep_alive`: whether the client wants the connection to
+// stay. Where the target names a host itself, that is the value of "host" (RFC 9112 3.2.2).
+std::optional<Refusal> parse_head(std::string_view head, Request* request, bool* keep_alive);
+
+}  // namespace tandem::server::http

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stream: the bytes of one connection, over TCP, a Unix socket or TLS.
+//
+// At most one read and one write are in flight. Handlers run on the socket's executor, a strand;
+// all calls come from it too. The stream must outlive its handlers: they hold its owner. An error
+// of close() is ignored; operations in flight then end with an error.
+#pragma once
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace tandem::server::http {
+
+using Socket = boost::asio::generic::stream_protocol::socket;
+
+class Stream {
+ public:
+  using ErrorCode = boost::system::error_code;
+  using Handler = std::function<void(const ErrorCode&, std::size_t)>;
+
+  virtual ~Stream() = default;
+
+  virtual boost::asio::any_io_executor get_executor() = 0;
+
+  // Before the first read. A plain stream has nothing to do and calls back at once.
+  virtual void handshake(std::function<void(const ErrorCode&)> done) = 0;
+
+  // Appends some bytes to `into`, which must stay where it is until the handler is called.
+  virtual void read_some(std::string& into, Handler done) = 0;
+  virtual void write_some(boost::asio::const_buffer data, Handler done) = 0;
+
+  // Tells the peer that nothing more comes; reading may go on.
+  virtual void finish() = 0;
+  virtual void close() = 0;
+};
+
+// An idle connection holds no buffer: it waits until bytes are there and then reads them.
+std::unique_ptr<Stream> make_plain_stream(Socket socket);
+
+}  // namespace tandem::server::http
