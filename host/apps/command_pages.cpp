@@ -154,7 +154,7 @@ std::string manual_page(const CLI::App& program, const CLI::App* command,
   if (command != nullptr) return text + "\\fB" + escaped(program.get_name()) + "\\fR(1)\n";
   std::string others;
   for (const CLI::App* each : shown_commands(program)) {
-    if (each->get_name() == "help") continue;
+    if (is_elsewhere(*each) || each->get_name() == "help") continue;
     others += (others.empty() ? "" : ", ") + std::string("\\fB") +
               escaped(program.get_name() + "-" + each->get_name()) + "\\fR(1)";
   }

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Signals to the daemon, while it loads, serves and drains; what it writes besides its answers.
+import contextlib
 import os
+import shutil
 import signal
 import socket
+import ssl
 import stat
 import subprocess
 import tempfile
@@ -42,10 +45,8 @@ class LoadingTest(unittest.TestCase):
                 self.assertEqual(process.wait(60), -number)
                 self.assertIn("ended before the model was loaded", process.stderr.read())
                 process.stderr.close()
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(int(begun.read_text()), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
                 begun.unlink()
 
 
@@ -74,8 +75,8 @@ class DrainTest(unittest.TestCase):
                 daemon.process.send_signal(signal.SIGTERM)
                 daemon.process.wait(60)
             finally:
-                os.kill(card, signal.SIGCONT)
-                os.kill(card, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(card, signal.SIGKILL)
 
     def test_the_service_manager_hears_of_every_state(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -97,6 +98,36 @@ class DrainTest(unittest.TestCase):
                     self.assertEqual(daemon.process.wait(60), 0)
             finally:
                 del os.environ["NOTIFY_SOCKET"]
+
+
+@unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
+class ReloadTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cert, self.key = Path(folder.name) / "cert.pem", Path(folder.name) / "key.pem"
+        self.make_certificate()
+
+    def make_certificate(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                        "-subj", "/CN=localhost", "-keyout", self.key, "-out", self.cert], check=True, capture_output=True)
+
+    def served_certificate(self, daemon):
+        return ssl.get_server_certificate(("127.0.0.1", daemon.port)).strip()
+
+    def test_sighup_takes_a_new_certificate_and_keeps_the_old_for_a_wrong_one(self):
+        with Daemon("--attention", "cpu", "--tls-cert", self.cert, "--tls-key", self.key) as daemon:
+            old = self.cert.read_text().strip()
+            self.assertEqual(self.served_certificate(daemon), old)
+            self.make_certificate()
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: self.served_certificate(daemon) == self.cert.read_text().strip(), "the reload")
+            new = self.cert.read_text().strip()
+            self.assertNotEqual(new, old)
+            self.cert.write_text("no certificate")
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
+            self.assertEqual(self.served_certificate(daemon), new)
 
 
 class FilesTest(unittest.TestCase):
