@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of the CPU device, from Linux: mmap with huge pages, /proc/meminfo, control groups v2.
+// Memory of the CPU device: mmap with huge pages, and what common/available_memory.h finds.
 #include "cpu/host_memory.h"
 
 #include <sys/mman.h>
@@ -8,44 +8,15 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <string>
 
+#include "common/available_memory.h"
 #include "common/error.h"
 
 namespace tandem::device::cpu {
 namespace {
 
 constexpr std::size_t kLine = 64;
-
-std::uint64_t meminfo_bytes(const std::string& field) {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (std::uint64_t kilobytes = 0; file >> name >> kilobytes;
-       file.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
-    if (name == field + ":") return kilobytes * 1024;
-  }
-  return 0;
-}
-
-// The number in a control-group file; absent or "max": no limit.
-std::uint64_t group_bytes(const char* path) {
-  std::ifstream file(path);
-  std::uint64_t value = 0;
-  return file >> value ? value : std::numeric_limits<std::uint64_t>::max();
-}
-
-// The page cache of the group's processes, mostly mapped model files.
-std::uint64_t files_in_group() {
-  std::ifstream file("/sys/fs/cgroup/memory.stat");
-  std::uint64_t bytes = 0;
-  std::string name;
-  for (std::uint64_t value = 0; file >> name >> value;) {
-    if (name == "inactive_file" || name == "active_file") bytes += value;
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -79,20 +50,9 @@ HostBuffer::HostBuffer(std::size_t size_bytes) : size_bytes_(size_bytes) {
   std::memset(data_.get(), 0, rounded);
 }
 
-std::uint64_t total_memory_bytes() {
-  return std::min(meminfo_bytes("MemTotal"), group_bytes("/sys/fs/cgroup/memory.max"));
-}
+std::uint64_t total_memory_bytes() { return available_memory().total_bytes; }
 
-std::uint64_t available_memory_bytes() {
-  const std::uint64_t limit = group_bytes("/sys/fs/cgroup/memory.max");
-  std::uint64_t in_group = limit;
-  if (limit != std::numeric_limits<std::uint64_t>::max()) {
-    const std::uint64_t files = files_in_group();
-    const std::uint64_t used = group_bytes("/sys/fs/cgroup/memory.current");
-    in_group -= std::min(limit, used - std::min(used, files));
-  }
-  return std::min(meminfo_bytes("MemAvailable"), in_group);
-}
+std::uint64_t available_memory_bytes() { return available_memory().left_bytes; }
 
 void require_memory(std::uint64_t size_bytes, const std::string& what) {
   const std::uint64_t available = available_memory_bytes();

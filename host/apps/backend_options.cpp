@@ -5,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -71,6 +72,23 @@ void require_files(Backends backends, const BackendValues& values) {
                   fmt::format("--{} '{}' is no file", option.name, *path));
     }
   }
+}
+
+std::vector<std::string> unused_options(Backends backends, const BackendValues& values,
+                                        const std::vector<std::string>& ids) {
+  std::vector<std::string> unused;
+  for (const Backend* backend : backends) {
+    const auto is_of_kind = [&](const std::string& id) {
+      return id.substr(0, id.find(':')) == backend->kind();
+    };
+    if (std::ranges::any_of(ids, is_of_kind)) continue;
+    for (const BackendOption& option : backend->options()) {
+      if (option.use == device::OptionUse::kModel && values.find(option)) {
+        unused.emplace_back(option.name);
+      }
+    }
+  }
+  return unused;
 }
 
 std::string options_text(Backends backends) {

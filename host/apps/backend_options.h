@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/registry.h"
 
@@ -23,6 +24,10 @@ void add_backend_options(CLI::App& command, Backends backends, device::BackendVa
 
 // Throws Error for a path that is set and is no file.
 void require_files(Backends backends, const device::BackendValues& values);
+
+// The keys that are set although no used device, `ids` as "cuda:0", is of their backend's kind.
+std::vector<std::string> unused_options(Backends backends, const device::BackendValues& values,
+                                        const std::vector<std::string>& ids);
 
 // All keys with type, default and help, and which backends are absent, with the reason.
 std::string options_text(Backends backends);

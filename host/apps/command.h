@@ -7,10 +7,20 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace tandem::apps {
 
+// Of the program itself: --log-level and --log-format.
+struct LogOptions {
+  std::string level = "info", format = "text";
+};
+
+// `options` must outlive `app`.
+void add_program_options(CLI::App& app, LogOptions& options);
+
 void add_serve(CLI::App& app);
+void add_check_config(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_perplexity(CLI::App& app);
 void add_bench(CLI::App& app);

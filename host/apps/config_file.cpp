@@ -5,7 +5,9 @@
 
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "apps/option_names.h"
@@ -14,9 +16,12 @@
 namespace tandem::apps {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const toml::source_region& at,
-                       const std::string& what) {
-  throw Error("config", path + ":" + std::to_string(at.begin.line) + ": " + what);
+std::string place_of(const std::string& path, const toml::source_region& at) {
+  return path + ":" + std::to_string(at.begin.line);
+}
+
+[[noreturn]] void fail(const std::string& place, const std::string& what) {
+  throw Error("config", place + ": " + what);
 }
 
 std::string value_text(const toml::node& node) {
@@ -32,35 +37,84 @@ std::string value_text(const toml::node& node) {
   return text.str();
 }
 
-void append_options(const CLI::App& command, const std::string& path, const toml::table& table,
-                    std::vector<std::string>& arguments) {
-  for (const auto& [key, node] : table) {
-    if (const toml::table* group = node.as_table()) {
-      append_options(command, path, *group, arguments);
-      continue;
-    }
-    const std::string option = "--" + std::string(key.str());
-    if (key.str() == "config" || command.get_option_no_throw(option) == nullptr) {
-      fail(path, node.source(),
-           "unknown key '" + std::string(key.str()) + "'" +
-               option_suggestion(command, std::string(key.str())) + " (see `tandem " +
-               command.get_name() + " --help`)");
-    }
-    if (const auto* flag = node.as_boolean()) {
-      if (command.get_option(option)->get_expected_max() != 0) {
-        fail(path, node.source(), "'" + std::string(key.str()) + "' takes a value, not a boolean");
+// Null where no such key is: options that print and end are none.
+const CLI::Option* find_option(const CLI::App& command, const std::string& key) {
+  for (const char* none : {"config", "help", "version"}) {
+    if (key == none) return nullptr;
+  }
+  return command.get_option_no_throw("--" + key);
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const CLI::App& command, std::string path)
+      : command_(command), path_(std::move(path)) {}
+
+  void read(const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      if (const toml::table* group = node.as_table()) {
+        read(*group);
+      } else {
+        add(std::string(key.str()), key.source().begin.line != 0 ? key.source() : node.source(),
+            node);
       }
-      if (flag->get()) arguments.push_back(option);
-      continue;
+    }
+  }
+
+  // Tables only group keys, so a key in two tables is the same key.
+  std::vector<ConfigEntry> entries() const {
+    std::vector<ConfigEntry> entries;
+    std::map<std::string, std::string> places;  // of the keys
+    for (const auto& [line, entry] : by_line_) {
+      const auto [other, is_new] = places.emplace(entry.key, entry.place);
+      if (!is_new) fail(entry.place, "'" + entry.key + "' is given twice; see " + other->second);
+      entries.push_back(entry);
+    }
+    return entries;
+  }
+
+ private:
+  void add(const std::string& key, const toml::source_region& at, const toml::node& node) {
+    ConfigEntry entry{key, {}, place_of(path_, at), false};
+    const CLI::Option* option = find_option(command_, key);
+    if (option == nullptr && command_.get_parent() != nullptr) {
+      option = find_option(*command_.get_parent(), key);
+      entry.of_program = option != nullptr;
+    }
+    if (option == nullptr) fail(entry.place, unknown(key));
+    entry.argument = argument(entry, *option, node);
+    by_line_.emplace(std::pair(at.begin.line, at.begin.column), entry);
+  }
+
+  std::string unknown(const std::string& key) const {
+    if (key == "config") return "a configuration file cannot name another one with 'config'";
+    return "unknown key '" + key + "'" + option_suggestion(command_, key) + " (see `tandem " +
+           command_.get_name() + " --help`)";
+  }
+
+  static std::string argument(const ConfigEntry& entry, const CLI::Option& option,
+                              const toml::node& node) {
+    const std::string name = "--" + entry.key;
+    if (const auto* flag = node.as_boolean()) {
+      if (option.get_expected_max() != 0) {
+        fail(entry.place, "'" + entry.key + "' takes a value, not a boolean");
+      }
+      return flag->get() ? name : std::string();
+    }
+    if (option.get_expected_max() == 0) {
+      fail(entry.place, "'" + entry.key + "' is a switch; write true or false");
     }
     const std::string value = value_text(node);
     if (value.empty() && !node.is_string()) {
-      fail(path, node.source(),
-           "'" + std::string(key.str()) + "' must be a string, number or boolean");
+      fail(entry.place, "'" + entry.key + "' must be a string, number or boolean");
     }
-    arguments.push_back(option + "=" + value);
+    return name + "=" + value;
   }
-}
+
+  const CLI::App& command_;
+  std::string path_;
+  std::map<std::pair<toml::source_index, toml::source_index>, ConfigEntry> by_line_;
+};
 
 std::string config_path(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -70,10 +124,49 @@ std::string config_path(const std::vector<std::string>& arguments) {
   return {};
 }
 
+// Thrown when the values of a command are parsed, so that it does not run.
+struct ValuesAreRight {};
+
 }  // namespace
 
+std::vector<ConfigEntry> read_config(const CLI::App& command, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw Error("config", "cannot read '" + path + "'");
+  ConfigReader reader(command, path);
+  try {
+    reader.read(toml::parse(file, path));
+  } catch (const toml::parse_error& error) {
+    fail(place_of(path, error.source()), std::string(error.description()));
+  }
+  return reader.entries();
+}
+
+std::vector<std::string> wrong_values(const std::string& command,
+                                      const std::vector<ConfigEntry>& entries,
+                                      const std::function<void(CLI::App&)>& add_commands) {
+  CLI::App program;
+  add_commands(program);
+  program.require_subcommand(0, 1);
+  program.get_subcommand(command)->parse_complete_callback([] { throw ValuesAreRight(); });
+  std::vector<std::string> wrong;
+  for (const ConfigEntry& entry : entries) {
+    if (entry.argument.empty()) continue;
+    std::vector<std::string> words = {entry.argument};  // CLI11 takes them from the back
+    if (!entry.of_program) words.push_back(command);
+    try {
+      program.parse(words);
+    } catch (const ValuesAreRight&) {
+    } catch (const CLI::RequiredError&) {  // another option, which the command line may give
+    } catch (const CLI::ParseError& error) {
+      wrong.push_back(entry.place + ": " + error.what());
+    }
+  }
+  return wrong;
+}
+
 std::vector<std::string> with_config_file(const CLI::App& app,
-                                          const std::vector<std::string>& arguments) {
+                                          const std::vector<std::string>& arguments,
+                                          const std::function<void(CLI::App&)>& add_commands) {
   const std::string path = config_path(arguments);
   if (path.empty()) return arguments;
   std::size_t position = 0;
@@ -86,14 +179,13 @@ std::vector<std::string> with_config_file(const CLI::App& app,
     if (!found.empty()) command = found.front();
   }
   if (command == nullptr || command->get_option_no_throw("--config") == nullptr) return arguments;
-  std::ifstream file(path);
-  if (!file) throw Error("config", "cannot read '" + path + "'");
+  const std::vector<ConfigEntry> entries = read_config(*command, path);
+  const std::vector<std::string> wrong = wrong_values(command->get_name(), entries, add_commands);
+  if (!wrong.empty()) throw Error("config", wrong.front());
   std::vector<std::string> result(arguments.begin(),
                                   arguments.begin() + static_cast<std::ptrdiff_t>(position));
-  try {
-    append_options(*command, path, toml::parse(file, path), result);
-  } catch (const toml::parse_error& error) {
-    fail(path, error.source(), std::string(error.description()));
+  for (const ConfigEntry& entry : entries) {
+    if (!entry.argument.empty()) result.push_back(entry.argument);
   }
   result.insert(result.end(), arguments.begin() + static_cast<std::ptrdiff_t>(position),
                 arguments.end());

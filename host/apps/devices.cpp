@@ -10,6 +10,7 @@
 
 #include "apps/backend_options.h"
 #include "apps/command.h"
+#include "apps/emulated_cards.h"
 #include "apps/runtime.h"
 #include "common/processors.h"
 
@@ -58,6 +59,19 @@ std::string rate(double bytes_per_s, const char* none) {
   return bytes_per_s > 0 ? fmt::format("{:.1f} GB/s", bytes_per_s / 1e9) : none;
 }
 
+// Empty where a card is listed, or where the build knows no cards.
+std::string cards_hint(const std::vector<device::DeviceInfo>& all) {
+  for (const device::DeviceInfo& info : all) {
+    if (info.kind == "xrt") return {};
+  }
+  for (const device::Backend* backend : device::backends()) {
+    if (backend->kind() == "xrt" && backend->available()) {
+      return missing_cards_hint(card_environment());
+    }
+  }
+  return {};
+}
+
 void print_table(const std::vector<device::DeviceInfo>& all) {
   fmt::print("{:<10} {:<9} {:<10} {:<12} {:>11} {:>12} {:>12}  {}\n", "id", "compute", "attention",
              "aggregation", "memory", "bandwidth", "link", "name");
@@ -73,6 +87,9 @@ void print_table(const std::vector<device::DeviceInfo>& all) {
     if (!backend->available()) {
       fmt::print("{:<10} not available: {}\n", backend->kind(), backend->unavailable_reason());
     }
+  }
+  if (const std::string hint = cards_hint(all); !hint.empty()) {
+    fmt::print("{:<10} no card: {}\n", "xrt", hint);
   }
   print_processors(this_machine());
 }
@@ -91,6 +108,7 @@ void run(bool as_json) {
   }
   nlohmann::json result = {{"devices", nlohmann::json::array()},
                            {"unavailable", nlohmann::json::object()},
+                           {"hints", nlohmann::json::object()},
                            {"host", processors_json(this_machine())}};
   for (const device::DeviceInfo& info : all) result["devices"].push_back(device_json(info));
   for (const device::Backend* backend : device::backends()) {
@@ -98,6 +116,7 @@ void run(bool as_json) {
       result["unavailable"][std::string(backend->kind())] = backend->unavailable_reason();
     }
   }
+  if (const std::string hint = cards_hint(all); !hint.empty()) result["hints"]["xrt"] = hint;
   fmt::print("{}\n", result.dump(2));
 }
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "common/error.h"
 
@@ -42,15 +42,15 @@ void add_external_commands(CLI::App& app) {
   }
 }
 
-void run_if_external(char** argv) {
-  if (argv[0] == nullptr || argv[1] == nullptr) return;
-  const std::string_view name = argv[1];
+void run_if_external(std::vector<std::string> words) {
   for (const ExternalCommand& command : kCommands) {
-    if (name != command.name) continue;
+    if (words.empty() || words.front() != command.name) continue;
     const std::string program =
         std::filesystem::read_symlink("/proc/self/exe").replace_filename(kProgram).string();
-    argv[0] = const_cast<char*>(kProgram);
-    execv(program.c_str(), argv);
+    std::vector<char*> arguments = {const_cast<char*>(kProgram)};
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(program.c_str(), arguments.data());
     throw Error("tandem", "cannot run " + program + " (" + std::strerror(errno) +
                               "); it comes with the collectives tools");
   }

@@ -8,13 +8,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace tandem::apps {
 
 // Lists them in --help.
 void add_external_commands(CLI::App& app);
 
-// Where argv[1] names one: replaces this process by it and does not return.
-void run_if_external(char** argv);
+// Where the first word names one: replaces this process by it and does not return.
+void run_if_external(std::vector<std::string> words);
 
 }  // namespace tandem::apps

@@ -8,8 +8,10 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -30,6 +32,7 @@ struct PerplexityOptions {
   RuntimeOptions runtime;
   std::string file;
   bool as_json = false;
+  bool no_lists = false;
 };
 
 std::string read_file(const std::string& path) {
@@ -37,7 +40,7 @@ std::string read_file(const std::string& path) {
     throw Error("perplexity", "'" + path + "' is a folder; --file takes a text");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error("perplexity", "cannot read '" + path + "'");
+  if (!file) throw Error("perplexity", "cannot read '" + path + "': " + std::strerror(errno));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -87,6 +90,16 @@ std::vector<float> score(engine::Engine& engine, std::vector<model::TokenId> win
   return logprobs;
 }
 
+using Lists = std::vector<std::pair<const char*, nlohmann::json>>;
+
+// A line per field; a list, however long, is on one line.
+void print_json(const nlohmann::ordered_json& fields, const Lists& lists) {
+  std::string text = fields.dump(2);
+  text.resize(text.rfind('\n'));
+  for (const auto& [name, list] : lists) text += fmt::format(",\n  \"{}\": {}", name, list.dump());
+  fmt::print("{}\n}}\n", text);
+}
+
 void run(const PerplexityOptions& options) {
   if (options.as_json && spdlog::get_level() == spdlog::level::info)
     spdlog::set_level(spdlog::level::warn);
@@ -125,16 +138,14 @@ void run(const PerplexityOptions& options) {
                std::exp(mean), nll.size(), mean);
     return;
   }
-  const nlohmann::json result = {
+  const nlohmann::ordered_json result = {
       {"model", runtime.model().config().name},
       {"file", options.file},
       {"ppl", std::exp(mean)},
       {"mean_nll", mean},
       {"tokens_scored", nll.size()},
-      {"ids", ids},
-      {"nll", nll},
       {"devices", ran_where_json(runtime.engine().status(), runtime.model().config())}};
-  fmt::print("{}\n", result.dump(2));
+  print_json(result, options.no_lists ? Lists() : Lists{{"ids", ids}, {"nll", nll}});
 }
 
 }  // namespace
@@ -143,7 +154,9 @@ void add_perplexity(CLI::App& app) {
   CLI::App* command = app.add_subcommand("perplexity", "Score how well a model predicts a text");
   auto o = std::make_shared<PerplexityOptions>();
   command->add_option("-f,--file", o->file, "UTF-8 text to score")->required();
-  command->add_flag("--json", o->as_json, "print one JSON object");
+  command->add_flag("--json", o->as_json,
+                    "print one JSON object, with the lists ids and nll of all tokens");
+  command->add_flag("--no-lists", o->no_lists, "leave the lists out of the JSON");
   add_runtime_options(*command, o->runtime);
   command->callback([o] { run(*o); });
 }

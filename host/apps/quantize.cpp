@@ -2,20 +2,18 @@
 //
 // `tandem quantize IN OUT --type q4_k`: a model file with its matrices in another type.
 //
-// The result is written to a new file in OUT's folder. It is renamed to OUT when it is complete and
-// on the disk.
-#include <fcntl.h>
+// OUT appears when it is complete and on the disk (whole_file.h).
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
+#include <spdlog/spdlog.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
-#include <random>
 
 #include "apps/command.h"
+#include "apps/whole_file.h"
 #include "common/error.h"
 #include "model/loader/gguf/gguf_conversion.h"
 #include "tensor/quantize.h"
@@ -53,61 +51,47 @@ DType type_named(const std::string& name) {
   throw Error("quantize", "'" + name + "' is no type of weight");
 }
 
-void check_paths(const QuantizeOptions& options) {
+// The path to write: OUT without links.
+std::string checked_target(const QuantizeOptions& options) {
   std::error_code error;
   if (fs::equivalent(options.from, options.to, error)) {
     throw Error("quantize", "'" + options.to + "' is the file that is read; name another");
   }
-  if (fs::is_directory(options.to, error)) {
-    throw Error("quantize", "'" + options.to + "' is a folder; name the file to write");
-  }
-  if (fs::exists(options.to, error) && !options.force) {
+  std::string target = regular_target("quantize", options.to);
+  if (fs::exists(target, error) && !options.force) {
     throw Error("quantize", "'" + options.to + "' exists; --force replaces it");
   }
+  return target;
 }
-
-// A new file in the folder of `path`; removed unless it was renamed to `path`.
-class PartialFile {
- public:
-  explicit PartialFile(const std::string& path) : path_(path) {
-    constexpr int kAttempts = 100;
-    std::random_device random;
-    for (int attempt = 0; file_ < 0 && attempt < kAttempts; ++attempt) {
-      partial_ = fmt::format("{}.{:08x}.partial", path, random());
-      file_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (file_ < 0 && errno != EEXIST) break;
-    }
-    if (file_ < 0) fail();
-  }
-  ~PartialFile() {
-    ::close(file_);
-    if (!is_kept_) ::unlink(partial_.c_str());
-  }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
-
-  const std::string& name() const { return partial_; }
-
-  void keep() {
-    if (::fsync(file_) != 0 || ::rename(partial_.c_str(), path_.c_str()) != 0) fail();
-    is_kept_ = true;
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Error("quantize", "cannot write '" + path_ + "': " + std::strerror(errno));
-  }
-
-  std::string path_, partial_;
-  int file_ = -1;
-  bool is_kept_ = false;
-};
 
 // Under another name first: OUT is always whole.
 void save(const model::GgufWriter& writer, const std::string& path) {
-  PartialFile partial(path);
-  writer.save(partial.name());
-  partial.keep();
+  WholeFile file("quantize", path);
+  std::ofstream out(file.open_path(), std::ios::binary);
+  if (!out) file.fail(errno);
+  try {
+    writer.write(out);
+  } catch (const Error&) {
+    file.fail(errno == 0 ? EIO : errno);  // of the write that failed
+  }
+  out.close();
+  if (!out) file.fail(errno);
+  file.keep();
+}
+
+// Each rounding adds to the error of the one before.
+void warn_of_rounding_twice(const model::GgufFile& file) {
+  int rounded = 0;
+  for (const model::GgufTensor& tensor : file.tensors()) {
+    const bool is_float =
+        tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16;
+    if (model::is_matrix_of_products(tensor) && !is_float) ++rounded;
+  }
+  if (rounded == 0) return;
+  spdlog::warn(
+      "{} matrices of the model are quantised already; quantising them again loses more "
+      "than quantising the original in floats",
+      rounded);
 }
 
 void run(const QuantizeOptions& options) {
@@ -116,7 +100,8 @@ void run(const QuantizeOptions& options) {
   if (file.get_u32("split.count").value_or(1) > 1) {
     throw file.field_error("split.count", "the model is split; merge its files into one first");
   }
-  check_paths(options);
+  const std::string target = checked_target(options);
+  warn_of_rounding_twice(file);
   std::map<DType, int> changed;
   const auto type_of = [&](const model::GgufTensor& tensor) {
     if (!model::is_matrix_of_products(tensor)) return tensor.dtype;
@@ -132,7 +117,7 @@ void run(const QuantizeOptions& options) {
     throw Error("quantize", "'" + options.from + "' has no matrix that " + options.type +
                                 " would make smaller");
   }
-  save(writer, options.to);
+  save(writer, target);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::string kinds;
   for (const auto& [type, count] : changed) {

@@ -14,6 +14,9 @@
 #include "apps/attention_choice.h"
 #include "apps/backend_options.h"
 #include "apps/compute_choice.h"
+#include "apps/emulated_cards.h"
+#include "apps/memory_plan.h"
+#include "common/available_memory.h"
 #include "common/error.h"
 
 namespace tandem::apps {
@@ -22,17 +25,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPageTokens = 16;
+constexpr std::uint64_t kLeastPages = 8;  // of a short request
 constexpr const char* kDemoModel = "models/tandem-stories-q8_0.gguf";
 
 // Whether the device works in host memory, like the CPU: it takes host memory and needs no
 // fallback.
 bool works_in_host_memory(const device::DeviceInfo& info) {
   return info.link_bandwidth_bytes_per_s == 0;
-}
-
-std::uint64_t host_memory_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
 // Progress: a line that is rewritten on a terminal, elsewhere a log entry every 10 percent.
@@ -53,8 +52,14 @@ std::function<void(double)> load_progress(const std::string& path) {
   };
 }
 
-void log_weights(const engine::LoadedWeights& weights) {
-  if (weights.quantised == 0) return;
+void log_weights(const engine::LoadedWeights& weights, const std::string& quantize) {
+  if (weights.quantised == 0) {
+    if (quantize != "none") {
+      spdlog::warn("--quantize {} has no effect: it makes no matrix of this model smaller",
+                   quantize);
+    }
+    return;
+  }
   std::string types;
   for (const auto& [dtype, values] : weights.values) {
     types += fmt::format("{}{} {:.1f} M", types.empty() ? "" : ", ", dtype_name(dtype),
@@ -105,18 +110,59 @@ Assembly::Assembly(const RuntimeOptions& options) : options_(options) {
   device_options_.note = [](const std::string& line) { spdlog::info("{}", line); };
   device_options_.warn = [](const std::string& line) { spdlog::warn("{}", line); };
   if (!options.trace_file.empty()) device_options_.activity = activity_sink();
+  provide_cards(named_devices(), device_options_.warn);
   require_devices();
   if (!options.trace_file.empty()) {
     timeline_ = std::make_unique<trace::Timeline>(options.trace_file);
     device_timeline_ = timeline_.get();
   }
-  model_ = model::load_model(model_path_, load_progress(model_path_));
+  model_ = model::load_model(model_path_, load_progress(model_path_),
+                             [this](const model::ModelConfig& config) { accept(config); });
   const model::ModelConfig& config = model_->config();
   spdlog::info(
       "model {}: {} {} layers, width {}, {} / {} heads of {}, {:.1f} M parameters, {:.1f} MiB",
       config.name, config.architecture, config.num_layers, config.width, config.q_heads,
       config.kv_heads, config.head_dim, static_cast<double>(config.parameters) / 1e6,
       static_cast<double>(config.weight_bytes) / (1 << 20));
+}
+
+std::vector<std::string> Assembly::named_devices() const {
+  std::vector<std::string> ids = compute_ids(options_.compute);
+  if (options_.attention == "auto") return ids;
+  for (const ListedDevice& listed : listed_devices(options_.attention)) ids.push_back(listed.id);
+  return ids;
+}
+
+// What cannot work with this model is refused before its weights are read.
+void Assembly::accept(const model::ModelConfig& config) {
+  config_ = &config;
+  if (options_.context_length > config.context_length) {
+    throw Error("model", fmt::format("--context {} exceeds the model's {} tokens; leave it out or "
+                                     "lower it",
+                                     options_.context_length, config.context_length));
+  }
+  const std::vector<std::string> computing = compute_ids(options_.compute);
+  std::vector<std::string> used = computing;
+  HostDemand demand;
+  if (works_in_host_memory(compute_device().info())) {
+    demand.weights = least_weight_bytes(config, options_.quantize);
+    demand.computing = compute_bytes(1);
+  }
+  const std::uint64_t page = kv_page_bytes(geometry());
+  for (const ListedDevice& choice : attention_devices()) {
+    used.push_back(choice.id);
+    if (!works_in_host_memory(device(choice.id).info())) continue;
+    ++host_units_;
+    demand.kv_asked += std::min(options_.kv_bytes, max_pages() * page);
+    demand.kv_least += page * kLeastPages;
+  }
+  const std::uint64_t kv = host_kv_bytes(available_memory(), demand);
+  host_kv_bytes_ = options_.kv_bytes > 0
+                       ? options_.kv_bytes
+                       : kv / static_cast<std::uint64_t>(std::max(host_units_, 1));
+  for (const std::string& option : unused_options(device::backends(), options_.backend, used)) {
+    spdlog::warn("--{} has no effect: no device of its kind is used; see `tandem devices`", option);
+  }
 }
 
 // Errors of the chosen devices come before a large model is loaded.
@@ -158,7 +204,7 @@ Assembly::~Assembly() {
 }
 
 device::AttentionGeometry Assembly::geometry() const {
-  const model::ModelConfig& config = model_->config();
+  const model::ModelConfig& config = *config_;
   device::AttentionGeometry geometry;
   geometry.num_layers = config.num_layers;
   geometry.q_heads = config.q_heads;
@@ -173,13 +219,13 @@ device::AttentionGeometry Assembly::geometry() const {
 }
 
 int Assembly::context_length() const {
-  const int most = model_->config().context_length;
+  const int most = config_->context_length;
   return options_.context_length > 0 ? std::min(options_.context_length, most) : most;
 }
 
 std::vector<ListedDevice> Assembly::attention_devices() const {
   if (options_.attention == "auto") {
-    return automatic_devices(attention_needs(model_->config(), context_length()),
+    return automatic_devices(attention_needs(*config_, context_length()),
                              device::enumerate_devices(device_options_));
   }
   std::vector<ListedDevice> devices = listed_devices(options_.attention);
@@ -195,7 +241,7 @@ device::Device& Assembly::device(const std::string& id) {
   const std::vector<std::string> group = compute_ids(options_.compute);
   if (group.size() > 1 && (id == options_.compute || names_group(group, id))) {
     if (!group_) {
-      group_ = open_compute_group(group, options_.split, model_->config(), device_options_);
+      group_ = open_compute_group(group, options_.split, *config_, device_options_);
     }
     return *group_;
   }
@@ -208,7 +254,7 @@ device::Device& Assembly::device(const std::string& id) {
 
 // An upper bound: it ignores what quantising saves and that some families need fewer buffers.
 std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
-  const model::ModelConfig& config = model_->config();
+  const model::ModelConfig& config = *config_;
   const auto wide = static_cast<std::uint64_t>(config.parameters) * sizeof(float);
   const auto stored = static_cast<std::uint64_t>(config.weight_bytes);
   const std::uint64_t all = options_.quantize == "f32" ? std::max(stored, wide) : stored;
@@ -232,15 +278,20 @@ std::uint64_t Assembly::compute_bytes(std::size_t num_devices) const {
   return weights + weights / 16 + 2 * table + (2 * rows * row + logits) * sizeof(float);
 }
 
+std::uint64_t Assembly::max_pages() const {
+  const auto pages_per_request =
+      static_cast<std::uint64_t>((context_length() + kPageTokens - 1) / kPageTokens);
+  return pages_per_request * static_cast<std::uint64_t>(options_.max_running);
+}
+
 engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {
   device::Device& owner = device(choice.id);
   const device::DeviceInfo& info = owner.info();
-  const AttentionNeeds needs = attention_needs(model_->config(), context_length());
+  const AttentionNeeds needs = attention_needs(*config_, context_length());
   if (!meets(info, needs)) require_needs(info, needs, device::enumerate_devices(device_options_));
   device::AttentionUnitOptions unit;
   unit.geometry = geometry();
-  unit.kv_bytes = options_.kv_bytes;
-  if (unit.kv_bytes == 0 && works_in_host_memory(info)) unit.kv_bytes = host_memory_bytes() / 4;
+  unit.kv_bytes = works_in_host_memory(info) ? host_kv_bytes_ : options_.kv_bytes;
   unit.max_batch_rows = options_.max_step_tokens;
   const std::vector<std::string> computing = compute_ids(options_.compute);
   if (&owner == &compute_device()) {
@@ -248,10 +299,7 @@ engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {
   } else if (names_member(computing, info.id)) {
     unit.kept_bytes = compute_bytes(computing.size());
   }
-  const auto pages_per_request =
-      static_cast<std::uint64_t>((context_length() + kPageTokens - 1) / kPageTokens);
-  unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-      pages_per_request * static_cast<std::uint64_t>(options_.max_running), UINT32_MAX));
+  unit.max_pages = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_pages(), UINT32_MAX));
   engine::NamedUnit named{info.id, owner.make_attention_unit(unit), choice.share};
   const device::AttentionCapacity capacity = named.unit->capacity();
   spdlog::info("attention {} ({}): {} KV pages of {:.1f} KiB", info.id, info.name,
@@ -273,7 +321,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   engine_options.timeline = parts_.timeline();
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
                                              engine_options, fallbacks(), metrics);
-  log_weights(engine_->weights());
+  log_weights(engine_->weights(), options.quantize);
 }
 
 engine::Fallbacks Runtime::fallbacks() {

@@ -45,9 +45,12 @@ class Assembly {
   trace::Timeline* timeline() const { return timeline_.get(); }
 
  private:
+  std::vector<std::string> named_devices() const;  // without those of --attention auto
   void require_devices();
+  void accept(const model::ModelConfig& config);
   device::ActivitySink activity_sink();
-  int context_length() const;  // of the longest sequence
+  int context_length() const;       // of the longest sequence
+  std::uint64_t max_pages() const;  // of --max-running sequences of that length
   // The bytes that the compute unit takes of its device, or of each of several devices: weights,
   // activations, logits.
   std::uint64_t compute_bytes(std::size_t num_devices) const;
@@ -56,6 +59,9 @@ class Assembly {
   std::string model_path_;
   device::DeviceOptions device_options_;
   std::unique_ptr<model::Model> model_;
+  const model::ModelConfig* config_ = nullptr;  // of model_, from when its file is opened
+  int host_units_ = 0;                          // attention units in host memory
+  std::uint64_t host_kv_bytes_ = 0;             // for KV of each of them, or of the fallback
   std::unique_ptr<trace::Timeline> timeline_;
   std::atomic<trace::Timeline*> device_timeline_ =
       nullptr;  // what devices tell of their work, on any thread

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/backend_options.h"
+#include "apps/command_words.h"
 #include "tensor/quantize.h"
 
 namespace tandem::apps {
@@ -76,6 +77,7 @@ void add_model_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("-m,--model", o.model_path,
                   "GGUF file, or directory of safetensors files as published on model hubs "
                   "(default: the demo model)")
+      ->check(not_empty())
       ->group("Model");
   command
       .add_option("--context", o.context_length,
@@ -98,6 +100,7 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("--compute", o.compute,
                   "device of the dense layers (see `tandem devices`), or several that share them: "
                   "cuda:0,cuda:1; cuda:0+cuda:1 then names them in --attention")
+      ->check(not_empty())
       ->capture_default_str()
       ->group("Devices");
   command
@@ -111,6 +114,7 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("--attention", o.attention,
                   "devices that hold KV and attend: auto, or ids such as cpu,xrt:0,xrt:1; with "
                   "shares of the sequences or pages: cuda=0.5,xrt:0=0.3,cpu=0.2")
+      ->check(not_empty())
       ->capture_default_str()
       ->group("Devices");
   command
@@ -145,10 +149,10 @@ void add_kv_options(CLI::App& command, RuntimeOptions& o) {
       ->group("KV cache");
   command
       .add_option("--kv-memory", o.kv_bytes,
-                  "most KV memory per device, e.g. 2GiB (default: 1/4 of host memory, all of a "
-                  "card's; never more than --max-running sequences of --context tokens need)")
-      ->transform(CLI::AsSizeValue(false))
-      ->transform(CLI::Validator(refuse_negative, ""))
+                  "most KV memory per device, e.g. 2GiB (default: of host memory what the weights "
+                  "and a reserve of an eighth leave, of a card all; never more than --max-running "
+                  "sequences of --context tokens need)")
+      ->transform(size_value())
       ->group("KV cache");
   command
       .add_flag("--no-prefix-cache", o.no_prefix_cache,

@@ -30,7 +30,7 @@ struct RuntimeOptions {
   std::string placement = "sequences";
   std::string pin = "auto";
   device::BackendValues backend;  // what backends declare
-  std::uint64_t kv_bytes = 0;     // per unit; 0: a quarter of host memory, all of a card's
+  std::uint64_t kv_bytes = 0;     // per unit; 0: what is left of host memory, all of a card's
   int threads = 0;
   int context_length = 0;
   int max_running = 64;

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <limits>
 
+#include "common/control_groups.h"
+
 namespace tandem {
 namespace {
 
@@ -28,40 +30,12 @@ double quota_v1(const std::string& folder) {
                                                                                  : kNone;
 }
 
-// The smallest along path and all above it, down to the mount itself.
-template <typename Read>
-double smallest(const std::string& mount, std::string path, const Read& quota_of) {
-  double least = quota_of(mount);
-  for (; path.size() > 1; path.resize(path.rfind('/'))) {
-    least = std::min(least, quota_of(mount + path));
-  }
-  return least;
-}
-
-bool names_cpu(const std::string& controllers) {
-  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
-}
-
 }  // namespace
 
 double cpu_quota(const std::string& root) {
-  const std::string mounts = root + "/sys/fs/cgroup";
-  double least = quota_v2(mounts);
-  std::ifstream groups(root + "/proc/self/cgroup");
-  // Lines "0::/path" (v2) and "4:cpu,cpuacct:/path" (v1).
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
-    if (second == line.npos || second + 1 >= line.size() || line[second + 1] != '/') continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (controllers.empty()) {
-      least = std::min(least, smallest(mounts, path, quota_v2));
-      least = std::min(least, smallest(mounts + "/unified", path, quota_v2));
-    } else if (names_cpu(controllers)) {
-      least = std::min(least, smallest(mounts + "/" + controllers, path, quota_v1));
-      least = std::min(least, smallest(mounts + "/cpu", path, quota_v1));
-    }
+  double least = kNone;
+  for (const ControlGroup& group : control_groups("cpu", root)) {
+    least = std::min(least, group.version == 2 ? quota_v2(group.folder) : quota_v1(group.folder));
   }
   return least;
 }

@@ -99,8 +99,10 @@ std::unique_ptr<LoadedModel> load_directory(const std::string& path) {
 }  // namespace
 
 std::unique_ptr<Model> load_model(const std::string& path,
-                                  const std::function<void(double)>& progress) {
+                                  const std::function<void(double)>& progress,
+                                  const std::function<void(const ModelConfig&)>& accept) {
   auto model = std::filesystem::is_directory(path) ? load_directory(path) : load_gguf(path);
+  if (accept) accept(model->config());
   if (progress) model->read_ahead(progress);
   return model;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A model file converted to another type, and the same type chosen while loading, give the same weights.
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
-from daemon import BUILD, run, run_json
+from daemon import BUILD, TANDEM, run, run_json
 
 TEXT = "Once upon a time, there was a small duck named Pip. Pip liked to swim in the pond with his mom. "
 
@@ -56,6 +58,35 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual(out.read_text(), "precious")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["no.gguf", "out.gguf", "text.txt"])
         self.assertEqual(run("quantize", self.model, out, "--type", "q4_0", "--force").returncode, 0)
+
+    def test_replaces_regular_files_only(self):
+        fifo, link, loose = (self.folder / name for name in ("fifo", "link", "loose"))
+        os.mkfifo(fifo)
+        loose.symlink_to("nothing")
+        for out, words in ((fifo, "a FIFO"), ("/dev/null", "a device"), (loose, "a link to nothing")):
+            result = run("quantize", self.model, out, "--type", "q4_0", "--force")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(words, result.stderr)
+        self.assertTrue(fifo.is_fifo())
+        (self.folder / "real.gguf").write_text("old")
+        link.symlink_to("real.gguf")
+        result = run("quantize", self.model, link, "--type", "q4_0", "--force")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(link.is_symlink(), "the link stays, its target is replaced")
+        self.assertGreater((self.folder / "real.gguf").stat().st_size, 1 << 20)
+
+    def test_warns_of_rounding_twice(self):
+        result = run("quantize", self.model, self.folder / "out.gguf", "--type", "q4_0")
+        self.assertIn("36 matrices of the model are quantised already", result.stderr)
+
+    def test_a_full_disk_is_told_and_leaves_nothing(self):
+        script = (f"mount -t tmpfs -o size=1m none {self.folder} && "
+                  f"{{ {TANDEM} quantize {self.model} {self.folder}/out.gguf --type q4_0; echo code $?; ls -A {self.folder}; }}")
+        result = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+        if "code" not in result.stdout:
+            self.skipTest("a file system of its own cannot be mounted here: " + result.stderr)
+        self.assertEqual(result.stdout, "code 2\n")
+        self.assertIn("out.gguf': No space left on device", result.stderr)
 
     def test_touches_no_file_but_the_one_it_writes(self):
         out = self.folder / "out.gguf"

@@ -214,9 +214,9 @@ class CommandTest(unittest.TestCase):
     def test_a_card_that_is_not_there_is_told_from_a_missing_runtime(self):
         there = run("generate", "--prompt", "x", "--attention", "xrt:5", environment=card_environment())
         self.assertEqual(there.returncode, 2)
-        self.assertIn("XRT finds 2", there.stderr)
-        without = {name: value for name, value in os.environ.items() if name != "XILINX_XRT"}
-        missing = run("generate", "--prompt", "x", "--attention", "xrt:0", environment=without)
+        self.assertIn("set TANDEM_CARDS=6", there.stderr)
+        elsewhere = {**os.environ, "XILINX_XRT": "/nowhere"}
+        missing = run("generate", "--prompt", "x", "--attention", "xrt:0", environment=elsewhere)
         self.assertEqual(missing.returncode, 2)
         self.assertIn("setup script", missing.stderr)
 

@@ -3,6 +3,7 @@
 // The options in groups: tensor, call, ranks, measurement.
 #include "apps/collectives/bench_options.h"
 
+#include "apps/command_words.h"
 #include "collectives/codec/codec.h"
 #include "collectives/scheme/scheme.h"
 #include "common/error.h"
@@ -15,7 +16,7 @@ void add_tensor_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::IsMember({"synthetic", "zipf", "top-k"}))
       ->capture_default_str();
   command.add_option("--elements", options.elements, "values of the dense tensor (synthetic)")
-      ->check(CLI::Range(1.0, 4294967296.0))
+      ->check(in_range(1, 4294967296.0))
       ->capture_default_str();
   command.add_option("--density", options.density, "share of non-zero values (synthetic, top-k)")
       ->capture_default_str();
@@ -111,7 +112,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command.add_option("--timeout", options.timeout_s, "seconds per call")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(in_range(0.001, 1e6))
       ->capture_default_str();
   command.add_flag("!--no-verify", options.verify,
                    "do not compare with a naive sum (which takes memory)");

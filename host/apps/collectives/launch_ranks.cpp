@@ -289,6 +289,11 @@ int launch_ranks(const BenchOptions& options, const std::vector<std::string>& ar
                     std::to_string(environment.world()) + "; start it with mpirun -n " +
                     std::to_string(options.world));
   }
+  if (options.world <= 0 && environment.world() == 1) {
+    throw Error("allreduce-bench",
+                "the MPI job has one rank, which measures nothing; start it with mpirun -n 4, or "
+                "ask for it with --world 1");
+  }
   return run_rank(transport::mpi::connect(environment, meeting_deadline(options)), body);
 }
 

@@ -3,8 +3,10 @@
 // The collectives tools: a separate program, because it links the message-passing libraries. Exit
 // codes as those of `tandem`: 0 done, 1 unexpected, 2 bad input, 3 a device or a peer failed.
 #include <cstdio>
+#include <memory>
 
 #include "apps/collectives/command.h"
+#include "apps/command_words.h"
 #include "apps/exit_code.h"
 #include "transport/transport_error.h"
 
@@ -12,7 +14,8 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App app{"Measures and simulates sparse collectives.", "tandem"};
-  app.set_version_flag("--version", TANDEM_VERSION);
+  app.set_version_flag("-v,--version", TANDEM_VERSION);
+  app.formatter(std::make_shared<tandem::apps::HelpFormatter>(tandem::apps::help_width()));
   app.require_subcommand(1);
   int code = 0;
   const std::vector<std::string> arguments(argv, argv + argc);
@@ -21,7 +24,8 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : tandem::apps::kBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    throw tandem::Error("options", tandem::apps::parse_error_text(app, error));
   }
   return code;
 }

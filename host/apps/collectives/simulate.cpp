@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/collectives/command.h"
+#include "apps/command_words.h"
 #include "collectives/simulation/simulation.h"
 #include "common/error.h"
 #include "tensor/sparse/generate/model_shapes.h"
@@ -108,6 +109,9 @@ void run(SimulateOptions& options) {
   simulation.network.node_bandwidth_bytes_per_s = options.node_gbit_per_s * 1e9 / 8;
   simulation.memory_bytes =
       static_cast<std::uint64_t>(options.memory_gib * static_cast<double>(1ull << 30));
+  simulation.progress = [](const std::string& scheme, std::size_t number, std::size_t count) {
+    fmt::print(stderr, "simulating {} ({} of {})\n", scheme, number, count);
+  };
   const auto result = collectives::simulate_collectives(simulation);
   if (!options.json) {
     print_table(result);
@@ -126,7 +130,7 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
       ->capture_default_str();
   command.add_option("--density", options.simulation.workload.density, "share of non-zero values")
-      ->check(CLI::Range(1e-12, 1.0))
+      ->check(in_range(1e-12, 1))
       ->capture_default_str();
   command.add_option("--skew", options.skew, "busiest of n even ranges over the mean")
       ->capture_default_str();
@@ -140,7 +144,7 @@ void add_workload_options(CLI::App& command, SimulateOptions& options) {
   command
       .add_option("--memory-gib", options.memory_gib,
                   "for the ranks' data; larger tensors are scaled down to it")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(in_range(0.001, 1e6))
       ->capture_default_str();
 }
 

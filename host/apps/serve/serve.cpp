@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
-// a second one, or the end of --drain-seconds, stops at once.
-#include <pthread.h>
+// a second one, or the end of --drain-seconds, stops at once (signal_watch.h).
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cctype>
-#include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "apps/command.h"
 #include "apps/runtime.h"
 #include "apps/serve/engine_service.h"
 #include "apps/serve/inherited_sockets.h"
+#include "apps/serve/serve_checks.h"
 #include "apps/serve/serve_options.h"
+#include "apps/serve/service_state.h"
+#include "apps/serve/signal_watch.h"
+#include "apps/whole_file.h"
 #include "common/error.h"
 #include "server/auth.h"
 #include "server/http_server.h"
@@ -27,25 +27,11 @@
 namespace tandem::apps {
 namespace {
 
-// Blocked before any thread starts, so that only wait_for_stop() sees them.
-void block_signals(sigset_t& signals) {
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-// Written to another name first, so that a program that waits for the file never reads half of it.
 void write_port_file(const std::string& path, int port) {
   if (path.empty()) return;
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream file(temporary);
-    file << port << '\n';
-    if (!file) throw Error("serve", "cannot write --port-file '" + path + "'");
-  }
-  std::filesystem::rename(temporary, path);
+  WholeFile file("serve", path);
+  file.write(std::to_string(port) + "\n");
+  file.keep();
 }
 
 // "Tandem Stories" -> "tandem-stories": what clients can type.
@@ -58,7 +44,7 @@ std::string client_name(const std::string& name) {
 }
 
 // A second signal while draining ends the wait.
-void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& signals,
+void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch& signals,
            int seconds) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(seconds));
   std::atomic<bool> drained{false};
@@ -67,26 +53,41 @@ void drain(server::HttpServer& server, engine::Engine& engine, const sigset_t& s
     server.drain(deadline);
     drained = true;
   });
-  while (!drained && !deadline.expired()) {
-    const timespec tick{0, 20'000'000};
-    if (sigtimedwait(&signals, nullptr, &tick) > 0) {
-      spdlog::warn("second signal: stopping at once");
-      break;
-    }
+  while (!drained && !deadline.expired() && !signals.stops_now()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   server.stop();
   worker.join();
 }
 
+// What is wrong with the options is said before a model is loaded.
+void check(const ServeOptions& options) {
+  for (const std::string& warning : serve_warnings(options)) spdlog::warn("{}", warning);
+  const std::vector<Error> errors = serve_errors(options);
+  if (!errors.empty()) throw Error(errors.front());
+}
+
+// What is wrong with the new files leaves the old ones in use.
+void reload(server::HttpServer& server) {
+  try {
+    server.reload();
+    spdlog::info("SIGHUP: the files are read again");
+  } catch (const Error& error) {
+    spdlog::error("SIGHUP: {}; what was read before stays", error.what());
+  }
+}
+
 void run(ServeOptions& options) {
-  sigset_t signals;
-  block_signals(signals);
   options.server.listen.inherited = inherited_sockets();
+  SignalWatch signals;
+  const ServiceState state;
   trace::Metrics metrics;
-  if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
+  check(options);
+  if (!options.key_file.empty()) {
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
     options.server.routes.key_file = options.key_file;
   }
+  state.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
@@ -105,11 +106,17 @@ void run(ServeOptions& options) {
   options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();
+  signals.begin_to_serve();
   write_port_file(options.port_file, server.port());
   spdlog::info("serving {} at {} (context {} tokens)", name, fmt::join(server.urls(), ", "),
                service.max_request_tokens());
-  int signal = 0;
-  sigwait(&signals, &signal);
+  state.ready("serving " + name);
+  const int signal = signals.wait_for_stop([&] {
+    state.reloading();
+    reload(server);
+    state.ready("serving " + name);
+  });
+  state.stopping();
   spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);
   drain(server, runtime.engine(), signals, options.drain_seconds);
   spdlog::info("stopped");

@@ -3,6 +3,8 @@
 // The options of `tandem serve`.
 #include "apps/serve/serve_options.h"
 
+#include "apps/command_words.h"
+
 namespace tandem::apps {
 namespace {
 
@@ -14,7 +16,9 @@ void add_address_options(CLI::App& command, ServeOptions& o) {
       ->check(CLI::Range(0, 65535))
       ->capture_default_str()
       ->group("HTTP");
-  command.add_option("--port-file", o.port_file, "write the port there once listening")
+  command
+      .add_option("--port-file", o.port_file,
+                  "write the port there once listening, as a new file that replaces an old one")
       ->group("HTTP");
 }
 
@@ -85,11 +89,11 @@ void add_limit_options(CLI::App& command, ServeOptions& o) {
       ->capture_default_str()
       ->group("HTTP");
   command.add_option("--max-body", limits.max_body_bytes, "largest request body (default: 4MiB)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(size_value())
       ->group("HTTP");
   command
       .add_option("--max-header", limits.max_header_bytes, "largest request head (default: 16KiB)")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(size_value())
       ->group("HTTP");
   command.add_option("--read-timeout-ms", o.read_timeout_ms, "time a client has to send a request")
       ->check(CLI::Range(1, 3600000))
@@ -131,7 +135,9 @@ void add_patience_options(CLI::App& command, ServeOptions& o) {
 }
 
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
-  command.add_option("--drain-seconds", o.drain_seconds, "time running requests get after SIGTERM")
+  command
+      .add_option("--drain-seconds", o.drain_seconds,
+                  "time running requests get after SIGTERM; a second one stops at once")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str()
       ->group("HTTP");

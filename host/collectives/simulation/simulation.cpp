@@ -197,8 +197,17 @@ class Simulation {
   }
 
   SimulationResult run() {
+    const std::vector<const Scheme*> schemes = asked_for();
+    const auto tell = [&](const Scheme& scheme, std::size_t number) {
+      if (options_.progress)
+        options_.progress(std::string(scheme.name()), number, schemes.size() + 1);
+    };
+    tell(scheme_by_name(kDenseBaseline), 1);
     result_.dense_ring_s = run_one(scheme_by_name(kDenseBaseline)).seconds;
-    for (const Scheme* scheme : asked_for()) result_.schemes.push_back(run_one(*scheme));
+    for (const Scheme* scheme : schemes) {
+      tell(*scheme, result_.schemes.size() + 2);
+      result_.schemes.push_back(run_one(*scheme));
+    }
     const double dense = result_.dense_ring_s;
     const double values =
         static_cast<double>(result_.workload.domain.num_units) * result_.workload.domain.width;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ struct SimulationOptions {
   DType wire = DType::kF32;
   std::uint64_t seed = 1;
   std::uint64_t memory_bytes = std::uint64_t{2} << 30;
+  // Hears the name of each scheme before it runs, its number from 1, and how many there are; may be
+  // empty.
+  std::function<void(const std::string& scheme, std::size_t number, std::size_t count)> progress;
 };
 
 struct SimulatedScheme {

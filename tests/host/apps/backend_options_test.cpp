@@ -63,17 +63,21 @@ class BackendOptionsOfCommands : public testing::Test {
  protected:
   device::BackendValues parsed(std::vector<std::string> words) {
     device::BackendValues values;
+    device::BackendValues unused;
     CLI::App app;
+    help_ = add_serve(app, values)->help();
+    words.insert(words.begin(), "serve");
+    words = with_config_file(app, words, [&](CLI::App& other) { add_serve(other, unused); });
+    std::ranges::reverse(words);
+    app.parse(words);
+    return values;
+  }
+  CLI::App* add_serve(CLI::App& app, device::BackendValues& values) {
     CLI::App* command = app.add_subcommand("serve");
     command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     command->add_option("--config", "a file of options");
     add_backend_options(*command, backends_, values);
-    help_ = command->help();
-    words.insert(words.begin(), "serve");
-    words = with_config_file(app, words);
-    std::ranges::reverse(words);
-    app.parse(words);
-    return values;
+    return command;
   }
   // Of a file with this text.
   device::BackendValues parsed_file(const std::string& text, std::vector<std::string> words = {}) {

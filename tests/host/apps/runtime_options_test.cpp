@@ -15,17 +15,25 @@
 namespace tandem::apps {
 namespace {
 
-engine::EngineOptions parsed(std::vector<std::string> arguments) {
-  CLI::App app;
-  RuntimeOptions options;
+void add_serve(CLI::App& app, RuntimeOptions& options) {
   CLI::App* command = app.add_subcommand("serve");
   command->add_option("--config", "a file of options");
   add_runtime_options(*command, options);
+}
+
+RuntimeOptions options_of(std::vector<std::string> arguments) {
+  CLI::App app;
+  RuntimeOptions options, unused;
+  add_serve(app, options);
   arguments.insert(arguments.begin(), "serve");
-  arguments = with_config_file(app, arguments);
+  arguments = with_config_file(app, arguments, [&](CLI::App& other) { add_serve(other, unused); });
   std::ranges::reverse(arguments);
   app.parse(arguments);
-  return engine_options(options);
+  return options;
+}
+
+engine::EngineOptions parsed(const std::vector<std::string>& arguments) {
+  return engine_options(options_of(arguments));
 }
 
 TEST(RuntimeOptions, RingsAreOnUnlessTheyAreSwitchedOff) {
@@ -44,6 +52,17 @@ TEST(RuntimeOptions, RingsAreAKeyOfTheFileToo) {
     EXPECT_EQ(parsed({"--config", file.string()}).rings, rings);
     EXPECT_TRUE(parsed({"--config", file.string(), "--rings", "on"}).rings) << "typed words win";
   }
+}
+
+TEST(RuntimeOptions, AnEmptyModelIsAnErrorAndNotTheDemoModel) {
+  for (const char* option : {"--model", "--attention", "--compute"}) {
+    EXPECT_THROW(options_of({option, ""}), CLI::ValidationError) << option;
+  }
+}
+
+TEST(RuntimeOptions, SizesTakeUnits) {
+  EXPECT_EQ(options_of({"--kv-memory", "2GiB"}).kv_bytes, std::uint64_t{2} << 30);
+  EXPECT_EQ(options_of({"--kv-memory", "512"}).kv_bytes, 512u);
 }
 
 }  // namespace

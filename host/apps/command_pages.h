@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Manual pages and completions, from what the command line declares: they cannot name an option
+// that is not there, and miss none.
+//
+// Pure functions of a program's description; threads: any. Formats: man 7 man; bash, "Programmable
+// Completion".
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tandem::apps {
+
+// Of the program (`command` is null) or of a subcommand, for section 1.
+std::string manual_page(const CLI::App& program, const CLI::App* command,
+                        const std::string& version);
+
+// A bash script that completes subcommands, options, and the words that an option takes. What a
+// subcommand of another program takes is asked of its --help.
+std::string bash_completion(const CLI::App& program);
+
+// Writes DIR/man1/*.1 and DIR/completions/<program>. Throws Error("pages", ...).
+void write_pages(const CLI::App& program, const std::string& version, const std::string& directory);
+
+// Adds the hidden subcommand `pages`, which does that.
+void add_pages(CLI::App& program, const std::string& version);
+
+}  // namespace tandem::apps

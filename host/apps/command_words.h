@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the programs speak on the command line: checks of values that say what is wrong in one line,
+// help that is wrapped, one form for every error.
+//
+// Threads: pure functions, but for help_width().
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tandem::apps {
+
+// A number within both bounds. CLI::Range would print them with six decimals.
+CLI::Validator in_range(double least, double most);
+
+// "512", "4MiB", "2 GB" -> bytes. CLI::AsSizeValue alone answers with every spelling of every unit.
+CLI::Validator size_value();
+
+// Refuses "".
+CLI::Validator not_empty();
+
+// The message for a parse error: what is wrong, and the help to read.
+std::string parse_error_text(const CLI::App& app, const CLI::ParseError& error);
+
+// "help", "help serve" -> "--help", "serve --help". Other words stay.
+std::vector<std::string> with_help_word(std::vector<std::string> arguments);
+
+// `text` in lines of at most `width`, all but the first begun by `indent` blanks. Words that are
+// longer are cut after a comma where they have one.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width);
+
+// Columns of the terminal, between 60 and 120; 80 where there is none.
+std::size_t help_width();
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::size_t width) : width_(width) { column_width(kColumn); }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_footer(const CLI::App* app) const override;
+
+ private:
+  static constexpr std::size_t kColumn = 30;
+  std::string entry(const std::string& name, const std::string& text) const;
+
+  std::size_t width_;
+};
+
+}  // namespace tandem::apps

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ids such as xrt:0,xrt:1 need of the environment, before XRT reads it at its first use.
+//
+// Emulated cards are as many as TANDEM_CARDS says. Where it is not set, ids ask for as many as they
+// name. Where XILINX_XRT is not set either, and the machine has no runtime for real cards, ids
+// start the emulated cards that come with this program. Threads: provide_cards() while there is
+// one. Errors: Error("attention", ...) saying which variable to set.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+struct CardEnvironment {
+  std::optional<std::string> xilinx_xrt;  // the variables, where they are set
+  std::optional<std::string> tandem_cards;
+  std::string own_tree;           // of emulated cards, beside this program; empty: none
+  bool is_emulation = false;      // XILINX_XRT names emulated cards
+  bool has_real_runtime = false;  // a driver or a runtime for real cards is installed
+};
+
+CardEnvironment card_environment();
+
+// The variables to set for these ids; other devices' ids ask for nothing.
+std::map<std::string, std::string> card_variables(const std::vector<std::string>& ids,
+                                                  const CardEnvironment& environment);
+
+// Sets them, and tells `warn` when real cards may have been meant.
+void provide_cards(const std::vector<std::string>& ids,
+                   const std::function<void(const std::string&)>& warn);
+
+// For a list of devices in which no card is: why, and what to do.
+std::string missing_cards_hint(const CardEnvironment& environment);
+
+}  // namespace tandem::apps

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# CPack runs this on the files of the package: the package is for running, so what is for building goes. Configuration
+# moves from /usr/etc to /etc, and the unit names /usr/bin.
+foreach(root ${CPACK_TEMPORARY_DIRECTORY} ${CPACK_TEMPORARY_DIRECTORY}/ALL_COMPONENTS_IN_ONE)
+  if(NOT EXISTS ${root}/usr/bin)
+    continue()
+  endif()
+  file(GLOB libraries ${root}/usr/lib/*.a ${root}/usr/lib/*/*.a ${root}/usr/lib/cmake ${root}/usr/lib/*/cmake)
+  file(REMOVE_RECURSE ${libraries} ${root}/usr/include ${root}/usr/setup.sh)
+  if(EXISTS ${root}/usr/etc)
+    file(RENAME ${root}/usr/etc ${root}/etc)
+  endif()
+  file(GLOB units ${root}/usr/lib/systemd/system/*.service)
+  foreach(unit ${units})
+    file(READ ${unit} text)
+    string(REPLACE "${CPACK_TANDEM_BINDIR}/" "/usr/bin/" text "${text}")
+    file(WRITE ${unit} "${text}")
+  endforeach()
+  file(GLOB manuals ${root}/usr/share/man/man1/*.1)
+  foreach(manual ${manuals})
+    execute_process(COMMAND gzip -9nf ${manual} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+endforeach()

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of `tandem` itself, which stand before or after the subcommand.
+#include "apps/command.h"
+
+namespace tandem::apps {
+
+void add_program_options(CLI::App& app, LogOptions& options) {
+  app.add_option("--log-level", options.level, "trace, debug, info, warn, error or off")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log-format", options.format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.fallthrough();
+}
+
+}  // namespace tandem::apps

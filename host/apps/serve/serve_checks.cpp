@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One check per option that names a file or a device.
+#include "apps/serve/serve_checks.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "apps/attention_choice.h"
+#include "apps/backend_options.h"
+#include "apps/compute_choice.h"
+#include "server/auth.h"
+#include "server/http/tls.h"
+
+namespace tandem::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_model(const ServeOptions& options) {
+  const std::string& path = options.runtime.model_path;
+  if (path.empty() || ::access(path.c_str(), R_OK) == 0) return;
+  throw Error("model", fmt::format("cannot read '{}' of --model: {}", path, std::strerror(errno)));
+}
+
+void check_key_file(const ServeOptions& options) {
+  if (!options.key_file.empty()) server::load_api_keys(options.key_file);
+}
+
+void check_tls(const ServeOptions& options) {
+  const server::http::TlsFiles& files = options.server.tls;
+  if (!files.certificate.empty() || !files.key.empty()) server::http::load_tls_keys(files);
+}
+
+void check_port_file(const ServeOptions& options) {
+  if (options.port_file.empty()) return;
+  fs::path folder = fs::path(options.port_file).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) {
+    throw Error("serve", "--port-file: there is no folder '" + folder.string() + "'");
+  }
+  const fs::file_type type = fs::symlink_status(options.port_file, none).type();
+  if (type != fs::file_type::not_found && type != fs::file_type::regular &&
+      type != fs::file_type::symlink) {
+    throw Error("serve", "--port-file '" + options.port_file +
+                             "' is no regular file; name a file that may be replaced");
+  }
+}
+
+std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
+
+void check_devices(const ServeOptions& options) {
+  std::vector<std::string> ids = compute_ids(options.runtime.compute);
+  if (options.runtime.attention != "auto") {
+    for (const ListedDevice& each : listed_devices(options.runtime.attention)) {
+      ids.push_back(each.id);
+    }
+  }
+  for (const std::string& id : ids) {
+    std::string known;
+    bool is_known = false;
+    for (const device::Backend* backend : device::backends()) {
+      known += (known.empty() ? "" : ", ") + std::string(backend->kind());
+      is_known |= backend->kind() == kind_of(id);
+    }
+    if (!is_known) {
+      throw Error("device", "no such kind of device: '" + id + "' (known: " + known + ")");
+    }
+  }
+}
+
+void check_backend_files(const ServeOptions& options) {
+  require_files(device::backends(), options.runtime.backend);
+}
+
+constexpr void (*kChecks[])(const ServeOptions&) = {
+    check_model, check_key_file, check_tls, check_port_file, check_devices, check_backend_files};
+
+}  // namespace
+
+std::vector<Error> serve_errors(const ServeOptions& options) {
+  std::vector<Error> errors;
+  for (const auto check : kChecks) {
+    try {
+      check(options);
+    } catch (const Error& error) {
+      errors.push_back(error);
+    }
+  }
+  return errors;
+}
+
+std::vector<std::string> serve_warnings(const ServeOptions& options) {
+  std::vector<std::string> warnings;
+  struct stat status {};
+  if (!options.key_file.empty() && ::stat(options.key_file.c_str(), &status) == 0 &&
+      (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    warnings.push_back(fmt::format(
+        "every user of this machine can {} the key file '{}' (mode {:03o}); chmod o= '{}'",
+        (status.st_mode & S_IWOTH) != 0 ? "write" : "read", options.key_file, status.st_mode & 0777,
+        options.key_file));
+  }
+  return warnings;
+}
+
+}  // namespace tandem::apps

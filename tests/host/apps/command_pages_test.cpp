@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Manual pages and completions say what the program declares.
+#include "apps/command_pages.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "support/scratch_path.h"
+
+namespace tandem::apps {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class CommandPagesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    CLI::App* serve = app_.add_subcommand("serve", "Serve a model");
+    serve->add_option("-m,--model", text_, ".begins with a dot and has a \\")->group("Model");
+    serve->add_option("--kv-dtype", text_, "type")->check(CLI::IsMember({"f16", "i8"}));
+    serve->add_option("file", text_, "to read");
+    app_.add_subcommand("elsewhere", "Another program")->prefix_command();
+    app_.add_subcommand("help", "Help");
+    add_pages(app_, "9.8");
+  }
+  // What bash would offer for the words, the last of which is being typed.
+  std::string completed(const std::string& words) {
+    const test::ScratchPath script("completion");
+    std::ofstream(script.string()) << bash_completion(app_);
+    const std::string command = "bash -c 'source " + script.string() + "; COMP_WORDS=(" + words +
+                                "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tandem; "
+                                "echo \"${COMPREPLY[*]}\"'";
+    FILE* pipe = popen(command.c_str(), "r");
+    char text[512] = {};
+    const std::size_t count = std::fread(text, 1, sizeof text - 1, pipe);
+    EXPECT_EQ(pclose(pipe), 0) << command;
+    return {text, count == 0 ? 0 : count - 1};
+  }
+
+  std::string text_;
+  CLI::App app_{"Runs models", "tandem"};
+};
+
+TEST_F(CommandPagesTest, AManualHasEveryOptionOfTheCommand) {
+  const std::string page = manual_page(app_, app_.get_subcommand("serve"), "9.8");
+  EXPECT_THAT(page, HasSubstr(".TH \"tandem\\-serve\" 1 \"\" \"tandem 9.8\""));
+  EXPECT_THAT(page, HasSubstr("\\fB\\-m, \\-\\-model\\fR"));
+  EXPECT_THAT(page, HasSubstr("\n\\&.begins with a dot and has a \\e\n"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-kv\\-dtype"));
+  EXPECT_THAT(page, HasSubstr(".SS Model"));
+}
+
+TEST_F(CommandPagesTest, TheProgramsManualListsItsCommands) {
+  const std::string page = manual_page(app_, nullptr, "9.8");
+  EXPECT_THAT(page, HasSubstr("\\fBserve\\fR\nServe a model"));
+  EXPECT_THAT(page, HasSubstr("\\fBtandem\\-serve\\fR(1)"));
+  EXPECT_THAT(page, Not(HasSubstr("tandem\\-elsewhere"))) << "no page is written for it";
+  EXPECT_THAT(page, Not(HasSubstr("\\fBpages")));
+}
+
+TEST_F(CommandPagesTest, BashCompletesCommandsOptionsAndWords) {
+  EXPECT_EQ(completed("tandem s"), "serve");
+  EXPECT_EQ(completed("tandem serve --m"), "--model");
+  EXPECT_EQ(completed("tandem serve --kv-dtype \"\""), "f16 i8");
+  EXPECT_EQ(completed("tandem serve --kv-dtype i"), "i8");
+  EXPECT_EQ(completed("tandem pa"), "") << "hidden";
+}
+
+TEST_F(CommandPagesTest, WritesAPagePerCommand) {
+  const test::ScratchPath folder("pages");
+  write_pages(app_, "9.8", folder.string());
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "man1" / "tandem.1"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "man1" / "tandem-serve.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "man1" / "tandem-elsewhere.1"))
+      << "its own program writes it";
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "completions" / "tandem"));
+}
+
+}  // namespace
+}  // namespace tandem::apps

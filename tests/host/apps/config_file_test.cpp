@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys and values of a configuration file: what is wrong is told with file and line.
+#include "apps/config_file.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "common/error.h"
+#include "support/scratch_path.h"
+
+namespace tandem::apps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+int port = 0;
+std::string text, level;
+bool is_quiet = false, has_run = false;
+
+void add_commands(CLI::App& app) {
+  app.add_option("--level", level)->check(CLI::IsMember({"high", "low"}));
+  CLI::App* command = app.add_subcommand("serve");
+  command->add_option("--config", "a file");
+  command->add_option("--port", port)->check(CLI::Range(0, 65535));
+  command->add_option("--name", text)->required();
+  command->add_flag("--quiet", is_quiet);
+  command->callback([] { has_run = true; });
+}
+
+class ConfigFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    has_run = false;
+    add_commands(app_);
+  }
+  // The words of the command line, or the error.
+  std::vector<std::string> words(const std::string& file) {
+    std::ofstream(path_.string()) << file;
+    try {
+      return with_config_file(app_, {"serve", "--config", path_.string(), "--port=1"},
+                              add_commands);
+    } catch (const Error& error) {
+      return {error.what()};
+    }
+  }
+  std::string error(const std::string& file) {
+    const std::vector<std::string> found = words(file);
+    return found.size() == 1 ? found.front() : "no error";
+  }
+  std::string line(int number) const { return path_.string() + ":" + std::to_string(number) + ":"; }
+
+  CLI::App app_;
+  const test::ScratchPath path_{"tandem.toml"};
+};
+
+TEST_F(ConfigFileTest, KeysComeBeforeTheWordsThatAreTyped) {
+  EXPECT_THAT(words("name = \"x\"\n[http]\nquiet = true\nport = 2\n"),
+              ElementsAre("serve", "--name=x", "--quiet", "--port=2", "--config", path_.string(),
+                          "--port=1"));
+}
+
+TEST_F(ConfigFileTest, AWrongValueNamesFileAndLine) {
+  EXPECT_THAT(error("name = \"x\"\n\nport = 70000\n"), HasSubstr(line(3) + " --port: "));
+  EXPECT_THAT(error("[a]\nport = \"many\"\n"), HasSubstr(line(2)));
+  EXPECT_THAT(error("quiet = 3.5\n"), HasSubstr(line(1)));
+  EXPECT_FALSE(has_run) << "values are checked without running the command";
+}
+
+TEST_F(ConfigFileTest, OptionsOfTheProgramAreKeysToo) {
+  EXPECT_THAT(words("level = \"low\"\n"), testing::Contains("--level=low"));
+  EXPECT_THAT(error("\nlevel = \"middle\"\n"), HasSubstr(line(2)));
+}
+
+TEST_F(ConfigFileTest, AKeyOfTwoTablesIsGivenTwice) {
+  const std::string found = error("port = 1\n[http]\nport = 2\n");
+  EXPECT_THAT(found, HasSubstr(line(3) + " 'port' is given twice; see " + path_.string() + ":1"));
+  EXPECT_THAT(error("port = 1\nport = 2\n"), HasSubstr(line(2)));
+}
+
+TEST_F(ConfigFileTest, AFileThatNamesAnotherIsToldSo) {
+  const std::string found = error("config = \"other.toml\"\n");
+  EXPECT_THAT(found, HasSubstr("cannot name another one"));
+  EXPECT_THAT(found, testing::Not(HasSubstr("did you mean")));
+}
+
+TEST_F(ConfigFileTest, AnUnknownKeySuggestsOneThatIs) {
+  EXPECT_THAT(error("\nprt = 1\n"),
+              HasSubstr(line(2) + " unknown key 'prt' (did you mean 'port'?)"));
+  EXPECT_THAT(error("help = true\n"), HasSubstr("unknown key"));
+}
+
+TEST_F(ConfigFileTest, EveryWrongValueIsFound) {
+  std::ofstream(path_.string()) << "port = -1\nlevel = \"x\"\nname = \"y\"\n";
+  const auto entries = read_config(*app_.get_subcommand("serve"), path_.string());
+  EXPECT_THAT(wrong_values("serve", entries, add_commands),
+              ElementsAre(HasSubstr(line(1)), HasSubstr(line(2))));
+}
+
+}  // namespace
+}  // namespace tandem::apps
