@@ -23,8 +23,10 @@ namespace tandem::server {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any free port, see HttpServer::port()
-  int num_io_threads = 2;     // they parse, tokenise and serialise
+  std::uint16_t port = 8080;              // 0: any free port, see HttpServer::port()
+  int num_io_threads = 2;                 // they read, send, and write the events of most streams
+  int num_workers = 2;                    // they parse, tokenise and write other answers
+  std::size_t max_unread_requests = 128;  // that wait for a worker; 503 beyond
   http::Limits limits;
   RouteOptions routes;
 };

@@ -9,13 +9,24 @@
 #include "server/http/wire.h"
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
+#include "server/openai/text_endpoints.h"
 
 namespace tandem::server {
 namespace {
 
 using openai::ApiError;
 
-enum class RouteId { kHealth, kMetrics, kStatus, kModels, kModel, kCompletions, kChat };
+enum class RouteId {
+  kHealth,
+  kMetrics,
+  kStatus,
+  kModels,
+  kModel,
+  kCompletions,
+  kChat,
+  kTokenize,
+  kDetokenize
+};
 
 struct Route {
   RouteId id;
@@ -31,6 +42,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kModel, "/v1/models/{id}", false},
     Route{RouteId::kCompletions, "/v1/completions", true},
     Route{RouteId::kChat, "/v1/chat/completions", true},
+    Route{RouteId::kTokenize, "/tokenize", true},
+    Route{RouteId::kDetokenize, "/detokenize", true},
 };
 
 constexpr std::string_view kModelPrefix = "/v1/models/";
@@ -63,6 +76,19 @@ http::Response plain(std::string body, std::string content_type = "application/j
   return response;
 }
 
+std::optional<http::Response> refused_type(const http::Request& request) {
+  const auto refuse = [](const std::string& message) {
+    return openai::error_response(ApiError(415, message, "", "unsupported_media_type"));
+  };
+  if (!is_json(request.header("content-type"))) {
+    return refuse("send the body as 'Content-Type: application/json'");
+  }
+  const std::string_view encoding = request.header("content-encoding");
+  if (encoding.empty() || http::equals_ignoring_case(encoding, "identity")) return std::nullopt;
+  return refuse("the body's Content-Encoding is '" + std::string(encoding) +
+                "'; send it without compression");
+}
+
 http::Response empty_with(std::vector<http::Header> headers) {
   http::Response response;
   response.status = 204;
@@ -72,8 +98,13 @@ http::Response empty_with(std::vector<http::Header> headers) {
 
 }  // namespace
 
-Routes::Routes(RouteOptions options, GenerationService& service)
-    : options_(std::move(options)), keys_(options_.api_keys), service_(service) {}
+Routes::Routes(RouteOptions options, GenerationService& service, Workers workers)
+    : options_(std::move(options)),
+      keys_(options_.api_keys),
+      service_(service),
+      context_(std::make_shared<openai::ApiContext>(
+          openai::ApiContext{service, std::move(workers.pool), std::move(workers.timers),
+                             options_.request_limits, options_.strict, options_.heartbeat})) {}
 
 std::string Routes::label(const http::Request& request) {
   const Route* route = find_route(request.path);
@@ -114,10 +145,7 @@ std::optional<http::Response> Routes::admit(const http::Request& request) const 
     response.headers.push_back({"Allow", allowed_methods(*route)});
     return response;
   }
-  if (route->is_post && !is_json(request.header("content-type"))) {
-    return openai::error_response(ApiError(415, "send the body as 'Content-Type: application/json'",
-                                           "", "unsupported_media_type"));
-  }
+  if (route->is_post) return refused_type(request);
   return std::nullopt;
 }
 
@@ -148,15 +176,19 @@ void Routes::dispatch(http::Exchange& exchange) const {
     case RouteId::kModel:
       return exchange.respond(one_model(std::string_view(path).substr(kModelPrefix.size())));
     case RouteId::kCompletions:
-      return openai::handle_completion(exchange, service_, options_.request_limits);
+      return openai::handle_completion(exchange, context_);
     case RouteId::kChat:
-      return openai::handle_chat(exchange, service_, options_.request_limits);
+      return openai::handle_chat(exchange, context_);
+    case RouteId::kTokenize:
+      return openai::handle_tokenize(exchange, context_);
+    case RouteId::kDetokenize:
+      return openai::handle_detokenize(exchange, context_);
   }
 }
 
 http::Response Routes::one_model(std::string_view id) const {
   const ModelCard card = service_.model();
-  if (id == card.id) return plain(openai::model_body(card));
+  if (openai::is_named(card, id)) return plain(openai::model_body(card));
   throw ApiError(404, "The model '" + std::string(id) + "' does not exist here", "model",
                  "model_not_found");
 }

@@ -6,13 +6,15 @@
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
 //   GET  /v1/models         the one model; /v1/models/{id} itself or 404
-//   POST /v1/completions, /v1/chat/completions    application/json
+//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize    application/json
 // HEAD is accepted wherever GET is. OPTIONS answers with Allow. Cross-origin use from browsers
 // (CORS) is off unless an origin is configured. A POST must be application/json: that type makes a
 // browser send a preflight request, so a web page cannot post here unasked. Threads: any.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +23,7 @@
 #include "server/auth.h"
 #include "server/generation_service.h"
 #include "server/http/exchange.h"
-#include "server/openai/request_parser.h"
+#include "server/openai/api_context.h"
 
 namespace tandem::server {
 
@@ -29,11 +31,19 @@ struct RouteOptions {
   std::vector<std::string> api_keys;  // empty: no key needed
   std::string cors_origin;            // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;
+  bool strict = false;                          // fields of common clients are refused
+  std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
+};
+
+// The threads that work for the handlers.
+struct Workers {
+  std::shared_ptr<WorkPool> pool;
+  std::shared_ptr<Timers> timers;
 };
 
 class Routes {
  public:
-  Routes(RouteOptions options, GenerationService& service);
+  Routes(RouteOptions options, GenerationService& service, Workers workers);
 
   // An answer that needs no body: 404, 401, 405, 415, and OPTIONS.
   std::optional<http::Response> admit(const http::Request& request) const;
@@ -55,6 +65,7 @@ class Routes {
   RouteOptions options_;
   KeyCheck keys_;
   GenerationService& service_;
+  std::shared_ptr<const openai::ApiContext> context_;
 };
 
 }  // namespace tandem::server

@@ -85,10 +85,13 @@ void run(ServeOptions& options) {
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
-  EngineService service(runtime, metrics, name);
+  EngineService service(runtime, metrics, {name, options.model_aliases},
+                        options.runtime.max_waiting);
   options.server.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
+  options.server.routes.heartbeat =
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.heartbeat_seconds * 1000));
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());
