@@ -44,6 +44,8 @@ void WorkPool::stop() {
     dropped.swap(going_on_);
   }
   changed_.notify_all();
+  dropped_requests.clear();
+  dropped.clear();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

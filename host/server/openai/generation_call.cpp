@@ -16,6 +16,8 @@ namespace tandem::server::openai {
 namespace {
 
 constexpr std::size_t kPlainBatch = 64;  // events of a plain answer that are written at once
+// Of a stream that are sent at once: the connection allows one piece beyond its bound.
+constexpr std::size_t kPieceBytes = 16 * 1024;
 
 }  // namespace
 
@@ -172,6 +174,7 @@ bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired
     for (auto& [choice, event] : events) {
       if (event.finish) submissions_.finished(choice);
       builder_->take(choice, event, out);
+      if (out.size() >= kPieceBytes) send(std::exchange(out, {}));
     }
     if (expired && !builder_->complete()) cut_short(out);
     if (builder_->complete()) return finish(std::move(out)), false;

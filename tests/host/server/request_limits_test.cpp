@@ -154,6 +154,7 @@ TEST(RequestLimits, HealthAndStreamsGoOnWhileEveryWorkerIsBusy) {
   options.num_workers = 1;
   options.num_io_threads = 1;
   options.max_unread_requests = 1;
+  options.limits.max_stream_buffer_bytes = std::size_t{1} << 30;  // the reader is slow at times
   RunningServer running({.max_request_tokens = 1 << 20, .hold_tokenize = true}, options);
   std::atomic<int> chunks = 0;
   std::atomic<bool> enough = false;
