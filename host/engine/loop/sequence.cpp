@@ -107,8 +107,7 @@ void Sequence::on_token(int position, TokenId token) {
 }
 
 bool Sequence::ends_generation(TokenId id) const {
-  return (tokenizer_.is_end_of_generation(id) && !request_.ignore_eos) ||
-         stop_tokens_.contains(id);
+  return (tokenizer_.is_end_of_generation(id) && !request_.ignore_eos) || stop_tokens_.contains(id);
 }
 
 void Sequence::accept(const model::SampledToken& sampled) {

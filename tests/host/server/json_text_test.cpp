@@ -28,7 +28,7 @@ TEST(JsonText, EveryCharacterReadsBackAsItself) {
 TEST(JsonText, BytesThatAreNotUtf8AreReplaced) {
   const std::string mark = "\xef\xbf\xbd";
   EXPECT_EQ(as_json("a\xff"
-                   "b"),
+                    "b"),
             "\"a" + mark + "b\"");
   EXPECT_EQ(as_json("\xe2\x82"), "\"" + mark + "\"");
   EXPECT_EQ(as_json("\xed\xa0\x80").find('\xed'), std::string::npos) << "a surrogate";
