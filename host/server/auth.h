@@ -23,7 +23,7 @@ struct KeyLimits {
   std::int64_t tokens_per_minute = 0;  // prompt and output
   int concurrent_requests = 0;
   int max_choices = 0;  // "n" times the number of prompts
-  int max_tokens = 0;   // of the output of one choice
+  int max_tokens = 0;   // that all choices of one request generate together
 };
 
 using KeyHash = std::array<std::uint8_t, 32>;  // SHA-256

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins listener and routes. stop() first refuses new connections, then posts from other threads.
-// It then closes the connections, which cancels their requests, and joins the threads.
+// It then closes the connections, which cancels their requests, and joins the threads: those that
+// set timers and post work before those that serve them.
 #include "server/http_server.h"
 
 #include <spdlog/spdlog.h>
@@ -36,6 +37,9 @@ void check(const ServerOptions& options) {
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
     throw Error("server", "io threads must be between 1 and 256");
   }
+  if (options.num_workers < 1 || options.num_workers > 256) {
+    throw Error("server", "worker threads must be between 1 and 256");
+  }
   if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
       limits.max_stream_buffer_bytes < 4096) {
     throw Error("server",
@@ -57,7 +61,9 @@ void check(const ServerOptions& options) {
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),
-        routes(route_options(options), service, metrics),
+        workers{std::make_shared<WorkPool>(options.num_workers, options.max_unread_requests),
+                std::make_shared<Timers>()},
+        routes(route_options(options), service, workers, metrics),
         io(options.num_io_threads),
         gate(std::make_shared<http::PostGate>()) {
     auto hooks = std::make_shared<http::Hooks>();
@@ -112,6 +118,7 @@ struct HttpServer::Impl {
   }
 
   ServerOptions options;
+  Workers workers;
   Routes routes;
   asio::io_context io;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
@@ -182,6 +189,8 @@ void HttpServer::stop() {
   impl_->work.reset();
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();
+  impl_->workers.timers->stop();
+  impl_->workers.pool->stop();
 }
 
 }  // namespace tandem::server

@@ -25,7 +25,9 @@ namespace tandem::server {
 struct ServerOptions {
   http::ListenOptions listen;
   http::TlsFiles tls;      // of TCP connections; without a certificate they are plain
-  int num_io_threads = 2;  // they parse, tokenise and serialise
+  int num_io_threads = 2;  // they read, send, and write the events of most streams
+  int num_workers = 2;     // they parse, tokenise and write other answers
+  std::size_t max_unread_requests = 128;  // that wait for a worker; 503 beyond
   http::Limits limits;
   RouteOptions routes;
 };

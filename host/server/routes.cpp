@@ -13,6 +13,7 @@
 #include "server/http/wire.h"
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
+#include "server/openai/text_endpoints.h"
 
 namespace tandem::server {
 namespace {
@@ -29,6 +30,8 @@ enum class RouteId {
   kModel,
   kCompletions,
   kChat,
+  kTokenize,
+  kDetokenize,
   kAdminRequests,
   kAdminCancel,
   kAdminDrain,
@@ -52,6 +55,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kModel, "/v1/models/{id}", false},
     Route{RouteId::kCompletions, "/v1/completions", true},
     Route{RouteId::kChat, "/v1/chat/completions", true},
+    Route{RouteId::kTokenize, "/tokenize", true},
+    Route{RouteId::kDetokenize, "/detokenize", true},
     Route{RouteId::kAdminRequests, "/admin/requests", false, Role::kAdmin},
     Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
     Route{RouteId::kAdminDrain, "/admin/drain", true, Role::kAdmin},
@@ -101,6 +106,19 @@ http::Response plain(std::string body, std::string content_type = "application/j
   return response;
 }
 
+std::optional<http::Response> refused_type(const http::Request& request) {
+  const auto refuse = [](const std::string& message) {
+    return openai::error_response(ApiError(415, message, "", "unsupported_media_type"));
+  };
+  if (!is_json(request.header("content-type"))) {
+    return refuse("send the body as 'Content-Type: application/json'");
+  }
+  const std::string_view encoding = request.header("content-encoding");
+  if (encoding.empty() || http::equals_ignoring_case(encoding, "identity")) return std::nullopt;
+  return refuse("the body's Content-Encoding is '" + std::string(encoding) +
+                "'; send it without compression");
+}
+
 http::Response empty_with(std::vector<http::Header> headers) {
   http::Response response;
   response.status = 204;
@@ -143,22 +161,22 @@ std::optional<http::Response> check_method(const Route& route, const http::Reque
     response.headers.push_back({"Allow", allowed_methods(route)});
     return response;
   }
-  if (route.is_post && !is_json(request.header("content-type"))) {
-    return openai::error_response(ApiError(415, "send the body as 'Content-Type: application/json'",
-                                           "", "unsupported_media_type"));
-  }
-  return std::nullopt;
+  return route.is_post ? refused_type(request) : std::nullopt;
 }
 
 }  // namespace
 
-Routes::Routes(RouteOptions options, GenerationService& service, trace::Metrics* metrics)
+Routes::Routes(RouteOptions options, GenerationService& service, Workers workers,
+               trace::Metrics* metrics)
     : options_(std::move(options)),
       keys_(options_.api_keys, options_.key_file),
       hosts_(options_.allowed_hosts),
       ledger_(metrics),
       service_(service),
-      admin_(service, ledger_, options_.drain) {}
+      admin_(service, ledger_, options_.drain),
+      context_(std::make_shared<openai::ApiContext>(
+          openai::ApiContext{service, std::move(workers.pool), std::move(workers.timers),
+                             options_.request_limits, options_.strict, options_.heartbeat})) {}
 
 // A request that HTTP refuses before its head is read gets its record with its answer.
 RequestRecord& Routes::record_of(http::Request& request) {
@@ -254,13 +272,16 @@ std::optional<http::Response> Routes::admit(http::Request& request) {
   return std::nullopt;
 }
 
-openai::RequestLimits Routes::limits_for(const http::Request& request) const {
-  openai::RequestLimits limits = options_.request_limits;
-  if (const auto key = request.record->key()) {
-    limits.max_choices = least_limit(limits.max_choices, key->limits.max_choices);
-    limits.max_output_tokens = least_limit(limits.max_output_tokens, key->limits.max_tokens);
+std::shared_ptr<const openai::ApiContext> Routes::context_for(const http::Request& request) const {
+  const auto key = request.record->key();
+  if (key == nullptr || (key->limits.max_choices == 0 && key->limits.max_tokens == 0)) {
+    return context_;
   }
-  return limits;
+  auto context = std::make_shared<openai::ApiContext>(*context_);
+  openai::RequestLimits& limits = context->limits;
+  limits.max_choices = least_limit(limits.max_choices, key->limits.max_choices);
+  limits.max_tokens = least_limit(limits.max_tokens, key->limits.max_tokens);
+  return context;
 }
 
 void Routes::handle(http::Exchange& exchange) {
@@ -291,9 +312,13 @@ void Routes::dispatch(http::Exchange& exchange) {
     case RouteId::kModel:
       return exchange.respond(one_model(std::string_view(path).substr(kModelPrefix.size())));
     case RouteId::kCompletions:
-      return openai::handle_completion(exchange, service_, limits_for(exchange.request()));
+      return openai::handle_completion(exchange, context_for(exchange.request()));
     case RouteId::kChat:
-      return openai::handle_chat(exchange, service_, limits_for(exchange.request()));
+      return openai::handle_chat(exchange, context_for(exchange.request()));
+    case RouteId::kTokenize:
+      return openai::handle_tokenize(exchange, context_);
+    case RouteId::kDetokenize:
+      return openai::handle_detokenize(exchange, context_);
     case RouteId::kAdminRequests:
       return exchange.respond(admin_.requests());
     case RouteId::kAdminCancel:
@@ -307,7 +332,7 @@ void Routes::dispatch(http::Exchange& exchange) {
 
 http::Response Routes::one_model(std::string_view id) const {
   const ModelCard card = service_.model();
-  if (id == card.id) return plain(openai::model_body(card));
+  if (openai::is_named(card, id)) return plain(openai::model_body(card));
   throw ApiError(404, "The model '" + std::string(id) + "' does not exist here", "model",
                  "model_not_found");
 }

@@ -9,7 +9,7 @@
 //   GET  /status            what runs where, JSON
 //   GET  /admin/requests; POST /admin/cancel, /admin/drain, /admin/log-level: see access/admin.h
 //   GET  /v1/models         the one model; /v1/models/{id} itself or 404
-//   POST /v1/completions, /v1/chat/completions    application/json
+//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize    application/json
 // HEAD is accepted wherever GET is. OPTIONS answers with Allow. Cross-origin use from browsers
 // (CORS) is off unless an origin is configured. A POST must be application/json: that type makes a
 // browser send a preflight request, so a web page cannot post here unasked. Threads: any.
@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +30,7 @@
 #include "server/generation_service.h"
 #include "server/host_check.h"
 #include "server/http/exchange.h"
-#include "server/openai/request_parser.h"
+#include "server/openai/api_context.h"
 
 namespace tandem::server {
 
@@ -44,12 +45,21 @@ struct RouteOptions {
   std::vector<std::string> allowed_hosts;
   // A heartbeat of the engine older than this makes /livez and /readyz 503.
   std::chrono::milliseconds live_timeout{60'000};
+  bool strict = false;                          // fields of common clients are refused
+  std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
+};
+
+// The threads that work for the handlers.
+struct Workers {
+  std::shared_ptr<WorkPool> pool;
+  std::shared_ptr<Timers> timers;
 };
 
 class Routes {
  public:
   // `metrics` (may be null) counts by key.
-  Routes(RouteOptions options, GenerationService& service, trace::Metrics* metrics = nullptr);
+  Routes(RouteOptions options, GenerationService& service, Workers workers,
+         trace::Metrics* metrics = nullptr);
 
   // Opens the request's record. An answer that needs no body: 404, 401, 403, 405, 415, 429,
   // OPTIONS.
@@ -77,7 +87,7 @@ class Routes {
   bool lives() const;
   RequestRecord& record_of(http::Request& request);
   std::optional<http::Response> check_role(Role role, const http::Request& request) const;
-  openai::RequestLimits limits_for(const http::Request& request) const;
+  std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;
   void dispatch(http::Exchange& exchange);
   http::Response one_model(std::string_view id) const;
 
@@ -87,6 +97,7 @@ class Routes {
   RequestLedger ledger_;
   GenerationService& service_;
   Admin admin_;
+  std::shared_ptr<const openai::ApiContext> context_;
 };
 
 }  // namespace tandem::server

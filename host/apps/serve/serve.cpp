@@ -94,7 +94,8 @@ void run(ServeOptions& options) {
   if (!runtime.model().chat_template_error().empty()) {
     spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
   }
-  EngineService service(runtime, metrics, name);
+  EngineService service(runtime, metrics, {name, options.model_aliases},
+                        options.runtime.max_waiting);
   options.server.listen.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
@@ -103,6 +104,8 @@ void run(ServeOptions& options) {
       std::chrono::milliseconds(options.first_byte_timeout_ms);
   options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
   options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
+  options.server.routes.heartbeat =
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.heartbeat_seconds * 1000));
   options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();

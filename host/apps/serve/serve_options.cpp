@@ -79,7 +79,13 @@ void add_access_options(CLI::App& command, ServeOptions& o) {
 }
 
 void add_limit_options(CLI::App& command, ServeOptions& o) {
-  command.add_option("--io-threads", o.server.num_io_threads, "threads that parse and serialise")
+  command.add_option("--io-threads", o.server.num_io_threads, "threads that read and send")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--worker-threads", o.server.num_workers,
+                  "threads that parse, tokenise and write answers")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group("HTTP");
@@ -134,6 +140,36 @@ void add_patience_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_request_options(CLI::App& command, ServeOptions& o) {
+  server::RouteOptions& routes = o.server.routes;
+  command
+      .add_option("--max-choices", routes.request_limits.max_choices,
+                  "most choices of one request (prompts x n)")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--max-request-tokens", routes.request_limits.max_tokens,
+                  "most tokens that all choices of one request generate (0: no limit)")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--max-request-seconds", routes.request_limits.max_seconds,
+                  "longest time from a request's arrival to its end (0: no limit)")
+      ->check(CLI::Range(0, 31536000))
+      ->capture_default_str()
+      ->group("HTTP");
+  command.add_flag("--strict", routes.strict, "refuse fields that only other servers know")
+      ->group("HTTP");
+  command
+      .add_option("--heartbeat-seconds", o.heartbeat_seconds,
+                  "a stream that has nothing to send for so long sends a comment")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str()
+      ->group("HTTP");
+}
+
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--drain-seconds", o.drain_seconds,
@@ -152,11 +188,16 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--model-name", o.model_name, "the name clients use (default: the model file's)")
       ->group("HTTP");
+  command
+      .add_option("--model-alias", o.model_aliases,
+                  "another name that clients may use; may be given several times")
+      ->group("HTTP");
   add_address_options(command, o);
   add_transport_options(command, o);
   add_access_options(command, o);
   add_limit_options(command, o);
   add_patience_options(command, o);
+  add_request_options(command, o);
   add_life_cycle_options(command, o);
 }
 

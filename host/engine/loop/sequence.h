@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "common/clock.h"
@@ -99,6 +100,7 @@ class Sequence {
   model::Sampler sampler_;
   model::Detokenizer detokenizer_;
   model::StopMatcher stop_matcher_;
+  const std::unordered_set<TokenId> stop_tokens_;
   const int vocab_size_;
   std::vector<TokenId> tokens_;
   int num_prompt_tokens_;

@@ -30,7 +30,7 @@ std::string read_field(std::string_view body, const char* name) {
   const nlohmann::json document = openai::parse_document(body);
   openai::FieldReader fields(document, "");
   std::string value = openai::string_value(fields.require(name), name);
-  fields.refuse_unread();
+  fields.check_unread(nullptr);
   return value;
 }
 

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "server/http/exchange.h"
 #include "server/http/limits.h"
@@ -59,6 +60,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void abort();
 
   const Request& request() const override { return request_; }
+  std::string take_body() override { return std::exchange(request_.body, {}); }
   Poster poster() override;
   void keep(std::shared_ptr<PendingAnswer> answer) override { pending_ = std::move(answer); }
   void respond(Response response) override;

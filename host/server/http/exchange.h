@@ -67,6 +67,10 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const Request& request() const = 0;
+
+  // Moves the body out of the request, for work on another thread.
+  virtual std::string take_body() = 0;
+
   virtual Poster poster() = 0;
 
   // Kept until the answer is complete or abandoned.
