@@ -3,11 +3,11 @@
 // ExDyna: MiCRO whose partitions are runs of blocks, and give blocks to their neighbours until all
 // have equal counts.
 //
-// 1,024 blocks, each a multiple of 32 values (smaller ones where N is small); the remainder belongs
-// to the last. A partition keeps 1024 / (4 n) blocks at least. From the second step on, of adjacent
-// partitions one with more than 1.05 of the mean count gives a block to one with less than 1
-// / 1.05. Sends, clears and costs as micro; padded all-gathers waste less. Source: arXiv
-// 2402.13781.
+// About 1,024 blocks, each a multiple of 32 values (smaller ones where N is small); the last
+// partition has the remainder. A partition keeps a quarter of its even share of blocks. From the
+// second step on, of adjacent partitions one with more than 1.05 of the mean count gives a block to
+// one with less than 1 / 1.05. Sends, clears and costs as micro; padded all-gathers waste less.
+// Source: arXiv 2402.13781.
 #include <algorithm>
 
 #include "collectives/sparsifier/algorithms.h"
@@ -90,7 +90,7 @@ class ExDyna final : public SparsifierAlgorithm {
     if (block_values_ == 0) {  // a small parameter: at least 8 blocks for a rank, if it has them
       block_values_ = std::clamp<std::uint64_t>(num_values_ / (8 * n), 1, kBlockMultiple);
     }
-    num_blocks_ = std::min(kBlocks, num_values_ / block_values_);
+    num_blocks_ = num_values_ / block_values_;  // the remainder is less than a block
     bounds_.resize(n + 1);
     for (std::uint64_t part = 0; part <= n; ++part) bounds_[part] = num_blocks_ * part / n;
   }
