@@ -141,7 +141,7 @@ class ExDyna final : public SparsifierAlgorithm {
     return static_cast<double>(num_blocks_);
   }
 
-  // Every bound goes a part of its way. Counts fluctuate, so a short way is not worth a block.
+  // Every bound goes a part of its way, of a whole block or more one block at least.
   void move_towards_balance(const std::vector<double>& counts) {
     const std::size_t n = counts.size();
     double total = 0;
@@ -150,7 +150,8 @@ class ExDyna final : public SparsifierAlgorithm {
     for (std::size_t i = 1; i < n; ++i) {
       const double wanted = total * static_cast<double>(i) / static_cast<double>(n);
       const double way = balanced_bound(counts, wanted) - static_cast<double>(bounds_[i]);
-      const double moved = std::trunc(way * kShareOfWay);
+      const double moved = std::fabs(way) < 1 / kShareOfWay ? std::clamp(std::trunc(way), -1.0, 1.0)
+                                                            : std::trunc(way * kShareOfWay);
       const auto place = static_cast<std::int64_t>(bounds_[i]) + static_cast<std::int64_t>(moved);
       next[i] = static_cast<std::uint64_t>(std::max<std::int64_t>(0, place));
     }
