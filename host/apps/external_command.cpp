@@ -27,6 +27,7 @@ struct ExternalCommand {
 constexpr std::array kCommands = {
     ExternalCommand{"allreduce-bench", "Measure sparse all-reduce schemes on a transport"},
     ExternalCommand{"simulate-collectives", "The same schemes over a simulated network"},
+    ExternalCommand{"sparsify-bench", "What gradient sparsifiers send, and how long they select"},
 };
 
 }  // namespace

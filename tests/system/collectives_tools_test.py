@@ -165,6 +165,54 @@ class AllreduceBenchTest(unittest.TestCase):
             self.assertIn(name, run("allreduce-bench", "--world", 2, *SMALL, *arguments, code=2))
 
 
+class SparsifyBenchTest(unittest.TestCase):
+    NAMES = ["topk", "cltk", "randomk", "hard_threshold", "dgc", "sidco", "gaussiank", "redsync", "deft", "micro",
+             "exdyna", "ok_topk", "chunk_topk"]
+    FIELDS = {"name", "density_sent", "build_up", "inefficiency", "select_ms", "of_plain_read"}
+
+    def test_every_sparsifier_prints_a_line_and_exclusive_ones_have_no_build_up(self):
+        lines = json_lines(run("sparsify-bench", "--synthetic", 50000, "--density", 0.01, "--world", 3, "--steps", 6,
+                               "--json"))
+        self.assertEqual([line["name"] for line in lines], self.NAMES)
+        for line in lines:
+            self.assertLessEqual(self.FIELDS, set(line))
+            self.assertGreater(line["density_sent"], 0, line)
+            self.assertGreater(line["select_ms"], 0, line)
+            self.assertGreater(line["of_plain_read"], 0, line)
+        build_up = {line["name"]: line["build_up"] for line in lines}
+        for name in ("cltk", "randomk", "deft", "micro", "exdyna"):
+            self.assertEqual(build_up[name], 1, name)
+        self.assertGreater(build_up["topk"], 1.5)
+
+    def test_micro_and_exdyna_hold_the_density(self):
+        for line in json_lines(run("sparsify-bench", "--synthetic", 60000, "--density", 0.01, "--world", 2, "--steps",
+                                   260, "--sparsifiers", "micro,exdyna", "--json")):
+            self.assertAlmostEqual(line["density_sent"], 0.01, delta=0.0002)
+
+    def test_captured_gradients_and_their_layers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for rank in range(2):
+                values = [((i * 7919 + rank * 13) % 1001) - 500.0 for i in range(5000)]
+                (Path(folder) / f"gradient-{rank}.f32").write_bytes(struct.pack("<5000f", *values))
+            (Path(folder) / "tensors.json").write_text(json.dumps([{"name": "a", "shape": [4000], "offset": 0},
+                                                                   {"name": "b", "shape": [1000], "offset": 4000}]))
+            lines = json_lines(run("sparsify-bench", "--gradients", folder, "--density", 0.02, "--world", 2, "--steps",
+                                   4, "--sparsifiers", "deft,topk", "--json"))
+            self.assertEqual([line["values"] for line in lines], [5000, 5000])
+            self.assertAlmostEqual(lines[0]["density_sent"], 0.02, places=6)
+            (Path(folder) / "tensors.json").write_text("{")
+            self.assertIn("tensors.json", run("sparsify-bench", "--gradients", folder, code=2))
+
+    def test_wrong_arguments_are_named(self):
+        some = ["--synthetic", 1000]
+        with tempfile.TemporaryDirectory() as folder:
+            for arguments, name in (([], "--synthetic"), (some + ["--gradients", folder], "one of the two"),
+                                    (["--gradients", folder], "gradient-0.f32"), (some + ["--density", 2], "density"),
+                                    (some + ["--sparsifiers", "topp"], "there are: topk"), (some + ["--world", 0], "--world"),
+                                    (some + ["--scheme", "nonsense", "--sparsifiers", "dgc"], "nonsense")):
+                self.assertIn(name, run("sparsify-bench", *arguments, code=2))
+
+
 class SimulateTest(unittest.TestCase):
     def test_ratios_to_the_dense_ring_are_printed(self):
         lines = json_lines(run("simulate-collectives", "--world", 16, "--elements", 100000, "--density", 0.01,

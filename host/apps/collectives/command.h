@@ -12,5 +12,6 @@ namespace tandem::apps {
 // code: the exit code, set when the command has run. arguments: the whole command line.
 void add_allreduce_bench(CLI::App& app, const std::vector<std::string>& arguments, int& code);
 void add_simulate_collectives(CLI::App& app);
+void add_sparsify_bench(CLI::App& app);
 
 }  // namespace tandem::apps

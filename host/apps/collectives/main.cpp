@@ -21,6 +21,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   tandem::apps::add_allreduce_bench(app, arguments, code);
   tandem::apps::add_simulate_collectives(app);
+  tandem::apps::add_sparsify_bench(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
+#include <limits>
 
 #include "collectives/sparsifier/algorithms.h"
 #include "collectives/sparsifier/exchange.h"
@@ -62,42 +64,53 @@ class ChunkTopK final : public SparsifierAlgorithm {
     return offset(last) + packed_bytes(entries(chunk_size(last)));
   }
 
-  // The places of the largest magnitudes, ascending; lower places of equal ones. As integers,
-  // magnitude above place: one comparison.
-  static void top_of_chunk(const float* values, std::uint64_t size, std::span<std::uint16_t> to) {
-    std::uint64_t keys[kChunkValues];
-    for (std::uint64_t i = 0; i < size; ++i) {
-      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffu;
-      keys[i] = std::uint64_t{magnitude} << 12 | (kChunkValues - 1 - i);
+  // The places of the largest magnitudes, ascending; lower places of equal ones. `guess`: a
+  // magnitude near the smallest of them; any gives the same places. Returns the smallest.
+  static float top_of_chunk(const float* values, std::uint64_t size, float guess,
+                            std::span<std::uint16_t> to) {
+    std::uint32_t found[kChunkValues + kSelectionSlack];
+    std::uint64_t keys[kChunkValues];  // magnitude above place: one comparison orders both
+    std::size_t count = find_large(values, size, guess, 0, found);
+    while (count < to.size()) {
+      guess = guess > std::numeric_limits<float>::min() ? guess / 2 : 0;
+      count = find_large(values, size, guess, 0, found);
     }
-    if (to.size() < size) std::nth_element(keys, keys + to.size(), keys + size, std::greater<>());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(values[found[i]]) & 0x7fffffffu;
+      keys[i] = std::uint64_t{magnitude} << 12 | (kChunkValues - 1 - found[i]);
+    }
+    std::nth_element(keys, keys + to.size() - 1, keys + count, std::greater<>());
     for (std::size_t i = 0; i < to.size(); ++i) {
       to[i] = static_cast<std::uint16_t>(kChunkValues - 1 - (keys[i] & (kChunkValues - 1)));
     }
+    const std::uint64_t smallest = keys[to.size() - 1] >> 12;
     std::ranges::sort(to);
+    return std::bit_cast<float>(static_cast<std::uint32_t>(smallest));
   }
 
-  // Packs chunk by chunk, and takes from the residual what receivers will read.
-  PackedBytes select() {
+  PackedBytes select() const {
     PackedBytes message(message_bytes());
     for_each_part(0, num_values_, options_.threads,
                   [&](std::uint64_t begin, std::uint64_t end, std::size_t) {
+                    float guess = 0;
                     for (std::uint64_t at = begin; at < end; at += kChunkValues) {
-                      pack(at / kChunkValues, message);
+                      guess = 0.8f * pack(at / kChunkValues, guess, message);
                     }
                   });
     return message;
   }
 
-  void pack(std::uint64_t chunk, PackedBytes& message) {
-    float* values = residual_.data() + chunk * kChunkValues;
+  // Returns the smallest magnitude of the chunk's entries.
+  float pack(std::uint64_t chunk, float guess, PackedBytes& message) const {
+    const float* values = residual_.data() + chunk * kChunkValues;
     const std::uint64_t size = chunk_size(chunk);
     std::vector<std::uint16_t> places(entries(size));
     std::vector<float> large(places.size());
-    top_of_chunk(values, size, places);
+    const float smallest = top_of_chunk(values, size, guess, places);
     for (std::size_t i = 0; i < places.size(); ++i) large[i] = values[places[i]];
     const std::span packed(message.data() + offset(chunk), packed_bytes(places.size()));
     pack_chunk(places, large, packed);
+    return smallest;
   }
 
   void add_up(StepContext& context, const std::vector<PackedBytes>& messages) {

@@ -11,8 +11,8 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr double kGain = 0.2, kTrendGain = 0.01;
-constexpr double kMostError = 1;  // of the logarithm
+constexpr double kGain = 0.05, kTrendGain = 0.003;  // larger ones oscillate
+constexpr double kMostError = 1;
 constexpr double kMostTrend = 0.1;
 
 double published_factor(double ratio) {
@@ -36,7 +36,7 @@ void ThresholdControl::follow(std::uint64_t count, std::uint64_t goal) {
   if (published_) {
     threshold_ *= published_factor(ratio);
   } else {
-    const double error = std::clamp(std::log(ratio), -kMostError, kMostError);
+    const double error = std::min(ratio - 1, kMostError);
     trend_ = std::clamp(trend_ + kTrendGain * error, -kMostTrend, kMostTrend);
     threshold_ *= std::exp(kGain * error + trend_);
   }

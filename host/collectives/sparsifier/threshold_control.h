@@ -4,9 +4,10 @@
 //
 // Before the first count it is the mean over ranks of the k-th largest magnitude (one all-reduce of
 // 8 bytes). The published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995 (its inner test is
-// always true; here it is the one that was meant). By default the logarithm moves by kGain of the
-// logarithm of count / k, and by the trend that this error leaves: residuals grow for many steps,
-// and a threshold that only follows would stay behind them.
+// always true; here it is the one that was meant). By default its logarithm moves by kGain of count
+// / k - 1, and by a trend that sums this error up: residuals grow for many steps, and a threshold
+// that only follows would stay behind them. The error is not a logarithm, so its mean is that of
+// the density.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tandem sparsify-bench`: what each sparsifier sends and how long it selects, on gradients that
+// change from step to step.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/collectives/command.h"
+#include "apps/collectives/sparsify_run.h"
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+struct SparsifyBenchOptions {
+  std::string gradients;
+  std::uint64_t synthetic = 0;
+  double skew = 1;
+  SparsifyRunOptions run;
+  std::vector<std::string> sparsifiers;
+  std::string sidco_fit = "exponential";
+  std::string scheme = "allgather_sparse";
+  int threads = 1;
+  bool json = false;
+};
+
+void add_sparsify_options(CLI::App& command, SparsifyBenchOptions& options) {
+  command.add_option("--gradients", options.gradients, "folder of gradient-<i>.f32")
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--synthetic", options.synthetic, "values of a synthetic gradient")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  command.add_option("--skew", options.skew, "deviation of the logarithm of the layers' scales")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
+  command.add_option("--density", options.run.sparsifier.density, "share to send, 0..1")
+      ->capture_default_str();
+  command.add_option("--world", options.run.world, "ranks, as threads")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--steps", options.run.steps, "gradients of each rank")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
+      ->capture_default_str();
+  command.add_option("--sparsifiers", options.sparsifiers, "comma-separated; default: all")
+      ->delimiter(',');
+  command.add_option("--threads", options.threads, "of a rank's selection")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command.add_option("--seed", options.run.sparsifier.seed, "of gradients and draws")
+      ->capture_default_str();
+}
+
+void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
+  auto& sparsifier = options.run.sparsifier;
+  command.add_option("--scheme", options.scheme, "where ranks send their own entries")
+      ->capture_default_str();
+  command.add_flag("--published-control", sparsifier.published_control,
+                   "micro, exdyna: the published steps of the threshold");
+  command.add_flag("--only-own", sparsifier.only_own_entries,
+                   "topk: send the own entries, not the union");
+  command.add_option("--sidco-fit", options.sidco_fit, "exponential, pareto or gamma")
+      ->check(CLI::IsMember({"exponential", "pareto", "gamma"}))
+      ->capture_default_str();
+  command.add_option("--local-steps", sparsifier.local_steps, "chunk_topk: gradients per exchange")
+      ->capture_default_str();
+  command.add_option("--hard-threshold", sparsifier.hard_threshold,
+                     "hard_threshold: lambda; default: 1 / (2 sqrt k)");
+  command.add_option("--momentum", sparsifier.momentum, "dgc: of the velocity")
+      ->capture_default_str();
+}
+
+nlohmann::json measurement_json(const SparsifyBenchOptions& options, std::uint64_t num_values,
+                                const SparsifyMeasurement& measured) {
+  nlohmann::json line = {{"name", measured.name},
+                         {"clears", measured.clears},
+                         {"values", num_values},
+                         {"world", options.run.world},
+                         {"steps", options.run.steps},
+                         {"threads", options.threads},
+                         {"density", options.run.sparsifier.density},
+                         {"density_sent", measured.density_sent},
+                         {"density_all_steps", measured.density_all},
+                         {"build_up", measured.build_up},
+                         {"inefficiency", measured.inefficiency},
+                         {"select_ms", measured.select_ms},
+                         {"accumulate_ms", measured.accumulate_ms},
+                         {"plain_read_ms", measured.plain_read_ms},
+                         {"of_plain_read", measured.of_plain_read},
+                         {"residual_norm", measured.residual_norm}};
+  if (measured.of_plain_read == 0) line["of_plain_read"] = nullptr;
+  return line;
+}
+
+void print_measurement(const SparsifyMeasurement& measured) {
+  fmt::print("{:<15} {:<16} {:>12.6f} {:>9.3f} {:>12.3f} {:>10.3f} {:>13.2f}\n", measured.name,
+             measured.clears, measured.density_sent, measured.build_up, measured.inefficiency,
+             measured.select_ms, measured.of_plain_read);
+}
+
+void run_sparsify_bench(SparsifyBenchOptions& options) {
+  if (options.gradients.empty() == (options.synthetic == 0)) {
+    throw Error("sparsify-bench", "name --gradients DIR or --synthetic N, one of the two");
+  }
+  auto& sparsifier = options.run.sparsifier;
+  sparsifier.reduce.scheme = options.scheme;
+  sparsifier.reduce.timeout = std::chrono::minutes(10);
+  if (options.sidco_fit == "pareto") {
+    sparsifier.sidco_fit = collectives::SidcoFit::kGeneralisedPareto;
+  } else if (options.sidco_fit == "gamma") {
+    sparsifier.sidco_fit = collectives::SidcoFit::kGamma;
+  }
+  if (options.sparsifiers.empty()) options.sparsifiers = collectives::sparsifier_names();
+  for (const std::string& name : options.sparsifiers) {  // before the first one runs for minutes
+    collectives::make_sparsifier(name, 1, sparsifier);
+  }
+  const SparsifyGradients gradients =
+      options.gradients.empty()
+          ? SparsifyGradients::synthetic(options.synthetic, options.skew, sparsifier.seed)
+          : SparsifyGradients::captured(options.gradients);
+  ThreadPool threads(options.threads);
+  if (options.threads > 1) sparsifier.threads = &threads;
+  if (!options.json) {
+    fmt::print("{:<15} {:<16} {:>12} {:>9} {:>12} {:>10} {:>13}\n", "sparsifier", "clears",
+               "density sent", "build-up", "inefficiency", "select ms", "of plain read");
+  }
+  for (const std::string& name : options.sparsifiers) {
+    const SparsifyMeasurement measured = measure_sparsifier(name, gradients, options.run);
+    if (options.json) {
+      fmt::print("{}\n", measurement_json(options, gradients.num_values(), measured).dump());
+    } else {
+      print_measurement(measured);
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+void add_sparsify_bench(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "sparsify-bench", "What gradient sparsifiers send, and how long they select");
+  auto options = std::make_shared<SparsifyBenchOptions>();
+  add_sparsify_options(*command, *options);
+  add_algorithm_options(*command, *options);
+  command->add_flag("--json", options->json, "one JSON line per sparsifier");
+  command->footer(
+      "Ranks are threads and select in turns. of plain read: the time of reading the values once\n"
+      "over the time of selecting; 1 is the memory's speed.");
+  command->callback([options] { run_sparsify_bench(*options); });
+}
+
+}  // namespace tandem::apps

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients for `tandem sparsify-bench` that change from step to step: captured ones, or synthetic.
+//
+// Captured: rank r gets file (r + step) mod files of a folder of gradient-<i>.f32; tensors.json, if
+// it is there, gives the layers. Synthetic: heavy-tailed values, a third of their size common to
+// all ranks; layers of unequal sizes, whose scales differ (`skew`: the deviation of their
+// logarithm) and drift. Equal arguments give equal bits. Threads: any, after construction. Errors:
+// Error naming the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::apps {
+
+class SparsifyGradients {
+ public:
+  static SparsifyGradients captured(const std::string& folder);
+  static SparsifyGradients synthetic(std::uint64_t num_values, double skew, std::uint64_t seed);
+
+  std::uint64_t num_values() const { return num_values_; }
+  const std::vector<std::uint64_t>& layer_sizes() const { return layer_sizes_; }
+  // to: [num_values]
+  void fill(int rank, std::uint64_t step, std::vector<float>& to) const;
+
+ private:
+  void fill_layer(std::size_t layer, std::uint64_t first, int rank, std::uint64_t step,
+                  float* to) const;
+
+  std::uint64_t num_values_ = 0;
+  std::uint64_t seed_ = 0;
+  std::vector<std::uint64_t> layer_sizes_;
+  std::vector<double> log_scales_;         // [layers]; synthetic
+  std::vector<float> table_;               // synthetic: values to draw from
+  std::vector<std::vector<float>> files_;  // captured: [files, num_values]
+};
+
+}  // namespace tandem::apps

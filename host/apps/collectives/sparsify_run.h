@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one sparsifier on ranks that are threads, and measures it.
+//
+// Ranks select in turns, so a time is that of a rank which has the processors for itself. After a
+// selection rank 0 reads its residual once: the plain read that the selection is compared with.
+// Errors: those of the sparsifier.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/collectives/sparsify_gradients.h"
+#include "collectives/sparsifier/sparsifier.h"
+
+namespace tandem::apps {
+
+struct SparsifyRunOptions {
+  int world = 4;
+  std::uint64_t steps = 50;
+  collectives::SparsifierOptions sparsifier;  // `turn` is set by the run
+};
+
+// Shares and ratios are means over the last quarter of the steps; times are medians over all.
+struct SparsifyMeasurement {
+  std::string name;
+  std::string clears;
+  double density_sent = 0;  // entries that a rank sends over all values
+  double density_all = 0;   // the same over all steps
+  double build_up = 0;
+  double inefficiency = 0;
+  double select_ms = 0;      // of the slowest rank of each step
+  double accumulate_ms = 0;  // likewise
+  double plain_read_ms = 0;
+  double of_plain_read = 0;  // plain_read_ms / select_ms: 1 is the speed of reading; 0: not timed
+  double residual_norm = 0;  // of rank 0 at the end
+};
+
+SparsifyMeasurement measure_sparsifier(const std::string& name, const SparsifyGradients& gradients,
+                                       const SparsifyRunOptions& options);
+
+}  // namespace tandem::apps
