@@ -22,18 +22,6 @@ pugi::xml_node add(pugi::xml_node& parent, const char* name, const Attributes& a
   return node;
 }
 
-const char* control_name(Control control) {
-  switch (control) {
-    case Control::kHandshake:
-      return "ap_ctrl_hs";
-    case Control::kChain:
-      return "ap_ctrl_chain";
-    case Control::kNone:
-      return "ap_ctrl_none";
-  }
-  return "";
-}
-
 void add_argument(pugi::xml_node& kernel, const Argument& argument, size_t id) {
   add(kernel, "arg",
       {{"name", argument.name},

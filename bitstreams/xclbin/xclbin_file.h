@@ -40,6 +40,19 @@ struct Memory {
 
 enum class Control : uint8_t { kHandshake = 0, kChain = 1, kNone = 2 };
 
+// As metadata and pragmas spell it.
+constexpr const char* control_name(Control control) {
+  switch (control) {
+    case Control::kHandshake:
+      return "ap_ctrl_hs";
+    case Control::kChain:
+      return "ap_ctrl_chain";
+    case Control::kNone:
+      return "ap_ctrl_none";
+  }
+  return "unknown";
+}
+
 struct ComputeUnit {
   std::string kernel;
   std::string name;  // without the kernel

@@ -11,18 +11,6 @@
 namespace tandem::apps {
 namespace {
 
-const char* control_name(xclbin::Control control) {
-  switch (control) {
-    case xclbin::Control::kHandshake:
-      return "ap_ctrl_hs";
-    case xclbin::Control::kChain:
-      return "ap_ctrl_chain";
-    case xclbin::Control::kNone:
-      return "ap_ctrl_none";
-  }
-  return "unknown";
-}
-
 nlohmann::json info_json(const xclbin::XclbinInfo& info) {
   nlohmann::json result = {{"path", info.path},
                            {"size_bytes", info.size_bytes},

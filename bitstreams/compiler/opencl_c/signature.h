@@ -28,7 +28,7 @@ struct KernelSignature {
   std::vector<SourceArgument> arguments;
   std::array<std::uint32_t, 3> required_group = {0, 0, 0};
   bool asks_for_place = false;          // calls a work-item function or a barrier
-  std::map<std::uint32_t, bool> pipes;  // number to: whether it is written
+  std::map<std::uint32_t, bool> pipes;  // by number: whether the kernel writes it
 };
 
 struct ModuleDescription {

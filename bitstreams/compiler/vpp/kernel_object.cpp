@@ -19,18 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-const char* control_name(xclbin::Control control) {
-  switch (control) {
-    case xclbin::Control::kHandshake:
-      return "ap_ctrl_hs";
-    case xclbin::Control::kChain:
-      return "ap_ctrl_chain";
-    case xclbin::Control::kNone:
-      return "ap_ctrl_none";
-  }
-  return "";
-}
-
 json to_json(const KernelDescription& kernel) {
   json arguments = json::array();
   for (const ArgumentDescription& argument : kernel.arguments) {

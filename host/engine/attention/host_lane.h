@@ -33,7 +33,7 @@ class HostLane : public AttentionLane {
   virtual const PartialBuffers& results_of(const UnitShare& share) const {
     return step_.lent->partial_of(share);
   }
-  // Enqueues what brings the queries of a place there.
+  // Enqueues the copies that bring the queries of a place into rows().
   virtual void bring_queries(const StepPlace&) {}
 
   bool has(const UnitShare& share) const {

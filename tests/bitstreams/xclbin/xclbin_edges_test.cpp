@@ -7,24 +7,16 @@
 #include <cstddef>
 #include <cstring>
 
-#include "bitstreams/xclbin/inspect.h"
 #include "bitstreams/xclbin/xclbin_file.h"
 #include "common/error.h"
-#include "test_design.h"
+#include "xclbin_bytes.h"
 
 namespace tandem::xclbin {
 namespace {
 
 using testing::HasSubstr;
-
-std::string refusal(std::span<const std::byte> bytes) {
-  try {
-    inspect(bytes, "bad.xclbin");
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+using xclbin_test::poke;
+using xclbin_test::refusal;
 
 std::string writers_refusal(const Design& design) {
   try {
@@ -33,12 +25,6 @@ std::string writers_refusal(const Design& design) {
   } catch (const Error& error) {
     return error.what();
   }
-}
-
-template <typename T>
-void poke(std::vector<std::byte>& bytes, uint64_t offset, T value) {
-  ASSERT_LE(offset + sizeof(T), bytes.size());
-  std::memcpy(bytes.data() + offset, &value, sizeof(T));
 }
 
 // Place of section `kind` in the section table.

@@ -8,32 +8,17 @@
 #include <cstddef>
 #include <cstring>
 
-#include "bitstreams/xclbin/inspect.h"
 #include "bitstreams/xclbin/xclbin_file.h"
 #include "common/error.h"
-#include "test_design.h"
+#include "xclbin_bytes.h"
 
 namespace tandem::xclbin {
 namespace {
 
 using testing::HasSubstr;
-
-std::vector<std::byte> small_file() { return encode(xclbin_test::small_design()); }
-
-std::string refusal(std::span<const std::byte> bytes) {
-  try {
-    inspect(bytes, "bad.xclbin");
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-template <typename T>
-void poke(std::vector<std::byte>& bytes, uint64_t offset, T value) {
-  ASSERT_LE(offset + sizeof(T), bytes.size());
-  std::memcpy(bytes.data() + offset, &value, sizeof(T));
-}
+using xclbin_test::poke;
+using xclbin_test::refusal;
+using xclbin_test::small_file;
 
 template <typename T>
 T peek(const std::vector<std::byte>& bytes, uint64_t offset) {

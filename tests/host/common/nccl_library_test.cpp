@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loader with an old library (old_nccl.cpp): each user gets what the library has.
+// The loader with an older library (nccl_2_13.cpp): each user gets what the library has.
 #include "common/nccl_library.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-TEST(NcclLibrary, OfAnOldVersionServesThoseWhoNeedNoMore) {
+TEST(NcclLibrary, OfVersion213ServesThoseWhoNeedNoMore) {
   const NcclLibrary* library = nccl_library();
   ASSERT_NE(library, nullptr) << nccl_library_reason();
   EXPECT_NE(library->comm_init_all, nullptr);

@@ -19,7 +19,7 @@ struct ProductLoop {
   double ops_per_iteration = 0;
 };
 
-// With instructions of every vector unit: fused or separate f32, and 8-bit values in lanes of 16.
+// With instructions that every vector unit has: f32, fused or not; 8-bit values in 16-bit lanes.
 ProductLoop f32_product_loop();
 ProductLoop int16_product_loop();
 

@@ -73,8 +73,9 @@ void expect_coalesced(Domain domain, DType type, const std::vector<U>& indices,
   }
   ASSERT_EQ(vector.num_entries(), expected.size());
   std::size_t entry = 0;
-  for (const auto& [index, row] : expected) {
-    EXPECT_EQ(vector.index_at(entry), index);
+  for (const auto& unit : expected) {
+    const auto& row = unit.second;  // lambdas of C++20 capture no binding in clang 14
+    EXPECT_EQ(vector.index_at(entry), unit.first);
     for (std::size_t i = 0; i < domain.width; ++i) {
       visit_type(vector.type(), [&](auto zero) {
         const auto got = vector.values<decltype(zero)>()[entry * domain.width + i];
