@@ -59,24 +59,10 @@ Value indent(V input, A arguments, Budget& budget) {
   return Value::string(std::move(out));
 }
 
-Value escape(const Value& input, const Arguments&, Budget&) {
-  std::string out;
-  for (const char c : to_text(input)) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '\'') {
-      out += "&#39;";
-    } else if (c == '"') {
-      out += "&#34;";
-    } else {
-      out += c;
-    }
-  }
-  return Value::string(std::move(out));
+Value escape(V input, A, Budget&) { return Value::markup(escaped(input)); }
+
+Value forced_escape(V input, A, Budget&) {
+  return Value::markup(escaped(Value::string(to_text(input))));
 }
 
 std::string first_characters(const std::string& text, std::int64_t count) {
@@ -219,7 +205,7 @@ Value format(V input, A arguments, Budget&) {
   }
   const Value values =
       arguments.named.empty() ? Value::tuple(arguments.positional) : Value::map(arguments.named);
-  return Value::string(format_percent(to_text(input), values));
+  return percent(input, values);
 }
 
 Value trim(V input, A arguments, Budget&) {
@@ -241,6 +227,27 @@ Value unsupported_filter(V, A, Budget&) { throw Failure("this filter is not supp
 
 }  // namespace
 
+std::string escaped(const Value& value) {
+  if (value.is_markup()) return value.text();
+  std::string out;
+  for (const char c : to_text(value)) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '\'') {
+      out += "&#39;";
+    } else if (c == '"') {
+      out += "&#34;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 const Filters& text_filters() {
   static const Filters kFilters = {
       {"capitalize", [](V in, A, Budget&) { return Value::string(capitalize(to_text(in))); }},
@@ -251,7 +258,7 @@ const Filters& text_filters() {
       {"e", escape},
       {"escape", escape},
       {"filesizeformat", filesizeformat},
-      {"forceescape", escape},
+      {"forceescape", forced_escape},
       {"format", format},
       {"indent", indent},
       {"lower", [](V in, A, Budget&) { return Value::string(lower(to_text(in))); }},

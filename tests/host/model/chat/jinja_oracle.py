@@ -27,6 +27,7 @@ except ImportError as error:
 
 from constructs import CONSTRUCTS
 from conversations import CONVERSATIONS
+from more_constructs import MORE_CONSTRUCTS
 from templates import STYLES
 
 
@@ -89,7 +90,7 @@ def jobs_over(templates):
 
 def own_jobs():
     yield from jobs_over((f"style {i}", template) for i, template in enumerate(STYLES))
-    for template in CONSTRUCTS:
+    for template in CONSTRUCTS + MORE_CONSTRUCTS:
         yield job_of("construct", template, "one", True)
 
 
