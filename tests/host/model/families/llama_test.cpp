@@ -196,7 +196,8 @@ TEST(LlamaFamily, KeepsAModelWhoseChatTemplateCannotBeUsed) {
   const auto loaded = load_model(good.path());
   ASSERT_NE(loaded->chat_template(), nullptr);
   const ChatMessage message{"user", "hi"};
-  EXPECT_EQ(loaded->chat_template()->render({&message, 1}, {.add_generation_prompt = false}), "<s>hi</s>");
+  EXPECT_EQ(loaded->chat_template()->render({&message, 1}, {.add_generation_prompt = false}),
+            "<s>hi</s>");
 }
 
 }  // namespace
