@@ -92,7 +92,8 @@ Value truncate(V input, A arguments, Budget&) {
 Value wordcount(V input, A, Budget&) {
   std::int64_t count = 0;
   bool inside = false;
-  for (const std::string_view c : characters(to_text(input))) {
+  const std::string text = to_text(input);
+  for (const std::string_view c : characters(text)) {
     const bool is_word = c == "_" || (c.size() == 1 && c[0] >= '0' && c[0] <= '9') || is_letter(c);
     count += is_word && !inside ? 1 : 0;
     inside = is_word;

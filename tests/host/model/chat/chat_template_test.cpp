@@ -73,7 +73,7 @@ TEST(ChatTemplate, NamesLineColumnAndConstructOfAnError) {
   EXPECT_EQ(error_of("{% if 1 %}\nx"),
             "[chat] template line 2, column 2: the template ends before 'endif'");
   EXPECT_EQ(error_of("{# c #}{% include 'x' %}"),
-            "[chat] template line 1, column 8: 'include' needs other templates, and a model has "
+            "[chat] template line 1, column 11: 'include' needs other templates, and a model has "
             "only this one");
 }
 
@@ -105,10 +105,11 @@ TEST(ChatTemplate, SeesToolsAndAllFieldsOfMessages) {
                                             .variables = R"({"enable_thinking": false})"}),
             "f{\"function\": {\"name\": \"f\", \"a\": 1}};user:hi;assistant:NoneBern;tool:21;"
             "FalseNone");
-  EXPECT_EQ(
-      chat_template.render(messages, {.tools = "[]"},
-                           [](std::string_view text) { return "<" + std::string(text) + ">"; }),
-      "<user>:<hi>;<assistant>:None;<tool>:<21>;None");
+  const auto loud = [](std::string_view text) {
+    return text == "hi" || text == "Bern" ? "!" + std::string(text) : std::string(text);
+  };
+  EXPECT_EQ(chat_template.render(messages, {.tools = "[]"}, loud),
+            "user:!hi;assistant:None!Bern;tool:21;None");
 }
 
 TEST(ChatTemplate, RefusesFieldsThatAreNoJson) {
@@ -182,7 +183,7 @@ TEST(ChatTemplate, BoundsEveryWayToGrow) {
                              "{{ [[1] * 100000] * 100000 }}",
                              "{{ '{0}{0}'.format('a' * 9000000) }}",
                              "{{ (['a' * 1000000] * 100) | tojson }}",
-                             "{{ [1] | tojson(indent='x' * 10000000) }}",
+                             "{{ [[1]] | tojson(indent='x' * 10000000) }}",
                              "{{ 'x' ~ 'a' * 16777216 }}",
                              "{{ ('a' * 9000000) + ('a' * 9000000) }}"}) {
     EXPECT_THAT(error_of(source),
@@ -200,21 +201,21 @@ TEST(ChatTemplate, BoundsWhatItPrints) {
 }
 
 TEST(ChatTemplate, BoundsStepsOfEveryKindOfLoop) {
-  for (
-      const char* source :
-      {"{% for i in range(100000) %}{% for j in range(100000) %}{% macro m() %}{% endmacro %}"
-       "{% endfor %}{% endfor %}",
-       "{% macro m() %}{{ caller() }}{% endmacro %}{% for i in range(100000) %}{% for j in "
-       "range(1000) %}{% call m() %}{% endcall %}{% endfor %}{% endfor %}",
-       "{% for i in range(100000) %}{% for j in range(1000) %}{% set n = namespace(a=1) %}"
-       "{% endfor %}{% endfor %}",
-       "{% for i in range(100000) %}{% for j in range(1000) %}{% set c = cycler(1, 2) %}"
-       "{% endfor %}{% endfor %}",
-       "{% for i in range(100000) %}{% with a = range(100000) %}{% endwith %}{% endfor %}",
-       "{% for i in range(100000) %}{% filter upper %}{{ 'a' * 10000 }}{% endfilter %}{% endfor %}",
-       "{% for i in range(100000) %}{% set d = range(1000) | list | sort %}{% endfor %}",
-       "{% for i in range(100000) %}{% set d = 'a b ' * 1000 %}{% set e = d.split() %}{% endfor %}",
-       "{% for i in range(100000) %}{{ loop.changed(range(10000)) }}{% endfor %}"}) {
+  for (const char* source :
+       {"{% for i in range(100000) %}{% for j in range(100000) %}{% macro m() %}{% endmacro %}"
+        "{% endfor %}{% endfor %}",
+        "{% macro m() %}{{ caller() }}{% endmacro %}{% for i in range(100000) %}{% for j in "
+        "range(1000) %}{% call m() %}{% endcall %}{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% for j in range(1000) %}{% set n = namespace(a=1) %}"
+        "{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% for j in range(1000) %}{% set c = cycler(1, 2) %}"
+        "{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% with a = range(100000) %}{% endwith %}{% endfor %}",
+        "{% for i in range(100000) %}{% set x | upper %}{{ 'a' * 10000 }}{% endset %}{% endfor %}",
+        "{% for i in range(100000) %}{% set d = range(1000) | list | sort %}{% endfor %}",
+        "{% for i in range(100000) %}{% set d = 'a b ' * 1000 %}{% set e = d.split() %}{% endfor "
+        "%}",
+        "{% for i in range(100000) %}{{ loop.changed(range(10000)) }}{% endfor %}"}) {
     EXPECT_THAT(error_of(source), HasSubstr("too many steps")) << source;
   }
 }
