@@ -169,7 +169,10 @@ void put_pair(Pairs& pairs, const Value& key, const Value& value) {
 
 bool contains(const Value& container, const Value& item, Budget& budget) {
   budget.spend(container.weight());
-  if (container.is_string()) return container.text().find(item.text()) != std::string::npos;
+  if (container.is_string()) {
+    budget.spend_search(container.text().size(), item.text().size());
+    return container.text().find(item.text()) != std::string::npos;
+  }
   if (container.is_map()) return container.find(item) != nullptr;
   const List items = items_of(container, budget);
   return std::any_of(items.begin(), items.end(),

@@ -23,6 +23,10 @@ class Budget {
     if (steps > left_) throw Failure("rendering takes too many steps");
     left_ -= steps;
   }
+  // A search compares the texts at every place, in the worst case.
+  void spend_search(std::size_t text_bytes, std::size_t wanted_bytes) {
+    spend(text_bytes * wanted_bytes / 1024);
+  }
 
  private:
   std::uint64_t left_;

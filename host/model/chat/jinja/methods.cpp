@@ -132,6 +132,9 @@ Value call_method(const Value& object, const std::string& name, const Arguments&
                   Budget& budget) {
   if (object.is_object()) return call_object_method(object.object(), name, arguments, budget);
   budget.spend(object.weight());
+  if (object.is_string() && !arguments.positional.empty() && arguments.positional[0].is_string()) {
+    budget.spend_search(object.text().size(), arguments.positional[0].text().size());
+  }
   const Method method = methods_of(object)->at(name);
   Value result = object.is_markup() ? call_of_markup(method, object, name, arguments, budget)
                                     : method(object, arguments, budget);

@@ -104,12 +104,15 @@ Value wordcount(V input, A, Budget&) {
 // Without <...> and comments; runs of white space become a blank.
 Value striptags(V input, A, Budget&) {
   const std::string text = to_text(input);
+  const std::size_t last_comment = text.rfind("-->"), last_tag = text.rfind('>');
+  const auto ends_later = [](std::size_t last, std::size_t at) {
+    return last != std::string::npos && last > at;
+  };
   std::string kept;
   for (std::size_t at = 0; at < text.size();) {
-    const bool is_comment = text.compare(at, 4, "<!--") == 0;
-    const std::size_t end = is_comment ? text.find("-->", at) : text.find('>', at);
-    if (text[at] == '<' && end != std::string::npos) {
-      at = end + (is_comment ? 3 : 1);
+    const bool is_comment = text.compare(at, 4, "<!--") == 0 && ends_later(last_comment, at + 3);
+    if (text[at] == '<' && ends_later(last_tag, at)) {
+      at = is_comment ? text.find("-->", at + 4) + 3 : text.find('>', at) + 1;
     } else {
       kept += text[at++];
     }
@@ -218,7 +221,8 @@ Value trim(V input, A arguments, Budget&) {
   return Value::string(strip(to_text(input), set->text(), Side::kBoth));
 }
 
-Value replaced(V input, A arguments, Budget&) {
+Value replaced(V input, A arguments, Budget& budget) {
+  budget.spend_search(to_text(input).size(), to_text(arguments.require(0, "old")).size());
   return Value::string(replace(to_text(input), to_text(arguments.require(0, "old")),
                                to_text(arguments.require(1, "new")),
                                integer_or(arguments, 2, "count", -1)));

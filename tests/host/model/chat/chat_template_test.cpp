@@ -215,6 +215,9 @@ TEST(ChatTemplate, BoundsStepsOfEveryKindOfLoop) {
         "{% for i in range(100000) %}{% set d = range(1000) | list | sort %}{% endfor %}",
         "{% for i in range(100000) %}{% set d = 'a b ' * 1000 %}{% set e = d.split() %}{% endfor "
         "%}",
+        "{% for i in range(100000) %}{{ ('a' * 30000).count('a' * 15000 ~ 'b') }}{% endfor %}",
+        "{% for i in range(100000) %}{{ ('a' * 15000 ~ 'b') in ('a' * 30000) }}{% endfor %}",
+        "{% for i in range(100000) %}{% set x = ('<!--' * 9000) | striptags %}{% endfor %}",
         "{% for i in range(100000) %}{{ loop.changed(range(10000)) }}{% endfor %}"}) {
     EXPECT_THAT(error_of(source), HasSubstr("too many steps")) << source;
   }
