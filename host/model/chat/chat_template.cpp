@@ -43,6 +43,22 @@ jinja::Value optional_json(const std::string& json, const char* name,
   return json.empty() ? jinja::Value::none() : jinja::value_of_json(json, name, filter);
 }
 
+// The variables that Hugging Face offers, without the texts of tokens.
+jinja::Entries globals_of(std::span<const ChatMessage> messages, const ChatInputs& inputs,
+                          const jinja::TextFilter& filter) {
+  using jinja::Value;
+  jinja::List list;
+  for (const ChatMessage& message : messages) list.push_back(message_value(message, filter));
+  jinja::Entries globals = {{"messages", Value::list(std::move(list))},
+                            {"add_generation_prompt", Value::boolean(inputs.add_generation_prompt)},
+                            {"tools", optional_json(inputs.tools, "tools", filter)},
+                            {"documents", optional_json(inputs.documents, "documents", filter)}};
+  if (!inputs.variables.empty()) {
+    merge(globals, jinja::value_of_json(inputs.variables, "variables", filter));
+  }
+  return globals;
+}
+
 }  // namespace
 
 struct ChatTemplate::Impl {
@@ -61,7 +77,7 @@ ChatTemplate::ChatTemplate(const std::string& source, std::string bos, std::stri
   try {
     impl_->program = jinja::parse(source);
   } catch (const jinja::Failure& failure) {
-    throw Error("chat", std::string("template: ") + failure.what());
+    throw ChatTemplateError("chat", failure.what());
   }
 }
 
@@ -70,23 +86,18 @@ ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 
 std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatInputs& inputs,
                                  const TextFilter& filter) const {
-  using jinja::Value;
+  jinja::Entries globals;
   try {
-    jinja::List list;
-    for (const ChatMessage& message : messages) list.push_back(message_value(message, filter));
-    jinja::Entries globals = {
-        {"messages", Value::list(std::move(list))},
-        {"add_generation_prompt", Value::boolean(inputs.add_generation_prompt)},
-        {"bos_token", Value::string(impl_->bos)},
-        {"eos_token", Value::string(impl_->eos)},
-        {"tools", optional_json(inputs.tools, "tools", filter)},
-        {"documents", optional_json(inputs.documents, "documents", filter)}};
-    if (!inputs.variables.empty()) {
-      merge(globals, jinja::value_of_json(inputs.variables, "variables", filter));
-    }
-    return jinja::Evaluator(std::move(globals)).run(impl_->program);
+    globals = {{"bos_token", jinja::Value::string(impl_->bos)},
+               {"eos_token", jinja::Value::string(impl_->eos)}};
+    for (auto& entry : globals_of(messages, inputs, filter)) globals.push_back(std::move(entry));
   } catch (const jinja::Failure& failure) {
     throw Error("chat", std::string("messages: ") + failure.what());
+  }
+  try {
+    return jinja::Evaluator(std::move(globals)).run(impl_->program);
+  } catch (const jinja::Failure& failure) {
+    throw ChatTemplateError("chat", failure.what());
   }
 }
 

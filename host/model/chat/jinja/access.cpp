@@ -24,7 +24,7 @@ struct Range {
 };
 
 std::optional<std::int64_t> bound(const Value& value) {
-  if (value.is_undefined() || value.is_none()) return std::nullopt;
+  if (value.is_none()) return std::nullopt;
   return value.integer();
 }
 
@@ -96,6 +96,10 @@ Value item_of(const Value& object, const Value& key) {
     const Value* found = object.find(key.text());
     return found != nullptr ? *found : attribute_of(object, key.text());
   }
+  if (object.is_map()) {
+    const Value* found = object.find(key);
+    return found != nullptr ? *found : Value::undefined(to_repr(key).substr(0, 80));
+  }
   if ((key.is_integer() || key.is_bool()) && object.is_indexable()) {
     return element(object.items(), key.integer(), [](const Value& item) { return item; });
   }
@@ -108,6 +112,12 @@ Value item_of(const Value& object, const Value& key) {
 }
 
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step) {
+  if (object.is_undefined()) throw Failure(object.undefined_message());
+  for (const Value* bound : {&start, &stop, &step}) {
+    if (!bound->is_none() && !bound->is_integer() && !bound->is_bool()) {
+      return Value::undefined("slice");
+    }
+  }
   if (object.is_string()) {
     const std::vector<std::string_view> all = characters(object.text());
     std::string text;
@@ -115,7 +125,6 @@ Value slice_of(const Value& object, const Value& start, const Value& stop, const
                    [&](std::size_t index) { text += all[index]; });
     return Value::string(std::move(text));
   }
-  if (object.is_undefined()) throw Failure(object.undefined_message());
   if (!object.is_indexable()) return Value::undefined("slice");
   const List& all = object.items();
   List items;
@@ -137,18 +146,34 @@ List items_of(const Value& value, Budget& budget) {
       items.push_back(Value::string(std::string(character)));
     }
   } else if (value.is_map()) {
-    budget.spend(value.entries().size());
-    for (const auto& [key, ignored] : value.entries()) items.push_back(Value::string(key));
+    budget.spend(value.pairs().size());
+    for (const auto& [key, ignored] : value.pairs()) items.push_back(key);
   } else if (!value.is_undefined()) {
     throw Failure(std::string("a ") + value.type_name() + " cannot be iterated");
   }
   return items;
 }
 
+void put_pair(Pairs& pairs, const Value& key, const Value& value) {
+  const bool is_fixed = key.is_string() || key.is_number() || key.is_none() ||
+                        (key.is_list() && key.list_kind() == ListKind::kTuple);
+  if (!is_fixed) throw Failure(std::string("a ") + key.type_name() + " cannot be a key");
+  for (auto& [existing, slot] : pairs) {
+    if (existing.equals(key)) {
+      slot = value;
+      return;
+    }
+  }
+  pairs.emplace_back(key, value);
+}
+
 bool contains(const Value& container, const Value& item, Budget& budget) {
   budget.spend(container.weight());
-  if (container.is_string()) return container.text().find(item.text()) != std::string::npos;
-  if (container.is_map()) return item.is_string() && container.find(item.text()) != nullptr;
+  if (container.is_string()) {
+    budget.spend_search(container.text().size(), item.text().size());
+    return container.text().find(item.text()) != std::string::npos;
+  }
+  if (container.is_map()) return container.find(item) != nullptr;
   const List items = items_of(container, budget);
   return std::any_of(items.begin(), items.end(),
                      [&](const Value& candidate) { return candidate.equals(item); });

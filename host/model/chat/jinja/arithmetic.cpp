@@ -73,7 +73,7 @@ Value repeat(const Value& what, std::int64_t times) {
   if (what.is_string()) {
     std::string text;
     for (std::uint64_t i = 0; i < count && size > 0; ++i) text += what.text();
-    return Value::string(std::move(text));
+    return what.is_markup() ? Value::markup(std::move(text)) : Value::string(std::move(text));
   }
   List items;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -87,12 +87,16 @@ Value repeat(const Value& what, std::int64_t times) {
 Value arithmetic(const std::string& symbol, const Value& left, const Value& right) {
   if (symbol == "~") return Value::string(to_text(left) + to_text(right));
   if (symbol == "%" && left.is_string()) {
-    return Value::string(format_percent(left.text(), right));
+    return percent(left, right);
   }
   if (left.is_number() && right.is_number()) {
     if (symbol == "**") return power(left, right);
     if (symbol == "/" || symbol == "//" || symbol == "%") return divide(symbol, left, right);
     return add_sub_mul(symbol, left, right);
+  }
+  if (symbol == "+" && left.is_string() && right.is_string() &&
+      (left.is_markup() || right.is_markup())) {
+    return Value::markup(escaped(left) + escaped(right));
   }
   if (symbol == "+" && left.is_string() && right.is_string()) {
     return Value::string(left.text() + right.text());

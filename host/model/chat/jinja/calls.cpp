@@ -38,31 +38,23 @@ Value range(const Arguments& arguments) {
   return Value::list(std::move(items), ListKind::kRange);
 }
 
-// dict(mapping or pairs, name=value): the entries.
-Entries entries_of(const Arguments& arguments) {
-  Entries entries;
-  const auto put = [&](const std::string& name, const Value& value) {
-    const auto same = std::ranges::find(entries, name, &Entries::value_type::first);
-    if (same == entries.end()) {
-      entries.emplace_back(name, value);
-    } else {
-      same->second = value;
-    }
-  };
+// dict(mapping or pairs, name=value): the pairs.
+Pairs pairs_of(const Arguments& arguments) {
+  Pairs pairs;
   if (arguments.positional.size() > 1) throw Failure("dict takes one mapping or list of pairs");
   if (!arguments.positional.empty()) {
     const Value& from = arguments.positional[0];
     if (from.is_list()) {
       for (const Value& pair : from.items()) {
         if (pair.items().size() != 2) throw Failure("dict takes pairs");
-        put(pair.items()[0].text(), pair.items()[1]);
+        put_pair(pairs, pair.items()[0], pair.items()[1]);
       }
     } else {
-      entries = from.entries();
+      pairs = from.pairs();
     }
   }
-  for (const auto& [name, value] : arguments.named) put(name, value);
-  return entries;
+  for (const auto& [name, value] : arguments.named) put_pair(pairs, Value::string(name), value);
+  return pairs;
 }
 
 Value formatted_now(const std::string& format) {
@@ -204,7 +196,7 @@ Value Evaluator::call_builtin(Builtin builtin, const Arguments& arguments) {
       return numbers;
     }
     case Builtin::kDict: {
-      Value map = Value::map(entries_of(arguments));
+      Value map = Value::map_of(pairs_of(arguments));
       budget_.spend(map.weight());
       return map;
     }
@@ -222,7 +214,7 @@ Value Evaluator::call_builtin(Builtin builtin, const Arguments& arguments) {
 Value Evaluator::new_object(Object::Kind kind, const Arguments& arguments) {
   auto object = std::make_shared<Object>(Object{.kind = kind});
   if (kind == Object::Kind::kNamespace) {
-    object->entries = entries_of(arguments);
+    object->entries = Value::map_of(pairs_of(arguments)).entries();
     namespaces_.push_back(object);
   } else if (kind == Object::Kind::kCycler) {
     if (arguments.positional.empty()) throw Failure("cycler takes at least one item");

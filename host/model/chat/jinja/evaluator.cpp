@@ -9,6 +9,7 @@ namespace tandem::model::jinja {
 namespace {
 
 constexpr std::uint64_t kMaxSteps = 20'000'000;
+constexpr std::uint64_t kStepsToKeepAScope = 500;  // its memory stays until the end
 constexpr int kMaxNesting = 250;
 constexpr std::intptr_t kMaxStack = 512 << 10;  // half of the smallest stack that is to suffice
 
@@ -96,6 +97,7 @@ Evaluator::Flow Evaluator::execute(const Statement& statement, Scope& scope, std
     case StatementKind::kWith:
       return execute_with(statement, scope, out);
     case StatementKind::kMacro:
+      if (&scope != &globals_) budget_.spend(kStepsToKeepAScope);
       put(scope.variables, statement.text, macro_of(statement, scope));
       break;
     case StatementKind::kCall:
@@ -212,6 +214,7 @@ Value Evaluator::macro_of(const Statement& statement, Scope& scope) {
 }
 
 void Evaluator::execute_call(const Statement& statement, Scope& scope, std::string& out) {
+  if (&scope != &globals_) budget_.spend(kStepsToKeepAScope);
   const Value caller = macro_of(statement, scope);
   append(out, to_text(evaluate_call(*statement.expression, scope, &caller)));
 }

@@ -173,8 +173,11 @@ ExpressionPtr ExpressionParser::parse_unary(bool with_filters) {
   if (cursor_.skip_operator("-")) {
     operand = make(ExpressionKind::kNegative);
     adopt(*operand, parse_unary(false));
-  } else if (cursor_.skip_operator("+")) {
-    operand = parse_unary(false);
+  } else if (cursor_.skip_operator("+")) {  // +x is -(-x): an error where x is no number
+    ExpressionPtr inner = make(ExpressionKind::kNegative);
+    adopt(*inner, parse_unary(false));
+    operand = make(ExpressionKind::kNegative);
+    adopt(*operand, std::move(inner));
   } else {
     operand = parse_primary();
   }

@@ -92,21 +92,24 @@ Value Evaluator::evaluate_list(const Expression& expression, Scope& scope) {
 }
 
 Value Evaluator::evaluate_map(const Expression& expression, Scope& scope) {
-  Entries entries;
+  Pairs pairs;
   for (std::size_t i = 0; i + 1 < expression.operands.size(); i += 2) {
     const Value key = evaluate(*expression.operands[i], scope);
-    budget_.spend(1 + entries.size());
-    put(entries, key.text(), evaluate(*expression.operands[i + 1], scope));
+    budget_.spend(1 + pairs.size() * key.weight());
+    put_pair(pairs, key, evaluate(*expression.operands[i + 1], scope));
   }
-  return Value::map(std::move(entries));
+  return Value::map_of(std::move(pairs));
 }
 
 Value Evaluator::evaluate_slice(const Expression& expression, Scope& scope) {
   const Value object = evaluate(*expression.operands[0], scope);
   budget_.spend(object.weight());
-  const Value start = evaluate_optional(expression.operands[1], scope);
-  const Value stop = evaluate_optional(expression.operands[2], scope);
-  return slice_of(object, start, stop, evaluate_optional(expression.operands[3], scope));
+  const auto bound = [&](std::size_t index) {
+    const ExpressionPtr& operand = expression.operands[index];
+    return operand ? evaluate(*operand, scope) : Value::none();
+  };
+  const Value start = bound(1), stop = bound(2);
+  return slice_of(object, start, stop, bound(3));
 }
 
 bool Evaluator::compare(const std::string& symbol, const Value& left, const Value& right) {

@@ -43,27 +43,49 @@ Value length(const Value& input, const Arguments&, Budget&) {
     }
     size = input.items().size();
   } else if (!input.is_undefined()) {
-    size = input.entries().size();
+    size = input.pairs().size();
   }
   return Value::integer(static_cast<std::int64_t>(size));
 }
 
-// Python's int() and float() of a text; nothing when it is no number.
-template <typename T>
-std::optional<T> parse_number(const std::string& raw) {
+// Python's float() of a text; nothing when it is no number.
+std::optional<double> parse_number(const std::string& raw) {
   std::string text = strip(raw, {}, Side::kBoth);
+  std::erase(text, '_');
   if (text.starts_with("+")) text.erase(0, 1);
-  T value{};
+  double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Python's int(text, base); base 0: the prefix 0x, 0o or 0b says it.
+std::optional<std::int64_t> parse_integer(const std::string& raw, std::int64_t base) {
+  std::string text = lower(strip(raw, {}, Side::kBoth));
+  const bool negative = text.starts_with("-");
+  if (negative || text.starts_with("+")) text.erase(0, 1);
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) return std::nullopt;
+  for (const auto& [prefix, meant] : {std::pair{"0x", 16}, {"0o", 8}, {"0b", 2}}) {
+    if (text.starts_with(prefix) && (base == 0 || base == meant)) {
+      text.erase(0, 2);
+      base = meant;
+    }
+  }
+  if (base == 0) base = 10;
+  if (base < 2 || base > 36) return std::nullopt;
+  std::erase(text, '_');
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value, static_cast<int>(base));
+  if (text.empty() || result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return negative ? -value : value;
 }
 
 Value to_real(const Value& input, const Arguments& arguments, Budget&) {
   if (input.is_undefined()) throw Failure(input.undefined_message());
   if (input.is_number()) return Value::real(input.number());
   if (input.is_string()) {
-    if (const auto value = parse_number<double>(input.text())) return Value::real(*value);
+    if (const auto value = parse_number(input.text())) return Value::real(*value);
   }
   const Value* fallback = arguments.find(0, "default");
   return fallback != nullptr ? *fallback : Value::real(0.0);
@@ -75,8 +97,9 @@ Value to_integer(const Value& input, const Arguments& arguments, Budget&) {
   if (input.is_real()) real = input.number();
   if (input.is_bool() || input.is_integer()) return Value::integer(input.integer());
   if (input.is_string()) {
-    if (const auto value = parse_number<std::int64_t>(input.text())) return Value::integer(*value);
-    real = parse_number<double>(input.text());
+    const std::int64_t base = integer_or(arguments, 1, "base", 10);
+    if (const auto value = parse_integer(input.text(), base)) return Value::integer(*value);
+    real = parse_number(input.text());
   }
   if (real && std::fabs(*real) < 9e18) return Value::integer(static_cast<std::int64_t>(*real));
   const Value* fallback = arguments.find(0, "default");
@@ -132,7 +155,8 @@ const Filters& other_filters() {
       {"int", to_integer},
       {"length", length},
       {"round", round_number},
-      {"safe", [](const Value& in, const Arguments&, Budget&) { return in; }},
+      {"safe",
+       [](const Value& in, const Arguments&, Budget&) { return Value::markup(to_text(in)); }},
   };
   return kFilters;
 }
@@ -151,6 +175,13 @@ bool only_looks(const std::string& name, const Value& input) {
   return name == "default" || name == "d" || name == "first" || name == "last";
 }
 
+bool keeps_markup(const std::string& name) {
+  for (const char* keeps : {"capitalize", "center", "indent", "lower", "string", "trim", "upper"}) {
+    if (name == keeps) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_known_filter(const std::string& name) { return find_filter(name) != nullptr; }
@@ -162,6 +193,7 @@ Value apply_filter(const std::string& name, const Value& input, const Arguments&
   const bool walks = !only_looks(name, input);
   budget.spend(walks ? input.weight() : 1);
   Value result = call(input, arguments, budget);
+  if (input.is_markup() && keeps_markup(name)) result = Value::markup(result.text());
   budget.spend(walks ? result.weight() : 1);
   return result;
 }

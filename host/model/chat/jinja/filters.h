@@ -23,6 +23,10 @@ class Budget {
     if (steps > left_) throw Failure("rendering takes too many steps");
     left_ -= steps;
   }
+  // A search compares the texts at every place, in the worst case.
+  void spend_search(std::size_t text_bytes, std::size_t wanted_bytes) {
+    spend(text_bytes * wanted_bytes / 1024);
+  }
 
  private:
   std::uint64_t left_;
@@ -38,6 +42,9 @@ struct Arguments {
   // As find(); Failure when it was not given.
   const Value& require(std::size_t index, const char* name) const;
 };
+
+// `value` as text with &, <, >, ' and " as entities; markup as it is.
+std::string escaped(const Value& value);
 
 bool is_known_filter(const std::string& name);
 bool is_known_test(const std::string& name);
@@ -58,12 +65,16 @@ Value call_method(const Value& object, const std::string& name, const Arguments&
 Value attribute_of(const Value& object, const std::string& name);
 Value item_of(const Value& object, const Value& key);
 
-// object[start:stop:step] of a string or list; none or undefined where a bound is left out.
+// object[start:stop:step] of a string or list; none where a bound is left out.
+// Undefined when the object has no slices or a bound is no number.
 Value slice_of(const Value& object, const Value& start, const Value& stop, const Value& step);
 
 // The items of an iteration: of a list its items, of a string its characters, of a map its keys, of
 // undefined none.
 List items_of(const Value& value, Budget& budget);
+
+// pairs[key] = value. Failure when a key can change.
+void put_pair(Pairs& pairs, const Value& key, const Value& value);
 
 bool contains(const Value& container, const Value& item, Budget& budget);
 

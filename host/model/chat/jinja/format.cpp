@@ -101,8 +101,8 @@ void append_value(std::string& out, const Value& value) {
   } else if (value.is_list()) {
     append_list(out, value);
   } else if (value.is_map()) {
-    append_sequence(out, '{', value.entries(), '}', [&](const auto& entry) {
-      append_repr(out, entry.first);
+    append_sequence(out, '{', value.pairs(), '}', [&](const auto& entry) {
+      append_value(out, entry.first);
       append(out, ": ");
       append_value(out, entry.second);
     });

@@ -36,7 +36,7 @@ class JsonWriter {
     } else if (value.is_list()) {
       put_list(value, level);
     } else if (value.is_map()) {
-      put_map(value.entries(), level);
+      put_map(value.pairs(), level);
     } else if (value.is_none()) {
       append("null");
     } else if (value.is_bool()) {
@@ -58,17 +58,25 @@ class JsonWriter {
     put_all(list.items(), "[]", level, [&](const Value& item) { put(item, level + 1); });
   }
 
-  void put_map(const Entries& entries, int level) {
-    std::vector<const Entries::value_type*> ordered;
-    for (const auto& entry : entries) ordered.push_back(&entry);
+  void put_map(const Pairs& pairs, int level) {
+    std::vector<std::pair<std::string, const Value*>> ordered;
+    for (const auto& [key, value] : pairs) ordered.emplace_back(key_text(key), &value);
     if (style_.sort_keys) {
-      std::ranges::stable_sort(ordered, {}, [](const auto* entry) { return entry->first; });
+      std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
     }
-    put_all(ordered, "{}", level, [&](const auto* entry) {
-      put_string(entry->first);
+    put_all(ordered, "{}", level, [&](const auto& entry) {
+      put_string(entry.first);
       append(style_.key_separator);
-      put(entry->second, level + 1);
+      put(*entry.second, level + 1);
     });
+  }
+
+  static std::string key_text(const Value& key) {
+    if (key.is_string()) return key.text();
+    if (key.is_none()) return "null";
+    if (key.is_bool()) return key.truthy() ? "true" : "false";
+    if (!key.is_number()) throw Failure("tojson: a tuple cannot be the key of an object");
+    return to_text(key);
   }
 
   template <typename T, typename Put>

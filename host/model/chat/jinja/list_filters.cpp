@@ -115,9 +115,9 @@ Value reverse(const Value& input, const Arguments&, Budget& budget) {
 Value entries(const Value& input, const Arguments&, Budget& budget) {
   List items;
   if (input.is_undefined()) return Value::list({}, ListKind::kGenerator);
-  budget.spend(input.entries().size());
-  for (const auto& [key, value] : input.entries()) {
-    items.push_back(Value::tuple({Value::string(key), value}));
+  budget.spend(input.pairs().size());
+  for (const auto& [key, value] : input.pairs()) {
+    items.push_back(Value::tuple({key, value}));
   }
   return Value::list(std::move(items), ListKind::kGenerator);
 }
@@ -184,8 +184,8 @@ Value dictsort(const Value& input, const Arguments& arguments, Budget& budget) {
   const std::string part = by != nullptr ? by->text() : "key";
   if (part != "key" && part != "value") throw Failure("dictsort sorts by 'key' or 'value'");
   List pairs;
-  for (const auto& [key, value] : input.entries()) {
-    pairs.push_back(Value::tuple({Value::string(key), value}));
+  for (const auto& [key, value] : input.pairs()) {
+    pairs.push_back(Value::tuple({key, value}));
   }
   Arguments sorting;
   sorting.named = {{"case_sensitive", Value::boolean(truth_of(arguments, 0, "case_sensitive"))},

@@ -8,6 +8,7 @@
 #include "model/chat/jinja/filters.h"
 #include "model/chat/jinja/method_table.h"
 #include "model/chat/jinja/objects.h"
+#include "model/chat/jinja/python_format.h"
 
 namespace tandem::model::jinja {
 namespace {
@@ -17,7 +18,7 @@ using A = const Arguments&;
 
 Value get_entry(V object, A arguments, Budget&) {
   const Value& key = arguments.require(0, "key");
-  const Value* found = key.is_string() ? object.find(key.text()) : nullptr;
+  const Value* found = object.find(key);
   if (found != nullptr) return *found;
   const Value* fallback = arguments.find(1, "default");
   return fallback != nullptr ? *fallback : Value::none();
@@ -25,14 +26,14 @@ Value get_entry(V object, A arguments, Budget&) {
 
 Value values(V object, A, Budget&) {
   List items;
-  for (const auto& [key, value] : object.entries()) items.push_back(value);
+  for (const auto& [key, value] : object.pairs()) items.push_back(value);
   return Value::list(std::move(items), ListKind::kValues);
 }
 
 Value pairs(V object, A, Budget&) {
   List items;
-  for (const auto& [key, value] : object.entries()) {
-    items.push_back(Value::tuple({Value::string(key), value}));
+  for (const auto& [key, value] : object.pairs()) {
+    items.push_back(Value::tuple({key, value}));
   }
   return Value::list(std::move(items), ListKind::kItems);
 }
@@ -100,6 +101,25 @@ const Methods* methods_of(const Value& object) {
   return object.list_kind() == ListKind::kList ? &list_methods() : &tuple_methods();
 }
 
+// What the methods of markup give is markup, and what they take in is escaped.
+Value call_of_markup(Method method, V object, const std::string& name, A arguments,
+                     Budget& budget) {
+  Arguments given = arguments;
+  if (name == "replace" || name == "join" || name == "format" || name == "format_map") {
+    const std::size_t first = name == "replace" ? 1 : 0;  // what is replaced stays as it is
+    for (std::size_t i = first; i < given.positional.size(); ++i) {
+      given.positional[i] = with_escaped_texts(given.positional[i]);
+    }
+    for (auto& [key, value] : given.named) value = with_escaped_texts(value);
+  }
+  Value result = method(object, given, budget);
+  if (result.is_string()) return Value::markup(result.text());
+  if (!result.is_list()) return result;
+  List parts;
+  for (const Value& part : result.items()) parts.push_back(Value::markup(part.text()));
+  return Value::list(std::move(parts), result.list_kind());
+}
+
 }  // namespace
 
 bool has_method(const Value& object, const std::string& name) {
@@ -112,7 +132,12 @@ Value call_method(const Value& object, const std::string& name, const Arguments&
                   Budget& budget) {
   if (object.is_object()) return call_object_method(object.object(), name, arguments, budget);
   budget.spend(object.weight());
-  Value result = methods_of(object)->at(name)(object, arguments, budget);
+  if (object.is_string() && !arguments.positional.empty() && arguments.positional[0].is_string()) {
+    budget.spend_search(object.text().size(), arguments.positional[0].text().size());
+  }
+  const Method method = methods_of(object)->at(name);
+  Value result = object.is_markup() ? call_of_markup(method, object, name, arguments, budget)
+                                    : method(object, arguments, budget);
   budget.spend(result.weight());
   return result;
 }

@@ -117,8 +117,6 @@ ExpressionPtr ExpressionParser::parse_test(ExpressionPtr operand) {
   std::string name;
   if (cursor_.skip_name("in")) {
     name = "in";
-  } else if (cursor_.at(TokenType::kOperator) && is_known_test(cursor_.peek().text)) {
-    name = cursor_.next().text;
   } else {
     name = cursor_.expect_identifier();
   }

@@ -262,6 +262,24 @@ std::string format_percent(std::string_view text, const Value& values) {
   return PercentFormatter(text, values).run();
 }
 
+Value with_escaped_texts(const Value& value) {
+  if (value.is_string()) return Value::markup(escaped(value));
+  if (value.is_list()) {
+    List items;
+    for (const Value& item : value.items()) items.push_back(with_escaped_texts(item));
+    return Value::list(std::move(items), value.list_kind());
+  }
+  if (!value.is_map()) return value;
+  Pairs pairs;
+  for (const auto& [key, item] : value.pairs()) pairs.emplace_back(key, with_escaped_texts(item));
+  return Value::map_of(std::move(pairs));
+}
+
+Value percent(const Value& text, const Value& values) {
+  if (!text.is_markup()) return Value::string(format_percent(to_text(text), values));
+  return Value::markup(format_percent(text.text(), with_escaped_texts(values)));
+}
+
 std::string format_braces(std::string_view text, const Arguments& arguments, Budget& budget) {
   return BraceFormatter(arguments, budget).run(text, 0);
 }

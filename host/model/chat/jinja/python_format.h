@@ -15,6 +15,12 @@ namespace tandem::model::jinja {
 // `values`: a tuple gives several, a map gives those of %(name)s, anything else is the only one.
 std::string format_percent(std::string_view text, const Value& values);
 
+// As above; markup escapes the texts among the values, and stays markup.
+Value percent(const Value& text, const Value& values);
+
+// The texts inside a list or map, escaped.
+Value with_escaped_texts(const Value& value);
+
 std::string format_braces(std::string_view text, const Arguments& arguments, Budget& budget);
 
 }  // namespace tandem::model::jinja

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recursive descent over statements and template text (declared in parser.h).
+#include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 #include "model/chat/jinja/parser.h"
 
@@ -9,6 +11,10 @@ namespace tandem::model::jinja {
 namespace {
 
 constexpr int kMaxBlocks = 64;
+
+bool sets_attribute(const Target& target) {
+  return !target.attribute.empty() || std::ranges::any_of(target.parts, sets_attribute);
+}
 
 class StatementParser {
  public:
@@ -221,7 +227,9 @@ class StatementParser {
   Statement parse_for() {
     Statement loop = make(StatementKind::kFor);
     cursor_.next();
+    const Place place = cursor_.place();
     loop.target = expressions_.parse_target();
+    if (sets_attribute(loop.target)) fail_at(place, "a loop cannot set an attribute");
     cursor_.expect_name("in");
     loop.expression = expressions_.parse_tuple_without_condition();
     if (cursor_.skip_name("if")) loop.condition = expressions_.parse();

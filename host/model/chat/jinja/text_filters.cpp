@@ -59,24 +59,10 @@ Value indent(V input, A arguments, Budget& budget) {
   return Value::string(std::move(out));
 }
 
-Value escape(const Value& input, const Arguments&, Budget&) {
-  std::string out;
-  for (const char c : to_text(input)) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '\'') {
-      out += "&#39;";
-    } else if (c == '"') {
-      out += "&#34;";
-    } else {
-      out += c;
-    }
-  }
-  return Value::string(std::move(out));
+Value escape(V input, A, Budget&) { return Value::markup(escaped(input)); }
+
+Value forced_escape(V input, A, Budget&) {
+  return Value::markup(escaped(Value::string(to_text(input))));
 }
 
 std::string first_characters(const std::string& text, std::int64_t count) {
@@ -106,7 +92,8 @@ Value truncate(V input, A arguments, Budget&) {
 Value wordcount(V input, A, Budget&) {
   std::int64_t count = 0;
   bool inside = false;
-  for (const std::string_view c : characters(to_text(input))) {
+  const std::string text = to_text(input);
+  for (const std::string_view c : characters(text)) {
     const bool is_word = c == "_" || (c.size() == 1 && c[0] >= '0' && c[0] <= '9') || is_letter(c);
     count += is_word && !inside ? 1 : 0;
     inside = is_word;
@@ -117,12 +104,15 @@ Value wordcount(V input, A, Budget&) {
 // Without <...> and comments; runs of white space become a blank.
 Value striptags(V input, A, Budget&) {
   const std::string text = to_text(input);
+  const std::size_t last_comment = text.rfind("-->"), last_tag = text.rfind('>');
+  const auto ends_later = [](std::size_t last, std::size_t at) {
+    return last != std::string::npos && last > at;
+  };
   std::string kept;
   for (std::size_t at = 0; at < text.size();) {
-    const bool is_comment = text.compare(at, 4, "<!--") == 0;
-    const std::size_t end = is_comment ? text.find("-->", at) : text.find('>', at);
-    if (text[at] == '<' && end != std::string::npos) {
-      at = end + (is_comment ? 3 : 1);
+    const bool is_comment = text.compare(at, 4, "<!--") == 0 && ends_later(last_comment, at + 3);
+    if (text[at] == '<' && ends_later(last_tag, at)) {
+      at = is_comment ? text.find("-->", at + 4) + 3 : text.find('>', at) + 1;
     } else {
       kept += text[at++];
     }
@@ -219,7 +209,7 @@ Value format(V input, A arguments, Budget&) {
   }
   const Value values =
       arguments.named.empty() ? Value::tuple(arguments.positional) : Value::map(arguments.named);
-  return Value::string(format_percent(to_text(input), values));
+  return percent(input, values);
 }
 
 Value trim(V input, A arguments, Budget&) {
@@ -231,7 +221,8 @@ Value trim(V input, A arguments, Budget&) {
   return Value::string(strip(to_text(input), set->text(), Side::kBoth));
 }
 
-Value replaced(V input, A arguments, Budget&) {
+Value replaced(V input, A arguments, Budget& budget) {
+  budget.spend_search(to_text(input).size(), to_text(arguments.require(0, "old")).size());
   return Value::string(replace(to_text(input), to_text(arguments.require(0, "old")),
                                to_text(arguments.require(1, "new")),
                                integer_or(arguments, 2, "count", -1)));
@@ -240,6 +231,27 @@ Value replaced(V input, A arguments, Budget&) {
 Value unsupported_filter(V, A, Budget&) { throw Failure("this filter is not supported"); }
 
 }  // namespace
+
+std::string escaped(const Value& value) {
+  if (value.is_markup()) return value.text();
+  std::string out;
+  for (const char c : to_text(value)) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '\'') {
+      out += "&#39;";
+    } else if (c == '"') {
+      out += "&#34;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
 
 const Filters& text_filters() {
   static const Filters kFilters = {
@@ -251,7 +263,7 @@ const Filters& text_filters() {
       {"e", escape},
       {"escape", escape},
       {"filesizeformat", filesizeformat},
-      {"forceescape", escape},
+      {"forceescape", forced_escape},
       {"format", format},
       {"indent", indent},
       {"lower", [](V in, A, Budget&) { return Value::string(lower(to_text(in))); }},

@@ -9,7 +9,7 @@ namespace tandem::model::jinja {
 namespace {
 
 const Value& child(const Value& item) { return item; }
-const Value& child(const std::pair<std::string, Value>& entry) { return entry.second; }
+const Value& child(const std::pair<Value, Value>& pair) { return pair.second; }
 
 template <typename T>
 std::pair<int, std::uint64_t> measure(const T& container) {
@@ -85,10 +85,22 @@ Value Value::list(List items, ListKind kind) {
 }
 
 Value Value::map(Entries entries) {
-  const auto [depth, weight] = measure(entries);
+  Pairs pairs;
+  pairs.reserve(entries.size());
+  for (auto& [key, value] : entries) pairs.emplace_back(string(key), std::move(value));
+  return map_of(std::move(pairs));
+}
+
+Value Value::map_of(Pairs pairs) {
+  const auto [depth, weight] = measure(pairs);
   Value value;
-  value.data_ =
-      std::make_shared<const Node<Entries>>(Node<Entries>{std::move(entries), depth, weight});
+  value.data_ = std::make_shared<const Node<Pairs>>(Node<Pairs>{std::move(pairs), depth, weight});
+  return value;
+}
+
+Value Value::markup(std::string text) {
+  Value value = string(std::move(text));
+  value.is_markup_ = true;
   return value;
 }
 
@@ -121,9 +133,15 @@ bool Value::is_indexable() const {
                        list_kind() == ListKind::kGroup || list_kind() == ListKind::kRange);
 }
 
-const Entries& Value::entries() const {
+const Pairs& Value::pairs() const {
   if (!is_map()) wrong_type(*this, "a mapping");
-  return std::get<Shared<Entries>>(data_)->content;
+  return std::get<Shared<Pairs>>(data_)->content;
+}
+
+Entries Value::entries() const {
+  Entries entries;
+  for (const auto& [key, value] : pairs()) entries.emplace_back(key.text(), value);
+  return entries;
 }
 
 std::int64_t Value::integer() const {
@@ -140,8 +158,17 @@ double Value::number() const {
 
 const Value* Value::find(const std::string& key) const {
   if (!is_map()) return nullptr;
-  for (const auto& [name, value] : entries()) {
-    if (name == key) return &value;
+  for (const auto& [name, value] : pairs()) {
+    if (name.is_string() && name.text() == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Value::find(const Value& key) const {
+  if (key.is_string()) return find(key.text());
+  if (!is_map()) return nullptr;
+  for (const auto& [name, value] : pairs()) {
+    if (name.equals(key)) return &value;
   }
   return nullptr;
 }
@@ -151,7 +178,7 @@ bool Value::truthy() const {
   if (is_number()) return number() != 0;
   if (is_string()) return !text().empty();
   if (is_list()) return list_kind() == ListKind::kGenerator || !items().empty();
-  if (is_map()) return !entries().empty();
+  if (is_map()) return !pairs().empty();
   return true;
 }
 
@@ -173,13 +200,13 @@ std::string Value::undefined_message() const {
 
 int Value::depth() const {
   if (is_list()) return std::get<Shared<List>>(data_)->depth;
-  if (is_map()) return std::get<Shared<Entries>>(data_)->depth;
+  if (is_map()) return std::get<Shared<Pairs>>(data_)->depth;
   return 0;
 }
 
 std::uint64_t Value::weight() const {
   if (is_list()) return std::get<Shared<List>>(data_)->weight;
-  if (is_map()) return std::get<Shared<Entries>>(data_)->weight;
+  if (is_map()) return std::get<Shared<Pairs>>(data_)->weight;
   if (is_string()) return 1 + text().size() / 16;
   return 1;
 }
@@ -199,8 +226,8 @@ bool Value::equals(const Value& other) const {
                       [](const Value& a, const Value& b) { return a.equals(b); });
   }
   if (is_map()) {
-    return entries().size() == other.entries().size() &&
-           std::all_of(entries().begin(), entries().end(), [&](const auto& entry) {
+    return pairs().size() == other.pairs().size() &&
+           std::all_of(pairs().begin(), pairs().end(), [&](const auto& entry) {
              const Value* found = other.find(entry.first);
              return found != nullptr && entry.second.equals(*found);
            });

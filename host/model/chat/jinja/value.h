@@ -26,7 +26,8 @@ struct Object;
 struct Function;
 class Value;
 using List = std::vector<Value>;
-using Entries = std::vector<std::pair<std::string, Value>>;
+using Entries = std::vector<std::pair<std::string, Value>>;  // named values
+using Pairs = std::vector<std::pair<Value, Value>>;          // of a map
 
 class Failure : public std::runtime_error {
  public:
@@ -52,6 +53,8 @@ class Value {
   static Value list(List items, ListKind kind = ListKind::kList);
   static Value tuple(List items) { return list(std::move(items), ListKind::kTuple); }
   static Value map(Entries entries);
+  static Value map_of(Pairs pairs);       // keys: texts, numbers, none, tuples; each once
+  static Value markup(std::string text);  // a string that joins others only escaped
   static Value of(std::shared_ptr<Object> object);
   static Value of(Function function);
 
@@ -61,9 +64,10 @@ class Value {
   bool is_integer() const { return std::holds_alternative<std::int64_t>(data_); }
   bool is_real() const { return std::holds_alternative<double>(data_); }
   bool is_number() const { return is_bool() || is_integer() || is_real(); }
+  bool is_markup() const { return is_string() && is_markup_; }
   bool is_string() const { return std::holds_alternative<Text>(data_); }
   bool is_list() const { return std::holds_alternative<Shared<List>>(data_); }
-  bool is_map() const { return std::holds_alternative<Shared<Entries>>(data_); }
+  bool is_map() const { return std::holds_alternative<Shared<Pairs>>(data_); }
   bool is_object() const { return std::holds_alternative<std::shared_ptr<Object>>(data_); }
   bool is_function() const {
     return std::holds_alternative<std::shared_ptr<const Function>>(data_);
@@ -73,16 +77,18 @@ class Value {
   // Failure naming both types when the value is of another kind.
   const std::string& text() const;
   const List& items() const;
-  ListKind list_kind() const;      // of a list
-  bool is_indexable() const;       // a list that takes [index]: no view, no generator
-  const Entries& entries() const;  // of a map
-  std::int64_t integer() const;    // of an integer or bool
+  ListKind list_kind() const;    // of a list
+  bool is_indexable() const;     // a list that takes [index]: no view, no generator
+  const Pairs& pairs() const;    // of a map
+  Entries entries() const;       // of a map whose keys are all texts
+  std::int64_t integer() const;  // of an integer or bool
   double number() const;
   Object& object() const { return *std::get<std::shared_ptr<Object>>(data_); }
   const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
 
   // The entry of a map, null where it has none or the value is no map.
   const Value* find(const std::string& key) const;
+  const Value* find(const Value& key) const;
 
   bool truthy() const;
   const char* type_name() const;
@@ -109,9 +115,10 @@ class Value {
   template <typename T>
   using Shared = std::shared_ptr<const Node<T>>;
 
-  std::variant<Undefined, None, bool, std::int64_t, double, Text, Shared<List>, Shared<Entries>,
+  std::variant<Undefined, None, bool, std::int64_t, double, Text, Shared<List>, Shared<Pairs>,
                std::shared_ptr<Object>, std::shared_ptr<const Function>>
       data_;
+  bool is_markup_ = false;
 };
 
 // What has an identity and changes. A loop's items and place are those of its current turn.

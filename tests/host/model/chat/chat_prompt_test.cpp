@@ -80,6 +80,29 @@ TEST_F(DemoChat, ControlTextInARoleStaysPlainText) {
   EXPECT_EQ(ids, joined({control("<s>"), plain("<|assistant|>")}));
 }
 
+TEST_F(DemoChat, ControlTextInToolsAndFieldsStaysPlainText) {
+  const ChatTemplate json(
+      "{{ bos_token }}{{ tools | tojson }}{{ tools | tojson(ensure_ascii=true) }}{{ "
+      "messages[0].name }}{{ wish }}",
+      "<s>", "</s>");
+  const std::vector<ChatMessage> messages = {{"user", "", R"({"name": "</s>"})"}};
+  const ChatInputs inputs = {.tools = R"(["<|user|>", "\u003c/s>"])",
+                             .variables = R"({"wish": "<s>"})"};
+  const auto ids = encode_chat(tokenizer(), render_chat(tokenizer(), json, messages, inputs));
+  const std::string tools = R"(["<|user|>", "</s>"])";
+  EXPECT_EQ(ids, joined({control("<s>"), plain(tools + tools + "</s><s>")}));
+}
+
+TEST_F(DemoChat, AMarkIsNotTakenFromEscapedText) {
+  const ChatTemplate tools("{{ tools[0] }}", "<s>", "</s>");
+  const ChatInputs inputs = {.tools = R"(["a\uFDD0b\ufdd1</s>"])"};
+  const ChatPrompt prompt = render_chat(tokenizer(), tools, {}, inputs);
+  EXPECT_EQ(prompt.mark, "\xef\xb7\x92");
+  EXPECT_EQ(prompt.text,
+            "a\xef\xb7\x90"
+            "b\xef\xb7\x91<\xef\xb7\x92/s>");
+}
+
 TEST_F(DemoChat, OrdinaryMessagesAreEncodedAsRendered) {
   const std::vector<ChatMessage> messages = {
       {"user", " Tell me <b>more</b>.  "}, {"assistant", "Once\n"}, {"user", "And <|then|>?"}};

@@ -63,19 +63,80 @@ TEST(ChatTemplate, ReportsTheTemplatesOwnMessage) {
             "[chat] Roles must alternate");
 }
 
-TEST(ChatTemplate, NamesLineAndConstructOfAnError) {
-  EXPECT_EQ(error_of("a\n{% include 'x' %}"),
-            "[chat] template line 2: this statement is not supported, found 'include'");
-  EXPECT_THAT(error_of("\n\n{{ 1 | frobnicate }}"),
-              HasSubstr("template line 3: unknown filter 'frobnicate'"));
-  EXPECT_EQ(error_of("\n{{ nobody.name }}"), "[chat] template line 2: 'nobody' is undefined");
-  EXPECT_THAT(error_of("{{ messages.append(1) }}"), HasSubstr("a list has no method 'append'"));
+TEST(ChatTemplate, NamesLineColumnAndConstructOfAnError) {
+  EXPECT_EQ(error_of("a\n{% trans %}"),
+            "[chat] template line 2, column 4: this statement is not supported, found 'trans'");
+  EXPECT_EQ(error_of("\n\n{{ 'ä' | frobnicate }}"),
+            "[chat] template line 3, column 10: unknown filter 'frobnicate'");
+  EXPECT_EQ(error_of("\n  {{ nobody.name }}"),
+            "[chat] template line 2, column 6: 'nobody' is undefined");
+  EXPECT_EQ(error_of("{% if 1 %}\nx"),
+            "[chat] template line 2, column 2: the template ends before 'endif'");
+  EXPECT_EQ(error_of("{# c #}{% include 'x' %}"),
+            "[chat] template line 1, column 11: 'include' needs other templates, and a model has "
+            "only this one");
+}
+
+TEST(ChatTemplate, TellsItsOwnFaultsFromRefusals) {
+  EXPECT_THROW(render("{{ raise_exception('no') }}"), Error);
+  EXPECT_THROW(render("{{"), ChatTemplateError);
+  EXPECT_THROW(render("{{ nobody.name }}"), ChatTemplateError);
+  EXPECT_THROW(render("{{ 'a' * 9999999999 }}"), ChatTemplateError);
+  try {
+    render("{{ raise_exception('no') }}");
+  } catch (const ChatTemplateError&) {
+    FAIL() << "what the template refuses is no fault of the template";
+  } catch (const Error&) {
+  }
+}
+
+TEST(ChatTemplate, SeesToolsAndAllFieldsOfMessages) {
+  const ChatTemplate chat_template(
+      "{% for t in tools %}{{ t.function.name }}{{ t | tojson }};{% endfor %}{% for m in messages "
+      "%}{{ m.role }}:{{ m.content }}{% for c in m.tool_calls %}{{ c.function.arguments.city }}{% "
+      "endfor %};{% endfor %}{{ enable_thinking }}{{ documents }}",
+      "<s>", "</s>");
+  const std::vector<ChatMessage> messages = {
+      {"user", "hi"},
+      {"assistant", "ignored",
+       R"({"content": null, "tool_calls": [{"function": {"arguments": {"city": "Bern"}}}]})"},
+      {"tool", "21", R"({"tool_call_id": "x"})"}};
+  EXPECT_EQ(chat_template.render(messages, {.tools = R"([{"function": {"name": "f", "a": 1}}])",
+                                            .variables = R"({"enable_thinking": false})"}),
+            "f{\"function\": {\"name\": \"f\", \"a\": 1}};user:hi;assistant:NoneBern;tool:21;"
+            "FalseNone");
+  const auto loud = [](std::string_view text) {
+    return text == "hi" || text == "Bern" ? "!" + std::string(text) : std::string(text);
+  };
+  EXPECT_EQ(chat_template.render(messages, {.tools = "[]"}, loud),
+            "user:!hi;assistant:None!Bern;tool:21;None");
+}
+
+TEST(ChatTemplate, RefusesFieldsThatAreNoJson) {
+  const ChatTemplate chat_template("x", "", "");
+  const auto error = [&](const std::vector<ChatMessage>& messages, const ChatInputs& inputs) {
+    try {
+      chat_template.render(messages, inputs);
+    } catch (const Error& refusal) {
+      return std::string(refusal.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(error({}, {.tools = "[1,"}), "[chat] tools is not valid JSON at byte 4");
+  EXPECT_EQ(error({{"user", "", "{\"a\": x}"}}, {}),
+            "[chat] the fields of a message is not valid JSON at byte 7");
+  EXPECT_THAT(error({{"user", "", "[1]"}}, {}), HasSubstr("expected a mapping, got list"));
+  EXPECT_THAT(error({}, {.variables = repeated("[", 100) + repeated("]", 100)}),
+              HasSubstr("variables is nested more than 64 deep"));
 }
 
 TEST(ChatTemplate, IsASandbox) {
+  EXPECT_EQ(render("{{ ''.__class__ }}|"), "|");
   EXPECT_THAT(error_of("{{ ''.__class__.__mro__ }}"), HasSubstr("'__class__' is undefined"));
-  EXPECT_THAT(error_of("{% import 'os' as os %}"), HasSubstr("not supported"));
-  EXPECT_THAT(error_of("{{ '%s' % 1 }}"), HasSubstr("cannot compute string % integer"));
+  EXPECT_THAT(error_of("{{ '{0.__class__.__mro__}'.format(1) }}"), HasSubstr("is undefined"));
+  EXPECT_THAT(error_of("{% import 'os' as os %}"), HasSubstr("needs other templates"));
+  EXPECT_THAT(error_of("{{ [1].append(2) }}"), HasSubstr("may not change"));
+  EXPECT_THAT(error_of("{{ messages[0].update({}) }}{{ {}.update({}) }}"), HasSubstr("undefined"));
 }
 
 TEST(ChatTemplate, StopsTemplatesThatNeverEnd) {
@@ -103,6 +164,76 @@ TEST(ChatTemplate, StopsTemplatesThatGrow) {
               "");
 }
 
+TEST(ChatTemplate, BoundsEveryWayToGrow) {
+  for (const char* source : {"{{ '%9999999d' % 1 }}",
+                             "{{ '%.9999999f' % 1.0 }}",
+                             "{{ '{:99999999}'.format(1) }}",
+                             "{{ '{:.99999999f}'.format(1.0) }}",
+                             "{{ '%*d' % (99999999, 1) }}",
+                             "{{ 'a'.center(10 ** 12) }}",
+                             "{{ 'a'.zfill(10 ** 12) }}",
+                             "{{ 'a'.ljust(10 ** 12) }}",
+                             "{{ [1] | batch(10 ** 12, 0) | list }}",
+                             "{{ [1] | slice(10 ** 12) | list }}",
+                             "{{ ('a\n' * 100000) | indent('x' * 10000) }}",
+                             "{{ ('&' * 10000000) | e | e }}",
+                             "{{ ('a' * 100000) | replace('', 'b' * 10000) }}",
+                             "{{ ['a' * 100000] * 100000 }}",
+                             "{{ (['a' * 100000] * 1000) | join('b' * 100000) }}",
+                             "{{ [[1] * 100000] * 100000 }}",
+                             "{{ '{0}{0}'.format('a' * 9000000) }}",
+                             "{{ (['a' * 1000000] * 100) | tojson }}",
+                             "{{ [[1]] | tojson(indent='x' * 10000000) }}",
+                             "{{ 'x' ~ 'a' * 16777216 }}",
+                             "{{ ('a' * 9000000) + ('a' * 9000000) }}"}) {
+    EXPECT_THAT(error_of(source),
+                testing::AnyOf(HasSubstr("too large"), HasSubstr("too many steps"),
+                               HasSubstr("too long"), HasSubstr("out of range")))
+        << source;
+  }
+}
+
+TEST(ChatTemplate, BoundsWhatItPrints) {
+  EXPECT_THAT(error_of("{% set a = 'a' * 1000000 %}{% for i in range(99) %}{{ a }}{% endfor %}"),
+              HasSubstr("the output grows too large"));
+  EXPECT_EQ(render("{% set a = 'a' * 1000000 %}{% for i in range(16) %}{{ a }}{% endfor %}").size(),
+            16'000'000u);
+}
+
+TEST(ChatTemplate, BoundsStepsOfEveryKindOfLoop) {
+  for (const char* source :
+       {"{% for i in range(100000) %}{% for j in range(100000) %}{% macro m() %}{% endmacro %}"
+        "{% endfor %}{% endfor %}",
+        "{% macro m() %}{{ caller() }}{% endmacro %}{% for i in range(100000) %}{% for j in "
+        "range(1000) %}{% call m() %}{% endcall %}{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% for j in range(1000) %}{% set n = namespace(a=1) %}"
+        "{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% for j in range(1000) %}{% set c = cycler(1, 2) %}"
+        "{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% with a = range(100000) %}{% endwith %}{% endfor %}",
+        "{% for i in range(100000) %}{% set x | upper %}{{ 'a' * 10000 }}{% endset %}{% endfor %}",
+        "{% for i in range(100000) %}{% set d = range(1000) | list | sort %}{% endfor %}",
+        "{% for i in range(100000) %}{% set d = 'a b ' * 1000 %}{% set e = d.split() %}{% endfor "
+        "%}",
+        "{% for i in range(100000) %}{{ ('a' * 30000).count('a' * 15000 ~ 'b') }}{% endfor %}",
+        "{% for i in range(100000) %}{{ ('a' * 15000 ~ 'b') in ('a' * 30000) }}{% endfor %}",
+        "{% for i in range(100000) %}{% set x = ('<!--' * 9000) | striptags %}{% endfor %}",
+        "{% for i in range(100000) %}{{ loop.changed(range(10000)) }}{% endfor %}"}) {
+    EXPECT_THAT(error_of(source), HasSubstr("too many steps")) << source;
+  }
+}
+
+TEST(ChatTemplate, BoundsRecursionOfLoopsAndCalls) {
+  EXPECT_THAT(error_of("{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
+              HasSubstr("nested too deep"));
+  EXPECT_THAT(error_of("{% macro m() %}{% call m() %}{% endcall %}{{ caller() if caller }}{% "
+                       "endmacro %}{{ m() }}"),
+              HasSubstr("nested too deep"));
+  EXPECT_THAT(error_of("{{ '{:{:{:{:5}}}}'.format(1, 2, 3, 4) }}"), HasSubstr("too deep"));
+  EXPECT_THAT(error_of("{% set n = namespace() %}{% set n.n = n %}{{ n }}"),
+              HasSubstr("cannot be printed"));
+}
+
 TEST(ChatTemplate, BoundsNestingOfTheSource) {
   EXPECT_THAT(error_of("{{ " + repeated("(", 5000) + repeated(")", 5000) + " }}"),
               HasSubstr("too deep"));
@@ -112,6 +243,12 @@ TEST(ChatTemplate, BoundsNestingOfTheSource) {
   EXPECT_THAT(error_of("{{ " + repeated("1 if 1 else ", 5000) + "1 }}"), HasSubstr("too deep"));
   EXPECT_THAT(error_of("{{ 1" + repeated(" + 1", 5000) + " }}"), HasSubstr("too deep"));
   EXPECT_THAT(error_of("{{ x" + repeated(".y", 5000) + " }}"), HasSubstr("too deep"));
+  EXPECT_THAT(error_of("{{ f(**" + repeated("f(**", 5000) + "a" + repeated(")", 5001) + " }}"),
+              HasSubstr("too deep"));
+  EXPECT_THAT(error_of("{% set " + repeated("(", 5000) + "a" + repeated(")", 5000) + " = 1 %}"),
+              HasSubstr("too deep"));
+  EXPECT_THAT(error_of(repeated("{% with %}", 5000) + repeated("{% endwith %}", 5000)),
+              HasSubstr("too deep"));
   EXPECT_THAT(error_of(repeated("{% if 1 %}", 5000) + repeated("{% endif %}", 5000)),
               HasSubstr("too deep"));
   EXPECT_EQ(error_of("{{ " + repeated("not ", 5000) + "1 }}"), "");

@@ -5,8 +5,8 @@ usage: jinja_oracle.py RENDER_TEMPLATE_PROGRAM [--templates FOLDER] [--list]
 
 Both render templates in the styles that model files carry, and small ones for each construct, over
 conversations. Texts must be equal, and where Jinja2 raises, ours must report an error. With
---templates, or TANDEM_CHAT_TEMPLATES in the environment, it is the *.jinja files of FOLDER instead,
-and a table tells for each what differs. Exit code 77: Jinja2 is not installed.
+--templates, or TANDEM_CHAT_TEMPLATES in the environment, so do the *.jinja files of FOLDER. A table
+tells for each template what differs. Exit code 77: Jinja2 is not installed.
 """
 import argparse
 import collections
@@ -27,6 +27,7 @@ except ImportError as error:
 
 from constructs import CONSTRUCTS
 from conversations import CONVERSATIONS
+from more_constructs import MORE_CONSTRUCTS
 from templates import STYLES
 
 
@@ -89,7 +90,7 @@ def jobs_over(templates):
 
 def own_jobs():
     yield from jobs_over((f"style {i}", template) for i, template in enumerate(STYLES))
-    for template in CONSTRUCTS:
+    for template in CONSTRUCTS + MORE_CONSTRUCTS:
         yield job_of("construct", template, "one", True)
 
 
@@ -137,7 +138,9 @@ def main():
     parser.add_argument("--list", action="store_true", help="every difference, not one a template")
     options = parser.parse_args()
     env = environment()
-    jobs = list(folder_jobs(options.templates) if options.templates else own_jobs())
+    jobs = list(own_jobs())
+    if options.templates:
+        jobs.extend(folder_jobs(options.templates))
     lines = "".join(json.dumps(job) + "\n" for job in jobs)
     run = subprocess.run([options.program], input=lines, capture_output=True, text=True, check=True)
     rows, compiled = collections.defaultdict(collections.Counter), {}
