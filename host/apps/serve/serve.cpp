@@ -80,27 +80,22 @@ void run(ServeOptions& options) {
   sigset_t signals;
   block_signals(signals);
   options.server.listen.inherited = inherited_sockets();
+  take_server_options(options);
   trace::Metrics metrics;
   if (!options.key_file.empty()) {  // what is wrong there is said before a model is loaded
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
   }
+  server::check(options.server);
   Runtime runtime(options.runtime, &metrics);
   const std::string name =
       options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
   EngineService service(runtime, metrics, name);
-  options.server.listen.port = static_cast<std::uint16_t>(options.port);
-  options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
-  options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
-  if (options.server.listen.host == "none") options.server.listen.host.clear();
-  options.server.limits.first_byte_timeout =
-      std::chrono::milliseconds(options.first_byte_timeout_ms);
-  options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
-  options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   write_port_file(options.port_file, server.port());
-  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.listen.host,
-               server.port(), service.max_request_tokens());
+  std::string urls;
+  for (const std::string& url : server.urls()) urls += (urls.empty() ? "" : ", ") + url;
+  spdlog::info("serving {} at {} (context {} tokens)", name, urls, service.max_request_tokens());
   int signal = 0;
   sigwait(&signals, &signal);
   spdlog::info("{}: draining, {} s at most", strsignal(signal), options.drain_seconds);
