@@ -32,6 +32,8 @@ RouteOptions route_options(const ServerOptions& options) {
   return result;
 }
 
+}  // namespace
+
 void check(const ServerOptions& options) {
   const http::Limits& limits = options.limits;
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
@@ -54,9 +56,8 @@ void check(const ServerOptions& options) {
     throw Error("server", "there is nothing to listen on: set --host or --unix");
   }
   require_descriptors(limits.max_connections);
+  if (!options.tls.certificate.empty()) http::load_tls_keys(options.tls);
 }
-
-}  // namespace
 
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)

@@ -32,6 +32,10 @@ struct ServerOptions {
   RouteOptions routes;
 };
 
+// Throws what the constructor below throws, but for addresses in use: what is wrong is said before
+// a model is loaded.
+void check(const ServerOptions& options);
+
 class HttpServer {
  public:
   // `metrics` (may be null) counts the answers by route and status. Throws Error("server", ...)

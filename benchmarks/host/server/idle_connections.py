@@ -6,8 +6,8 @@
 #   python3 benchmarks/host/server/idle_connections.py [--connections N] [--seconds S] [--tls] [--tandem PROGRAM]
 #
 # Half of the clients ask once and stay; in the end they ask again. The other half send a completion in small pieces over the
-# whole time. Every one of them must get its answer. Prints one JSON line: answers that are missing (exit code 1 if any), the
-# milliseconds of a probe with its connection, and what the daemon's resident memory grew by per connection.
+# whole time. Every one of them must get its answer. Prints one JSON line: answers that are missing (exit code 1 if any),
+# those that are 429, the milliseconds of a probe with its connection, the daemon's resident memory and its growth.
 import argparse
 import heapq
 import json
@@ -42,9 +42,9 @@ def resident_bytes(pid):
 
 
 def answered(data):
-    """Whether the bytes hold a whole answer with status 200."""
+    """Whether the bytes hold a whole answer: 200, or 429 where the engine's queue is full."""
     head, found, body = data.partition(b"\r\n\r\n")
-    if not found or not head.startswith(b"HTTP/1.1 200 "):
+    if not found or not head.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 429 ")):
         return False
     length = int(next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")).split(b":")[1])
     return len(body) >= length
@@ -150,7 +150,8 @@ def serve(options, folder):
     port_file = folder / "port"
     process = subprocess.Popen(
         [options.tandem, "serve", "--port", "0", "--port-file", str(port_file),
-         "--max-connections", str(options.connections + 100), "--read-timeout-ms", str(READ_TIMEOUT_S * 1000), *files],
+         "--max-connections", str(options.connections + 100), "--max-waiting", "10000",
+         "--read-timeout-ms", str(READ_TIMEOUT_S * 1000), *files],
         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
     while not port_file.exists():
@@ -185,6 +186,7 @@ def measure(options, process, port):
     clients.dribble()
     peak = resident_bytes(process.pid)
     lost += clients.wait_for(clients.slow, 120)
+    refused = sum(clients.received[client].startswith(b"HTTP/1.1 429 ") for client in clients.slow)
     for client in clients.idle:
         clients.received[client] = b""
         try:
@@ -198,7 +200,8 @@ def measure(options, process, port):
         samples = sorted(json.loads(pipe.read()))
     os.waitpid(child, 0)
     return {
-        "name": "idle_connections", "tls": options.tls, "connections": options.connections, "lost": lost, "probes": len(samples),
+        "name": "idle_connections", "tls": options.tls, "connections": options.connections,
+        "lost": lost, "refused": refused, "probes": len(samples),
         "livez_ms": {"median": round(samples[len(samples) // 2], 2), "p99": round(samples[int(len(samples) * 0.99)], 2),
                      "max": round(samples[-1], 2)},
         "livez_alone_ms": {"median": round(alone[100], 2), "p99": round(alone[198], 2)},

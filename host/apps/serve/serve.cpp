@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <cctype>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -66,6 +66,7 @@ void check(const ServeOptions& options) {
   for (const std::string& warning : serve_warnings(options)) spdlog::warn("{}", warning);
   const std::vector<Error> errors = serve_errors(options);
   if (!errors.empty()) throw Error(errors.front());
+  server::check(options.server);
 }
 
 // What is wrong with the new files leaves the old ones in use.
@@ -80,6 +81,7 @@ void reload(server::HttpServer& server) {
 
 void run(ServeOptions& options) {
   options.server.listen.inherited = inherited_sockets();
+  take_server_options(options);
   SignalWatch signals;
   const ServiceState state;
   trace::Metrics metrics;
@@ -97,16 +99,6 @@ void run(ServeOptions& options) {
   }
   EngineService service(runtime, metrics, {name, options.model_aliases},
                         options.runtime.max_waiting);
-  options.server.listen.port = static_cast<std::uint16_t>(options.port);
-  options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
-  options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
-  if (options.server.listen.host == "none") options.server.listen.host.clear();
-  options.server.limits.first_byte_timeout =
-      std::chrono::milliseconds(options.first_byte_timeout_ms);
-  options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
-  options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
-  options.server.routes.heartbeat =
-      std::chrono::milliseconds(static_cast<std::int64_t>(options.heartbeat_seconds * 1000));
   options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();

@@ -181,6 +181,19 @@ void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
 
 }  // namespace
 
+void take_server_options(ServeOptions& o) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  if (o.server.listen.host == "none") o.server.listen.host.clear();
+  o.server.listen.port = static_cast<std::uint16_t>(o.port);
+  o.server.limits.read_timeout = milliseconds(o.read_timeout_ms);
+  o.server.limits.stall_timeout = milliseconds(o.stall_timeout_ms);
+  o.server.limits.first_byte_timeout = milliseconds(o.first_byte_timeout_ms);
+  o.server.limits.vanished_timeout = seconds(o.vanished_seconds);
+  o.server.routes.live_timeout = seconds(o.live_timeout_seconds);
+  o.server.routes.heartbeat = milliseconds(static_cast<std::int64_t>(o.heartbeat_seconds * 1000));
+}
+
 void add_serve_options(CLI::App& command, ServeOptions& o) {
   add_runtime_options(command, o.runtime);
   command.add_option("--config", o.config, "TOML file; its keys are these options")

@@ -30,6 +30,9 @@ struct ServeOptions {
   double heartbeat_seconds = 10;
 };
 
+// Fills `options.server` from the values that options of the command line have in other units.
+void take_server_options(ServeOptions& options);
+
 // `options` must outlive `command`.
 void add_serve_options(CLI::App& command, ServeOptions& options);
 

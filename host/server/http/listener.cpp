@@ -87,7 +87,7 @@ void Listener::accept(Listening& on) {
 }
 
 std::unique_ptr<Stream> Listener::make_stream(const Listening& on, Socket socket) {
-  set_client_options(socket, hooks_->limits.vanished_timeout);
+  set_client_options(socket, hooks_->limits.vanished_timeout, hooks_->limits.stall_timeout);
   std::shared_ptr<TlsKeys> keys;
   if (!on.is_unix) {
     const std::lock_guard lock(tls_mutex_);

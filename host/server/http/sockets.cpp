@@ -100,7 +100,8 @@ std::vector<Acceptor> listen_on_host(asio::io_context& io, const std::string& ho
   }
 }
 
-void set_client_options(Socket& socket, std::chrono::seconds vanished) {
+void set_client_options(Socket& socket, std::chrono::seconds vanished,
+                        std::chrono::milliseconds stalled) {
   const int handle = socket.native_handle();
   int domain = 0;
   socklen_t size = sizeof domain;
@@ -113,7 +114,8 @@ void set_client_options(Socket& socket, std::chrono::seconds vanished) {
   set_option(handle, IPPROTO_TCP, TCP_KEEPIDLE, seconds / 2);
   set_option(handle, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, seconds / 2 / kProbes));
   set_option(handle, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  set_option(handle, IPPROTO_TCP, TCP_USER_TIMEOUT, seconds * 1000);
+  const auto unacknowledged = std::max<std::int64_t>(seconds * 1000, stalled.count());
+  set_option(handle, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(unacknowledged));
 }
 
 }  // namespace tandem::server::http

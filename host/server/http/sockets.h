@@ -51,7 +51,9 @@ struct LocalAddress {
 LocalAddress local_address(Acceptor& acceptor);
 
 // For an accepted TCP socket: no delay, and the kernel ends it when the other machine acknowledges
-// nothing for `vanished`, whether data waits for it or not. Does nothing for others.
-void set_client_options(Socket& socket, std::chrono::seconds vanished);
+// nothing for `vanished`. While data waits for it, it has `stalled` if that is longer: the kernel
+// does not tell a client that takes nothing from one that is gone. Does nothing for others.
+void set_client_options(Socket& socket, std::chrono::seconds vanished,
+                        std::chrono::milliseconds stalled);
 
 }  // namespace tandem::server::http

@@ -4,6 +4,7 @@
 // request is refused, held or answered.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -94,6 +95,46 @@ TEST(Connection, AnOverloadedServerAnswersOnceAndClosesWhereverTheBodyIs) {
     ASSERT_EQ(reply.headers.at("connection"), "close");
     if (body_is_late) client.send(kSmuggled);
     EXPECT_TRUE(client.closed_by_server());
+  }
+}
+
+// All answers to the bytes, sent in two pieces, without the time; the last request ends them.
+std::string answers_to(const RunningServer& running, const std::string& bytes, std::size_t cut) {
+  HttpClient client(running.port());
+  client.send(bytes.substr(0, cut));
+  if (cut % 7 == 0) std::this_thread::yield();  // now and then the first piece is read alone
+  client.send(bytes.substr(cut));
+  std::string answers;
+  for (bool last = false; !last;) {
+    const Reply reply = client.read_reply();
+    if (reply.status == 100) continue;  // whether it is sent depends on what has come
+    const auto length = reply.headers.find("content-length");
+    answers += std::to_string(reply.status) + " " +
+               (length == reply.headers.end() ? "chunked" : length->second) + "\n";
+    last = reply.headers.at("connection") == "close";
+  }
+  EXPECT_TRUE(client.closed_by_server());
+  return answers;
+}
+
+TEST(Connection, APipelineIsAnsweredAlikeWhereverItIsCut) {
+  RunningServer running;
+  const std::string stream = completion_body({{"stream", true}, {"max_tokens", 2}}).dump();
+  const std::string plain = completion_body({{"max_tokens", 3}}).dump();
+  std::string chunked =
+      "POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n";
+  for (const char c : plain) chunked += std::string("1;x\r\n") + c + "\r\n";
+  const std::string pipeline =
+      get_request("/livez") + post_request("/v1/completions", stream) + "\r\n" + chunked +
+      "0\r\nT: u\r\n\r\n" + post_request("/v1/completions", plain, "Expect: 100-continue\r\n") +
+      get_request("/nothing") + get_request("/health", "Transfer-Encoding: gzip\r\n") +
+      get_request("/livez");
+  const std::string whole = answers_to(running, pipeline, 0);
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 6);
+  EXPECT_NE(whole.find("\n501 "), std::string::npos) << whole;
+  for (std::size_t cut = 1; cut < pipeline.size(); ++cut) {
+    ASSERT_EQ(answers_to(running, pipeline, cut), whole) << "cut at " << cut;
   }
 }
 

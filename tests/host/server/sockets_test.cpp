@@ -189,6 +189,16 @@ int option(int socket, int level, int name) {
   return value;
 }
 
+TEST(ClientOptions, AClientThatTakesNothingHasItsFullPatience) {
+  ServerOptions options;
+  options.limits.vanished_timeout = std::chrono::seconds(40);
+  options.limits.stall_timeout = std::chrono::seconds(100);
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  ASSERT_EQ(client.get("/livez").status, 200);
+  EXPECT_EQ(option(server_end(client.descriptor()), IPPROTO_TCP, TCP_USER_TIMEOUT), 100'000);
+}
+
 TEST(ClientOptions, TheKernelEndsAConnectionWhoseMachineHasVanished) {
   ServerOptions options;
   options.limits.vanished_timeout = std::chrono::seconds(40);
