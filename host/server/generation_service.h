@@ -128,6 +128,8 @@ class GenerationService {
   virtual void cancel(GenerationId id) = 0;
 
   virtual bool healthy() const = 0;
+  // Devices that are lost while the others serve.
+  virtual std::vector<std::string> lost_devices() const { return {}; }
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
 
   // What runs where, as a JSON object, for GET /status.

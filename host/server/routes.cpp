@@ -134,7 +134,7 @@ void Routes::dispatch(http::Exchange& exchange) const {
   switch (find_route(path)->id) {
     case RouteId::kHealth: {
       const bool healthy = service_.healthy();
-      http::Response response = plain(healthy ? R"({"status":"ok"})" : R"({"status":"unhealthy"})");
+      http::Response response = plain(openai::health_body(healthy, service_.lost_devices()));
       response.status = healthy ? 200 : 503;
       return exchange.respond(std::move(response));
     }

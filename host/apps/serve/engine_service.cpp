@@ -88,12 +88,21 @@ bool EngineService::healthy() const {
   return !status.broken && !status.draining;
 }
 
+std::vector<std::string> EngineService::lost_devices() const {
+  const engine::EngineStatus status = runtime_.engine().status();
+  std::vector<std::string> lost = status.lost_units();
+  if (!status.lost_compute_id.empty()) lost.push_back(status.lost_compute_id);
+  return lost;
+}
+
 std::string EngineService::metrics_text() const { return metrics_.text(); }
 
 std::string EngineService::status_json() const {
   const engine::EngineStatus status = runtime_.engine().status();
   const nlohmann::json result = {{"model", card_.id},
                                  {"broken", status.broken},
+                                 {"degraded", !lost_devices().empty()},
+                                 {"lost_devices", lost_devices()},
                                  {"draining", status.draining},
                                  {"running", status.running},
                                  {"waiting", status.waiting},
@@ -104,6 +113,7 @@ std::string EngineService::status_json() const {
                                  {"preemptions", status.preemptions},
                                  {"rebuilt_sequences", status.rebuilt_sequences},
                                  {"moved_pages", status.moved_pages},
+                                 {"refused_steps", status.refused_steps},
                                  {"lost_compute", status.lost_compute_id},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();

@@ -29,6 +29,7 @@ class EngineService final : public server::GenerationService {
   server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override;
+  std::vector<std::string> lost_devices() const override;
   std::string metrics_text() const override;
   std::string status_json() const override;
 

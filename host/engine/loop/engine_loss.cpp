@@ -6,8 +6,10 @@
 
 #include "common/error.h"
 #include "engine/loop/engine_loop.h"
+#include "engine/loop/lost_unit.h"
 
 namespace tandem::engine {
+
 // Continues with the fallback runner, if there is one, without the units that shared the queue of
 // the failed one. Some results of the interrupted step may have been delivered. They stay, and
 // their sequences compute the same KV again.
@@ -32,7 +34,7 @@ bool EngineLoop::replace_compute(const std::string& message) {
     stop_serving(message + ", and its fallback failed: " + error.what());
     return true;
   }
-  handle_lost(lost);
+  handle_lost(lost, false);
   return true;
 }
 
@@ -58,8 +60,9 @@ bool EngineLoop::check_units() {
   return !lost.empty();
 }
 
-void EngineLoop::handle_lost(const std::vector<int>& units) {
+void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
   for (const int unit : units) kv_.lose_unit(unit);
+  const std::uint64_t before = totals_.rebuilt_sequences;
   for (std::size_t i = running_.size(); i > 0; --i) {
     const PageTable& table = running_[i - 1]->table;
     if (std::ranges::none_of(units, [&](int unit) { return KvCache::touches(table, unit); })) {
@@ -68,7 +71,35 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
     requeue(i - 1);
     ++totals_.rebuilt_sequences;
   }
+  for (const int unit : units) {
+    NamedUnit& lost = units_[static_cast<std::size_t>(unit)];
+    ++losses_[lost.id];
+    warn("attention unit " + lost.id + " is lost: it failed, or gave no answer for " +
+         std::to_string(options_.device_timeout.count()) + " ms; " +
+         std::to_string(totals_.rebuilt_sequences - before) + " requests are computed again");
+    if (may_return && fallbacks_.lost_units_return) give_away(lost);
+  }
   restore_capacity();
+}
+
+// Nothing of it is in flight here, and the runner does not use a unit without pages.
+void EngineLoop::give_away(NamedUnit& lost) {
+  auto in_its_place = std::make_unique<LostUnit>(*lost.unit);
+  lost_units_.push_back({lost.id, std::move(lost.unit), lost.share});
+  lost.unit = std::move(in_its_place);
+}
+
+void EngineLoop::return_unit(NamedUnit unit) {
+  const std::string id = unit.id;
+  try {
+    check_unit(unit);
+    add_unit(std::move(unit));
+  } catch (const std::exception& error) {
+    return warn("attention unit " + id + " is back, but cannot be used: " + error.what());
+  }
+  if (options_.on_notice) options_.on_notice("attention unit " + id + " is back");
+  if (std::exchange(all_units_lost_, false)) broken_.clear();
+  update_limit();
 }
 
 // Accepted requests must fit as before. Makes the fallback unit where the other units are too
@@ -82,6 +113,7 @@ void EngineLoop::restore_capacity() {
   if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
     const std::string error = add_fallback();
     if (kv_.num_pages() == 0) {
+      all_units_lost_ = true;
       return stop_serving("[engine] the last attention unit was lost" + error);
     }
   }

@@ -20,6 +20,8 @@ void handle_chat(http::Exchange& exchange, GenerationService& service, const Req
 
 // Bodies of /v1/models and /v1/models/{id}.
 std::string model_list_body(const ModelCard& card);
+// Of /health: "ok", "degraded" with the devices that are lost, or "unhealthy".
+std::string health_body(bool healthy, const std::vector<std::string>& lost_devices);
 std::string model_body(const ModelCard& card);
 
 }  // namespace tandem::server::openai
