@@ -134,6 +134,7 @@ struct Engine::State {
   bool take_commands();
   void publish();
   void deliver();
+  void check_unused_units();
   bool exchange_units();
   bool is_queue_full(const std::string& caller) const;
 
@@ -143,7 +144,7 @@ struct Engine::State {
   EngineLoop loop;  // the engine thread's, once it runs
   std::unique_ptr<UnitReviver>
       reviver;  // before the loop ends: its units may use the runner's buffers
-  Clock::TimePoint metrics_set_at;
+  Clock::TimePoint metrics_set_at, units_asked_at;
   std::atomic<int> max_request_tokens{0};
 
   std::mutex mutex;
@@ -164,6 +165,7 @@ struct Engine::State {
 void Engine::State::run() {
   while (take_commands()) {
     loop.step();
+    check_unused_units();
     exchange_units();
     publish();
     deliver();
@@ -199,6 +201,14 @@ bool Engine::State::take_commands() {
   for (auto& sequence : added) loop.add(std::move(sequence));
   for (const RequestId id : dropped) loop.cancel(id);
   return !stop;
+}
+
+// A silent one takes 0.1 s of the step: not often.
+void Engine::State::check_unused_units() {
+  const Clock::TimePoint now = options.clock->now();
+  if (now - units_asked_at < std::max(options.idle_check, options.device_timeout / 4)) return;
+  units_asked_at = now;
+  loop.check_units(EngineLoop::UnitsAsked::kUnused);
 }
 
 // Gives lost units away and takes those back that work again; true when there was one.

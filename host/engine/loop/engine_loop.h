@@ -57,8 +57,10 @@ class EngineLoop {
   void cancel_all();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
-  // Asks idle units whether they are alive; true when one is lost.
-  bool check_units();
+  // Asks units whether they are alive, between steps; true when one is lost. Of units that hold
+  // pages of running sequences, a step finds out as well.
+  enum class UnitsAsked { kAll, kUnused };
+  bool check_units(UnitsAsked asked = UnitsAsked::kAll);
 
   std::vector<NamedUnit> take_lost_units() { return std::exchange(lost_units_, {}); }
   // A unit with the id of a lost one takes its place; what does not fit is refused with a warning.
@@ -101,6 +103,7 @@ class EngineLoop {
   StepShape step_shape() const;
   void handle_lost(const std::vector<int>& units, bool may_return = true);
   void give_away(NamedUnit& lost);
+  bool answers(const NamedUnit& asked);
   bool replace_compute(const std::string& message);
   void restore_capacity();
   std::string add_fallback();
@@ -124,7 +127,8 @@ class EngineLoop {
   std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
   std::vector<NamedUnit> lost_units_;            // to be taken
   std::map<std::string, std::uint64_t> losses_;  // by id
-  bool all_units_lost_ = false;                  // why it is broken
+  std::map<std::string, Clock::TimePoint> silent_since_;  // units that gave no answer, by id
+  bool all_units_lost_ = false;                           // why it is broken
 
   CallerQueues waiting_;
   std::map<std::string, PrefixKey> salts_;          // of every caller so far

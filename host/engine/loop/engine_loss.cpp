@@ -39,25 +39,39 @@ bool EngineLoop::replace_compute(const std::string& message) {
 }
 
 // Units in the compute unit's queue are not asked: a failure there is one of the compute unit.
-bool EngineLoop::check_units() {
+bool EngineLoop::check_units(UnitsAsked asked) {
   std::vector<int> lost;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
-    device::AttentionUnit& asked = *units_[i].unit;
-    if (!kv_.unit_pages(unit).alive || runner_->shares_queue_with(asked)) continue;
+    const UnitPages pages = kv_.unit_pages(unit);
+    if (!pages.alive || runner_->shares_queue_with(*units_[i].unit)) continue;
+    if (asked == UnitsAsked::kUnused && pages.used > 0) continue;
     try {
-      if (!asked.is_alive()) lost.push_back(unit);
+      if (!answers(units_[i])) lost.push_back(unit);
     } catch (const DeviceError&) {
       lost.push_back(unit);
     } catch (const std::exception& error) {
       if (std::exchange(idle_error_, error.what()) == error.what()) continue;
-      if (!options_.on_warning) continue;
-      options_.on_warning(units_[i].id +
-                          ": cannot ask whether the unit still works: " + error.what());
+      warn(units_[i].id + ": cannot ask whether the unit still works: " + error.what());
     }
   }
   if (!lost.empty()) handle_lost(lost);
   return !lost.empty();
+}
+
+// False when it is dead, or has given no answer for the device timeout. By contract is_alive() is
+// true for a silent device too, but then only after it has waited for the answer.
+bool EngineLoop::answers(const NamedUnit& asked) {
+  constexpr std::chrono::milliseconds kAtOnce{80};
+  const Clock::TimePoint begin = options_.clock->now();
+  if (!asked.unit->is_alive()) return false;
+  const Clock::TimePoint end = options_.clock->now();
+  if (end - begin < kAtOnce) {
+    silent_since_.erase(asked.id);
+    return true;
+  }
+  const Clock::TimePoint since = silent_since_.try_emplace(asked.id, begin).first->second;
+  return end - since < options_.device_timeout;
 }
 
 void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
@@ -73,6 +87,7 @@ void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
   }
   for (const int unit : units) {
     NamedUnit& lost = units_[static_cast<std::size_t>(unit)];
+    silent_since_.erase(lost.id);
     ++losses_[lost.id];
     warn("attention unit " + lost.id + " is lost: it failed, or gave no answer for " +
          std::to_string(options_.device_timeout.count()) + " ms; " +

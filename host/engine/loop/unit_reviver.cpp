@@ -92,7 +92,7 @@ bool UnitReviver::revive(Lost& lost) {
   } catch (const std::exception& error) {
     problem = error.what();
   }
-  if (std::exchange(lost.last_problem, problem) != problem) {
+  if (std::exchange(lost.last_problem, problem) != problem && note_) {
     note_("attention unit " + lost.unit.id + " is still lost: " + problem);
   }
   return false;

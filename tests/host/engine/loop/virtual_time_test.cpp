@@ -113,6 +113,29 @@ TEST_F(VirtualTime, AnIdleLoopSeesThatAUnitIsGone) {
   EXPECT_EQ(loop_->max_request_tokens(), 64 * 16);
 }
 
+TEST_F(VirtualTime, AUnitThatHangsUnusedIsLostAfterItsTimeout) {
+  options_.device_timeout = milliseconds(1500);
+  start(two_units({.num_pages = 4}, {.hangs_at = Clock::TimePoint(seconds(100))}));
+  EXPECT_FALSE(loop_->check_units());
+  clock_.advance_to(Clock::TimePoint(seconds(100)));
+  EXPECT_FALSE(loop_->check_units()) << "it may be slow";
+  clock_.advance(seconds(1));
+  EXPECT_FALSE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  clock_.advance(milliseconds(300));
+  EXPECT_TRUE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  EXPECT_THAT(loop_->status().lost_units(), ElementsAre("second"));
+}
+
+TEST_F(VirtualTime, AUnitThatHoldsPagesOfRunningSequencesIsNotAskedBesides) {
+  options_.device_timeout = milliseconds(50);
+  start(two_units({.num_pages = 4}, {.hangs_at = Clock::TimePoint(seconds(0))}));
+  submit(request(0, 100, 9, 1));
+  step();
+  EXPECT_GT(loop_->status().units[1].pages_used, 0u);
+  EXPECT_FALSE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  EXPECT_TRUE(loop_->check_units());
+}
+
 TEST_F(VirtualTime, ALostUnitIsGivenAwayAndTakesSequencesAgainWhenItIsBack) {
   std::vector<std::string> warnings, notices;
   options_.on_warning = [&](const std::string& text) { warnings.push_back(text); };
