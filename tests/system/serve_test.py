@@ -56,8 +56,8 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(len(cards), 2)
             texts = self.stream_while(daemon, 4, lambda: os.kill(cards[0], signal.SIGKILL))
             self.assertEqual(texts, expected)
-            alive = [d["alive"] for d in daemon.status()["devices"] if d["role"] == "attention"]
-            self.assertEqual(sorted(alive), [False, True])
+            self.wait_until("one card is lost", lambda: sorted(
+                card["alive"] for card in self.attention(daemon).values()) == [False, True])
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_a_card_that_dies_while_nothing_is_to_be_done_is_noticed(self):
