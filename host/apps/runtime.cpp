@@ -245,6 +245,7 @@ device::Device& Assembly::device(const std::string& id) {
     }
     return *group_;
   }
+  const std::lock_guard lock(devices_mutex_);
   for (const auto& open : devices_) {
     if (device::full_id(open->info().id) == device::full_id(id)) return *open;
   }
@@ -285,7 +286,29 @@ std::uint64_t Assembly::max_pages() const {
 }
 
 engine::NamedUnit Assembly::make_unit(const ListedDevice& choice) {
-  device::Device& owner = device(choice.id);
+  return make_unit(choice, device(choice.id));
+}
+
+engine::NamedUnit Assembly::remake_unit(const ListedDevice& choice) {
+  const auto is_it = [&](const auto& open) {
+    return device::full_id(open->info().id) == device::full_id(choice.id);
+  };
+  for (const std::string& id : compute_ids(options_.compute)) {
+    if (device::full_id(id) == device::full_id(choice.id)) return make_unit(choice);
+  }
+  {
+    const std::lock_guard lock(devices_mutex_);
+    std::erase_if(devices_, is_it);
+  }
+  // Not under the lock: a device that hangs may take long to open.
+  std::unique_ptr<device::Device> opened = device::open_device(choice.id, device_options_);
+  engine::NamedUnit unit = make_unit(choice, *opened);
+  const std::lock_guard lock(devices_mutex_);
+  devices_.push_back(std::move(opened));
+  return unit;
+}
+
+engine::NamedUnit Assembly::make_unit(const ListedDevice& choice, device::Device& owner) {
   const device::DeviceInfo& info = owner.info();
   const AttentionNeeds needs = attention_needs(*config_, context_length());
   if (!meets(info, needs)) require_needs(info, needs, device::enumerate_devices(device_options_));
@@ -317,6 +340,7 @@ Runtime::Runtime(const RuntimeOptions& options, trace::Metrics* metrics) : parts
   engine::EngineOptions engine_options = apps::engine_options(options);
   engine_options.compute_id = compute.id;
   engine_options.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
+  engine_options.on_notice = [](const std::string& text) { spdlog::info("{}", text); };
   engine_options.compute_bandwidth_bytes_per_s = compute.memory_bandwidth_bytes_per_s;
   engine_options.timeline = parts_.timeline();
   engine_ = std::make_unique<engine::Engine>(parts_.model(), *compute_, std::move(units),
@@ -332,6 +356,15 @@ engine::Fallbacks Runtime::fallbacks() {
         "takes over with host memory");
     return parts_.make_unit({"cpu", 0});
   };
+  if (parts_.options().revive_seconds > 0) {
+    fallbacks.revive = [this, choices = parts_.attention_devices()](const std::string& id) {
+      const auto it = std::ranges::find_if(choices, [&](const ListedDevice& choice) {
+        return device::full_id(choice.id) == device::full_id(id);
+      });
+      if (it == choices.end()) throw Error("attention", id + " was not asked for");
+      return parts_.remake_unit(*it);
+    };
+  }
   if (works_in_host_memory(parts_.compute_device().info())) return fallbacks;
   fallbacks.compute = [this] {
     spdlog::warn("the compute device is lost: the CPU loads the weights and takes over");

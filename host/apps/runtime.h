@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class Assembly {
   std::vector<ListedDevice> attention_devices() const;
   // Error where the device cannot attend as the model needs.
   engine::NamedUnit make_unit(const ListedDevice& choice);
+  // The unit of a lost device, opened anew. Threads: any; the caller has destroyed the lost unit.
+  engine::NamedUnit remake_unit(const ListedDevice& choice);
   // Of --trace; none without it.
   trace::Timeline* timeline() const { return timeline_.get(); }
 
@@ -48,6 +51,7 @@ class Assembly {
   std::vector<std::string> named_devices() const;  // without those of --attention auto
   void require_devices();
   void accept(const model::ModelConfig& config);
+  engine::NamedUnit make_unit(const ListedDevice& choice, device::Device& owner);
   device::ActivitySink activity_sink();
   int context_length() const;       // of the longest sequence
   std::uint64_t max_pages() const;  // of --max-running sequences of that length
@@ -65,6 +69,7 @@ class Assembly {
   std::unique_ptr<trace::Timeline> timeline_;
   std::atomic<trace::Timeline*> device_timeline_ =
       nullptr;  // what devices tell of their work, on any thread
+  std::mutex devices_mutex_;
   std::vector<std::unique_ptr<device::Device>> devices_;
   std::unique_ptr<device::Device> group_;  // of several compute devices
 };

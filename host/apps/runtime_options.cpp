@@ -57,6 +57,7 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.share_prefixes = options.share_prefixes;
   result.kv_moves = options.kv_moves;
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
+  result.revive_interval = std::chrono::seconds(options.revive_seconds);
   result.weights = weight_options(options);
   result.early_query = early_query_of(options.early_query);
   result.rings = options.rings;
@@ -138,6 +139,12 @@ void add_device_options(CLI::App& command, RuntimeOptions& o) {
       .add_option("--device-timeout-ms", o.device_timeout_ms,
                   "a device silent for so long counts as lost")
       ->check(CLI::Range(1, 3600000))
+      ->capture_default_str()
+      ->group("Devices");
+  command
+      .add_option("--revive-seconds", o.revive_seconds,
+                  "a lost attention device is tried again so often (0: never)")
+      ->check(CLI::Range(0, 86400))
       ->capture_default_str()
       ->group("Devices");
 }

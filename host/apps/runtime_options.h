@@ -39,6 +39,7 @@ struct RuntimeOptions {
   int max_prefill_rows = 0;  // 0: half of max_step_tokens
   int sub_batches = 1;
   int device_timeout_ms = 10000;
+  int revive_seconds = 10;
   bool no_prefix_cache = false;
   bool share_prefixes = false;
   bool kv_moves = false;

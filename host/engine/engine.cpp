@@ -21,6 +21,7 @@
 #include "engine/executor/executor.h"
 #include "engine/loop/engine_loop.h"
 #include "engine/loop/sequence.h"
+#include "engine/loop/unit_reviver.h"
 
 namespace tandem::engine {
 namespace {
@@ -62,11 +63,13 @@ void set_totals(trace::Metrics& metrics, const EngineStatus& status) {
   metrics.set_preemptions_total(status.preemptions);
   metrics.set_rebuilt_sequences_total(status.rebuilt_sequences);
   metrics.set_moved_pages_total(status.moved_pages);
+  metrics.set_refused_steps_total(status.refused_steps);
   metrics.set_compute_totals(status.compute_id, status.compute.ops,
                              status.compute.weight_bytes_read, status.compute.busy_seconds);
   for (const UnitStatus& unit : status.units) {
     metrics.set_unit_pages(unit.id, unit.pages_used, unit.pages_total);
     metrics.set_unit_alive(unit.id, unit.alive);
+    metrics.set_unit_losses_total(unit.id, unit.losses);
     metrics.set_unit_totals(unit.id, unit.stats.launches, unit.stats.bytes_to_unit,
                             unit.stats.bytes_from_unit, unit.stats.busy_seconds);
   }
@@ -98,7 +101,7 @@ std::unique_ptr<StepRunnerSource> fallback_source(const std::function<NamedCompu
 EngineLoop make_loop(const model::Model& model, device::ComputeUnit& compute,
                      std::vector<NamedUnit> units, const EngineOptions& options,
                      Fallbacks fallbacks) {
-  LoopFallbacks made{std::move(fallbacks.attention), {}};
+  LoopFallbacks made{std::move(fallbacks.attention), {}, static_cast<bool>(fallbacks.revive)};
   if (fallbacks.compute) {
     made.compute = [make = std::move(fallbacks.compute), &model, base = executor_options(options)] {
       return fallback_source(make, model, base);
@@ -116,7 +119,11 @@ struct Engine::State {
       : model(model),
         options(options),
         metrics(metrics),
-        loop(make_loop(model, compute, std::move(units), options, std::move(fallbacks))) {
+        loop(make_loop(model, compute, std::move(units), options, fallbacks)) {
+    if (fallbacks.revive) {
+      reviver = std::make_unique<UnitReviver>(std::move(fallbacks.revive), options.revive_interval,
+                                              options.on_warning);
+    }
     if (metrics != nullptr) {
       loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
       loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
@@ -129,13 +136,17 @@ struct Engine::State {
   void publish();
   void deliver();
   void beat() { last_beat = std::chrono::steady_clock::now(); }
+  void check_unused_units();
+  bool exchange_units();
   bool is_queue_full(const std::string& caller) const;
 
   const model::Model& model;
   const EngineOptions options;
   trace::Metrics* const metrics;
   EngineLoop loop;  // the engine thread's, once it runs
-  Clock::TimePoint metrics_set_at;
+  std::unique_ptr<UnitReviver>
+      reviver;  // before the loop ends: its units may use the runner's buffers
+  Clock::TimePoint metrics_set_at, units_asked_at;
   std::atomic<int> max_request_tokens{0};
   std::atomic<std::chrono::steady_clock::time_point> last_beat{std::chrono::steady_clock::now()};
 
@@ -157,6 +168,8 @@ struct Engine::State {
 void Engine::State::run() {
   while (take_commands()) {
     loop.step();
+    check_unused_units();
+    exchange_units();
     publish();
     deliver();
   }
@@ -180,7 +193,8 @@ bool Engine::State::take_commands() {
     while (!work.wait_for(lock, options.idle_check, has_work)) {
       beat();
       lock.unlock();
-      if (loop.check_units()) publish();
+      const bool lost = loop.check_units();
+      if (exchange_units() || lost) publish();
       lock.lock();
     }
     beat();
@@ -193,6 +207,23 @@ bool Engine::State::take_commands() {
   for (auto& sequence : added) loop.add(std::move(sequence));
   for (const RequestId id : dropped) loop.cancel(id);
   return !stop;
+}
+
+// A silent one takes 0.1 s of the step: not often.
+void Engine::State::check_unused_units() {
+  const Clock::TimePoint now = options.clock->now();
+  if (now - units_asked_at < std::max(options.idle_check, options.device_timeout / 4)) return;
+  units_asked_at = now;
+  loop.check_units(EngineLoop::UnitsAsked::kUnused);
+}
+
+// Gives lost units away and takes those back that work again; true when there was one.
+bool Engine::State::exchange_units() {
+  if (!reviver) return false;
+  reviver->add_lost(loop.take_lost_units());
+  if (!reviver->any_ready()) return false;
+  for (NamedUnit& unit : reviver->take_ready()) loop.return_unit(std::move(unit));
+  return true;
 }
 
 void Engine::State::publish() {

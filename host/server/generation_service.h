@@ -172,6 +172,8 @@ class GenerationService {
   // or hangs; it stays small while the service waits for work.
   virtual std::chrono::milliseconds heartbeat_age() const { return {}; }
 
+  // Devices that are lost while the others serve.
+  virtual std::vector<std::string> lost_devices() const { return {}; }
   virtual std::string metrics_text() const = 0;  // Prometheus text exposition format 0.0.4
 
   // What runs where, as a JSON object, for GET /status.

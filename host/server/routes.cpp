@@ -300,8 +300,12 @@ void Routes::dispatch(http::Exchange& exchange) {
     case RouteId::kReady:
       return exchange.respond(lives() ? status_response(service_.healthy(), "not ready")
                                       : status_response(false, "stalled"));
-    case RouteId::kHealth:
-      return exchange.respond(status_response(service_.healthy(), "unhealthy"));
+    case RouteId::kHealth: {
+      const bool healthy = service_.healthy();
+      http::Response response = plain(openai::health_body(healthy, service_.lost_devices()));
+      response.status = healthy ? 200 : 503;
+      return exchange.respond(std::move(response));
+    }
     case RouteId::kMetrics:
       return exchange.respond(
           plain(service_.metrics_text(), "text/plain; version=0.0.4; charset=utf-8"));

@@ -111,6 +111,10 @@ struct Metrics::Registry {
       counters("tandem_rebuilt_sequences_total", "Sequences whose unit was lost, computed anew.");
   Family<Counter>& moved =
       counters("tandem_moved_kv_pages_total", "KV pages that went from one unit to another.");
+  Family<Counter>& refused =
+      counters("tandem_refused_steps_total", "Steps that were refused and ran again item by item.");
+  Family<Counter>& unit_losses =
+      counters("tandem_unit_losses_total", "How often an attention unit was lost.");
   Family<Counter>& finished = counters("tandem_requests_finished_total", "Requests by reason.");
   Family<Counter>& launches =
       counters("tandem_unit_launches_total", "Descriptors submitted to an attention unit.");
@@ -149,7 +153,9 @@ struct Metrics::Registry {
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});
-    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved, &accepted}) family->Add({});
+    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved, &accepted, &refused}) {
+      family->Add({});
+    }
     connections.Add({});
   }
 };
@@ -189,6 +195,14 @@ void Metrics::set_rebuilt_sequences_total(std::uint64_t count) {
 
 void Metrics::set_moved_pages_total(std::uint64_t count) {
   registry_->set_total(registry_->moved, {}, static_cast<double>(count));
+}
+
+void Metrics::set_refused_steps_total(std::uint64_t count) {
+  registry_->set_total(registry_->refused, {}, static_cast<double>(count));
+}
+
+void Metrics::set_unit_losses_total(const std::string& unit, std::uint64_t count) {
+  registry_->set_total(registry_->unit_losses, {{"unit", unit}}, static_cast<double>(count));
 }
 
 void Metrics::count_finished(const std::string& reason) {

@@ -31,9 +31,11 @@ class Metrics {
   void set_preemptions_total(std::uint64_t count);
   void set_rebuilt_sequences_total(std::uint64_t count);
   void set_moved_pages_total(std::uint64_t count);
+  void set_refused_steps_total(std::uint64_t count);
   void count_finished(const std::string& reason);  // "stop", "length", "cancelled", "error"
   void set_unit_pages(const std::string& unit, std::uint32_t used, std::uint32_t total);
   void set_unit_alive(const std::string& unit, bool alive);
+  void set_unit_losses_total(const std::string& unit, std::uint64_t count);
   void set_unit_totals(const std::string& unit, std::uint64_t launches, std::uint64_t bytes_to_unit,
                        std::uint64_t bytes_from_unit, double busy_seconds);
   void set_compute_totals(const std::string& device, std::uint64_t ops, std::uint64_t weight_bytes,

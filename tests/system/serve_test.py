@@ -26,6 +26,9 @@ def text_of(events):
 # In f32 arithmetic: rounded activations turn last bits into tokens.
 EXACT = ["--quantize", "f32"]
 
+# What is lost stays lost.
+FOR_EVER = ["--revive-seconds", "0"]
+
 
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
@@ -47,18 +50,18 @@ class CardLossTest(unittest.TestCase):
             return [future.result(120) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
-        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", cards=2) as daemon:
+        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", *FOR_EVER, cards=2) as daemon:
             expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
             self.assertEqual(len(cards), 2)
             texts = self.stream_while(daemon, 4, lambda: os.kill(cards[0], signal.SIGKILL))
             self.assertEqual(texts, expected)
-            alive = [d["alive"] for d in daemon.status()["devices"] if d["role"] == "attention"]
-            self.assertEqual(sorted(alive), [False, True])
+            self.wait_until("one card is lost", lambda: sorted(
+                card["alive"] for card in self.attention(daemon).values()) == [False, True])
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
 
     def test_a_card_that_dies_while_nothing_is_to_be_done_is_noticed(self):
-        with Daemon("--attention", "xrt:0,cpu", cards=1) as daemon:
+        with Daemon("--attention", "xrt:0,cpu", *FOR_EVER, cards=1) as daemon:
             os.kill(daemon.card_processes()[0], signal.SIGKILL)
             until = time.monotonic() + 60
             while time.monotonic() < until:
@@ -69,7 +72,8 @@ class CardLossTest(unittest.TestCase):
             self.assertEqual(alive, {"xrt:0": False, "cpu": True})
 
     def test_killing_every_card_falls_back_to_host_memory(self):
-        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--placement", "interleave", cards=2) as daemon:
+        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--placement", "interleave", *FOR_EVER,
+                    cards=2) as daemon:
             expected = self.stream_while(daemon, 2, lambda: None)
             texts = self.stream_while(
                 daemon, 2, lambda: [os.kill(pid, signal.SIGKILL) for pid in daemon.card_processes()])
@@ -78,13 +82,65 @@ class CardLossTest(unittest.TestCase):
             self.assertTrue(devices["cpu"]["alive"])
             self.assertFalse(devices["xrt:0"]["alive"] or devices["xrt:1"]["alive"])
 
-    def test_a_card_that_hangs_counts_as_lost(self):
-        with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", cards=2) as daemon:
-            expected = self.stream_while(daemon, 2, lambda: None)
+    def attention(self, daemon):
+        return {d["device"]: d for d in daemon.status()["devices"] if d["role"] == "attention"}
+
+    def wait_until(self, what, condition):
+        until = time.monotonic() + 120
+        while not condition():
+            self.assertLess(time.monotonic(), until, f"not within two minutes: {what}")
+            time.sleep(0.1)
+
+    def check_comes_back(self, stop, go_on):
+        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", "--revive-seconds", "3"]
+        with Daemon(*arguments, cards=2) as daemon:
+            expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
-            texts = self.stream_while(daemon, 2, lambda: os.kill(cards[1], signal.SIGSTOP))
-            self.assertEqual(texts, expected)
-            os.kill(cards[1], signal.SIGCONT)
+            self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
+            heard = []
+
+            def disturb():
+                stop(cards[1])
+                self.wait_until("the card is lost", lambda: heard.append(daemon.status()) or heard[-1]["degraded"])
+                heard.append((heard[-1], daemon.request("GET", "/health"), daemon.request("GET", "/metrics")[2]))
+
+            self.assertEqual(self.stream_while(daemon, 4, disturb, 400), self.long(daemon))
+            status, health, metrics = heard[-1]
+            self.assertEqual(len(status["lost_devices"]), 1)
+            lost = status["lost_devices"][0]
+            self.assertEqual((health[0], health[2]), (200, {"status": "degraded", "lost": [lost]}))
+            self.assertIn(f'tandem_unit_losses_total{{unit="{lost}"}} 1', metrics)
+            self.assertIn(f"attention unit {lost} is lost", daemon.log_path.read_text())
+            go_on(cards[1])
+            self.wait_until("the card is back", lambda: not daemon.status()["degraded"])
+            self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
+            launches = self.attention(daemon)[lost]["launches"]
+            self.assertEqual(self.stream_while(daemon, 4, lambda: None), expected)
+            card = self.attention(daemon)[lost]
+            self.assertTrue(card["alive"])
+            self.assertEqual(card["losses"], 1)
+            self.assertGreater(card["launches"], launches)
+            self.assertIn(f"attention unit {lost} is back", daemon.log_path.read_text())
+
+    def long(self, daemon):
+        return [daemon.complete(STORY["prompt"], max_tokens=400, temperature=0, ignore_eos=True)["choices"][0]["text"]] * 4
+
+    def test_a_card_that_hangs_is_named_and_comes_back_when_it_answers(self):
+        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGSTOP), lambda pid: os.kill(pid, signal.SIGCONT))
+
+    def test_a_card_that_died_comes_back(self):
+        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGKILL), lambda pid: None)
+
+    def test_a_daemon_ends_while_a_card_hangs(self):
+        with Daemon("--attention", "xrt:0,cpu", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:
+            cards = daemon.card_processes()
+            self.addCleanup(lambda: [os.kill(pid, signal.SIGCONT) for pid in cards if Path(f"/proc/{pid}").exists()])
+            os.kill(cards[0], signal.SIGSTOP)
+            for i in range(4):
+                daemon.complete(f"{i} upon a time", max_tokens=3)
+            self.wait_until("the card is lost", lambda: daemon.status()["degraded"])
+            daemon.process.send_signal(signal.SIGTERM)
+            self.assertEqual(daemon.process.wait(60), 0)
 
 
 class DaemonTest(unittest.TestCase):

@@ -150,12 +150,21 @@ std::chrono::milliseconds EngineService::heartbeat_age() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(runtime_.engine().heartbeat_age());
 }
 
+std::vector<std::string> EngineService::lost_devices() const {
+  const engine::EngineStatus status = runtime_.engine().status();
+  std::vector<std::string> lost = status.lost_units();
+  if (!status.lost_compute_id.empty()) lost.push_back(status.lost_compute_id);
+  return lost;
+}
+
 std::string EngineService::metrics_text() const { return metrics_.text(); }
 
 std::string EngineService::status_json() const {
   const engine::EngineStatus status = runtime_.engine().status();
   const nlohmann::json result = {{"model", card_.id},
                                  {"broken", status.broken},
+                                 {"degraded", !lost_devices().empty()},
+                                 {"lost_devices", lost_devices()},
                                  {"draining", status.draining},
                                  {"running", status.running},
                                  {"waiting", status.waiting},
@@ -166,6 +175,7 @@ std::string EngineService::status_json() const {
                                  {"preemptions", status.preemptions},
                                  {"rebuilt_sequences", status.rebuilt_sequences},
                                  {"moved_pages", status.moved_pages},
+                                 {"refused_steps", status.refused_steps},
                                  {"lost_compute", status.lost_compute_id},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();

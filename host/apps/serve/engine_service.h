@@ -42,6 +42,7 @@ class EngineService final : public server::GenerationService {
   void cancel(server::GenerationId id) override;
   bool healthy() const override;
   std::chrono::milliseconds heartbeat_age() const override;
+  std::vector<std::string> lost_devices() const override;
   std::string metrics_text() const override;
   std::string status_json() const override;
 

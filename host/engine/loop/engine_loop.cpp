@@ -17,6 +17,14 @@ const NamedUnit& first_of(const std::vector<NamedUnit>& units) {
   return units.front();
 }
 
+void add_stats(const device::AttentionStats& stats, device::AttentionStats& sum) {
+  sum.launches += stats.launches;
+  sum.bytes_to_unit += stats.bytes_to_unit;
+  sum.bytes_from_unit += stats.bytes_from_unit;
+  sum.kv_bytes_read += stats.kv_bytes_read;
+  sum.busy_seconds += stats.busy_seconds;
+}
+
 EngineOptions checked(EngineOptions options, const model::ModelConfig& config) {
   const auto require = [](bool good, const std::string& what) {
     if (!good) throw Error("engine", what);
@@ -205,6 +213,30 @@ void EngineLoop::deliver(Sequence& sequence) {
   deliveries_.push_back({sequence.sink(), sequence.take_event()});
 }
 
+std::vector<std::string> EngineStatus::lost_units() const {
+  std::vector<std::string> ids;
+  for (const UnitStatus& unit : units) {
+    if (!unit.alive) ids.push_back(unit.id);
+  }
+  return ids;
+}
+
+// A unit that came back and those that were lost under its name are one.
+void EngineLoop::add_status(std::size_t index, std::vector<UnitStatus>& units) const {
+  const UnitPages pages = kv_.unit_pages(static_cast<int>(index));
+  const std::string& id = units_[index].id;
+  auto unit = std::ranges::find(units, id, &UnitStatus::id);
+  if (unit == units.end()) unit = units.insert(units.end(), UnitStatus{.id = id});
+  unit->alive = pages.alive;
+  unit->pages_total = pages.total;
+  unit->pages_used = pages.used;
+  unit->pages_cached = pages.idle;
+  add_stats(units_[index].unit->stats(), unit->stats);
+  if (const auto losses = losses_.find(id); losses != losses_.end()) {
+    unit->losses = losses->second;
+  }
+}
+
 EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
   status.running = static_cast<int>(running_.size());
@@ -213,17 +245,7 @@ EngineStatus EngineLoop::status() const {
   status.broken = !broken_.empty();
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();
-  for (std::size_t i = 0; i < units_.size(); ++i) {
-    const UnitPages pages = kv_.unit_pages(static_cast<int>(i));
-    UnitStatus unit;
-    unit.id = units_[i].id;
-    unit.alive = pages.alive;
-    unit.pages_total = pages.total;
-    unit.pages_used = pages.used;
-    unit.pages_cached = pages.idle;
-    unit.stats = units_[i].unit->stats();
-    status.units.push_back(std::move(unit));
-  }
+  for (std::size_t i = 0; i < units_.size(); ++i) add_status(i, status.units);
   return status;
 }
 

@@ -42,6 +42,8 @@ struct Delivery {
 struct LoopFallbacks {
   std::function<NamedUnit()> attention;
   std::function<std::unique_ptr<StepRunnerSource>()> compute;
+  // Lost units are given away by take_lost_units(), to be probed and made again elsewhere.
+  bool lost_units_return = false;
 };
 
 class EngineLoop {
@@ -55,8 +57,14 @@ class EngineLoop {
   void cancel_all();
   bool idle() const { return waiting_.empty() && running_.empty(); }
   void step();
-  // Asks idle units whether they are alive; true when one is lost.
-  bool check_units();
+  // Asks units whether they are alive, between steps; true when one is lost. Of units that hold
+  // pages of running sequences, a step finds out as well.
+  enum class UnitsAsked { kAll, kUnused };
+  bool check_units(UnitsAsked asked = UnitsAsked::kAll);
+
+  std::vector<NamedUnit> take_lost_units() { return std::exchange(lost_units_, {}); }
+  // A unit with the id of a lost one takes its place; what does not fit is refused with a warning.
+  void return_unit(NamedUnit unit);
 
   const LoadedWeights& weights() const { return loaded_weights_; }
   int max_request_tokens() const { return max_request_tokens_; }
@@ -93,7 +101,9 @@ class EngineLoop {
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
   StepShape step_shape() const;
-  void handle_lost(const std::vector<int>& units);
+  void handle_lost(const std::vector<int>& units, bool may_return = true);
+  void give_away(NamedUnit& lost);
+  bool answers(const NamedUnit& asked);
   bool replace_compute(const std::string& message);
   void restore_capacity();
   std::string add_fallback();
@@ -104,6 +114,7 @@ class EngineLoop {
   void deliver(Sequence& sequence);
   void remove_finished();
   void end_waiting();
+  void add_status(std::size_t index, std::vector<UnitStatus>& units) const;
 
   const model::ModelConfig& config_;
   EngineOptions options_;
@@ -113,7 +124,11 @@ class EngineLoop {
   KvMover mover_;
   std::unique_ptr<StepRunner> runner_, retired_;  // retired: a stuck unit may use its buffers
   const LoadedWeights loaded_weights_;
-  std::vector<NamedUnit> units_;  // after the runners: units are destroyed first
+  std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
+  std::vector<NamedUnit> lost_units_;            // to be taken
+  std::map<std::string, std::uint64_t> losses_;  // by id
+  std::map<std::string, Clock::TimePoint> silent_since_;  // units that gave no answer, by id
+  bool all_units_lost_ = false;                           // why it is broken
 
   CallerQueues waiting_;
   std::map<std::string, PrefixKey> salts_;          // of every caller so far

@@ -6,8 +6,10 @@
 
 #include "common/error.h"
 #include "engine/loop/engine_loop.h"
+#include "engine/loop/lost_unit.h"
 
 namespace tandem::engine {
+
 // Continues with the fallback runner, if there is one, without the units that shared the queue of
 // the failed one. Some results of the interrupted step may have been delivered. They stay, and
 // their sequences compute the same KV again.
@@ -32,34 +34,49 @@ bool EngineLoop::replace_compute(const std::string& message) {
     stop_serving(message + ", and its fallback failed: " + error.what());
     return true;
   }
-  handle_lost(lost);
+  handle_lost(lost, false);
   return true;
 }
 
 // Units in the compute unit's queue are not asked: a failure there is one of the compute unit.
-bool EngineLoop::check_units() {
+bool EngineLoop::check_units(UnitsAsked asked) {
   std::vector<int> lost;
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const int unit = static_cast<int>(i);
-    device::AttentionUnit& asked = *units_[i].unit;
-    if (!kv_.unit_pages(unit).alive || runner_->shares_queue_with(asked)) continue;
+    const UnitPages pages = kv_.unit_pages(unit);
+    if (!pages.alive || runner_->shares_queue_with(*units_[i].unit)) continue;
+    if (asked == UnitsAsked::kUnused && pages.used > 0) continue;
     try {
-      if (!asked.is_alive()) lost.push_back(unit);
+      if (!answers(units_[i])) lost.push_back(unit);
     } catch (const DeviceError&) {
       lost.push_back(unit);
     } catch (const std::exception& error) {
       if (std::exchange(idle_error_, error.what()) == error.what()) continue;
-      if (!options_.on_warning) continue;
-      options_.on_warning(units_[i].id +
-                          ": cannot ask whether the unit still works: " + error.what());
+      warn(units_[i].id + ": cannot ask whether the unit still works: " + error.what());
     }
   }
   if (!lost.empty()) handle_lost(lost);
   return !lost.empty();
 }
 
-void EngineLoop::handle_lost(const std::vector<int>& units) {
+// False when it is dead, or has given no answer for the device timeout. By contract is_alive() is
+// true for a silent device too, but then only after it has waited for the answer.
+bool EngineLoop::answers(const NamedUnit& asked) {
+  constexpr std::chrono::milliseconds kAtOnce{80};
+  const Clock::TimePoint begin = options_.clock->now();
+  if (!asked.unit->is_alive()) return false;
+  const Clock::TimePoint end = options_.clock->now();
+  if (end - begin < kAtOnce) {
+    silent_since_.erase(asked.id);
+    return true;
+  }
+  const Clock::TimePoint since = silent_since_.try_emplace(asked.id, begin).first->second;
+  return end - since < options_.device_timeout;
+}
+
+void EngineLoop::handle_lost(const std::vector<int>& units, bool may_return) {
   for (const int unit : units) kv_.lose_unit(unit);
+  const std::uint64_t before = totals_.rebuilt_sequences;
   for (std::size_t i = running_.size(); i > 0; --i) {
     const PageTable& table = running_[i - 1]->table;
     if (std::ranges::none_of(units, [&](int unit) { return KvCache::touches(table, unit); })) {
@@ -68,7 +85,36 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
     requeue(i - 1);
     ++totals_.rebuilt_sequences;
   }
+  for (const int unit : units) {
+    NamedUnit& lost = units_[static_cast<std::size_t>(unit)];
+    silent_since_.erase(lost.id);
+    ++losses_[lost.id];
+    warn("attention unit " + lost.id + " is lost: it failed, or gave no answer for " +
+         std::to_string(options_.device_timeout.count()) + " ms; " +
+         std::to_string(totals_.rebuilt_sequences - before) + " requests are computed again");
+    if (may_return && fallbacks_.lost_units_return) give_away(lost);
+  }
   restore_capacity();
+}
+
+// Nothing of it is in flight here, and the runner does not use a unit without pages.
+void EngineLoop::give_away(NamedUnit& lost) {
+  auto in_its_place = std::make_unique<LostUnit>(*lost.unit);
+  lost_units_.push_back({lost.id, std::move(lost.unit), lost.share});
+  lost.unit = std::move(in_its_place);
+}
+
+void EngineLoop::return_unit(NamedUnit unit) {
+  const std::string id = unit.id;
+  try {
+    check_unit(unit);
+    add_unit(std::move(unit));
+  } catch (const std::exception& error) {
+    return warn("attention unit " + id + " is back, but cannot be used: " + error.what());
+  }
+  if (options_.on_notice) options_.on_notice("attention unit " + id + " is back");
+  if (std::exchange(all_units_lost_, false)) broken_.clear();
+  update_limit();
 }
 
 // Accepted requests must fit as before. Makes the fallback unit where the other units are too
@@ -82,6 +128,7 @@ void EngineLoop::restore_capacity() {
   if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
     const std::string error = add_fallback();
     if (kv_.num_pages() == 0) {
+      all_units_lost_ = true;
       return stop_serving("[engine] the last attention unit was lost" + error);
     }
   }

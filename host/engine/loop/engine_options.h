@@ -32,6 +32,8 @@ struct EngineOptions {
   bool kv_moves = false;
   // A unit that does not answer within this time is lost.
   std::chrono::milliseconds device_timeout{10000};
+  // How often a lost unit is tried again (Fallbacks::revive).
+  std::chrono::milliseconds revive_interval{10000};
   // How often an idle engine asks its units whether they are alive.
   std::chrono::milliseconds idle_check{1000};
   std::string compute_id = "cpu";  // of the compute unit, for metrics
@@ -48,6 +50,8 @@ struct EngineOptions {
   trace::Timeline* timeline = nullptr;  // none: nothing is traced
   // Hears of problems that affect no request, on the engine's thread; may be empty.
   std::function<void(const std::string& text)> on_warning = {};
+  // The same for good news.
+  std::function<void(const std::string& text)> on_notice = {};
 };
 
 }  // namespace tandem::engine

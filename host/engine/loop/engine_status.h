@@ -21,6 +21,7 @@ struct UnitStatus {
   std::uint32_t pages_total = 0, pages_used = 0,
                 pages_cached = 0;  // cached: available, but hold a prefix
   device::AttentionStats stats;
+  std::uint64_t losses = 0;  // how often it was lost
 };
 
 struct EngineStatus {
@@ -36,6 +37,9 @@ struct EngineStatus {
   std::string lost_compute_id;  // the one that failed before it; empty: none
   device::ComputeStats compute;
   std::vector<UnitStatus> units;
+
+  // Units that are lost and have not come back.
+  std::vector<std::string> lost_units() const;
 };
 
 }  // namespace tandem::engine

@@ -47,11 +47,14 @@ class CallerRows {
     std::ranges::copy_if(members_, std::back_inserter(prompts),
                          [](const Member* member) { return !member->decodes(); });
     if (prompts.empty()) return;
-    give(*prompts.front(), most_ - prompts.front()->num_rows, left_);
+    // One that ends in this step holds up nobody for long, and cutting it costs time.
+    Member& oldest = *prompts.front();
+    const bool ends = oldest.wanted() - oldest.num_rows <= left_;
+    give(oldest, ends ? left_ : std::max(0, most_ - oldest.num_rows), left_);
     std::vector<Member*> shortest(prompts.begin() + 1, prompts.end());
     std::ranges::stable_sort(shortest, {}, &Member::wanted);
-    for (Member* member : shortest) give(*member, most_, left_);
-    for (Member* member : prompts) give(*member, left_, left_);
+    for (Member* member : shortest) give(*member, left_, left_);
+    give(oldest, left_, left_);
   }
 
   std::vector<Member*> members_;

@@ -6,7 +6,8 @@
 // is preempted whole and computed again later. The head of the queue is admitted when pages for all
 // its known tokens are available and one page per running sequence remains; a step that preempts
 // for pages admits nothing. Decode rows come before prefill chunks. The oldest prompt gets at most
-// max_prefill_rows while others want rows, then the shortest prompts; so no prompt holds up all.
+// max_prefill_rows while others want rows, unless it ends in the step; then the shortest prompts.
+// So no prompt holds up all.
 // Policy between callers: shares.h. Threads: any. Errors: none.
 #pragma once
 

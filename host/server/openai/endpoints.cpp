@@ -138,6 +138,13 @@ void handle_chat(http::Exchange& exchange, std::shared_ptr<const ApiContext> con
   start(exchange, std::move(context), plan_chat);
 }
 
+std::string health_body(bool healthy, const std::vector<std::string>& lost_devices) {
+  nlohmann::json body = {{"status", healthy ? "ok" : "unhealthy"}};
+  if (healthy && !lost_devices.empty()) body["status"] = "degraded";
+  if (!lost_devices.empty()) body["lost"] = lost_devices;
+  return body.dump();
+}
+
 std::string model_list_body(const ModelCard& card) {
   const ordered_json body = {{"object", "list"}, {"data", {model_object(card)}}};
   return body.dump();

@@ -28,6 +28,8 @@ GenerationPlan plan_chat(const std::string& body, const ApiContext& context);
 
 // Bodies of /v1/models and /v1/models/{id}.
 std::string model_list_body(const ModelCard& card);
+// Of /health: "ok", "degraded" with the devices that are lost, or "unhealthy".
+std::string health_body(bool healthy, const std::vector<std::string>& lost_devices);
 std::string model_body(const ModelCard& card);
 bool is_named(const ModelCard& card, std::string_view name);  // by its id or an alias
 

@@ -87,7 +87,9 @@ TEST_F(Callers, WhateverOneDoesTheOtherStartsWithinTwoSteps) {
   for (std::uint32_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const auto up_to = [&](std::uint32_t most) { return 1 + random() % most; };
+    const auto up_to = [&](std::uint32_t most) {
+      return 1 + static_cast<std::uint32_t>(random() % most);
+    };
     options_.max_running = 2 + static_cast<int>(up_to(8));
     options_.num_sub_batches = static_cast<int>(up_to(2));
     options_.placement = random() % 2 == 0 ? Placement::kSequences : Placement::kPages;

@@ -33,8 +33,9 @@ TokenId next_token(std::span<const TokenId> tokens, int vocab_size);
 struct VirtualUnitOptions {
   std::uint32_t num_pages = 64;
   double read_bandwidth = 1e9;
-  Clock::TimePoint dies_at = kNever;  // from then on it answers nothing
-  Clock::Duration page_time{};        // of moving a page out or in
+  Clock::TimePoint dies_at = kNever;   // from then on it answers nothing
+  Clock::TimePoint hangs_at = kNever;  // from then on is_alive() waits for an answer in vain
+  Clock::Duration page_time{};         // of moving a page out or in
 };
 
 class VirtualUnit final : public device::AttentionUnit {
@@ -50,7 +51,10 @@ class VirtualUnit final : public device::AttentionUnit {
                                  Deadline deadline) override;
   device::WaitResult import_page(device::PageId page, std::span<const std::byte> from,
                                  Deadline deadline) override;
-  bool is_alive() override { return clock_.now() < options_.dies_at; }
+  bool is_alive() override {
+    if (clock_.now() >= options_.hangs_at) clock_.advance(std::chrono::milliseconds(100));
+    return clock_.now() < options_.dies_at;
+  }
   device::AttentionStats stats() const override { return {}; }
 
   TokenId& token(device::PageId page, int slot) {

@@ -113,6 +113,94 @@ TEST_F(VirtualTime, AnIdleLoopSeesThatAUnitIsGone) {
   EXPECT_EQ(loop_->max_request_tokens(), 64 * 16);
 }
 
+TEST_F(VirtualTime, AUnitThatHangsUnusedIsLostAfterItsTimeout) {
+  options_.device_timeout = milliseconds(1500);
+  start(two_units({.num_pages = 4}, {.hangs_at = Clock::TimePoint(seconds(100))}));
+  EXPECT_FALSE(loop_->check_units());
+  clock_.advance_to(Clock::TimePoint(seconds(100)));
+  EXPECT_FALSE(loop_->check_units()) << "it may be slow";
+  clock_.advance(seconds(1));
+  EXPECT_FALSE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  clock_.advance(milliseconds(300));
+  EXPECT_TRUE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  EXPECT_THAT(loop_->status().lost_units(), ElementsAre("second"));
+}
+
+TEST_F(VirtualTime, AUnitThatHoldsPagesOfRunningSequencesIsNotAskedBesides) {
+  options_.device_timeout = milliseconds(50);
+  start(two_units({.num_pages = 4}, {.hangs_at = Clock::TimePoint(seconds(0))}));
+  submit(request(0, 100, 9, 1));
+  step();
+  EXPECT_GT(loop_->status().units[1].pages_used, 0u);
+  EXPECT_FALSE(loop_->check_units(EngineLoop::UnitsAsked::kUnused));
+  EXPECT_TRUE(loop_->check_units());
+}
+
+TEST_F(VirtualTime, ALostUnitIsGivenAwayAndTakesSequencesAgainWhenItIsBack) {
+  std::vector<std::string> warnings, notices;
+  options_.on_warning = [&](const std::string& text) { warnings.push_back(text); };
+  options_.on_notice = [&](const std::string& text) { notices.push_back(text); };
+  LoopFallbacks fallbacks;
+  fallbacks.lost_units_return = true;
+  start(two_units({.dies_at = Clock::TimePoint(seconds(20))}, {}), std::move(fallbacks));
+  for (std::uint32_t i = 0; i < 8; ++i) submit(request(0, 20, 80, i));
+  std::vector<NamedUnit> lost;
+  while (lost.empty()) {
+    ASSERT_FALSE(loop_->idle());
+    step();
+    lost = loop_->take_lost_units();
+  }
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost.front().id, "first");
+  lost.clear();
+  EXPECT_THAT(loop_->status().lost_units(), ElementsAre("first"));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings.front(), testing::HasSubstr("attention unit first is lost"));
+  for (int i = 0; i < 3; ++i) step();
+
+  loop_->return_unit(unit("first", {}));
+  EXPECT_THAT(notices, ElementsAre("attention unit first is back"));
+  EXPECT_THAT(loop_->status().lost_units(), ElementsAre());
+  EXPECT_EQ(loop_->max_request_tokens(), 128 * 16);
+  for (std::uint32_t i = 0; i < 8; ++i) submit(request(0, 20, 80, 50 + i));
+  step();
+  const EngineStatus status = loop_->status();
+  ASSERT_EQ(status.units.size(), 2u);
+  EXPECT_EQ(status.units[0].id, "first");
+  EXPECT_GT(status.units[0].pages_used, 0u);
+  EXPECT_EQ(status.units[0].losses, 1u);
+  EXPECT_EQ(status.units[1].losses, 0u);
+  while (!loop_->idle()) step();
+  expect_all_served();
+}
+
+TEST_F(VirtualTime, AUnitThatComesBackEndsTheStateWithoutAny) {
+  LoopFallbacks fallbacks;
+  fallbacks.lost_units_return = true;
+  std::vector<NamedUnit> units;
+  units.push_back(unit("only", {.dies_at = Clock::TimePoint(seconds(5))}));
+  start(std::move(units), std::move(fallbacks));
+  const RequestId failed = submit(request(0, 20, 80, 1));
+  while (!loop_->idle()) step();
+  EXPECT_EQ(served_.at(failed).last.finish, FinishReason::kError);
+  EXPECT_TRUE(loop_->status().broken);
+  loop_->return_unit(unit("only", {}));
+  EXPECT_FALSE(loop_->status().broken);
+  const RequestId served = submit(request(0, 20, 80, 1));
+  while (!loop_->idle()) step();
+  expect_served(served);
+}
+
+TEST_F(VirtualTime, AUnitThatDoesNotFitIsRefusedWithAWarning) {
+  std::vector<std::string> warnings;
+  options_.on_warning = [&](const std::string& text) { warnings.push_back(text); };
+  start(two_units({}, {}));
+  loop_->return_unit(unit("first", {.num_pages = 0}));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings.front(), testing::HasSubstr("it has no pages"));
+  EXPECT_EQ(loop_->status().units.size(), 2u);
+}
+
 TEST_F(VirtualTime, AFailedRunnerSaysWhatIsLostBesidesAndItsFallbackGoesOn) {
   runner_.dies_at = Clock::TimePoint(seconds(30));
   runner_.lost_with_it = {1};

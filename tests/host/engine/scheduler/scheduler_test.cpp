@@ -56,6 +56,12 @@ TEST(Scheduler, AdmitsInOrderWhileRowsAndPagesLast) {
                                       StepItem{3, 0, 1, false, 0}));
 }
 
+TEST(Scheduler, DoesNotCutAPromptThatEndsInTheStep) {
+  const WaitingView waiting[] = {{.id = 1, .num_tokens = 6}, {.id = 2, .num_tokens = 6}};
+  EXPECT_THAT(plan_step(waiting, {}, 1000, kOptions).items,
+              ElementsAre(StepItem{1, 0, 6, true, 0}, StepItem{2, 0, 2, false, 0}));
+}
+
 TEST(Scheduler, GivesTheOldestPromptHalfAStepAndTheShortestTheOtherHalf) {
   const RunningView running[] = {
       {.id = 1, .num_tokens = 900, .num_computed = 8, .num_blocks = 225},
