@@ -43,10 +43,10 @@ class LoadingTest(unittest.TestCase):
                 process.send_signal(number)
                 os.kill(int(begun.read_text()), signal.SIGCONT)  # still there: the load lasts
                 self.assertEqual(process.wait(60), -number)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(begun.read_text()), signal.SIGKILL)  # it holds standard error open
                 self.assertIn("ended before the model was loaded", process.stderr.read())
                 process.stderr.close()
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(begun.read_text()), signal.SIGKILL)
                 begun.unlink()
 
 
@@ -65,6 +65,7 @@ class DrainTest(unittest.TestCase):
     def test_a_second_signal_ends_at_once_even_when_a_device_hangs(self):
         with Daemon("--attention", "xrt:0", "--device-timeout-ms", "3600000", "--drain-seconds", "3600", cards=1) as daemon:
             events = daemon.stream("/v1/completions", STORY)
+            self.addCleanup(events.close)
             next(events)
             card = daemon.card_processes()[0]
             os.kill(card, signal.SIGSTOP)
