@@ -7,6 +7,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(Boost 1.74 REQUIRED OPTIONAL_COMPONENTS context)  # context: emulated cards
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(OpenSSL REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(prometheus-cpp REQUIRED)
 find_package(pugixml REQUIRED)

@@ -106,8 +106,7 @@ void TensorSplitAttention::submit_columns(Flight& flight, const AttentionBatch& 
   const auto heads = static_cast<std::size_t>(geometry().q_heads) / num;
   const auto dim = static_cast<std::size_t>(geometry().head_dim);
   const std::size_t kv_width = static_cast<std::size_t>(geometry().kv_heads) / num * dim;
-  flight.on_finished = [this, &staged, sequences = batch.sequences, out, heads, dim,
-                        num](bool answered) {
+  flight.on_finished = [&staged, sequences = batch.sequences, out, heads, dim, num](bool answered) {
     for (std::size_t index = 0; answered && index < num; ++index) {
       put_columns(staged.parts[index].o, index, num, heads * dim, sequences, out.o);
       put_columns(staged.parts[index].lse, index, num, heads, sequences, out.lse);

@@ -18,13 +18,13 @@ namespace {
 
 struct Parsed {
   ServeOptions serve;
-  std::string log_level;
+  LogOptions log;
 };
 
 // A program that has only `serve`, and does not run it; its command keeps the values.
 std::shared_ptr<Parsed> add_serve_alone(CLI::App& app) {
   auto parsed = std::make_shared<Parsed>();
-  add_program_options(app, parsed->log_level);
+  add_program_options(app, parsed->log);
   CLI::App* command = app.add_subcommand("serve", "");
   add_serve_options(*command, parsed->serve);
   command->callback([parsed] {});

@@ -11,8 +11,13 @@
 
 namespace tandem::apps {
 
-// Of the program itself: --log-level. `log_level` must outlive `app`.
-void add_program_options(CLI::App& app, std::string& log_level);
+// Of the program itself: --log-level and --log-format.
+struct LogOptions {
+  std::string level = "info", format = "text";
+};
+
+// `options` must outlive `app`.
+void add_program_options(CLI::App& app, LogOptions& options);
 
 void add_serve(CLI::App& app);
 void add_check_config(CLI::App& app);
@@ -21,6 +26,7 @@ void add_perplexity(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_quantize(CLI::App& app);
 void add_devices(CLI::App& app);
+void add_key(CLI::App& app);
 void add_xclbin(CLI::App& app);
 
 }  // namespace tandem::apps

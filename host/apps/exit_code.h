@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "common/error.h"
 
@@ -16,19 +17,23 @@ constexpr int kUnexpected = 1;
 constexpr int kBadInput = 2;
 constexpr int kDeviceFailed = 3;
 
-// The result of `body`; for an exception its code, with the message on stderr.
+inline void print_error(const std::string& text) {
+  std::fprintf(stderr, "tandem: %s\n", text.c_str());
+}
+
+// The result of `body`; for an exception its code, with the message to `report`.
 template <typename Body>
-int exit_code_of(const Body& body) {
+int exit_code_of(const Body& body, void (*report)(const std::string& text) = print_error) {
   try {
     return body();
   } catch (const DeviceError& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
+    report(error.what());
     return kDeviceFailed;
   } catch (const Error& error) {
-    std::fprintf(stderr, "tandem: %s\n", error.what());
+    report(error.what());
     return kBadInput;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "tandem: unexpected: %s\n", error.what());
+    report(std::string("unexpected: ") + error.what());
     return kUnexpected;
   }
 }

@@ -20,16 +20,19 @@
 #include "apps/external_command.h"
 #include "apps/option_names.h"
 #include "common/error.h"
+#include "common/log_event.h"
 
 namespace tandem::apps {
 namespace {
 
 void add_commands(CLI::App& app) {
   app.formatter(std::make_shared<HelpFormatter>(help_width()));
-  const auto log_level = std::make_shared<std::string>("info");
-  add_program_options(app, *log_level);
-  app.parse_complete_callback(
-      [log_level] { spdlog::set_level(spdlog::level::from_str(*log_level)); });
+  const auto log = std::make_shared<LogOptions>();
+  add_program_options(app, *log);
+  app.parse_complete_callback([log] {
+    spdlog::set_level(spdlog::level::from_str(log->level));
+    use_log_format(log->format == "json" ? LogFormat::kJson : LogFormat::kText);
+  });
   add_serve(app);
   add_check_config(app);
   add_generate(app);
@@ -37,6 +40,7 @@ void add_commands(CLI::App& app) {
   add_bench(app);
   add_quantize(app);
   add_devices(app);
+  add_key(app);
   add_xclbin(app);
   add_external_commands(app);
   add_pages(app, TANDEM_VERSION);
@@ -69,16 +73,24 @@ int run(const std::vector<std::string>& words, ErrorLines& lines) {
   return 0;
 }
 
+// The last line of a log in JSON is JSON as well.
+void report_error(const std::string& text) {
+  if (log_format() == LogFormat::kText) return print_error(text);
+  spdlog::error("tandem: {}", text);
+}
+
 }  // namespace
 }  // namespace tandem::apps
 
 int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %^%l%$ %v");
-  return tandem::apps::exit_code_of([&] {
-    std::vector<std::string> words = tandem::apps::with_help_word({argv + 1, argv + argc});
-    tandem::apps::run_if_external(words);
-    tandem::apps::ErrorLines lines;
-    return tandem::apps::run(words, lines);
-  });
+  tandem::use_log_format(tandem::LogFormat::kText);
+  return tandem::apps::exit_code_of(
+      [&] {
+        std::vector<std::string> words = tandem::apps::with_help_word({argv + 1, argv + argc});
+        tandem::apps::run_if_external(words);
+        tandem::apps::ErrorLines lines;
+        return tandem::apps::run(words, lines);
+      },
+      tandem::apps::report_error);
 }

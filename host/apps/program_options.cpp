@@ -5,9 +5,12 @@
 
 namespace tandem::apps {
 
-void add_program_options(CLI::App& app, std::string& log_level) {
-  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
+void add_program_options(CLI::App& app, LogOptions& options) {
+  app.add_option("--log-level", options.level, "trace, debug, info, warn, error or off")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log-format", options.format, "text, or json: one object per line")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.fallthrough();
 }

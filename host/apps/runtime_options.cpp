@@ -49,10 +49,12 @@ engine::EngineOptions engine_options(const RuntimeOptions& options) {
   result.max_running = options.max_running;
   result.max_waiting = options.max_waiting;
   result.max_step_tokens = options.max_step_tokens;
+  result.max_prefill_rows = options.max_prefill_rows;
   result.context_length = options.context_length;
   result.num_sub_batches = options.sub_batches;
   result.placement = placement_of(options.placement);
   result.prefix_cache = !options.no_prefix_cache;
+  result.share_prefixes = options.share_prefixes;
   result.kv_moves = options.kv_moves;
   result.device_timeout = std::chrono::milliseconds(options.device_timeout_ms);
   result.weights = weight_options(options);
@@ -174,6 +176,13 @@ void add_scheduling_options(CLI::App& command, RuntimeOptions& o) {
   command
       .add_option("--max-step-tokens", o.max_step_tokens, "rows per step; bounds a prefill chunk")
       ->check(CLI::Range(1, 8192))
+      ->capture_default_str()
+      ->group("Scheduling");
+  command
+      .add_option("--max-prefill-rows", o.max_prefill_rows,
+                  "rows of the oldest prompt per step while others want rows (0: half of "
+                  "--max-step-tokens)")
+      ->check(CLI::Range(0, 8192))
       ->capture_default_str()
       ->group("Scheduling");
   command.add_option("--sub-batches", o.sub_batches, "2 overlaps attention with dense layers")

@@ -36,9 +36,11 @@ struct RuntimeOptions {
   int max_running = 64;
   int max_waiting = 512;
   int max_step_tokens = 256;
+  int max_prefill_rows = 0;  // 0: half of max_step_tokens
   int sub_batches = 1;
   int device_timeout_ms = 10000;
   bool no_prefix_cache = false;
+  bool share_prefixes = false;
   bool kv_moves = false;
   std::string early_query = "auto";
   bool rings = true;

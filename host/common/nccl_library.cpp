@@ -14,9 +14,7 @@ struct Loaded {
 
   Loaded() {
     library.find("ncclGetUniqueId", functions.get_unique_id);
-    library.find("ncclCommInitRankConfig", functions.comm_init);
     library.find("ncclCommInitAll", functions.comm_init_all);
-    library.find("ncclCommFinalize", functions.comm_finalize);
     library.find("ncclCommDestroy", functions.comm_destroy);
     library.find("ncclCommAbort", functions.comm_abort);
     library.find("ncclCommGetAsyncError", functions.async_error);
@@ -26,6 +24,10 @@ struct Loaded {
     library.find("ncclSend", functions.send);
     library.find("ncclRecv", functions.receive);
     library.find("ncclGetErrorString", functions.error_string);
+    functions.comm_init =
+        library.find_optional<decltype(&ncclCommInitRankConfig)>("ncclCommInitRankConfig");
+    functions.comm_finalize =
+        library.find_optional<decltype(&ncclCommFinalize)>("ncclCommFinalize");
     functions.comm_shrink = library.find_optional<NcclShrinkFunction>("ncclCommShrink");
   }
 };

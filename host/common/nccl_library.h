@@ -18,9 +18,9 @@ using NcclShrinkFunction = ncclResult_t (*)(ncclComm_t, int*, int, ncclComm_t*, 
 
 struct NcclLibrary {
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
-  decltype(&ncclCommInitRankConfig) comm_init = nullptr;
+  decltype(&ncclCommInitRankConfig) comm_init = nullptr;  // null before NCCL 2.14
   decltype(&ncclCommInitAll) comm_init_all = nullptr;
-  decltype(&ncclCommFinalize) comm_finalize = nullptr;
+  decltype(&ncclCommFinalize) comm_finalize = nullptr;  // null before NCCL 2.14
   decltype(&ncclCommDestroy) comm_destroy = nullptr;
   decltype(&ncclCommAbort) comm_abort = nullptr;
   decltype(&ncclCommGetAsyncError) async_error = nullptr;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -128,6 +129,7 @@ struct Engine::State {
   void publish();
   void deliver();
   void beat() { last_beat = std::chrono::steady_clock::now(); }
+  bool is_queue_full(const std::string& caller) const;
 
   const model::Model& model;
   const EngineOptions options;
@@ -143,8 +145,9 @@ struct Engine::State {
   std::vector<RequestId> cancelled;
   EngineStatus status;
   RequestId last_id = 0;
-  int num_active = 0;   // accepted and not finished
-  int num_waiting = 0;  // of these in the loop's queue, when last published
+  int num_active = 0;                         // accepted and not finished
+  int num_waiting = 0;                        // of these in the loop's queue, when last published
+  std::map<std::string, int> num_waiting_of;  // by caller
   bool refusing = false;
   bool stopping = false;
 
@@ -184,6 +187,7 @@ bool Engine::State::take_commands() {
     added.swap(incoming);
     dropped.swap(cancelled);
     num_waiting += static_cast<int>(added.size());
+    for (const auto& sequence : added) ++num_waiting_of[sequence->caller()];
     stop = stopping;
   }
   for (auto& sequence : added) loop.add(std::move(sequence));
@@ -201,6 +205,7 @@ void Engine::State::publish() {
   }
   const std::lock_guard lock(mutex);
   num_waiting = now.waiting;
+  num_waiting_of = {now.waiting_by_caller.begin(), now.waiting_by_caller.end()};
   status = std::move(now);
 }
 
@@ -218,6 +223,17 @@ void Engine::State::deliver() {
   const std::lock_guard lock(mutex);
   num_active -= num_ended;
   if (num_active == 0) idle.notify_all();
+}
+
+// A full queue still takes a caller with less than its equal part there: nobody fills it for all.
+bool Engine::State::is_queue_full(const std::string& caller) const {
+  if (num_waiting + static_cast<int>(incoming.size()) < options.max_waiting) return false;
+  std::map<std::string, int> counts = num_waiting_of;
+  for (const auto& sequence : incoming) ++counts[sequence->caller()];
+  const int own = counts[caller];
+  const auto num_callers = std::ranges::count_if(
+      counts, [&](const auto& c) { return c.second > 0 || c.first == caller; });
+  return own >= std::max<std::ptrdiff_t>(1, options.max_waiting / num_callers);
 }
 
 Engine::Engine(const model::Model& model, device::ComputeUnit& compute,
@@ -255,7 +271,7 @@ SubmitResult Engine::submit(Request request, EventSink sink) {
   {
     const std::lock_guard lock(s.mutex);
     if (s.refusing) return {SubmitStatus::kStopping, 0};
-    if (s.num_waiting + static_cast<int>(s.incoming.size()) >= s.options.max_waiting) {
+    if (s.is_queue_full(sequence->caller())) {
       return {SubmitStatus::kQueueFull, 0};
     }
     s.incoming.push_back(std::move(sequence));

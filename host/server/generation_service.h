@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,19 @@ struct ModelCard {
   std::string id;            // the name in /v1/models
   std::int64_t created = 0;  // Unix seconds
   int context_length = 0;
+  std::vector<std::string> aliases = {};  // other names that clients may use
+};
+
+// A part of a raw prompt. Text such as "</s>" is a control token where special tokens are parsed,
+// else ordinary text.
+struct TextPart {
+  std::string text;
+  bool parse_special = true;
+};
+
+struct TokenizeOptions {
+  bool add_special = true;                                           // BOS, where the model has one
+  std::size_t max_tokens = std::numeric_limits<std::size_t>::max();  // PromptTooLong beyond
 };
 
 struct ChatMessage {
@@ -80,6 +94,7 @@ struct GenerationEvent {
   std::optional<FinishReason> finish;  // with the last event
   std::string error;                   // with kError
   int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+  double queue_seconds = 0;  // from submit() to the first step, with `finish`
 };
 
 using EventSink = std::function<void(GenerationEvent)>;
@@ -92,6 +107,10 @@ struct SubmitResult {
   SubmitStatus status = SubmitStatus::kAccepted;
   GenerationId id = 0;
 };
+
+// Tokenising goes on for so many tokens beyond what fits, so that errors name the length of a
+// prompt that is a little too long.
+constexpr std::size_t kTokensCountedBeyond = 4096;
 
 // The prompt cannot fit into a request. The service knows it before it has tokenised all of it.
 struct PromptTooLong : std::runtime_error {
@@ -119,7 +138,10 @@ class GenerationService {
   // cannot fit. 0: unknown.
   virtual std::size_t longest_token_bytes() const { return 0; }
 
-  virtual std::vector<TokenId> tokenize(std::string_view text) const = 0;
+  // The parts form one text. It stops with PromptTooLong once max_tokens is passed. Throws Error
+  // when the text cannot be encoded.
+  virtual std::vector<TokenId> tokenize(const std::vector<TextPart>& parts,
+                                        const TokenizeOptions& options) const = 0;
 
   // Throws Error("chat", ...) when the model has no template or the template refuses the
   // conversation; ChatTemplateFault when the template cannot be used; PromptTooLong when the
@@ -128,8 +150,18 @@ class GenerationService {
 
   virtual std::string token_bytes(TokenId id) const = 0;
 
+  // The text that has these tokens. A BOS in front is left out; other control tokens are their
+  // texts.
+  virtual std::string detokenize(const std::vector<TokenId>& ids) const = 0;
+
   // Throws Error when the request can never be served: a field is out of range, or it is too long.
   virtual SubmitResult submit(GenerationRequest request, EventSink sink) = 0;
+
+  // The most generations that can wait at once: a request with more can never be admitted.
+  virtual int max_waiting() const { return std::numeric_limits<int>::max(); }
+
+  // When a client that was refused because the queue is full does well to ask again.
+  virtual int retry_after_seconds() const { return 1; }
 
   // The sink hears kCancelled. Unknown and finished ids are ignored.
   virtual void cancel(GenerationId id) = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins listener and routes. stop() first refuses new connections, then posts from other threads.
-// It then closes the connections, which cancels their requests, and joins the threads.
+// It then closes the connections, which cancels their requests, and joins the threads: those that
+// set timers and post work before those that serve them.
 #include "server/http_server.h"
 
 #include <spdlog/spdlog.h>
@@ -36,6 +37,9 @@ void check(const ServerOptions& options) {
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
     throw Error("server", "io threads must be between 1 and 256");
   }
+  if (options.num_workers < 1 || options.num_workers > 256) {
+    throw Error("server", "worker threads must be between 1 and 256");
+  }
   if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
       limits.max_stream_buffer_bytes < 4096) {
     throw Error("server",
@@ -57,23 +61,31 @@ void check(const ServerOptions& options) {
 struct HttpServer::Impl {
   Impl(ServerOptions server_options, GenerationService& service, trace::Metrics* metrics)
       : options(std::move(server_options)),
-        routes(route_options(options), service),
+        workers{std::make_shared<WorkPool>(options.num_workers, options.max_unread_requests),
+                std::make_shared<Timers>()},
+        routes(route_options(options), service, workers, metrics),
         io(options.num_io_threads),
         gate(std::make_shared<http::PostGate>()) {
     auto hooks = std::make_shared<http::Hooks>();
     hooks->limits = options.limits;
-    hooks->admit = [this](const http::Request& request) { return routes.admit(request); };
+    hooks->admit = [this](http::Request& request) { return routes.admit(request); };
     hooks->is_probe = &Routes::is_probe;
     hooks->handle = [this](http::Exchange& exchange) { routes.handle(exchange); };
     hooks->error_response = [](int status, const std::string& message) {
       return openai::error_response(openai::ApiError(status, message));
     };
-    hooks->finalize = [this, metrics](const http::Request& request, http::Response& response) {
+    hooks->finalize = [this, metrics](http::Request& request, http::Response& response) {
       routes.add_headers(request, response);
       if (metrics != nullptr) metrics->count_http(Routes::label(request), response.status);
-      spdlog::debug("[server] {} {} {}", request.method, http::printable(request.path),
-                    response.status);
+      spdlog::debug("[server] {}: answers {}", request.record->id(), response.status);
     };
+    hooks->ended = [](const http::Request& request, std::uint64_t sent_bytes, bool complete) {
+      if (request.record != nullptr) request.record->end(sent_bytes, complete);
+    };
+    if (metrics != nullptr) {
+      hooks->opened = [metrics] { metrics->count_connection_opened(); };
+      hooks->closed = [metrics] { metrics->count_connection_closed(); };
+    }
     listener = std::make_shared<http::Listener>(io, options.listen, std::move(hooks), gate);
     reload();
   }
@@ -106,6 +118,7 @@ struct HttpServer::Impl {
   }
 
   ServerOptions options;
+  Workers workers;
   Routes routes;
   asio::io_context io;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
@@ -143,7 +156,23 @@ std::vector<std::string> HttpServer::urls() const {
   return result;
 }
 
-void HttpServer::reload() { impl_->reload(); }
+void HttpServer::reload() {
+  const bool keys_fit = reload_keys();
+  impl_->reload();
+  if (!keys_fit) throw Error("server", "the API keys are those of before; mend their file");
+}
+
+bool HttpServer::reload_keys() {
+  const std::string& file = impl_->options.routes.key_file;
+  try {
+    const std::size_t count = impl_->routes.reload_keys();
+    if (count > 0) spdlog::info("[server] {} API keys from '{}' are in force", count, file);
+    return true;
+  } catch (const Error& error) {
+    spdlog::error("{}; the keys stay as they were", error.what());
+    return false;
+  }
+}
 
 bool HttpServer::drain(Deadline deadline) {
   if (impl_->stopped) return true;
@@ -160,6 +189,8 @@ void HttpServer::stop() {
   impl_->work.reset();
   for (std::thread& thread : impl_->threads) thread.join();
   impl_->threads.clear();
+  impl_->workers.timers->stop();
+  impl_->workers.pool->stop();
 }
 
 }  // namespace tandem::server

@@ -25,7 +25,9 @@ namespace tandem::server {
 struct ServerOptions {
   http::ListenOptions listen;
   http::TlsFiles tls;      // of TCP connections; without a certificate they are plain
-  int num_io_threads = 2;  // they parse, tokenise and serialise
+  int num_io_threads = 2;  // they read, send, and write the events of most streams
+  int num_workers = 2;     // they parse, tokenise and write other answers
+  std::size_t max_unread_requests = 128;  // that wait for a worker; 503 beyond
   http::Limits limits;
   RouteOptions routes;
 };
@@ -41,9 +43,13 @@ class HttpServer {
   std::uint16_t port() const;  // 0: there is no TCP socket
   std::vector<std::string> urls() const;
 
-  // Reads certificate and key again, for new connections. Throws Error("server", ...) when they are
-  // of no use; then those before stay. From any thread.
+  // Reads the key file, and certificate and key for new connections, again. Throws Error("server",
+  // ...) when some of it is of no use; then what was before stays in its place. From any thread.
   void reload();
+
+  // Reads the key file again, and logs what came of it. False: the file is wrong, and the keys stay
+  // as they were. Requests in progress keep the key they began with. Any thread may call it.
+  bool reload_keys();
 
   // Accepts no new connections, closes idle ones, and waits for exchanges in progress. True when no
   // connection is left; false when the deadline passes first (then call stop()).

@@ -3,12 +3,17 @@
 // The route table and the order of checks: path, preflight, key, method, content type.
 #include "server/routes.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <array>
 
 #include "common/error.h"
+#include "common/log_event.h"
 #include "server/http/wire.h"
 #include "server/openai/api_error.h"
 #include "server/openai/endpoints.h"
+#include "server/openai/text_endpoints.h"
 
 namespace tandem::server {
 namespace {
@@ -24,25 +29,38 @@ enum class RouteId {
   kModels,
   kModel,
   kCompletions,
-  kChat
+  kChat,
+  kTokenize,
+  kDetokenize,
+  kAdminRequests,
+  kAdminCancel,
+  kAdminDrain,
+  kAdminLogLevel
 };
 
 struct Route {
   RouteId id;
   const char* label;
   bool is_post;
+  Role role = Role::kUse;  // that a key needs
 };
 
 constexpr std::array kRoutes = {
     Route{RouteId::kLive, "/livez", false},
     Route{RouteId::kReady, "/readyz", false},
     Route{RouteId::kHealth, "/health", false},
-    Route{RouteId::kMetrics, "/metrics", false},
-    Route{RouteId::kStatus, "/status", false},
+    Route{RouteId::kMetrics, "/metrics", false, Role::kMetrics},
+    Route{RouteId::kStatus, "/status", false, Role::kMetrics},
     Route{RouteId::kModels, "/v1/models", false},
     Route{RouteId::kModel, "/v1/models/{id}", false},
     Route{RouteId::kCompletions, "/v1/completions", true},
     Route{RouteId::kChat, "/v1/chat/completions", true},
+    Route{RouteId::kTokenize, "/tokenize", true},
+    Route{RouteId::kDetokenize, "/detokenize", true},
+    Route{RouteId::kAdminRequests, "/admin/requests", false, Role::kAdmin},
+    Route{RouteId::kAdminCancel, "/admin/cancel", true, Role::kAdmin},
+    Route{RouteId::kAdminDrain, "/admin/drain", true, Role::kAdmin},
+    Route{RouteId::kAdminLogLevel, "/admin/log-level", true, Role::kAdmin},
 };
 
 constexpr std::string_view kModelPrefix = "/v1/models/";
@@ -88,6 +106,19 @@ http::Response plain(std::string body, std::string content_type = "application/j
   return response;
 }
 
+std::optional<http::Response> refused_type(const http::Request& request) {
+  const auto refuse = [](const std::string& message) {
+    return openai::error_response(ApiError(415, message, "", "unsupported_media_type"));
+  };
+  if (!is_json(request.header("content-type"))) {
+    return refuse("send the body as 'Content-Type: application/json'");
+  }
+  const std::string_view encoding = request.header("content-encoding");
+  if (encoding.empty() || http::equals_ignoring_case(encoding, "identity")) return std::nullopt;
+  return refuse("the body's Content-Encoding is '" + std::string(encoding) +
+                "'; send it without compression");
+}
+
 http::Response empty_with(std::vector<http::Header> headers) {
   http::Response response;
   response.status = 204;
@@ -95,13 +126,68 @@ http::Response empty_with(std::vector<http::Header> headers) {
   return response;
 }
 
+// The least of a limit of the server and one of a key, where 0 is none.
+int least_limit(int limit, int of_key) {
+  if (of_key == 0) return limit;
+  return limit == 0 ? of_key : std::min(limit, of_key);
+}
+
+const char* role_name(Role role) {
+  if (role == Role::kMetrics) return "metrics";
+  return role == Role::kAdmin ? "admin" : "use";
+}
+
+http::Response limit_reached(const std::string& key, const LimitReached& reached) {
+  const std::string seconds = std::to_string(reached.retry_after_seconds);
+  http::Response response = openai::error_response(ApiError(
+      429,
+      "the key '" + key + "' is limited to " + reached.limit + "; try again in " + seconds + " s",
+      "", "rate_limit_exceeded"));
+  std::erase_if(response.headers,
+                [](const http::Header& header) { return header.name == "Retry-After"; });
+  response.headers.push_back({"Retry-After", seconds});
+  return response;
+}
+
+// OPTIONS, a method that the route lacks, or a body that is not declared JSON.
+std::optional<http::Response> check_method(const Route& route, const http::Request& request) {
+  if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(route)}});
+  const bool fits = route.is_post ? request.method == "POST"
+                                  : request.method == "GET" || request.method == "HEAD";
+  if (!fits) {
+    auto response = openai::error_response(
+        ApiError(405, request.path + " takes " + allowed_methods(route) + ", not " + request.method,
+                 "", "method_not_allowed"));
+    response.headers.push_back({"Allow", allowed_methods(route)});
+    return response;
+  }
+  return route.is_post ? refused_type(request) : std::nullopt;
+}
+
 }  // namespace
 
-Routes::Routes(RouteOptions options, GenerationService& service)
+Routes::Routes(RouteOptions options, GenerationService& service, Workers workers,
+               trace::Metrics* metrics)
     : options_(std::move(options)),
-      keys_(options_.api_keys),
+      keys_(options_.api_keys, options_.key_file),
       hosts_(options_.allowed_hosts),
-      service_(service) {}
+      ledger_(metrics),
+      service_(service),
+      admin_(service, ledger_, options_.drain),
+      context_(std::make_shared<openai::ApiContext>(
+          openai::ApiContext{service, std::move(workers.pool), std::move(workers.timers),
+                             options_.request_limits, options_.strict, options_.heartbeat})) {}
+
+// A request that HTTP refuses before its head is read gets its record with its answer.
+RequestRecord& Routes::record_of(http::Request& request) {
+  constexpr std::size_t kMaxMethodBytes = 16;
+  if (request.record == nullptr) {
+    request.record = ledger_.open({request_id(request.header("x-request-id")),
+                                   request.method.substr(0, kMaxMethodBytes), label(request),
+                                   request.peer.text});
+  }
+  return *request.record;
+}
 
 std::string Routes::label(const http::Request& request) {
   const Route* route = find_route(request.path);
@@ -131,7 +217,29 @@ std::optional<http::Response> Routes::preflight(const http::Request& request) co
                      {"Access-Control-Max-Age", "600"}});
 }
 
-std::optional<http::Response> Routes::admit(const http::Request& request) const {
+std::optional<http::Response> Routes::check_role(Role role, const http::Request& request) const {
+  if (!keys_.required()) {
+    if (role != Role::kAdmin) return std::nullopt;
+    if (options_.admin_from_loopback && request.peer.is_local) return std::nullopt;
+    return openai::error_response(
+        ApiError(403,
+                 "the routes of operators need a key with the role admin; without keys, "
+                 "--admin loopback opens them to clients of this machine",
+                 "", "role_missing"));
+  }
+  const auto key = request.record->key();
+  if (key->may(role)) return std::nullopt;
+  return openai::error_response(ApiError(403,
+                                         "the key '" + key->name + "' has the role " +
+                                             key->role_text() + ", but " + request.path +
+                                             " needs the role " + role_name(role),
+                                         "", "role_missing"));
+}
+
+std::optional<http::Response> Routes::admit(http::Request& request) {
+  RequestRecord& record = record_of(request);
+  spdlog::debug("[server] {}: {} {} from {}", record.id(), request.method, printable(request.path),
+                request.peer.text);
   if (!names_this_server(request)) {
     return openai::error_response(
         ApiError(403,
@@ -142,33 +250,41 @@ std::optional<http::Response> Routes::admit(const http::Request& request) const 
   }
   if (auto answer = preflight(request)) return answer;
   const Route* route = find_route(request.path);
-  if (!is_probe_route(route) && !keys_.accepts(request.header("authorization"))) {
-    return openai::error_response(
-        ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
-                 "invalid_api_key"));
+  if (!is_probe_route(route) && keys_.required()) {
+    record.set_caller(keys_.find(request.header("authorization")));
+    if (record.key() == nullptr) {
+      return openai::error_response(
+          ApiError(401, "this server needs an API key: send 'Authorization: Bearer KEY'", "",
+                   "invalid_api_key"));
+    }
   }
   if (route == nullptr) {
     return openai::error_response(
         ApiError(404, "there is nothing at " + request.path, "", "unknown_url"));
   }
-  if (request.method == "OPTIONS") return empty_with({{"Allow", allowed_methods(*route)}});
-  const bool fits = route->is_post ? request.method == "POST"
-                                   : request.method == "GET" || request.method == "HEAD";
-  if (!fits) {
-    auto response = openai::error_response(ApiError(
-        405, request.path + " takes " + allowed_methods(*route) + ", not " + request.method, "",
-        "method_not_allowed"));
-    response.headers.push_back({"Allow", allowed_methods(*route)});
-    return response;
+  if (!is_probe_route(route)) {
+    if (auto refusal = check_role(route->role, request)) return refusal;
   }
-  if (route->is_post && !is_json(request.header("content-type"))) {
-    return openai::error_response(ApiError(415, "send the body as 'Content-Type: application/json'",
-                                           "", "unsupported_media_type"));
+  if (auto answer = check_method(*route, request)) return answer;
+  if (route->is_post && route->role == Role::kUse) {
+    if (const auto reached = record.take_place()) return limit_reached(record.caller(), *reached);
   }
   return std::nullopt;
 }
 
-void Routes::handle(http::Exchange& exchange) const {
+std::shared_ptr<const openai::ApiContext> Routes::context_for(const http::Request& request) const {
+  const auto key = request.record->key();
+  if (key == nullptr || (key->limits.max_choices == 0 && key->limits.max_tokens == 0)) {
+    return context_;
+  }
+  auto context = std::make_shared<openai::ApiContext>(*context_);
+  openai::RequestLimits& limits = context->limits;
+  limits.max_choices = least_limit(limits.max_choices, key->limits.max_choices);
+  limits.max_tokens = least_limit(limits.max_tokens, key->limits.max_tokens);
+  return context;
+}
+
+void Routes::handle(http::Exchange& exchange) {
   try {
     dispatch(exchange);
   } catch (const ApiError& error) {
@@ -176,7 +292,7 @@ void Routes::handle(http::Exchange& exchange) const {
   }
 }
 
-void Routes::dispatch(http::Exchange& exchange) const {
+void Routes::dispatch(http::Exchange& exchange) {
   const std::string& path = exchange.request().path;
   switch (find_route(path)->id) {
     case RouteId::kLive:
@@ -196,20 +312,35 @@ void Routes::dispatch(http::Exchange& exchange) const {
     case RouteId::kModel:
       return exchange.respond(one_model(std::string_view(path).substr(kModelPrefix.size())));
     case RouteId::kCompletions:
-      return openai::handle_completion(exchange, service_, options_.request_limits);
+      return openai::handle_completion(exchange, context_for(exchange.request()));
     case RouteId::kChat:
-      return openai::handle_chat(exchange, service_, options_.request_limits);
+      return openai::handle_chat(exchange, context_for(exchange.request()));
+    case RouteId::kTokenize:
+      return openai::handle_tokenize(exchange, context_);
+    case RouteId::kDetokenize:
+      return openai::handle_detokenize(exchange, context_);
+    case RouteId::kAdminRequests:
+      return exchange.respond(admin_.requests());
+    case RouteId::kAdminCancel:
+      return exchange.respond(admin_.cancel(exchange.request().body));
+    case RouteId::kAdminDrain:
+      return exchange.respond(admin_.drain());
+    case RouteId::kAdminLogLevel:
+      return exchange.respond(admin_.log_level(exchange.request().body));
   }
 }
 
 http::Response Routes::one_model(std::string_view id) const {
   const ModelCard card = service_.model();
-  if (id == card.id) return plain(openai::model_body(card));
+  if (openai::is_named(card, id)) return plain(openai::model_body(card));
   throw ApiError(404, "The model '" + std::string(id) + "' does not exist here", "model",
                  "model_not_found");
 }
 
-void Routes::add_headers(const http::Request& request, http::Response& response) const {
+void Routes::add_headers(http::Request& request, http::Response& response) {
+  RequestRecord& record = record_of(request);
+  record.set_status(response.status);
+  response.headers.push_back({"X-Request-Id", record.id()});
   if (options_.cors_origin.empty()) return;
   const std::string_view origin = request.header("origin");
   if (options_.cors_origin != "*") {

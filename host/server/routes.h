@@ -7,8 +7,9 @@
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
+//   GET  /admin/requests; POST /admin/cancel, /admin/drain, /admin/log-level: see access/admin.h
 //   GET  /v1/models         the one model; /v1/models/{id} itself or 404
-//   POST /v1/completions, /v1/chat/completions    application/json
+//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize    application/json
 // HEAD is accepted wherever GET is. OPTIONS answers with Allow. Cross-origin use from browsers
 // (CORS) is off unless an origin is configured. A POST must be application/json: that type makes a
 // browser send a preflight request, so a web page cannot post here unasked. Threads: any.
@@ -16,44 +17,66 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "server/access/admin.h"
+#include "server/access/key_store.h"
+#include "server/access/request_ledger.h"
 #include "server/auth.h"
 #include "server/generation_service.h"
 #include "server/host_check.h"
 #include "server/http/exchange.h"
-#include "server/openai/request_parser.h"
+#include "server/openai/api_context.h"
 
 namespace tandem::server {
 
 struct RouteOptions {
-  std::vector<std::string> api_keys;  // empty: no key needed
-  std::string cors_origin;            // empty: off; "*" or one origin ("https://app.example")
+  std::vector<ApiKey> api_keys;      // empty: no key needed
+  std::string key_file;              // where they came from, for reload_keys(); empty: nowhere
+  bool admin_from_loopback = false;  // without keys: clients of this machine are operators
+  std::function<void()> drain;       // see Admin
+  std::string cors_origin;           // empty: off; "*" or one origin ("https://app.example")
   openai::RequestLimits request_limits;
   // Names that a request may be addressed to while there are no keys; see HostCheck.
   std::vector<std::string> allowed_hosts;
   // A heartbeat of the engine older than this makes /livez and /readyz 503.
   std::chrono::milliseconds live_timeout{60'000};
+  bool strict = false;                          // fields of common clients are refused
+  std::chrono::milliseconds heartbeat{10'000};  // of streams that have nothing to send
+};
+
+// The threads that work for the handlers.
+struct Workers {
+  std::shared_ptr<WorkPool> pool;
+  std::shared_ptr<Timers> timers;
 };
 
 class Routes {
  public:
-  Routes(RouteOptions options, GenerationService& service);
+  // `metrics` (may be null) counts by key.
+  Routes(RouteOptions options, GenerationService& service, Workers workers,
+         trace::Metrics* metrics = nullptr);
 
-  // An answer that needs no body: 404, 401, 405, 415, and OPTIONS.
-  std::optional<http::Response> admit(const http::Request& request) const;
+  // Opens the request's record. An answer that needs no body: 404, 401, 403, 405, 415, 429,
+  // OPTIONS.
+  std::optional<http::Response> admit(http::Request& request);
 
   // Whether the request asks if the server lives or is ready.
   static bool is_probe(const http::Request& request);
 
   // Answers an admitted request; errors become OpenAI's error objects.
-  void handle(http::Exchange& exchange) const;
+  void handle(http::Exchange& exchange);
 
-  // Adds the CORS headers that the request needs.
-  void add_headers(const http::Request& request, http::Response& response) const;
+  // Adds X-Request-Id and the CORS headers that the request needs; notes the status.
+  void add_headers(http::Request& request, http::Response& response);
+
+  // Throws Error when the file is wrong; then the keys stay as they are. Returns their number, 0
+  // where there is no file.
+  std::size_t reload_keys() { return keys_.reload(); }
 
   // The route of a request, of a fixed set ("/v1/models/{id}", "other"), for metrics.
   static std::string label(const http::Request& request);
@@ -62,13 +85,19 @@ class Routes {
   std::optional<http::Response> preflight(const http::Request& request) const;
   bool names_this_server(const http::Request& request) const;
   bool lives() const;
-  void dispatch(http::Exchange& exchange) const;
+  RequestRecord& record_of(http::Request& request);
+  std::optional<http::Response> check_role(Role role, const http::Request& request) const;
+  std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;
+  void dispatch(http::Exchange& exchange);
   http::Response one_model(std::string_view id) const;
 
   RouteOptions options_;
-  KeyCheck keys_;
+  KeyStore keys_;
   HostCheck hosts_;
+  RequestLedger ledger_;
   GenerationService& service_;
+  Admin admin_;
+  std::shared_ptr<const openai::ApiContext> context_;
 };
 
 }  // namespace tandem::server

@@ -14,6 +14,11 @@
 #include <prometheus/text_serializer.h>
 
 #include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "trace/process_metrics.h"
 
 namespace tandem::trace {
 namespace {
@@ -32,6 +37,38 @@ const Histogram::BucketBoundaries kSeconds = {
 void follow(Counter& counter, double total) {
   const double step = total - counter.Value();
   if (step > 0) counter.Increment(step);
+}
+
+prometheus::MetricFamily single_value(const char* name, const char* help,
+                                      prometheus::MetricType type, double value) {
+  prometheus::MetricFamily family;
+  family.name = name;
+  family.help = help;
+  family.type = type;
+  prometheus::ClientMetric& metric = family.metric.emplace_back();
+  metric.gauge.value = metric.counter.value = value;
+  return family;
+}
+
+// Under the names that Prometheus' own clients use for a process.
+void add_process(std::vector<prometheus::MetricFamily>& to) {
+  const ProcessFigures figures = process_figures();
+  const auto add = [&](const char* name, const char* help, const auto& value,
+                       prometheus::MetricType type = prometheus::MetricType::Gauge) {
+    if (value) to.push_back(single_value(name, help, type, static_cast<double>(*value)));
+  };
+  add("process_resident_memory_bytes", "Resident memory.", figures.resident_bytes);
+  add("process_virtual_memory_bytes", "Virtual memory.", figures.virtual_bytes);
+  add("process_open_fds", "Open file descriptors.", figures.open_fds);
+  add("process_max_fds", "The most file descriptors.", figures.max_fds);
+  add("process_threads", "Threads.", figures.threads);
+  add("process_start_time_seconds", "Start, in Unix time.", figures.start_time_seconds);
+  add("process_cpu_seconds_total", "User and system time.", figures.cpu_seconds,
+      prometheus::MetricType::Counter);
+  prometheus::MetricFamily build = single_value(
+      "tandem_build_info", "1, with version and compiler.", prometheus::MetricType::Gauge, 1);
+  build.metric.front().label = {{"version", TANDEM_VERSION}, {"compiler", __VERSION__}};
+  to.push_back(std::move(build));
 }
 
 }  // namespace
@@ -89,11 +126,31 @@ struct Metrics::Registry {
       counters("tandem_compute_busy_seconds_total", "Time the compute device was busy.");
   Family<Counter>& http = counters("tandem_http_requests_total", "HTTP answers by route, status.");
 
+  Family<Gauge>& connections = gauges("tandem_http_connections", "Open connections of clients.");
+  Family<Counter>& accepted =
+      counters("tandem_http_connections_total", "Connections that clients opened.");
+  Family<Counter>& key_requests =
+      counters("tandem_key_requests_total", "Requests by API key and class of status.");
+  Family<Counter>& key_tokens =
+      counters("tandem_key_tokens_total", "Tokens of ended requests by API key and kind.");
+  std::mutex keys_mutex;
+  std::set<std::string> keys;
+
+  // The name, or "other" once there are too many.
+  std::string key_label(const std::string& key) {
+    const std::lock_guard lock(keys_mutex);
+    if (keys.contains(key)) return key;
+    if (keys.size() >= kMaxKeys) return "other";
+    keys.insert(key);
+    return key;
+  }
+
   // Series without labels and with fixed labels exist from the start, so that rates begin at zero.
   Registry() {
     for (const char* state : {"running", "waiting"}) requests.Add({{"state", state}});
     for (const char* kind : {"prompt", "cached", "generated"}) tokens.Add({{"kind", kind}});
-    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved}) family->Add({});
+    for (Family<Counter>* family : {&preemptions, &rebuilt, &moved, &accepted}) family->Add({});
+    connections.Add({});
   }
 };
 
@@ -171,8 +228,29 @@ void Metrics::count_http(const std::string& route, int status) {
   registry_->http.Add({{"route", route}, {"status", std::to_string(status)}}).Increment();
 }
 
+void Metrics::count_connection_opened() {
+  registry_->connections.Add({}).Increment();
+  registry_->accepted.Add({}).Increment();
+}
+
+void Metrics::count_connection_closed() { registry_->connections.Add({}).Decrement(); }
+
+void Metrics::count_key_request(const std::string& key, int status) {
+  const std::string status_class = std::to_string(status / 100) + "xx";  // 0xx: no answer
+  registry_->key_requests.Add({{"key", registry_->key_label(key)}, {"status", status_class}})
+      .Increment();
+}
+
+void Metrics::count_key_tokens(const std::string& key, int prompt, int completion) {
+  const std::string label = registry_->key_label(key);
+  registry_->key_tokens.Add({{"key", label}, {"kind", "prompt"}}).Increment(prompt);
+  registry_->key_tokens.Add({{"key", label}, {"kind", "generated"}}).Increment(completion);
+}
+
 std::string Metrics::text() const {
-  return prometheus::TextSerializer().Serialize(registry_->registry.Collect());
+  std::vector<prometheus::MetricFamily> families = registry_->registry.Collect();
+  add_process(families);
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace tandem::trace

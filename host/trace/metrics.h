@@ -6,6 +6,7 @@
 // Threads: any; observing costs an atomic or two.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,7 +40,17 @@ class Metrics {
                           double busy_seconds);
   void count_http(const std::string& route, int status);
 
-  std::string text() const;  // Prometheus text exposition format 0.0.4
+  // Connections of clients; each that opens also closes.
+  void count_connection_opened();
+  void count_connection_closed();
+
+  // Requests and tokens by API key. Beyond kMaxKeys names, the others count as "other".
+  static constexpr std::size_t kMaxKeys = 256;
+  void count_key_request(const std::string& key, int status);
+  void count_key_tokens(const std::string& key, int prompt, int completion);
+
+  // Prometheus text exposition format 0.0.4; figures of process and build are read now.
+  std::string text() const;
 
  private:
   struct Registry;

@@ -34,7 +34,8 @@ HOST_MAY_USE = {
     "apps": BELOW_ENGINE | {"engine", "server", "training"},
 }
 WITHOUT_DRIVERS = {"common", "tensor", "transport", "server"}
-# The folders of the collectives, each with those it may use; files beside the folders may use all but simulation.
+# The folders of the collectives, each with those it may use ("": the files beside the folders). Those files may use all but
+# what stands above them.
 COLLECTIVES_MAY_USE = {
     "frames": set(),
     "aggregator": {"frames"},
@@ -42,7 +43,9 @@ COLLECTIVES_MAY_USE = {
     "scheme": {"frames", "aggregator", "codec"},
     "selection": {"frames", "aggregator", "codec", "scheme"},
     "simulation": {"frames", "aggregator", "codec", "scheme", "selection"},
+    "sparsifier": {"frames", "aggregator", "codec", "scheme", "selection", ""},
 }
+ABOVE_THE_CALLS = {"simulation", "sparsifier"}
 CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
 # How a card runs the processes of a kernel.
 KERNEL_RUNTIME = re.compile(r"^fpga_hls/runtime/|^fpga_hls/include/tandem_channel\.h$")
@@ -132,7 +135,7 @@ def host_complaint(path, target):
 def collectives_complaint(path, target):
     """`path`, `target`: below host/collectives."""
     folder, used = (parts[0] if len(parts) > 1 else "" for parts in (path, target))
-    allowed = COLLECTIVES_MAY_USE.get(folder, set(COLLECTIVES_MAY_USE) - {"simulation"})
+    allowed = COLLECTIVES_MAY_USE.get(folder, set(COLLECTIVES_MAY_USE) - ABOVE_THE_CALLS)
     if folder and folder not in COLLECTIVES_MAY_USE:
         return f"host/collectives/{folder} is not a folder of the plan; give it a place in rules_includes.py"
     if used == folder or used in allowed:

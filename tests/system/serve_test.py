@@ -145,6 +145,77 @@ class DaemonTest(unittest.TestCase):
             for connection in streams:
                 connection.close()
 
+    def test_limits_of_one_request_are_400_with_their_numbers(self):
+        with Daemon("--attention", "cpu", "--max-choices", "4", "--max-request-tokens", "64", "--max-waiting", "3") as daemon:
+            def message(fields, path="/v1/completions"):
+                status, _, body = daemon.request("POST", path, {**STORY, **fields})
+                self.assertEqual(status, 400, body)
+                return body["error"]["message"]
+
+            self.assertIn("3", message({"n": 4}), "more than can ever wait")
+            self.assertIn("at most 3", message({"prompt": ["a"] * 4}))
+            self.assertIn("at most 64", message({"max_tokens": 65}))
+            self.assertIn("at most 64", message({"n": 2, "max_tokens": 33}))
+            self.assertIn("at most 1024", message({"stop_token_ids": list(range(1025))}))
+            answer = daemon.complete("Once", max_tokens=21, n=3, ignore_eos=True)
+            self.assertEqual(answer["usage"]["completion_tokens"], 63)
+        with Daemon("--attention", "cpu") as daemon:
+            chat = {"messages": [{"role": "user", "content": "Tell."}], "n": 64, "logprobs": True, "top_logprobs": 20}
+            status, _, body = daemon.request("POST", "/v1/chat/completions", chat)
+            self.assertEqual(status, 400, body)
+            self.assertIn("64 choices", body["error"]["message"])
+            self.assertIn("21 log-probabilities", body["error"]["message"])
+
+    def test_a_request_ends_with_its_seconds(self):
+        with Daemon("--attention", "cpu", "--max-request-seconds", "1", "--max-running", "1") as daemon:
+            endless = {**STORY, "max_tokens": 100000}
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                answers = list(pool.map(lambda _: daemon.request("POST", "/v1/completions", endless), range(8)))
+            for status, headers, body in answers:
+                self.assertIn(status, (200, 503), body)
+                if status == 200:
+                    self.assertEqual(body["choices"][0]["finish_reason"], "length")
+                else:
+                    self.assertGreaterEqual(int(headers["Retry-After"]), 1)
+            self.assertIn(200, [status for status, _, _ in answers])
+
+    def test_clients_of_other_servers_are_served(self):
+        with Daemon("--attention", "cpu", "--model-alias", "gpt-4o", "--model-alias", "local") as daemon:
+            fields = {"prompt": "Once", "max_tokens": 2, "cache_prompt": True, "session_id": "a", "repeat_penalty": 1.1,
+                      "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": False}}
+            for model in ({}, {"model": "local"}, {"model": "gpt-4o"}):
+                status, headers, body = daemon.request("POST", "/v1/completions", {**fields, **model})
+                self.assertEqual(status, 200, body)
+                for name in ("cache_prompt", "session_id", "reasoning_effort", "chat_template_kwargs"):
+                    self.assertIn(name, headers["Warning"])
+            status, _, body = daemon.request("POST", "/tokenize", {"content": "Once upon a time</s>"})
+            self.assertEqual(status, 200, body)
+            self.assertEqual(body["count"], len(body["tokens"]))
+            text = daemon.request("POST", "/detokenize", {"tokens": body["tokens"]})[2]["content"]
+            self.assertEqual(text, "Once upon a time</s>")
+            plain = daemon.request("POST", "/tokenize", {"content": "Once upon a time</s>", "parse_special": False})[2]
+            self.assertGreater(plain["count"], body["count"])
+            again = daemon.request("POST", "/detokenize", {"tokens": plain["tokens"]})[2]["content"]
+            self.assertEqual(again, "Once upon a time</s>")
+            echo = daemon.complete("Once upon", echo=True, logprobs=0, max_tokens=1)["choices"][0]
+            self.assertIn("Once", echo["logprobs"]["tokens"][:2], "no space that the text lacks")
+            self.assertEqual(daemon.request("POST", "/v1/completions", fields, {"Content-Encoding": "gzip"})[0], 415)
+        with Daemon("--attention", "cpu", "--strict") as daemon:
+            status, _, body = daemon.request("POST", "/v1/completions", fields)
+            self.assertEqual((status, body["error"]["type"]), (400, "invalid_request_error"))
+
+    def test_a_queued_stream_sends_comments(self):
+        with Daemon("--attention", "cpu", "--max-running", "1", "--heartbeat-seconds", "0.02") as daemon:
+            connections = [daemon.connection() for _ in range(5)]  # the last waits for all others
+            for connection in connections:
+                connection.request("POST", "/v1/completions", json.dumps({**STORY, "max_tokens": 100000, "stream": True}),
+                                   {"Content-Type": "application/json"})
+            answers = [[line.strip() for line in connection.getresponse() if line.strip()] for connection in connections]
+            self.assertTrue(any(b": waiting" in lines for lines in answers))
+            for lines, connection in zip(answers, connections):
+                self.assertEqual(lines[-1], b"data: [DONE]")
+                connection.close()
+
     def test_keys_guard_every_route_but_health(self):
         with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
             keys.write("# keys\nsecret-1\n")

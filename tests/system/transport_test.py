@@ -2,6 +2,7 @@
 #
 # The daemon's sockets, driven by programs that nobody here wrote: curl, openssl, ip. TLS, a Unix socket, sockets of the
 # service manager, probes while every connection is held, clients that vanish, limits of the system.
+import fcntl
 import os
 import shutil
 import signal
@@ -132,21 +133,20 @@ class ServiceManager(InFolder):
         unix.listen()
         early = socket.create_connection(tcp.getsockname())
         early.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        script = 'LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"'
-
-        def take_places():
-            os.dup2(tcp.fileno(), 3, inheritable=True) if tcp.fileno() != 3 else os.set_inheritable(3, True)
-            os.dup2(unix.fileno(), 4, inheritable=True) if unix.fileno() != 4 else os.set_inheritable(4, True)
-
-        high = [os.dup(x.fileno()) for x in (tcp, unix)]  # so that 3 does not overwrite what 4 needs
-        del high
+        high = [fcntl.fcntl(one.fileno(), fcntl.F_DUPFD, 20) for one in (tcp, unix)]  # out of the way of 3 and 4
+        script = f'exec 3<&{high[0]} 4<&{high[1]}; LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"'
         process = subprocess.Popen(
-            ["sh", "-c", script, "sh", TANDEM, "serve", "--host", "192.0.2.1"], preexec_fn=take_places, close_fds=False,
+            ["bash", "-c", script, "bash", TANDEM, "serve", "--host", "192.0.2.1"], pass_fds=high,
             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
+        for one in (tcp, unix):
+            self.addCleanup(one.close)
+        for descriptor in high:
+            os.close(descriptor)
         try:
             early.settimeout(PATIENCE)
-            self.assertIn(b"200 OK", early.recv(4096))
+            with early:
+                self.assertIn(b"200 OK", early.recv(4096))
             self.assertIn("ok", curl(f"http://127.0.0.1:{tcp.getsockname()[1]}/readyz"))
             self.assertIn("ok", curl("--unix-socket", path, "http://localhost/readyz"))
         finally:

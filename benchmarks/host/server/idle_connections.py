@@ -3,7 +3,7 @@
 #
 # 10,000 clients of `tandem serve` that are idle or slow, while /livez is asked on new connections.
 #
-#   python3 benchmarks/host/server/idle_connections.py [--connections N] [--seconds S] [--tandem PROGRAM]
+#   python3 benchmarks/host/server/idle_connections.py [--connections N] [--seconds S] [--tls] [--tandem PROGRAM]
 #
 # Half of the clients ask once and stay; in the end they ask again. The other half send a completion in small pieces over the
 # whole time. Every one of them must get its answer. Prints one JSON line: answers that are missing (exit code 1 if any), the
@@ -16,6 +16,7 @@ import random
 import selectors
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -49,16 +50,21 @@ def answered(data):
     return len(body) >= length
 
 
+def connect(port, tls):
+    client = socket.create_connection(("127.0.0.1", port), timeout=READ_TIMEOUT_S)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return tls.wrap_socket(client) if tls else client
+
+
 class Clients:
-    def __init__(self, port, count, seconds):
-        self.port = port
+    def __init__(self, port, count, seconds, tls):
         self.seconds = seconds
         self.sockets = []
         self.received = {}
         self.selector = selectors.DefaultSelector()
         self.random = random.Random(1)
         for i in range(count):
-            client = socket.create_connection(("127.0.0.1", port))
+            client = connect(port, tls)
             client.setblocking(False)
             self.sockets.append(client)
             self.received[client] = b""
@@ -75,7 +81,9 @@ class Clients:
         for key, _ in self.selector.select(timeout):
             try:
                 data = key.fileobj.recv(65536)
-            except ConnectionError:
+            except ssl.SSLWantReadError:
+                continue
+            except OSError:
                 data = b""
             if data:
                 self.received[key.fileobj] += data
@@ -109,9 +117,9 @@ class Clients:
                 pass  # it shows as a missing answer
 
 
-def probe(port):
+def probe(port, tls):
     start = time.monotonic()
-    with socket.create_connection(("127.0.0.1", port), timeout=READ_TIMEOUT_S) as client:
+    with connect(port, tls) as client:
         client.sendall(PROBE)
         data = b""
         while not answered(data):
@@ -122,20 +130,27 @@ def probe(port):
     return (time.monotonic() - start) * 1e3
 
 
-def probe_until(port, stop, samples):
+def probe_until(port, tls, stop, samples):
     while not stop.is_set():
         try:
-            samples.append(probe(port))
+            samples.append(probe(port, tls))
         except (OSError, RuntimeError):
             samples.append(float("inf"))
         time.sleep(0.02)
 
 
-def serve(tandem, connections, folder):
+def serve(options, folder):
+    files = []
+    if options.tls:
+        files = ["--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem")]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-keyout", files[3], "-out", files[1]], check=True, capture_output=True,
+        )
     port_file = folder / "port"
     process = subprocess.Popen(
-        [tandem, "serve", "--port", "0", "--port-file", str(port_file), "--max-connections", str(connections + 100),
-         "--read-timeout-ms", str(READ_TIMEOUT_S * 1000)],
+        [options.tandem, "serve", "--port", "0", "--port-file", str(port_file),
+         "--max-connections", str(options.connections + 100), "--read-timeout-ms", str(READ_TIMEOUT_S * 1000), *files],
         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )
     while not port_file.exists():
@@ -146,18 +161,23 @@ def serve(tandem, connections, folder):
 
 
 def measure(options, process, port):
+    tls = None
+    if options.tls:
+        tls = ssl.create_default_context()
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
     for _ in range(50):
-        probe(port)
+        probe(port, tls)
     before = resident_bytes(process.pid)
-    alone = sorted(probe(port) for _ in range(200))
-    clients = Clients(port, options.connections, options.seconds)
+    alone = sorted(probe(port, tls) for _ in range(200))
+    clients = Clients(port, options.connections, options.seconds, tls)
     stop, samples = threading.Event(), []
     # In a process of its own the prober would not wait for this one's interpreter lock.
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        probe_until(port, stop, samples)
+        probe_until(port, tls, stop, samples)
         os.write(writer, json.dumps(samples).encode())
         os._exit(0)
     os.close(writer)
@@ -178,7 +198,7 @@ def measure(options, process, port):
         samples = sorted(json.loads(pipe.read()))
     os.waitpid(child, 0)
     return {
-        "name": "idle_connections", "connections": options.connections, "lost": lost, "probes": len(samples),
+        "name": "idle_connections", "tls": options.tls, "connections": options.connections, "lost": lost, "probes": len(samples),
         "livez_ms": {"median": round(samples[len(samples) // 2], 2), "p99": round(samples[int(len(samples) * 0.99)], 2),
                      "max": round(samples[-1], 2)},
         "livez_alone_ms": {"median": round(alone[100], 2), "p99": round(alone[198], 2)},
@@ -191,10 +211,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--tls", action="store_true")
     parser.add_argument("--tandem", default="build/release/bin/tandem")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        process, port = serve(options.tandem, options.connections, Path(folder))
+        process, port = serve(options, Path(folder))
         try:
             result = measure(options, process, port)
         finally:

@@ -26,8 +26,10 @@ namespace tandem::emulation {
 namespace {
 
 constexpr auto kReleaseLimit = std::chrono::seconds(5);
-constexpr auto kCloseLimit = std::chrono::milliseconds(500);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
+// At the end of the process, in polls: a process that gets little of the processor waits longer,
+// as its other threads need longer too.
+constexpr int kUnloadPolls = 5000, kClosePolls = 500;
 
 HeldPrograms& held_programs() {
   static auto* held = new HeldPrograms;  // may be called while the process ends
@@ -109,11 +111,9 @@ void wait_for_unloading() {
   static const auto devices_open = reinterpret_cast<decltype(&tandem_opencl_devices_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_devices_open"));
   if (contexts_open == nullptr || devices_open == nullptr || getpid() != loading_process) return;
-  const auto begin = std::chrono::steady_clock::now();
-  while (held_programs().empty()) {
-    const auto waited = std::chrono::steady_clock::now() - begin;
-    const bool unloading = contexts_open() != 0 && waited < kReleaseLimit;
-    const bool closing = devices_open() != 0 && waited < kCloseLimit;
+  for (int polls = 0; held_programs().empty(); ++polls) {
+    const bool unloading = contexts_open() != 0 && polls < kUnloadPolls;
+    const bool closing = devices_open() != 0 && polls < kClosePolls;
     if (!unloading && !closing) return;
     std::this_thread::sleep_for(kReleasePoll);
   }

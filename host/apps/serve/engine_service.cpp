@@ -12,6 +12,7 @@
 #include "apps/serve/service_messages.h"
 #include "common/error.h"
 #include "model/chat/chat_prompt.h"
+#include "model/chat/raw_prompt.h"
 
 namespace tandem::apps {
 namespace {
@@ -61,19 +62,28 @@ std::vector<model::TokenId> encode_chat(const model::Model& model,
   return model::encode_chat(model.tokenizer(), rendered(model, messages, advice));
 }
 
-EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id)
+EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names,
+                             int max_waiting)
     : runtime_(runtime),
       metrics_(metrics),
-      card_{std::move(model_id), static_cast<std::int64_t>(std::time(nullptr)),
-            runtime.engine().max_request_tokens()},
-      longest_token_bytes_(longest_token(runtime.model().tokenizer())) {}
+      card_{std::move(names.id), static_cast<std::int64_t>(std::time(nullptr)),
+            runtime.engine().max_request_tokens(), std::move(names.aliases)},
+      longest_token_bytes_(longest_token(runtime.model().tokenizer())),
+      max_waiting_(max_waiting) {}
 
 int EngineService::vocab_size() const { return runtime_.model().config().vocab_size; }
 
 int EngineService::max_request_tokens() const { return runtime_.engine().max_request_tokens(); }
 
-std::vector<server::TokenId> EngineService::tokenize(std::string_view text) const {
-  return runtime_.model().tokenizer().encode(text, {.add_special = true, .parse_special = false});
+std::vector<server::TokenId> EngineService::tokenize(const std::vector<server::TextPart>& parts,
+                                                     const server::TokenizeOptions& options) const {
+  std::vector<model::PromptPart> prompt;
+  for (const server::TextPart& part : parts) prompt.push_back({part.text, part.parse_special});
+  std::vector<server::TokenId> ids =
+      model::encode_parts(runtime_.model().tokenizer(), prompt,
+                          {.add_special = options.add_special, .max_tokens = options.max_tokens});
+  if (ids.size() > options.max_tokens) throw server::PromptTooLong(ids.size());
+  return ids;
 }
 
 std::vector<server::TokenId> EngineService::tokenize_chat(
@@ -82,24 +92,51 @@ std::vector<server::TokenId> EngineService::tokenize_chat(
       rendered_for_client(runtime_.model(), model_messages(std::move(messages)));
   const std::size_t at_least =
       (prompt.text_bytes() + longest_token_bytes_ - 1) / longest_token_bytes_;
-  if (at_least > static_cast<std::size_t>(max_request_tokens())) {
-    throw server::PromptTooLong(at_least);
-  }
-  return model::encode_chat(runtime_.model().tokenizer(), prompt);
+  const auto most = static_cast<std::size_t>(max_request_tokens());
+  if (at_least > most) throw server::PromptTooLong(at_least);
+  const std::size_t counted = most + server::kTokensCountedBeyond;
+  std::vector<server::TokenId> ids =
+      model::encode_chat(runtime_.model().tokenizer(), prompt, counted);
+  if (ids.size() > counted) throw server::PromptTooLong(ids.size());
+  return ids;
 }
 
 std::string EngineService::token_bytes(server::TokenId id) const {
   return std::string(runtime_.model().tokenizer().token_bytes(id));
 }
 
+std::string EngineService::detokenize(const std::vector<server::TokenId>& ids) const {
+  const model::Tokenizer& tokenizer = runtime_.model().tokenizer();
+  const bool has_bos = !ids.empty() && ids.front() == tokenizer.bos();
+  model::Detokenizer detokenizer(tokenizer, true);
+  std::string text;
+  for (std::size_t i = has_bos ? 1 : 0; i < ids.size(); ++i) {
+    if (tokenizer.is_control(ids[i])) {
+      text += detokenizer.finish();
+      text += tokenizer.token_bytes(ids[i]);
+    } else {
+      text += detokenizer.push(ids[i]);
+    }
+  }
+  return text + detokenizer.finish();
+}
+
+int EngineService::retry_after_seconds() const {
+  return pace_->seconds_for(runtime_.engine().status().waiting);
+}
+
 server::SubmitResult EngineService::submit(server::GenerationRequest request,
                                            server::EventSink sink) {
   const bool with_tokens = request.top_logprobs.has_value();
-  auto engine_sink = [sink = std::move(sink), with_tokens](engine::RequestEvent event) {
+  auto engine_sink = [sink = std::move(sink), with_tokens,
+                      pace = pace_](engine::RequestEvent event) {
+    if (event.finish) pace->count_end();
     sink(server_event(std::move(event), with_tokens));
   };
-  return server_result(
-      runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink)));
+  const engine::SubmitResult result =
+      runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink));
+  if (result.status == engine::SubmitStatus::kAccepted) pace_->count_begin();
+  return server_result(result);
 }
 
 void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(id); }

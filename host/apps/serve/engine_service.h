@@ -3,6 +3,7 @@
 // EngineService: the server's GenerationService over a Runtime. Threads: as the interface says.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,22 +11,33 @@
 
 #include "apps/runtime.h"
 #include "server/generation_service.h"
+#include "server/queue_pace.h"
 
 namespace tandem::apps {
 
+struct ServiceNames {
+  std::string id;  // the name clients use
+  std::vector<std::string> aliases;
+};
+
 class EngineService final : public server::GenerationService {
  public:
-  // `model_id` is the name clients use; `runtime` and `metrics` must outlive this.
-  EngineService(Runtime& runtime, trace::Metrics& metrics, std::string model_id);
+  // `runtime` and `metrics` must outlive this.
+  // `max_waiting`: of the engine's options.
+  EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names, int max_waiting);
 
   server::ModelCard model() const override { return card_; }
   int vocab_size() const override;
   int max_request_tokens() const override;
   std::size_t longest_token_bytes() const override { return longest_token_bytes_; }
-  std::vector<server::TokenId> tokenize(std::string_view text) const override;
+  std::vector<server::TokenId> tokenize(const std::vector<server::TextPart>& parts,
+                                        const server::TokenizeOptions& options) const override;
   std::vector<server::TokenId> tokenize_chat(
       std::vector<server::ChatMessage> messages) const override;
   std::string token_bytes(server::TokenId id) const override;
+  std::string detokenize(const std::vector<server::TokenId>& ids) const override;
+  int max_waiting() const override { return max_waiting_; }
+  int retry_after_seconds() const override;
   server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override;
@@ -38,6 +50,9 @@ class EngineService final : public server::GenerationService {
   trace::Metrics& metrics_;
   server::ModelCard card_;
   std::size_t longest_token_bytes_;
+  const int max_waiting_;
+  // Shared with the sinks, which may outlive this.
+  std::shared_ptr<server::QueuePace> pace_ = std::make_shared<server::QueuePace>();
 };
 
 // Why the model's chat template cannot be used, for people; call it when chat_template_error() has

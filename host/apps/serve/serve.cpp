@@ -2,7 +2,9 @@
 //
 // `tandem serve`: the daemon. SIGTERM and SIGINT drain (running requests finish, new ones get 503);
 // a second one, or the end of --drain-seconds, stops at once (signal_watch.h).
+#include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cctype>
@@ -83,6 +85,7 @@ void run(ServeOptions& options) {
   check(options);
   if (!options.key_file.empty()) {
     options.server.routes.api_keys = server::load_api_keys(options.key_file);
+    options.server.routes.key_file = options.key_file;
   }
   state.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
@@ -91,7 +94,8 @@ void run(ServeOptions& options) {
   if (!runtime.model().chat_template_error().empty()) {
     spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
   }
-  EngineService service(runtime, metrics, name);
+  EngineService service(runtime, metrics, {name, options.model_aliases},
+                        options.runtime.max_waiting);
   options.server.listen.port = static_cast<std::uint16_t>(options.port);
   options.server.limits.read_timeout = std::chrono::milliseconds(options.read_timeout_ms);
   options.server.limits.stall_timeout = std::chrono::milliseconds(options.stall_timeout_ms);
@@ -100,12 +104,15 @@ void run(ServeOptions& options) {
       std::chrono::milliseconds(options.first_byte_timeout_ms);
   options.server.limits.vanished_timeout = std::chrono::seconds(options.vanished_seconds);
   options.server.routes.live_timeout = std::chrono::seconds(options.live_timeout_seconds);
+  options.server.routes.heartbeat =
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.heartbeat_seconds * 1000));
+  options.server.routes.drain = [] { kill(getpid(), SIGTERM); };
   server::HttpServer server(options.server, service, &metrics);
   server.start();
   signals.begin_to_serve();
   write_port_file(options.port_file, server.port());
-  spdlog::info("serving {} at http://{}:{} (context {} tokens)", name, options.server.listen.host,
-               server.port(), service.max_request_tokens());
+  spdlog::info("serving {} at {} (context {} tokens)", name, fmt::join(server.urls(), ", "),
+               service.max_request_tokens());
   state.ready("serving " + name);
   const int signal = signals.wait_for_stop([&] {
     state.reloading();

@@ -47,22 +47,45 @@ void add_transport_options(CLI::App& command, ServeOptions& o) {
 
 void add_access_options(CLI::App& command, ServeOptions& o) {
   command
-      .add_option(
-          "--api-keys", o.key_file,
-          "file with one key per line; required on every route but /livez, /readyz and /health")
+      .add_option("--api-keys", o.key_file,
+                  "file of keys, see `tandem key`; one is then needed on every route but /livez, "
+                  "/readyz and /health")
       ->group("HTTP");
   command
       .add_option("--allowed-host", o.server.routes.allowed_hosts,
                   "without keys, a further name that requests may have in Host (*: any)")
       ->group("HTTP");
   command
+      .add_option_function<std::string>(
+          "--admin",
+          [&o](const std::string& from) {
+            o.server.routes.admin_from_loopback = from == "loopback";
+          },
+          "without keys: who may use /admin; off: nobody, loopback: clients of this machine "
+          "(default: off)")
+      ->check(CLI::IsMember({"off", "loopback"}))
+      ->group("HTTP");
+  command
       .add_option("--cors-origin", o.server.routes.cors_origin,
                   "web origin that may call from a browser (default: none)")
+      ->group("HTTP");
+  command
+      .add_option("--share-prefixes", o.runtime.share_prefixes,
+                  "callers with different keys share cached prompt beginnings; faster, but one "
+                  "can find out what another has asked")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str("off")
       ->group("HTTP");
 }
 
 void add_limit_options(CLI::App& command, ServeOptions& o) {
-  command.add_option("--io-threads", o.server.num_io_threads, "threads that parse and serialise")
+  command.add_option("--io-threads", o.server.num_io_threads, "threads that read and send")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--worker-threads", o.server.num_workers,
+                  "threads that parse, tokenise and write answers")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->group("HTTP");
@@ -117,6 +140,36 @@ void add_patience_options(CLI::App& command, ServeOptions& o) {
       ->group("HTTP");
 }
 
+void add_request_options(CLI::App& command, ServeOptions& o) {
+  server::RouteOptions& routes = o.server.routes;
+  command
+      .add_option("--max-choices", routes.request_limits.max_choices,
+                  "most choices of one request (prompts x n)")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--max-request-tokens", routes.request_limits.max_tokens,
+                  "most tokens that all choices of one request generate (0: no limit)")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str()
+      ->group("HTTP");
+  command
+      .add_option("--max-request-seconds", routes.request_limits.max_seconds,
+                  "longest time from a request's arrival to its end (0: no limit)")
+      ->check(CLI::Range(0, 31536000))
+      ->capture_default_str()
+      ->group("HTTP");
+  command.add_flag("--strict", routes.strict, "refuse fields that only other servers know")
+      ->group("HTTP");
+  command
+      .add_option("--heartbeat-seconds", o.heartbeat_seconds,
+                  "a stream that has nothing to send for so long sends a comment")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str()
+      ->group("HTTP");
+}
+
 void add_life_cycle_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--drain-seconds", o.drain_seconds,
@@ -135,11 +188,16 @@ void add_serve_options(CLI::App& command, ServeOptions& o) {
   command
       .add_option("--model-name", o.model_name, "the name clients use (default: the model file's)")
       ->group("HTTP");
+  command
+      .add_option("--model-alias", o.model_aliases,
+                  "another name that clients may use; may be given several times")
+      ->group("HTTP");
   add_address_options(command, o);
   add_transport_options(command, o);
   add_access_options(command, o);
   add_limit_options(command, o);
   add_patience_options(command, o);
+  add_request_options(command, o);
   add_life_cycle_options(command, o);
 }
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/runtime_options.h"
 #include "server/http_server.h"
@@ -17,6 +18,7 @@ struct ServeOptions {
   std::string config;  // read before the command line is parsed; here for the help
   std::string port_file;
   std::string model_name;
+  std::vector<std::string> model_aliases;
   std::string key_file;
   int port = 8080;
   int drain_seconds = 30;
@@ -25,6 +27,7 @@ struct ServeOptions {
   int first_byte_timeout_ms = 10000;
   int vanished_seconds = 60;
   int live_timeout_seconds = 60;
+  double heartbeat_seconds = 10;
 };
 
 // `options` must outlive `command`.

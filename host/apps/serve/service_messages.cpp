@@ -80,6 +80,7 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
   result.prompt_tokens = event.prompt_tokens;
   result.cached_tokens = event.cached_tokens;
   result.completion_tokens = event.completion_tokens;
+  result.queue_seconds = event.times.queued;
   return result;
 }
 

@@ -49,7 +49,6 @@ ByteBuffer new_message(std::size_t reserve_body_bytes) {
 
 Communicator::Communicator(Transport& transport, std::uint32_t call, Deadline deadline)
     : transport_(&transport), rank_(transport.rank()), call_(call), deadline_(deadline) {
-  transport.set_failure_scope(transport::FailureScope::kGroup);
   const auto world = static_cast<std::size_t>(transport.world());
   numbers_ = std::make_shared<Numbers>();
   numbers_->sent.resize(world);

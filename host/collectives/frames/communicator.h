@@ -43,8 +43,8 @@ class Step;
 
 class Communicator {
  public:
-  // All of `transport`'s ranks, which fail together from now on. `call`: numbers the collective
-  // call, equal on all ranks.
+  // All of `transport`'s ranks. They must fail together: a GroupTransport, or kGroup set by the
+  // owner. `call`: numbers the collective call, equal on all ranks.
   Communicator(Transport& transport, std::uint32_t call, Deadline deadline);
 
   int rank() const { return rank_; }

@@ -151,6 +151,7 @@ std::vector<RankFigures> run_scheme(const Scheme& scheme, const SimulationOption
   const SchemeSettings settings = settings_of(options);
   std::vector<RankFigures> figures(inputs.size());
   transport::simulated::run_ranks(network, [&](Transport& transport) {
+    transport.set_failure_scope(transport::FailureScope::kGroup);
     Communicator ranks(transport, 1, Deadline::after(kTimeLimit));
     SchemeMemory memory;
     const auto aggregator = make_cpu_aggregator();

@@ -4,7 +4,6 @@
 #include "engine/attention/attention_exchange.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "engine/attention/early_query.h"
 #include "engine/attention/staged_lane.h"
@@ -155,7 +154,7 @@ void AttentionExchange::abort() {
 
 device::Slice AttentionExchange::merge(const StepPlace& place) {
   const AttentionLayout& layout = step_.layout(place);
-  for (AttentionLane* lane : lanes_ | std::views::reverse) lane->return_results(place);
+  for (auto lane = lanes_.rbegin(); lane != lanes_.rend(); ++lane) (*lane)->return_results(place);
   const std::size_t begin = step_.first_row[place.sub_batch];
   if (layout.only_causal) return chunks_.o(begin);
   if (layout.only_share >= 0) {

@@ -20,6 +20,8 @@ namespace {
 // A sequence joins the unit of its prefix while its load is at most this many times the least load.
 constexpr double kPrefixLoadFactor = 2.0;
 
+PrefixLink prefix_root(PrefixKey salt) { return {salt, 0}; }
+
 }  // namespace
 
 KvCache::KvCache(int page_tokens, Placement placement, bool prefix_cache, PrefixIndex::Hash hash)
@@ -61,9 +63,9 @@ std::size_t KvCache::matchable_blocks(std::span<const TokenId> tokens) const {
   return prefix_cache_ && !tokens.empty() ? (tokens.size() - 1) / page_tokens_ : 0;
 }
 
-PrefixProbe KvCache::probe(std::span<const TokenId> tokens) const {
+PrefixProbe KvCache::probe(std::span<const TokenId> tokens, PrefixKey salt) const {
   PrefixProbe probe;
-  PrefixLink link;
+  PrefixLink link = prefix_root(salt);
   const std::size_t limit = matchable_blocks(tokens);
   for (; probe.num_blocks < limit; ++probe.num_blocks) {
     const auto hit = index_.find(link, block_tokens(tokens, probe.num_blocks));
@@ -77,6 +79,8 @@ PrefixProbe KvCache::probe(std::span<const TokenId> tokens) const {
 std::size_t KvCache::attach(PageTable& table, std::span<const TokenId> tokens) {
   TANDEM_CHECK(table.blocks.empty());
   const std::size_t limit = matchable_blocks(tokens);
+  reserve_blocks(table, limit);
+  table.link = prefix_root(table.salt);
   while (table.blocks.size() < limit) {
     const auto hit = index_.find(table.link, block_tokens(tokens, table.blocks.size()));
     if (!hit) break;
@@ -92,6 +96,7 @@ bool KvCache::extend(PageTable& table, std::size_t num_tokens) {
   const std::size_t wanted = blocks_for(num_tokens);
   if (wanted <= table.blocks.size()) return true;
   if (wanted - table.blocks.size() > num_available()) return false;
+  reserve_blocks(table, wanted);
   while (table.blocks.size() < wanted) {
     const int unit = placement_ != Placement::kSequences
                          ? choose_by_share(table)
@@ -108,8 +113,15 @@ BlockPlace KvCache::take_page(int unit) {
   return {unit, taken->page};
 }
 
+// What may throw comes before a page is taken. At least doubles: a sequence grows block by block.
+void KvCache::reserve_blocks(PageTable& table, std::size_t num_blocks) {
+  if (num_blocks > table.blocks.capacity()) {
+    table.blocks.reserve(std::max(num_blocks, 2 * table.blocks.capacity()));
+  }
+  if (table.held.size() < units_.size()) table.held.resize(units_.size());
+}
+
 void KvCache::add_block(PageTable& table, const BlockPlace& place) {
-  table.held.resize(units_.size());
   ++table.held[place.unit];
   table.blocks.push_back(place);
 }
@@ -169,7 +181,9 @@ void KvCache::publish(PageTable& table, std::span<const TokenId> tokens, std::si
   const std::size_t full = num_written / page_tokens_;
   if (!table.publishes || table.num_published >= full) return;
   // The entries of twins and attached blocks may have been evicted: begin again at the root.
-  if (!index_.reachable(table.link)) table.num_published = 0, table.link = {};
+  if (table.num_published == 0 || !index_.reachable(table.link)) {
+    table.num_published = 0, table.link = prefix_root(table.salt);
+  }
   for (; table.publishes && table.num_published < full; ++table.num_published) {
     const auto block = block_tokens(tokens, table.num_published);
     const BlockPlace& place = table.blocks[table.num_published];
@@ -190,7 +204,9 @@ void KvCache::release(PageTable& table) {
   for (auto place = table.blocks.rbegin(); place != table.blocks.rend(); ++place) {
     if (units_[place->unit].alive) units_[place->unit].pool.release(place->page);
   }
+  const PrefixKey salt = table.salt;
   table = PageTable();
+  table.salt = salt;
 }
 
 std::optional<BlockPlace> KvCache::reserve(int unit) {

@@ -34,6 +34,7 @@ struct PageTable {
   std::size_t num_published = 0;    // leading blocks that the index knows
   PrefixLink link;                  // end of the published chain
   bool publishes = true;            // false after another prefix had one of its keys
+  PrefixKey salt = 0;               // tables with another salt share no prefix; set before attach()
 };
 
 struct PrefixProbe {
@@ -65,8 +66,8 @@ class KvCache {
   std::uint32_t num_available() const;  // free or idle, of units that are not lost
   UnitPages unit_pages(int unit) const;
 
-  // What attach() would find. At least one token is always left to compute.
-  PrefixProbe probe(std::span<const TokenId> tokens) const;
+  // What attach() would find with this salt. At least one token is always left to compute.
+  PrefixProbe probe(std::span<const TokenId> tokens, PrefixKey salt = 0) const;
   // `table` must be empty. Returns the number of tokens whose KV is cached.
   std::size_t attach(PageTable& table, std::span<const TokenId> tokens);
 
@@ -74,7 +75,7 @@ class KvCache {
   bool extend(PageTable& table, std::size_t num_tokens);
   // The KV of the first `num_written` of `tokens` is written: publishes their full blocks.
   void publish(PageTable& table, std::span<const TokenId> tokens, std::size_t num_written);
-  // Returns all pages, last block first; the table is empty afterwards.
+  // Returns all pages, last block first; the table is empty afterwards and keeps its salt.
   void release(PageTable& table);
 
   // Takes an empty page of `unit`, to move a page there; empty if none is available.
@@ -109,6 +110,7 @@ class KvCache {
   int choose_by_share(const PageTable& table) const;
   int choose_home(const PageTable& table, std::size_t missing) const;
   BlockPlace take_page(int unit);
+  void reserve_blocks(PageTable& table, std::size_t num_blocks);
   void add_block(PageTable& table, const BlockPlace& place);
 
   std::size_t page_tokens_;

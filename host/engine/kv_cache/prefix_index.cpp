@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::engine {
 
@@ -18,7 +19,7 @@ std::optional<PrefixIndex::Hit> PrefixIndex::find(const PrefixLink& parent,
                                                   std::span<const TokenId> tokens) const {
   const PrefixKey key = hash_(parent.key, tokens);
   const auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.parent.serial != parent.serial ||
+  if (it == entries_.end() || it->second.parent != parent ||
       !std::ranges::equal(it->second.tokens, tokens)) {
     return std::nullopt;
   }
@@ -29,13 +30,14 @@ std::optional<PrefixIndex::Inserted> PrefixIndex::insert(const PrefixLink& paren
                                                          std::span<const TokenId> tokens,
                                                          const BlockPlace& place) {
   const PrefixKey key = hash_(parent.key, tokens);
+  std::vector<TokenId> copy(tokens.begin(), tokens.end());  // may throw before an entry is there
   const auto [it, added] = entries_.try_emplace(key);
   Inserted result;
   if (!added) {
     if (reachable(it->second.parent)) return std::nullopt;
     result.displaced = it->second.place;
   }
-  it->second = {++last_serial_, parent, place, {tokens.begin(), tokens.end()}};
+  it->second = {++last_serial_, parent, place, std::move(copy)};
   result.link = {key, it->second.serial};
   return result;
 }

@@ -31,10 +31,12 @@ struct BlockPlace {
   friend bool operator==(const BlockPlace&, const BlockPlace&) = default;
 };
 
-// The end of a chain of blocks; the default is the root, before the first token.
+// The end of a chain of blocks. Serial 0 is a root, before the first token; roots with different
+// keys begin different chains.
 struct PrefixLink {
   PrefixKey key = 0;
   std::uint64_t serial = 0;
+  friend bool operator==(const PrefixLink&, const PrefixLink&) = default;
 };
 
 // XXH3 over parent and tokens; never 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One iteration: plan, pages, rows, results.
+// The loop: units, requests, one iteration. engine_plan.cpp: its plan; engine_rows.cpp: its rows.
 #include "engine/loop/engine_loop.h"
 
 #include <algorithm>
@@ -87,14 +87,22 @@ void EngineLoop::update_limit() {
   const auto held = static_cast<std::int64_t>(kv_.num_pages()) * geometry_.page_tokens;
   max_request_tokens_ = static_cast<int>(std::min<std::int64_t>(options_.context_length, held));
   for (const auto& sequence : running_) sequence->lower_limit(max_request_tokens_);
-  for (const auto& sequence : waiting_) sequence->lower_limit(max_request_tokens_);
+  waiting_.for_each([&](Sequence& sequence) { sequence.lower_limit(max_request_tokens_); });
 }
 
 void EngineLoop::add(std::unique_ptr<Sequence> sequence) {
+  const int most = sequence->most_tokens();
+  sequence->table.salt = salt_of(sequence->caller());
   waiting_.push_back(std::move(sequence));
   if (!broken_.empty()) return fail_all(broken_);
   // Accepted before a loss that the loop has handled: treated like the requests of that time.
-  if (waiting_.back()->most_tokens() > max_request_tokens_) restore_capacity();
+  if (most > max_request_tokens_) restore_capacity();
+}
+
+// A number and not a hash: no two callers share one.
+PrefixKey EngineLoop::salt_of(const std::string& caller) {
+  if (options_.share_prefixes || caller.empty()) return 0;
+  return salts_.try_emplace(caller, salts_.size() + 1).first->second;
 }
 
 void EngineLoop::cancel(RequestId id) {
@@ -102,16 +110,17 @@ void EngineLoop::cancel(RequestId id) {
   if (const auto it = std::ranges::find_if(running_, has_id); it != running_.end()) {
     (*it)->finish(FinishReason::kCancelled);
     remove_finished();
-  } else if (const auto at = std::ranges::find_if(waiting_, has_id); at != waiting_.end()) {
-    (*at)->finish(FinishReason::kCancelled);
-    deliver(**at);
-    waiting_.erase(at);
+  } else if (Sequence* sequence = waiting_.find(id); sequence != nullptr) {
+    sequence->finish(FinishReason::kCancelled);
+    end_waiting();
   }
 }
 
 void EngineLoop::cancel_all() {
-  while (!waiting_.empty()) cancel(waiting_.front()->id());
-  while (!running_.empty()) cancel(running_.front()->id());
+  waiting_.for_each([](Sequence& sequence) { sequence.finish(FinishReason::kCancelled); });
+  end_waiting();
+  for (const auto& sequence : running_) sequence->finish(FinishReason::kCancelled);
+  remove_finished();
 }
 
 void EngineLoop::step() {
@@ -120,13 +129,14 @@ void EngineLoop::step() {
   try {
     move_pages();
     refuse_oversized();
-    const StepPlan plan = make_plan();
+    StepPlan plan = make_plan();
     apply(plan);
-    if (!plan.items.empty() && execute(plan)) advance(plan);
+    if (!plan.items.empty()) execute(plan.items);
+    num_failed_steps_ = 0;
   } catch (const DeviceError& error) {
     if (!replace_compute(error.what())) stop_serving(error.what());
   } catch (const std::exception& error) {
-    fail_all(error.what());
+    fail_step(error.what());
   }
 }
 
@@ -166,157 +176,10 @@ void EngineLoop::move_pages() {
   if (result.lost_unit >= 0) handle_lost({result.lost_unit});
 }
 
-StepPlan EngineLoop::make_plan() {
-  const trace::Span span = traced("plan");
-  view_running(running_views_);
-  view_waiting(waiting_views_);
-  SchedulerOptions options;
-  options.max_running = options_.max_running;
-  options.max_step_tokens = options_.max_step_tokens;
-  options.num_sub_batches = options_.num_sub_batches;
-  options.page_tokens = geometry_.page_tokens;
-  return plan_step(waiting_views_, running_views_, static_cast<int>(kv_.num_available()), options,
-                   *options_.step_cost);
-}
-
-void EngineLoop::view_running(std::vector<RunningView>& views) {
-  views.clear();
-  std::size_t missing = 0;
-  for (const auto& sequence : running_) {
-    const std::size_t blocks = sequence->table.blocks.size();
-    const std::size_t wanted = kv_.blocks_for(sequence->tokens().size());
-    missing += wanted - std::min(wanted, blocks);
-    views.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
-                     static_cast<int>(blocks), 0});
-  }
-  if (missing <= kv_.num_available()) return;  // no preemption, so that num_sole is not read
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    views[i].num_sole = static_cast<int>(kv_.num_sole(running_[i]->table));
-  }
-}
-
-// Only as many as one step can admit, because each view costs a lookup in the prefix index.
-void EngineLoop::view_waiting(std::vector<WaitingView>& views) {
-  views.clear();
-  int rows = 0;
-  int room = options_.max_running - static_cast<int>(running_.size());
-  for (const auto& sequence : waiting_) {
-    if (room-- <= 0 || rows >= options_.max_step_tokens) break;
-    PrefixProbe probe;
-    if (sequence->may_use_prefix_cache()) probe = kv_.probe(sequence->tokens());
-    const int cached = static_cast<int>(probe.num_blocks) * geometry_.page_tokens;
-    views.push_back(
-        {sequence->id(), sequence->num_tokens(), cached, static_cast<int>(probe.num_in_use)});
-    rows += sequence->num_tokens() - cached;
-  }
-}
-
 Sequence& EngineLoop::running(SequenceId id) {
   const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
   TANDEM_CHECK(it != running_.end());
   return **it;
-}
-
-// Releases the pages of a running sequence and puts it at the head of the queue.
-void EngineLoop::requeue(std::size_t index) {
-  std::unique_ptr<Sequence> sequence = std::move(running_[index]);
-  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-  kv_.release(sequence->table);
-  sequence->num_computed = 0;
-  waiting_.push_front(std::move(sequence));
-}
-
-void EngineLoop::apply(const StepPlan& plan) {
-  for (const SequenceId id : plan.preempted) {
-    TANDEM_CHECK_OP(running_.back()->id(), ==, id);
-    requeue(running_.size() - 1);
-    ++totals_.preemptions;
-  }
-  // All attach before any takes a page: taking one could evict a prefix that the plan counts on.
-  for (const SequenceId id : plan.admitted) {
-    TANDEM_CHECK_OP(waiting_.front()->id(), ==, id);
-    std::unique_ptr<Sequence> sequence = std::move(waiting_.front());
-    waiting_.pop_front();
-    if (sequence->may_use_prefix_cache()) {
-      sequence->num_computed = static_cast<int>(kv_.attach(sequence->table, sequence->tokens()));
-    }
-    if (sequence->on_scheduled(sequence->num_computed)) {
-      totals_.prompt_tokens += static_cast<std::uint64_t>(sequence->num_prompt_tokens());
-      totals_.cached_tokens += static_cast<std::uint64_t>(sequence->num_computed);
-    }
-    running_.push_back(std::move(sequence));
-  }
-  for (const StepItem& item : plan.items) {
-    Sequence& sequence = running(item.id);
-    TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
-  }
-}
-
-void EngineLoop::list_items(const StepPlan& plan) {
-  runner_items_.clear();
-  for (const StepItem& item : plan.items) {
-    Sequence& sequence = running(item.id);
-    const auto begin = static_cast<std::size_t>(item.begin);
-    const auto num_rows = static_cast<std::size_t>(item.num_rows);
-    const int last = item.begin + item.num_rows - 1;
-    LogitRows logits = LogitRows::kNone;
-    if (sequence.needs_logits(last)) logits = LogitRows::kLast;
-    if (sequence.needs_logits(item.begin) && item.num_rows > 1) logits = LogitRows::kAll;
-    RunnerItem& added = runner_items_.emplace_back();
-    added.tokens = sequence.tokens().subspan(begin, num_rows);
-    added.blocks = sequence.table.blocks;
-    added.past = item.begin;
-    added.logits = logits;
-    added.sub_batch = item.sub_batch;
-    if (logits == LogitRows::kLast && runner_->samples()) {
-      added.sample = sequence.device_draw(last);
-    }
-  }
-}
-
-bool EngineLoop::execute(const StepPlan& plan) {
-  const trace::Span span = traced("run");
-  list_items(plan);
-  const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
-    const StepItem& item = plan.items[index];
-    take(item, [&](Sequence& sequence) { sequence.on_logits(item.begin + row, logits); });
-  };
-  const auto on_token = [&](std::size_t index, TokenId token) {
-    const StepItem& item = plan.items[index];
-    take(item,
-         [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
-  };
-  const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
-  ++totals_.steps;
-  if (!lost.empty()) handle_lost(lost);
-  return lost.empty();
-}
-
-// Hands a sequence a result of the step.
-void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>& result) {
-  Sequence& sequence = running(item.id);
-  const int before = sequence.num_generated();
-  try {
-    result(sequence);
-  } catch (const Error& error) {
-    sequence.finish(FinishReason::kError, error.what());  // the others go on
-    return;
-  }
-  totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
-  if (on_token) on_token(sequence);
-}
-
-void EngineLoop::advance(const StepPlan& plan) {
-  for (const StepItem& item : plan.items) {
-    Sequence& sequence = running(item.id);
-    sequence.num_computed = item.begin + item.num_rows;
-    if (sequence.failed()) continue;  // its pages may be damaged: not published
-    kv_.publish(sequence.table, sequence.tokens(), static_cast<std::size_t>(sequence.num_computed));
-    // A request that only scores its prompt ends here; sampling ends the others.
-    if (sequence.num_computed == sequence.num_tokens()) sequence.finish(FinishReason::kLength);
-    if (sequence.has_event() && !sequence.finished()) deliver(sequence);
-  }
-  remove_finished();
 }
 
 void EngineLoop::remove_finished() {
@@ -329,6 +192,14 @@ void EngineLoop::remove_finished() {
   std::erase(running_, nullptr);
 }
 
+// Removes those that have finished in the queue.
+void EngineLoop::end_waiting() {
+  waiting_.erase_if([&](Sequence& sequence) {
+    if (sequence.finished()) deliver(sequence);
+    return sequence.finished();
+  });
+}
+
 void EngineLoop::deliver(Sequence& sequence) {
   if (sequence.finished() && on_end) on_end(sequence);
   deliveries_.push_back({sequence.sink(), sequence.take_event()});
@@ -337,7 +208,8 @@ void EngineLoop::deliver(Sequence& sequence) {
 EngineStatus EngineLoop::status() const {
   EngineStatus status = totals_;
   status.running = static_cast<int>(running_.size());
-  status.waiting = static_cast<int>(waiting_.size());
+  status.waiting = waiting_.size();
+  status.waiting_by_caller = waiting_.num_waiting();
   status.broken = !broken_.empty();
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();

@@ -7,8 +7,8 @@
 // cannot be sampled end only their own request. Threads: one at a time. Errors: none escape step().
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +16,7 @@
 
 #include "engine/kv_cache/kv_cache.h"
 #include "engine/kv_cache/kv_mover.h"
+#include "engine/loop/caller_queues.h"
 #include "engine/loop/engine_options.h"
 #include "engine/loop/engine_status.h"
 #include "engine/loop/named_unit.h"
@@ -59,7 +60,7 @@ class EngineLoop {
 
   const LoadedWeights& weights() const { return loaded_weights_; }
   int max_request_tokens() const { return max_request_tokens_; }
-  int num_waiting() const { return static_cast<int>(waiting_.size()); }
+  int num_waiting() const { return waiting_.size(); }
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
@@ -73,13 +74,22 @@ class EngineLoop {
   void add_unit(NamedUnit unit);
   void move_pages();
   StepPlan make_plan();
-  void view_waiting(std::vector<WaitingView>& views);
-  void view_running(std::vector<RunningView>& views);
-  void apply(const StepPlan& plan);
-  void list_items(const StepPlan& plan);
-  bool execute(const StepPlan& plan);
+  PrefixKey salt_of(const std::string& caller);
+  void view_running();
+  void view_waiting();
+  void view_waiting(const CallerQueue& caller, int num_most);
+  bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
+  void count_rows(const StepPlan& plan);
+  void apply(StepPlan& plan);
+  bool admit(SequenceId id);
+  void list_items(std::span<const StepItem> items);
+  void execute(std::span<const StepItem> items);
+  bool run(std::span<const StepItem> items);
+  void run_alone(std::span<const StepItem> items, const std::string& message);
   void take(const StepItem& item, const std::function<void(Sequence&)>& result);
-  void advance(const StepPlan& plan);
+  void advance(const StepItem& item);
+  void fail_step(const std::string& message);
+  void warn(const std::string& text) const;
   Sequence& running(SequenceId id);
   void requeue(std::size_t index);
   StepShape step_shape() const;
@@ -93,6 +103,7 @@ class EngineLoop {
   void stop_serving(const std::string& message);
   void deliver(Sequence& sequence);
   void remove_finished();
+  void end_waiting();
 
   const model::ModelConfig& config_;
   EngineOptions options_;
@@ -104,7 +115,8 @@ class EngineLoop {
   const LoadedWeights loaded_weights_;
   std::vector<NamedUnit> units_;  // after the runners: units are destroyed first
 
-  std::deque<std::unique_ptr<Sequence>> waiting_;
+  CallerQueues waiting_;
+  std::map<std::string, PrefixKey> salts_;          // of every caller so far
   std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
   std::vector<Delivery> deliveries_;
   int max_request_tokens_ = 0;  // not changed when the last unit is lost
@@ -115,7 +127,10 @@ class EngineLoop {
 
   std::vector<WaitingView> waiting_views_;
   std::vector<RunningView> running_views_;
+  std::vector<CallerView> caller_views_;
+  std::vector<const Sequence*> prompts_;  // running or viewed, with rows to compute
   std::vector<RunnerItem> runner_items_;
+  int num_failed_steps_ = 0;            // in a row, outside the runner
   std::uint64_t preemptions_seen_ = 0;  // at the last move_pages()
 };
 

@@ -76,7 +76,8 @@ void EngineLoop::handle_lost(const std::vector<int>& units) {
 void EngineLoop::restore_capacity() {
   int most = 0;
   for (const auto& sequence : running_) most = std::max(most, sequence->most_tokens());
-  for (const auto& sequence : waiting_) most = std::max(most, sequence->most_tokens());
+  waiting_.for_each(
+      [&](const Sequence& sequence) { most = std::max(most, sequence.most_tokens()); });
   const std::uint32_t left = kv_.num_pages();
   if (left == 0 || kv_.blocks_for(static_cast<std::size_t>(most)) > left) {
     const std::string error = add_fallback();
@@ -109,12 +110,12 @@ std::string EngineLoop::add_fallback() {
 // Only a loss makes this possible: submit() refuses what does not fit.
 void EngineLoop::refuse_oversized() {
   const int most = max_request_tokens_;
-  std::erase_if(waiting_, [&](const auto& sequence) {
-    if (sequence->num_tokens() <= most) return false;
-    sequence->finish(FinishReason::kError,
-                     "[engine] after the loss of an attention unit only " + std::to_string(most) +
-                         " tokens fit, the request has " + std::to_string(sequence->num_tokens()));
-    deliver(*sequence);
+  waiting_.erase_if([&](Sequence& sequence) {
+    if (sequence.num_tokens() <= most) return false;
+    sequence.finish(FinishReason::kError,
+                    "[engine] after the loss of an attention unit only " + std::to_string(most) +
+                        " tokens fit, the request has " + std::to_string(sequence.num_tokens()));
+    deliver(sequence);
     return true;
   });
 }
@@ -122,11 +123,8 @@ void EngineLoop::refuse_oversized() {
 void EngineLoop::fail_all(const std::string& message) {
   for (const auto& sequence : running_) sequence->finish(FinishReason::kError, message);
   remove_finished();
-  for (const auto& sequence : waiting_) {
-    sequence->finish(FinishReason::kError, message);
-    deliver(*sequence);
-  }
-  waiting_.clear();
+  waiting_.for_each([&](Sequence& sequence) { sequence.finish(FinishReason::kError, message); });
+  end_waiting();
 }
 
 void EngineLoop::stop_serving(const std::string& message) {

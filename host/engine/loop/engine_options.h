@@ -22,10 +22,12 @@ struct EngineOptions {
   int max_running = 64;       // sequences in a step
   int max_waiting = 512;      // queue; submit() answers kQueueFull beyond
   int max_step_tokens = 256;  // rows per step: decode rows first, then prefill chunks
+  int max_prefill_rows = 0;   // of one prompt while others want rows; 0: half of max_step_tokens
   int context_length = 0;     // prompt + output limit; 0: the model's
   int num_sub_batches = 1;    // 2: attention of one half overlaps the dense layers of the other
   Placement placement = Placement::kSequences;
   bool prefix_cache = true;
+  bool share_prefixes = false;  // between callers; else nobody learns what others have asked
   // Moves pages from full and slow units to others, between steps.
   bool kv_moves = false;
   // A unit that does not answer within this time is lost.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/attention_unit.h"
@@ -24,9 +25,11 @@ struct UnitStatus {
 
 struct EngineStatus {
   int running = 0, waiting = 0;
+  std::vector<std::pair<std::string, int>> waiting_by_caller;
   std::uint64_t steps = 0, prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   std::uint64_t preemptions = 0, rebuilt_sequences = 0;
   std::uint64_t moved_pages = 0;
+  std::uint64_t refused_steps = 0;  // whose items ran again, each alone
   bool broken = false;     // no compute or attention unit is left: every request ends with kError
   bool draining = false;   // drain() was called: submit() answers kStopping
   std::string compute_id;  // the compute unit in use

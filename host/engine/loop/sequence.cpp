@@ -54,14 +54,18 @@ Sequence::Sequence(RequestId id, Request request, EventSink sink, const model::M
       tokenizer_(model.tokenizer()),
       sampler_(request_.sampling, model.config().vocab_size),
       detokenizer_(tokenizer_, !request_.continues_text),
-      stop_matcher_(request_.stop),
+      stop_matcher_(std::move(request_.stop)),
+      stop_tokens_(request_.stop_tokens.begin(), request_.stop_tokens.end()),
       vocab_size_(model.config().vocab_size),
-      tokens_(request_.prompt),
+      tokens_(std::move(request_.prompt)),
       num_prompt_tokens_(static_cast<int>(tokens_.size())),
       limit_(max_tokens_in_all),
       clock_(clock),
       submitted_at_(clock_.now()) {
-  sampler_.accept_prompt(request_.prompt);
+  // The parts that are kept elsewhere in the form that steps need.
+  request_.sampling = {};
+  request_.stop_tokens = {};
+  sampler_.accept_prompt(tokens_);
   if (request_.prompt_logprobs) prompt_logprobs_.resize(tokens_.size() - 1);
   event_.id = id_;
   event_.prompt_tokens = num_prompt_tokens_;
@@ -103,8 +107,7 @@ void Sequence::on_token(int position, TokenId token) {
 }
 
 bool Sequence::ends_generation(TokenId id) const {
-  return (tokenizer_.is_end_of_generation(id) && !request_.ignore_eos) ||
-         std::ranges::find(request_.stop_tokens, id) != request_.stop_tokens.end();
+  return (tokenizer_.is_end_of_generation(id) && !request_.ignore_eos) || stop_tokens_.contains(id);
 }
 
 void Sequence::accept(const model::SampledToken& sampled) {
@@ -146,8 +149,8 @@ void Sequence::flush_text() {
 
 bool Sequence::on_scheduled(int num_cached_tokens) {
   if (scheduled_) return false;
-  scheduled_ = true;
   scheduled_at_ = clock_.now();
+  scheduled_ = true;
   times_.queued = seconds(scheduled_at_ - submitted_at_);
   event_.cached_tokens = num_cached_tokens;
   return true;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "common/clock.h"
@@ -27,6 +28,8 @@
 
 namespace tandem::engine {
 
+struct CallerQueue;
+
 class Sequence {
  public:
   // `max_tokens_in_all`: prompt + output end there. The clock: of RequestTimes.
@@ -34,6 +37,7 @@ class Sequence {
            int max_tokens_in_all, const Clock& clock);
 
   RequestId id() const { return id_; }
+  const std::string& caller() const { return request_.caller; }
   const EventSink& sink() const { return sink_; }
   std::span<const TokenId> tokens() const { return tokens_; }
   int num_tokens() const { return static_cast<int>(tokens_.size()); }
@@ -77,6 +81,10 @@ class Sequence {
   // The loop's.
   PageTable table;
   int num_computed = 0;  // leading tokens whose KV is in the table's pages
+  int num_refusals = 0;  // admissions that failed
+  CallerQueue* queue = nullptr;
+  int num_reached = 0;          // tokens that were computed before it gave up its pages
+  std::uint64_t last_step = 0;  // in which it had rows
 
  private:
   void accept(const model::SampledToken& sampled);
@@ -92,6 +100,7 @@ class Sequence {
   model::Sampler sampler_;
   model::Detokenizer detokenizer_;
   model::StopMatcher stop_matcher_;
+  const std::unordered_set<TokenId> stop_tokens_;
   const int vocab_size_;
   std::vector<TokenId> tokens_;
   int num_prompt_tokens_;

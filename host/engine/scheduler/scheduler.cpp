@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scheduler: first pages (who stays, who joins), then rows (how many for each), then
+// The scheduler: first slots and pages (who stays, who joins), then rows (how many for each), then
 // sub-batches.
 #include "engine/scheduler/scheduler.h"
 
@@ -8,75 +8,20 @@
 #include <cmath>
 #include <ostream>
 
+#include "engine/scheduler/shares.h"
+
 namespace tandem::engine {
 namespace {
 
-int blocks_for(int num_tokens, int page_tokens) {
-  return (num_tokens + page_tokens - 1) / page_tokens;
-}
-
-// A sequence that takes part in the step.
-struct Member {
-  SequenceId id = 0;
-  int num_tokens = 0;
-  int num_computed = 0;
-  int num_rows = 0;
-};
-
-// The running sequences that keep their pages. Reserves pages for all their known tokens.
-std::vector<Member> keep_running(std::span<const RunningView> running, int& available,
-                                 const SchedulerOptions& options, StepPlan& plan) {
-  std::size_t end = running.size();  // [end, size) are preempted
-  std::vector<Member> members;
-  for (std::size_t i = 0; i < end; ++i) {
-    const RunningView& sequence = running[i];
-    const int missing =
-        std::max(0, blocks_for(sequence.num_tokens, options.page_tokens) - sequence.num_blocks);
-    while (missing > available && end > i) {
-      --end;
-      available += running[end].num_sole;
-      plan.preempted.push_back(running[end].id);
-    }
-    if (end == i) break;  // it was the newest
-    available -= missing;
-    members.push_back({sequence.id, sequence.num_tokens, sequence.num_computed, 0});
-  }
-  return members;
-}
-
-void admit(std::span<const WaitingView> waiting, int available, const SchedulerOptions& options,
-           std::vector<Member>& members, StepPlan& plan) {
-  // Every member takes at least one row: more members than rows would leave some idle.
-  const auto most =
-      static_cast<std::size_t>(std::min(options.max_running, options.max_step_tokens));
-  int rows = 0;
-  for (const Member& member : members) rows += member.num_tokens - member.num_computed;
-  for (const WaitingView& sequence : waiting) {
-    if (members.size() >= most || rows >= options.max_step_tokens) break;
-    const int missing =
-        blocks_for(sequence.num_tokens, options.page_tokens) - sequence.num_cached_in_use;
-    const int spare = static_cast<int>(members.size());
-    if (missing + spare > available) break;
-    available -= missing;
-    rows += sequence.num_tokens - sequence.num_cached_tokens;
-    members.push_back({sequence.id, sequence.num_tokens, sequence.num_cached_tokens, 0});
-    plan.admitted.push_back(sequence.id);
-  }
-}
-
-// Decode rows first, then chunks in order of admission.
-void deal_rows(std::vector<Member>& members, int max_step_tokens) {
-  int left = max_step_tokens;
-  const auto deal = [&](bool decode) {
-    for (Member& member : members) {
-      const int wanted = member.num_tokens - member.num_computed;
-      if ((wanted == 1) != decode) continue;
-      member.num_rows = std::min(wanted, left);
-      left -= member.num_rows;
-    }
-  };
-  deal(true);
-  deal(false);
+// Those that would get no row stay in the queue: they may find more of their prompt cached later.
+// Not where others gave way for them.
+void leave_rowless(std::vector<Member>& members, StepPlan& plan) {
+  if (!plan.preempted.empty()) return;
+  std::erase_if(members, [&](const Member& member) {
+    if (!member.admitted || member.num_rows > 0) return false;
+    std::erase(plan.admitted, member.id);
+    return true;
+  });
 }
 
 // Cuts the items, as listed, where the times of both sides differ least.
@@ -107,18 +52,15 @@ void split(std::vector<StepItem>& items, const planner::StepCost& cost, StepPlan
 
 }  // namespace
 
-StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                   int available_pages, const SchedulerOptions& options,
+StepPlan plan_step(const QueueView& queue, const SchedulerOptions& options,
                    const planner::StepCost& cost) {
   StepPlan plan;
-  std::vector<Member> members = keep_running(running, available_pages, options, plan);
-  if (plan.preempted.empty()) admit(waiting, available_pages, options, members, plan);
-  deal_rows(members, options.max_step_tokens);
+  std::vector<Member> members = choose_members(queue, options, plan);
+  deal_rows(members, queue.callers, options);
+  leave_rowless(members, plan);
   for (const bool decode : {true, false}) {
     for (const Member& member : members) {
-      if (member.num_rows == 0 || (member.num_tokens - member.num_computed == 1) != decode) {
-        continue;
-      }
+      if (member.num_rows == 0 || member.decodes() != decode) continue;
       plan.items.push_back({member.id, member.num_computed, member.num_rows,
                             member.num_computed + member.num_rows == member.num_tokens, 0});
     }

@@ -2,12 +2,12 @@
 //
 // The scheduler: a pure function from the state of the queue to the next StepPlan.
 //
-// Policy: running sequences continue, oldest first. Decode rows come before prefill chunks, and all
-// fit into max_step_tokens. If a running sequence finds no page, the newest running one is
-// preempted whole; its KV is computed again later from its known tokens. The head of the queue is
-// admitted, strictly in order, when pages for all its known tokens are available and one page per
-// running sequence remains. This reserve keeps an admission from causing a preemption at the next
-// block boundary. A step that preempts admits nothing. Threads: any. Errors: none.
+// Policy, of one caller: running sequences continue, oldest first. If one finds no page, the newest
+// is preempted whole and computed again later. The head of the queue is admitted when pages for all
+// its known tokens are available and one page per running sequence remains; a step that preempts
+// for pages admits nothing. Decode rows come before prefill chunks. The oldest prompt gets at most
+// max_prefill_rows while others want rows, then the shortest prompts; so no prompt holds up all.
+// Policy between callers: shares.h. Threads: any. Errors: none.
 #pragma once
 
 #include <span>
@@ -22,6 +22,7 @@ struct WaitingView {
   int num_tokens = 0;  // known: the prompt, and tokens that were generated before a preemption
   int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
   int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
+  int caller = 0;             // into QueueView::callers
 };
 
 // In order of admission.
@@ -31,20 +32,36 @@ struct RunningView {
   int num_computed = 0;  // leading tokens with KV; < num_tokens
   int num_blocks = 0;    // pages it has
   int num_sole = 0;      // of these, the pages that no other sequence holds
+  int caller = 0;
+  bool had_turn = false;        // it has come further than it would have to be rebuilt
+  std::uint64_t last_step = 0;  // in which it had rows
+};
+
+struct CallerView {
+  std::int64_t served_rows = 0;
+};
+
+// Every caller has a sequence. Those of one caller are in order; without callers there is one.
+struct QueueView {
+  std::span<const WaitingView> waiting;
+  std::span<const RunningView> running;
+  std::span<const CallerView> callers = {};
+  int available_pages = 0;
+  int total_pages = 0;
 };
 
 struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
-  int num_sub_batches = 1;  // at most; 1 or 2
+  int max_prefill_rows = 0;  // of one prompt while others want rows; 0: half of max_step_tokens
+  int num_sub_batches = 1;   // at most; 1 or 2
   int page_tokens = 16;
 };
 
-// The oldest sequence always advances and is never preempted while it fits alone. So every request
-// that fits alone finally runs. `cost`: the time of a step; two sub-batches are cut where their
-// times differ least. Cost: O(running + admitted).
-StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
-                   int available_pages, const SchedulerOptions& options,
+// The oldest sequence of a caller always advances, and the oldest of all is not preempted while it
+// fits alone and its caller is within its share. `cost`: the time of a step; two sub-batches are
+// cut where their times differ least. Cost: O((running + waiting) log).
+StepPlan plan_step(const QueueView& queue, const SchedulerOptions& options,
                    const planner::StepCost& cost);
 
 }  // namespace tandem::engine

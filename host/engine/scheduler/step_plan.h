@@ -26,7 +26,7 @@ struct StepItem {
 };
 
 struct StepPlan {
-  std::vector<SequenceId> preempted;  // newest first
+  std::vector<SequenceId> preempted;  // of a caller, newest first
   std::vector<SequenceId> admitted;   // in order
   std::vector<StepItem> items;
   int num_sub_batches = 0;  // 0 when there is nothing to run

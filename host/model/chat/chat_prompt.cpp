@@ -55,9 +55,12 @@ ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_temp
   return {chat_template.render(messages, inputs, marked), mark};
 }
 
-std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt) {
-  std::vector<TokenId> ids = tokenizer.encode(
-      prompt.text, {.add_special = false, .parse_special = true, .ignored_mark = prompt.mark});
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt,
+                                 std::size_t max_tokens) {
+  std::vector<TokenId> ids = tokenizer.encode(prompt.text, {.add_special = false,
+                                                            .parse_special = true,
+                                                            .ignored_mark = prompt.mark,
+                                                            .max_tokens = max_tokens});
   // Templates disagree on whether they write BOS themselves; the model expects exactly one.
   const std::vector<TokenId> empty = tokenizer.encode("", {.add_special = true});
   const bool wants_bos = !empty.empty() && empty.front() == tokenizer.bos();

@@ -9,6 +9,7 @@
 // Errors: Error("chat", ...) of the template, or when every mark is in use.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ ChatPrompt render_chat(const Tokenizer& tokenizer, const ChatTemplate& chat_temp
                        std::span<const ChatMessage> messages, const ChatInputs& inputs = {});
 
 // Begins with exactly one BOS if the model expects one, also if the template has written it.
-std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt);
+// `max_tokens`: as EncodeOptions::max_tokens.
+std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, const ChatPrompt& prompt,
+                                 std::size_t max_tokens = std::numeric_limits<std::size_t>::max());
 
 }  // namespace tandem::model

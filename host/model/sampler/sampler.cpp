@@ -77,18 +77,31 @@ std::uint64_t random_seed() {
   return static_cast<std::uint64_t>(device()) << 32 | device();
 }
 
+// A heap of the best so far, its worst on top: one pass, and most tokens cost one comparison.
 std::vector<TokenLogprob> most_likely(std::span<const float> logits, int count, double norm) {
-  std::vector<TokenId> ids(logits.size());
-  for (std::size_t id = 0; id < ids.size(); ++id) ids[id] = static_cast<TokenId>(id);
-  const auto kept = std::clamp<std::ptrdiff_t>(count, 0, static_cast<std::ptrdiff_t>(ids.size()));
-  const auto logit_of = [&](TokenId id) { return cleaned(logits[static_cast<std::size_t>(id)]); };
-  std::partial_sort(ids.begin(), ids.begin() + kept, ids.end(), [&](TokenId a, TokenId b) {
-    return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b;
-  });
+  struct Entry {
+    float logit;
+    TokenId id;
+  };
+  const auto better = [](const Entry& a, const Entry& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  };
+  const std::size_t kept = std::min(static_cast<std::size_t>(std::max(count, 0)), logits.size());
+  std::vector<Entry> best;
+  best.reserve(kept + 1);
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    const Entry entry{cleaned(logits[id]), static_cast<TokenId>(id)};
+    if (best.size() == kept && (kept == 0 || !better(entry, best.front()))) continue;
+    best.push_back(entry);
+    std::ranges::push_heap(best, better);
+    if (best.size() <= kept) continue;
+    std::ranges::pop_heap(best, better);
+    best.pop_back();
+  }
+  std::ranges::sort_heap(best, better);
   std::vector<TokenLogprob> top;
-  for (std::ptrdiff_t rank = 0; rank < kept; ++rank) {
-    const TokenId id = ids[static_cast<std::size_t>(rank)];
-    top.push_back({id, static_cast<float>(logit_of(id) - norm)});
+  for (const Entry& entry : best) {
+    top.push_back({entry.id, static_cast<float>(entry.logit - norm)});
   }
   return top;
 }

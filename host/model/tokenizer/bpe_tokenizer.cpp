@@ -81,12 +81,15 @@ TokenId BpeTokenizer::find(std::string_view bytes) const {
   return found == tokens_.end() ? kNoToken : found->second;
 }
 
-void BpeTokenizer::encode_raw(std::string_view text, Place /*place*/,
+void BpeTokenizer::encode_raw(std::string_view text, Place /*place*/, std::size_t max_tokens,
                               std::vector<TokenId>& ids) const {
   std::string changed;
   if (composes_characters_) text = changed = composed(text);
   if (prefixes_space_ && !text.starts_with(' ')) text = changed = ' ' + std::string(text);
-  for (const std::string_view word : pre_tokenizer_.split(text)) encode_word(word, ids);
+  for (const std::string_view word : pre_tokenizer_.split(text)) {
+    if (ids.size() > max_tokens) return;
+    encode_word(word, ids);
+  }
 }
 
 void BpeTokenizer::encode_word(std::string_view word, std::vector<TokenId>& ids) const {

@@ -32,7 +32,8 @@ class BpeTokenizer : public VocabularyTokenizer {
   bool strips_leading_space() const override { return false; }
 
  protected:
-  void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const override;
+  void encode_raw(std::string_view text, Place place, std::size_t max_tokens,
+                  std::vector<TokenId>& ids) const override;
 
  private:
   TokenId find(std::string_view bytes) const;

@@ -120,11 +120,12 @@ bool SpmTokenizer::needs_prefix(std::string_view escaped_text, Place place) cons
   }
 }
 
-void SpmTokenizer::encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const {
+void SpmTokenizer::encode_raw(std::string_view text, Place place, std::size_t max_tokens,
+                              std::vector<TokenId>& ids) const {
   std::string whole = escaped(text);
   if (needs_prefix(whole, place)) whole.insert(0, kSpace);
   std::string_view rest = whole;
-  while (!rest.empty()) {
+  while (!rest.empty() && ids.size() <= max_tokens) {
     const std::size_t next = splits_words_ ? rest.find(kSpace, 1) : std::string_view::npos;
     encode_word(rest.substr(0, next), ids);
     rest = next == std::string_view::npos ? std::string_view() : rest.substr(next);

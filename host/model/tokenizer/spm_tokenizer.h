@@ -42,7 +42,8 @@ class SpmTokenizer : public VocabularyTokenizer {
   bool strips_leading_space() const override { return prefix_ != SpacePrefix::kNone; }
 
  protected:
-  void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const override;
+  void encode_raw(std::string_view text, Place place, std::size_t max_tokens,
+                  std::vector<TokenId>& ids) const override;
 
  private:
   TokenId find(std::string_view piece) const;

@@ -6,7 +6,9 @@
 // byte, never rejected.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +25,8 @@ struct EncodeOptions {
   // The mark is dropped before ordinary text is encoded. A control token's text with a mark inside
   // or directly after it stays ordinary text. See mark_control().
   std::string_view ignored_mark = {};
+  // Encoding stops soon after this many tokens are passed: then there are more, and text is left.
+  std::size_t max_tokens = std::numeric_limits<std::size_t>::max();
 };
 
 class Tokenizer {

@@ -29,7 +29,7 @@ std::vector<TokenId> VocabularyTokenizer::encode(std::string_view text,
   if (options.add_special && vocabulary_.adds_bos) ids.push_back(vocabulary_.bos);
   Place place = Place::kStart;
   if (options.ignored_mark.empty()) {
-    encode_fragments(text, options.parse_special, place, ids);
+    encode_fragments(text, options, place, ids);
   } else {
     encode_marked(text, options, ids);
   }
@@ -37,13 +37,14 @@ std::vector<TokenId> VocabularyTokenizer::encode(std::string_view text,
   return ids;
 }
 
-void VocabularyTokenizer::encode_fragments(std::string_view text, bool with_control, Place& place,
-                                           std::vector<TokenId>& ids) const {
-  for (const SpecialTokens::Fragment& fragment : specials_.split(text, with_control)) {
+void VocabularyTokenizer::encode_fragments(std::string_view text, const EncodeOptions& options,
+                                           Place& place, std::vector<TokenId>& ids) const {
+  for (const SpecialTokens::Fragment& fragment : specials_.split(text, options.parse_special)) {
+    if (ids.size() > options.max_tokens) return;
     if (fragment.special != kNoToken) {
       ids.push_back(fragment.special);
     } else {
-      encode_raw(fragment.text, place, ids);
+      encode_raw(fragment.text, place, options.max_tokens, ids);
     }
     place = fragment.special != kNoToken ? Place::kAfterSpecial : Place::kAfterText;
   }
@@ -55,6 +56,8 @@ void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptio
   const std::string_view mark = options.ignored_mark;
   Place place = Place::kStart;
   std::string run;
+  EncodeOptions ordinary = options;
+  ordinary.parse_special = false;
   const auto encode_run = [&] {
     std::string plain;
     for (std::size_t at = 0; at < run.size();) {
@@ -62,7 +65,7 @@ void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptio
       plain.append(run, at, found - at);
       at = found + mark.size();
     }
-    encode_fragments(plain, false, place, ids);
+    encode_fragments(plain, ordinary, place, ids);
     run.clear();
   };
   for (const auto& fragment : specials_.split(text, options.parse_special)) {
@@ -70,6 +73,7 @@ void VocabularyTokenizer::encode_marked(std::string_view text, const EncodeOptio
         static_cast<std::size_t>(fragment.text.data() - text.data()) + fragment.text.size();
     if (is_control(fragment.special) && !text.substr(end).starts_with(mark)) {
       encode_run();
+      if (ids.size() > options.max_tokens) return;
       ids.push_back(fragment.special);
       place = Place::kAfterSpecial;
     } else {

@@ -33,14 +33,16 @@ class VocabularyTokenizer : public Tokenizer {
   // `bytes` may be made of it in the same call.
   VocabularyTokenizer(Vocabulary&& vocabulary, std::vector<std::string> bytes);
 
-  // Appends the tokens of `text`, which holds no special token and is not empty.
-  virtual void encode_raw(std::string_view text, Place place, std::vector<TokenId>& ids) const = 0;
+  // Appends the tokens of `text`, which holds no special token and is not empty. It may stop once
+  // `ids` has more than `max_tokens`.
+  virtual void encode_raw(std::string_view text, Place place, std::size_t max_tokens,
+                          std::vector<TokenId>& ids) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::string& bytes_of(TokenId id) const { return bytes_[static_cast<std::size_t>(id)]; }
 
  private:
-  void encode_fragments(std::string_view text, bool with_control, Place& place,
+  void encode_fragments(std::string_view text, const EncodeOptions& options, Place& place,
                         std::vector<TokenId>& ids) const;
   void encode_marked(std::string_view text, const EncodeOptions& options,
                      std::vector<TokenId>& ids) const;

@@ -15,6 +15,8 @@
 #include <exception>
 #include <utility>
 
+#include "common/log_event.h"
+
 namespace tandem::server::http {
 namespace asio = boost::asio;
 
@@ -23,11 +25,12 @@ constexpr std::chrono::milliseconds kReservedPatience{2'000};  // of a reserved 
 }  // namespace
 
 Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
-                       std::shared_ptr<PostGate> gate, std::string turned_away,
+                       std::shared_ptr<PostGate> gate, Peer peer, std::string turned_away,
                        std::function<void()> on_destroyed)
     : stream_(std::move(stream)),
       hooks_(std::move(hooks)),
       gate_(std::move(gate)),
+      peer_(std::move(peer)),
       turned_away_(std::move(turned_away)),
       on_destroyed_(std::move(on_destroyed)),
       reader_(hooks_->limits),
@@ -91,6 +94,7 @@ void Connection::begin_request() {
   keep_alive_ = true;
   answer_begun_ = answer_complete_ = false;
   largest_piece_bytes_ = 0;
+  answer_bytes_ = 0;
   if (end_of_input_ && input_.empty()) return close();
   arm_read_timer(idle_timeout());
   if (input_.empty()) {
@@ -122,6 +126,7 @@ void Connection::process_input() {
 
 bool Connection::on_head() {
   std::optional<Response> refusal;
+  reader_.request().peer = peer_;
   if (!turned_away_.empty() && !hooks_->is_probe(reader_.request())) {
     refusal = hooks_->error_response(503, turned_away_);
   } else {
@@ -146,6 +151,7 @@ void Connection::refuse(Response response, bool may_keep_alive) {
   begin_handling();
   keep_alive_ = may_keep_alive && reader_.keep_alive() && turned_away_.empty();
   request_ = reader_.take();
+  request_.peer = peer_;
   respond(std::move(response));
 }
 
@@ -156,7 +162,8 @@ void Connection::on_complete() {
   try {
     hooks_->handle(*this);
   } catch (const std::exception& error) {
-    spdlog::error("[server] {} {}: {}", request_.method, printable(request_.path), error.what());
+    spdlog::error("[server] {} {}: {}", request_.method, printable(request_.path),
+                  printable(error.what()));
     if (answer_begun_) return close();
     respond(hooks_->error_response(500, "the server failed to handle this request"));
   }
@@ -221,6 +228,7 @@ void Connection::linger() {
 
 void Connection::close() {
   if (phase_ == Phase::kClosed) return;
+  report_end(false);
   phase_ = Phase::kClosed;
   const auto self = std::exchange(self_, nullptr);
   stream_->close();

@@ -13,10 +13,12 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "server/http/exchange.h"
 #include "server/http/limits.h"
@@ -31,14 +33,17 @@ namespace tandem::server::http {
 struct Hooks {
   Limits limits;
   // Sees the head before the body is read; an answer here refuses the request.
-  std::function<std::optional<Response>(const Request&)> admit;
+  std::function<std::optional<Response>(Request&)> admit;
   // Whether the request asks if the server lives; it is answered on reserved connections too.
   std::function<bool(const Request&)> is_probe;
   std::function<void(Exchange&)> handle;
   // The answer for an error of the server (malformed HTTP, a limit, an exception of a handler).
   std::function<Response(int status, const std::string& message)> error_response;
   // Sees every answer before its head is sent; may add headers.
-  std::function<void(const Request&, Response&)> finalize;
+  std::function<void(Request&, Response&)> finalize;
+  // The exchange is over; `complete`: the client has taken all of the answer. May be called twice.
+  std::function<void(const Request&, std::uint64_t sent_bytes, bool complete)> ended;
+  std::function<void()> opened, closed;  // a connection
 };
 
 class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
@@ -46,7 +51,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   // `turned_away`: why only a probe is answered, where that is so; others get 503 with this text.
   // Either way the connection closes after its first answer.
   Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
-             std::shared_ptr<PostGate> gate, std::string turned_away,
+             std::shared_ptr<PostGate> gate, Peer peer, std::string turned_away,
              std::function<void()> on_destroyed);
   ~Connection() override;
 
@@ -55,6 +60,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void abort();
 
   const Request& request() const override { return request_; }
+  std::string take_body() override { return std::exchange(request_.body, {}); }
   Poster poster() override;
   void keep(std::shared_ptr<PendingAnswer> answer) override { pending_ = std::move(answer); }
   void respond(Response response) override;
@@ -75,6 +81,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void refuse(Response response, bool may_keep_alive);
   void complete_answer();
   void finish_exchange();
+  void report_end(bool complete);
 
   void read_more();
   void on_read(const ErrorCode& error);
@@ -96,6 +103,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::unique_ptr<Stream> stream_;
   std::shared_ptr<const Hooks> hooks_;
   std::shared_ptr<PostGate> gate_;
+  const Peer peer_;
   const std::string turned_away_;
   std::function<void()> on_destroyed_;
   RequestReader reader_;
@@ -121,6 +129,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   std::string output_;     // to be sent after in_flight_
   std::string in_flight_;  // being sent
   std::size_t sent_bytes_ = 0;
+  std::uint64_t answer_bytes_ = 0;  // of this exchange, taken by the client
   bool write_in_flight_ = false;
   std::size_t largest_piece_bytes_ = 0;  // of the stream
   bool dropped_ = false;

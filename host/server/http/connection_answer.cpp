@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <exception>
 
+#include "common/log_event.h"
 #include "server/http/connection.h"
 
 namespace tandem::server::http {
@@ -28,7 +29,7 @@ Poster Connection::poster() {
       try {
         work();
       } catch (const std::exception& error) {
-        spdlog::error("[server] {}: {}", printable(self->request_.path), error.what());
+        spdlog::error("[server] {}: {}", printable(self->request_.path), printable(error.what()));
         self->close();
       }
     });
@@ -85,7 +86,13 @@ void Connection::complete_answer() {
   flush();
 }
 
+void Connection::report_end(bool complete) {
+  if (!hooks_->ended) return;
+  hooks_->ended(phase_ == Phase::kReading ? reader_.request() : request_, answer_bytes_, complete);
+}
+
 void Connection::finish_exchange() {
+  report_end(true);
   if (!keep_alive_ || draining_) return linger();
   begin_request();
 }
@@ -126,6 +133,7 @@ void Connection::on_written(const ErrorCode& error, std::size_t size) {
   if (phase_ == Phase::kClosed) return;
   if (error) return close();
   sent_bytes_ += size;
+  answer_bytes_ += size;
   flush();
 }
 

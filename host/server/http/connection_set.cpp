@@ -3,46 +3,9 @@
 // Counts by address are of admitted connections only.
 #include "server/http/connection_set.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cstring>
 
 namespace tandem::server::http {
-namespace {
-
-constexpr std::size_t kNetworkBytes = 8;  // of an IPv6 address: who has one has all below it
-
-PeerAddress peer_of_ipv6(const in6_addr& address) {
-  const auto* bytes = reinterpret_cast<const char*>(&address);
-  if (IN6_IS_ADDR_V4MAPPED(&address)) {
-    return {std::string(bytes + 12, 4), bytes[12] == 127};
-  }
-  return {std::string(bytes, kNetworkBytes), IN6_IS_ADDR_LOOPBACK(&address) != 0};
-}
-
-}  // namespace
-
-PeerAddress peer_address(Socket& socket) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  if (::getpeername(socket.native_handle(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
-    return {};
-  }
-  if (storage.ss_family == AF_INET) {
-    sockaddr_in address{};
-    std::memcpy(&address, &storage, sizeof address);
-    const auto* bytes = reinterpret_cast<const char*>(&address.sin_addr);
-    return {std::string(bytes, 4), bytes[0] == 127};
-  }
-  if (storage.ss_family == AF_INET6) {
-    sockaddr_in6 address{};
-    std::memcpy(&address, &storage, sizeof address);
-    return peer_of_ipv6(address.sin6_addr);
-  }
-  return {};
-}
 
 std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
   if (num_admitted_ >= limits_.max_connections) {
@@ -50,7 +13,7 @@ std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
            " connections are in use; try again later";
   }
   std::size_t most = limits_.max_connections_per_address;
-  if (most == 0 && !peer.is_loopback) most = std::max<std::size_t>(1, limits_.max_connections / 2);
+  if (most == 0 && !peer.shown.is_local) most = std::max<std::size_t>(1, limits_.max_connections / 2);
   if (most == 0 || peer.group.empty()) return {};
   const auto at = per_group_.find(peer.group);
   if (at == per_group_.end() || at->second < most) return {};

@@ -20,16 +20,9 @@
 #include "common/deadline.h"
 #include "server/http/connection.h"
 #include "server/http/limits.h"
+#include "server/http/peer_address.h"
 
 namespace tandem::server::http {
-
-// Who is at the other end, as far as limits go.
-struct PeerAddress {
-  std::string group;        // the address; of IPv6 the network of 64 bits; empty: a Unix socket
-  bool is_loopback = true;  // or a Unix socket
-};
-
-PeerAddress peer_address(Socket& socket);
 
 class ConnectionSet {
  public:

@@ -15,11 +15,21 @@
 #include <string_view>
 #include <vector>
 
+namespace tandem::server {
+class RequestRecord;  // access/request_record.h
+}
+
 namespace tandem::server::http {
 
 struct Header {
   std::string name;  // lower case in requests
   std::string value;
+};
+
+// Who is at the other end of the connection.
+struct Peer {
+  std::string text;       // its address, without port; empty: a Unix socket
+  bool is_local = false;  // on this machine
 };
 
 struct Request {
@@ -29,6 +39,8 @@ struct Request {
   std::vector<Header> headers;
   std::string body;
   int minor_version = 1;  // of HTTP/1.x
+  Peer peer;
+  std::shared_ptr<RequestRecord> record;  // what the server notes about it, from Hooks::admit on
 
   // The first header of that (lower-case) name; empty when there is none.
   std::string_view header(std::string_view name) const;
@@ -55,6 +67,10 @@ class Exchange {
   virtual ~Exchange() = default;
 
   virtual const Request& request() const = 0;
+
+  // Moves the body out of the request, for work on another thread.
+  virtual std::string take_body() = 0;
+
   virtual Poster poster() = 0;
 
   // Kept until the answer is complete or abandoned.

@@ -108,11 +108,16 @@ void Listener::on_accept(Listening& on, const boost::system::error_code& error, 
         });
     return;
   }
-  if (auto admission = connections_->admit(peer_address(socket))) {
+  PeerAddress peer = peer_address(socket);
+  if (auto admission = connections_->admit(peer)) {
     const auto id = admission->id;
     const auto connection = std::make_shared<Connection>(
-        make_stream(on, std::move(socket)), hooks_, gate_, std::move(admission->turned_away),
-        [set = connections_, id] { set->remove(id); });
+        make_stream(on, std::move(socket)), hooks_, gate_, std::move(peer.shown),
+        std::move(admission->turned_away), [set = connections_, hooks = hooks_, id] {
+          if (hooks->closed) hooks->closed();
+          set->remove(id);
+        });
+    if (hooks_->opened) hooks_->opened();
     connections_->add(id, connection);
     connection->start();
   }

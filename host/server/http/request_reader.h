@@ -39,6 +39,7 @@ class RequestReader {
 
   bool started() const { return scanner_.started(); }  // some byte of the request is consumed
   const Request& request() const { return request_; }  // valid from kHead; the body from kComplete
+  Request& request() { return request_; }
   Request take() { return std::move(request_); }
   const Refusal& refusal() const { return refusal_; }
 

@@ -28,11 +28,11 @@ constexpr std::size_t kTlsPieceBytes = 4 * 1024;
 
 int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
                     const unsigned char* offered, unsigned int offered_size, void* /*unused*/) {
-  constexpr std::string_view kHttp11 = "\x08http/1.1";
+  constexpr std::string_view kOurs = "\x08http/1.1\x08http/1.0";
   unsigned char* out = nullptr;
   const int result = SSL_select_next_proto(
-      &out, chosen_size, reinterpret_cast<const unsigned char*>(kHttp11.data()),
-      static_cast<unsigned int>(kHttp11.size()), offered, offered_size);
+      &out, chosen_size, reinterpret_cast<const unsigned char*>(kOurs.data()),
+      static_cast<unsigned int>(kOurs.size()), offered, offered_size);
   *chosen = out;
   return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }

@@ -3,7 +3,7 @@
 // TLS 1.2 and 1.3 by OpenSSL: certificate and key from files, and streams that use them.
 //
 // The keys are immutable; a reload makes new ones, and connections keep those that they began with.
-// Only ALPN's "http/1.1" is chosen. Threads: any; a stream as stream.h says.
+// Of ALPN's protocols "http/1.1" and "http/1.0" are chosen. Threads: any; a stream as stream.h says.
 #pragma once
 
 #include <memory>

@@ -153,22 +153,6 @@ bool split_target(std::string_view target, std::string* path, std::string* query
   return percent_decode(target.substr(0, mark), path);
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMostBytes = 200;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : text.substr(0, kMostBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f && c != '\\') {
-      out.push_back(c);
-    } else {
-      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    }
-  }
-  if (text.size() > kMostBytes) out += "...";
-  return out;
-}
-
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {

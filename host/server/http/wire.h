@@ -27,10 +27,6 @@ bool split_target(std::string_view target, std::string* path, std::string* query
 // The host and port of a target in absolute form; empty where it has none.
 std::string_view target_authority(std::string_view target);
 
-// Text of a client for a log line: control characters and bytes from 0x7f on as \x0a, cut at 200
-// bytes.
-std::string printable(std::string_view text);
-
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 }  // namespace tandem::server::http

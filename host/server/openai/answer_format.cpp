@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Field order follows OpenAI's documentation. Ids are 96 random bits: unique, not secret.
+// Field order follows OpenAI's documentation. Ids are random: unique, not secret.
 #include "server/openai/answer_format.h"
 
 #include <chrono>
 #include <random>
 
+#include "server/openai/json_text.h"
+
 namespace tandem::server::openai {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string random_id(const char* prefix) {
   thread_local std::mt19937_64 generator{std::random_device{}()};
@@ -20,108 +20,116 @@ std::string random_id(const char* prefix) {
   return id;
 }
 
-ordered_json finish_name(const std::optional<FinishReason>& finish) {
-  if (!finish) return nullptr;
-  return *finish == FinishReason::kLength ? "length" : "stop";
+const char* finish_name(const std::optional<FinishReason>& finish) {
+  if (!finish) return "null";
+  return *finish == FinishReason::kLength ? R"("length")" : R"("stop")";
 }
 
-ordered_json usage_object(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+void append_member(std::string& out, const char* name, int value) {
+  out.append(1, '"').append(name).append("\":");
+  append_number(out, std::int64_t{value});
 }
 
-std::string dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+void append_usage(std::string& out, const Usage& usage) {
+  out += '{';
+  append_member(out, "prompt_tokens", usage.prompt_tokens);
+  out += ',';
+  append_member(out, "completion_tokens", usage.completion_tokens);
+  out += ',';
+  append_member(out, "total_tokens", usage.prompt_tokens + usage.completion_tokens);
+  out += R"(,"prompt_tokens_details":{)";
+  append_member(out, "cached_tokens", usage.cached_tokens);
+  out += "}}";
 }
 
-std::string as_event(const std::string& json) { return "data: " + json + "\n\n"; }
+void append_logprobs(std::string& out, const std::string& logprobs) {
+  out += logprobs.empty() ? "null" : logprobs;
+}
 
 }  // namespace
 
-AnswerFormat::AnswerFormat(AnswerKind kind, std::string model, bool with_usage)
-    : kind_(kind),
-      model_(std::move(model)),
-      with_usage_(with_usage),
-      id_(random_id(kind == AnswerKind::kChat ? "chatcmpl-" : "cmpl-")),
-      created_(std::chrono::duration_cast<std::chrono::seconds>(
-                   std::chrono::system_clock::now().time_since_epoch())
-                   .count()) {}
-
-ordered_json AnswerFormat::envelope(const char* object) const {
-  return {{"id", id_}, {"object", object}, {"created", created_}, {"model", model_}};
+AnswerFormat::AnswerFormat(AnswerKind kind, const std::string& model, bool with_usage)
+    : kind_(kind), with_usage_(with_usage) {
+  const bool chat = kind == AnswerKind::kChat;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::string begin = R"({"id":")" + random_id(chat ? "chatcmpl-" : "cmpl-") + R"(","object":")";
+  std::string end = R"(","created":)";
+  append_number(end, std::int64_t{std::chrono::duration_cast<std::chrono::seconds>(now).count()});
+  end += R"(,"model":)";
+  append_quoted(end, model);
+  end += R"(,"choices":[)";
+  whole_head_ = begin + (chat ? "chat.completion" : "text_completion") + end;
+  chunk_head_ = begin + (chat ? "chat.completion.chunk" : "text_completion") + end;
 }
 
-std::string AnswerFormat::whole(const std::vector<AnswerPiece>& choices, const Usage& usage) const {
-  const bool chat = kind_ == AnswerKind::kChat;
-  ordered_json body = envelope(chat ? "chat.completion" : "text_completion");
-  ordered_json list = ordered_json::array();
-  for (const AnswerPiece& piece : choices) {
-    ordered_json choice = {{"index", piece.index}};
-    if (chat) {
-      choice["message"] = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
-    } else {
-      choice["text"] = piece.text;
-    }
-    choice["logprobs"] = piece.logprobs;
-    choice["finish_reason"] = finish_name(piece.finish);
-    list.push_back(std::move(choice));
-  }
-  body["choices"] = std::move(list);
-  body["usage"] = usage_object(usage);
-  return dump(body);
+void AnswerFormat::begin_whole(std::string& out) const { out += whole_head_; }
+
+void AnswerFormat::append_choice(std::string& out, const AnswerPiece& choice) const {
+  out += '{';
+  append_member(out, "index", choice.index);
+  out +=
+      kind_ == AnswerKind::kChat ? R"(,"message":{"role":"assistant","content":")" : R"(,"text":")";
+  out += choice.text;
+  out += kind_ == AnswerKind::kChat ? R"(","refusal":null},"logprobs":)" : R"(","logprobs":)";
+  append_logprobs(out, choice.logprobs);
+  out.append(R"(,"finish_reason":)").append(finish_name(choice.finish)).append(1, '}');
 }
 
-std::string AnswerFormat::chunk_event(ordered_json choice) const {
-  ordered_json body =
-      envelope(kind_ == AnswerKind::kChat ? "chat.completion.chunk" : "text_completion");
-  body["choices"] = ordered_json::array({std::move(choice)});
-  if (with_usage_) body["usage"] = nullptr;
-  return as_event(dump(body));
+void AnswerFormat::end_whole(std::string& out, const Usage& usage) const {
+  out += R"(],"usage":)";
+  append_usage(out, usage);
+  out += '}';
 }
 
-std::string AnswerFormat::opening_event(int index) const {
-  if (kind_ != AnswerKind::kChat) return {};
-  return chunk_event({{"index", index},
-                      {"delta", {{"role", "assistant"}, {"content", ""}}},
-                      {"logprobs", nullptr},
-                      {"finish_reason", nullptr}});
+void AnswerFormat::begin_chunk(std::string& out, int index) const {
+  out += "data: ";
+  out += chunk_head_;
+  out += '{';
+  append_member(out, "index", index);
 }
 
-std::string AnswerFormat::event(const AnswerPiece& piece) const {
+// From the log-probabilities on.
+void AnswerFormat::end_chunk(std::string& out, const AnswerPiece& piece) const {
+  out += R"(,"logprobs":)";
+  append_logprobs(out, piece.logprobs);
+  out.append(R"(,"finish_reason":)").append(finish_name(piece.finish));
+  out += with_usage_ ? "}],\"usage\":null}\n\n" : "}]}\n\n";
+}
+
+void AnswerFormat::append_opening_event(std::string& out, int index) const {
+  if (kind_ != AnswerKind::kChat) return;
+  begin_chunk(out, index);
+  out += R"(,"delta":{"role":"assistant","content":""})";
+  end_chunk(out, {});
+}
+
+void AnswerFormat::append_event(std::string& out, const AnswerPiece& piece) const {
   if (kind_ == AnswerKind::kCompletion) {
-    return chunk_event({{"index", piece.index},
-                        {"text", piece.text},
-                        {"logprobs", piece.logprobs},
-                        {"finish_reason", finish_name(piece.finish)}});
+    begin_chunk(out, piece.index);
+    out.append(R"(,"text":")").append(piece.text).append(1, '"');
+    end_chunk(out, piece);
+    return;
   }
-  std::string events;
-  if (!piece.text.empty() || !piece.logprobs.is_null()) {
-    events = chunk_event({{"index", piece.index},
-                          {"delta", {{"content", piece.text}}},
-                          {"logprobs", piece.logprobs},
-                          {"finish_reason", nullptr}});
+  if (!piece.text.empty() || !piece.logprobs.empty()) {
+    begin_chunk(out, piece.index);
+    out.append(R"(,"delta":{"content":")").append(piece.text).append("\"}");
+    end_chunk(out, {piece.index, {}, piece.logprobs, {}});
   }
   if (piece.finish) {  // chat ends with a separate empty delta
-    events += chunk_event({{"index", piece.index},
-                           {"delta", ordered_json::object()},
-                           {"logprobs", nullptr},
-                           {"finish_reason", finish_name(piece.finish)}});
+    begin_chunk(out, piece.index);
+    out += R"(,"delta":{})";
+    end_chunk(out, {piece.index, {}, {}, piece.finish});
   }
-  return events;
 }
 
-std::string AnswerFormat::usage_event(const Usage& usage) const {
-  ordered_json body =
-      envelope(kind_ == AnswerKind::kChat ? "chat.completion.chunk" : "text_completion");
-  body["choices"] = ordered_json::array();
-  body["usage"] = usage_object(usage);
-  return as_event(dump(body));
+void AnswerFormat::append_usage_event(std::string& out, const Usage& usage) const {
+  out.append("data: ").append(chunk_head_).append(R"(],"usage":)");
+  append_usage(out, usage);
+  out += "}\n\n";
 }
 
-std::string AnswerFormat::error_event(const std::string& error_body) {
-  return as_event(error_body);
+void AnswerFormat::append_error_event(std::string& out, const std::string& error_body) {
+  out.append("data: ").append(error_body).append("\n\n");
 }
 
 }  // namespace tandem::server::openai

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AnswerFormat: pieces of generated text -> the JSON objects of OpenAI's API, whole or in chunks.
+// AnswerFormat: pieces of generated text -> the JSON of OpenAI's API, whole or in chunks.
 //
-// One object per request holds the id, the time and the model name that all chunks repeat. Bytes
-// that are not UTF-8 become U+FFFD. Threads: one.
+// One object per request holds the id, the time and the model name that all chunks repeat. It
+// writes text, not trees: a chunk costs a few appended strings. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "server/generation_service.h"
 
@@ -19,9 +17,9 @@ namespace tandem::server::openai {
 enum class AnswerKind { kCompletion, kChat };
 
 struct AnswerPiece {
-  int index = 0;  // of the choice
-  std::string text;
-  nlohmann::ordered_json logprobs = nullptr;
+  int index = 0;         // of the choice
+  std::string text;      // as JSON without the quotes
+  std::string logprobs;  // as JSON; empty: null
   std::optional<FinishReason> finish;
 };
 
@@ -34,26 +32,27 @@ struct Usage {
 class AnswerFormat {
  public:
   // `with_usage`: chunks have "usage": null, since the last one will have the usage.
-  AnswerFormat(AnswerKind kind, std::string model, bool with_usage);
+  AnswerFormat(AnswerKind kind, const std::string& model, bool with_usage);
 
-  std::string whole(const std::vector<AnswerPiece>& choices, const Usage& usage) const;
+  // A whole answer: its begin, the choices with commas between them, its end.
+  void begin_whole(std::string& out) const;
+  void append_choice(std::string& out, const AnswerPiece& choice) const;
+  void end_whole(std::string& out, const Usage& usage) const;
 
   // Server-sent events ("data: ...\n\n").
-  std::string opening_event(int index) const;  // chat: the role; completions: empty
-  std::string event(const AnswerPiece& piece) const;
-  std::string usage_event(const Usage& usage) const;
-  static std::string error_event(const std::string& error_body);
-  static std::string done_event() { return "data: [DONE]\n\n"; }
+  void append_opening_event(std::string& out, int index) const;  // chat: the role; else nothing
+  void append_event(std::string& out, const AnswerPiece& piece) const;
+  void append_usage_event(std::string& out, const Usage& usage) const;
+  static void append_error_event(std::string& out, const std::string& error_body);
+  static void append_done_event(std::string& out) { out += "data: [DONE]\n\n"; }
 
  private:
-  nlohmann::ordered_json envelope(const char* object) const;
-  std::string chunk_event(nlohmann::ordered_json choice) const;
+  void begin_chunk(std::string& out, int index) const;
+  void end_chunk(std::string& out, const AnswerPiece& piece) const;
 
   AnswerKind kind_;
-  std::string model_;
   bool with_usage_;
-  std::string id_;
-  std::int64_t created_;
+  std::string whole_head_, chunk_head_;  // up to the list of choices
 };
 
 }  // namespace tandem::server::openai

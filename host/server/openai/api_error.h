@@ -25,6 +25,7 @@ struct ApiError : std::runtime_error {
   int status;
   std::string param;
   std::string code;
+  int retry_after_seconds = 1;  // with 429 and 503
 };
 
 // {"error": {"message", "type", "param", "code"}}; the type follows from the status.

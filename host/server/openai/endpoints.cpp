@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From parsed requests to generation requests. Choice i of a prompt draws with seed + i.
+// From parsed requests to generation requests.
 #include "server/openai/endpoints.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "common/error.h"
+#include "server/openai/answer_limits.h"
+#include "server/openai/api_error.h"
 #include "server/openai/generation_call.h"
+#include "server/openai/prompt_tokens.h"
 
 namespace tandem::server::openai {
 namespace {
@@ -16,12 +19,16 @@ using nlohmann::ordered_json;
 
 constexpr int kDefaultCompletionTokens = 16;  // OpenAI's
 
-RequestContext context_of(const GenerationService& service, const RequestLimits& limits) {
-  return {service.model().id, service.vocab_size(), limits};
+// A request with more choices than can wait at once could never be admitted.
+RequestContext context_of(const ApiContext& context) {
+  const ModelCard card = context.service.model();
+  RequestContext result{card.id, context.service.vocab_size(), context.limits, context.strict,
+                        card.aliases};
+  result.limits.max_choices = std::min(result.limits.max_choices, context.service.max_waiting());
+  return result;
 }
 
-GenerationRequest generation_request(const GenerationOptions& options,
-                                     std::vector<TokenId> prompt) {
+GenerationRequest generation_request(GenerationOptions& options, std::vector<TokenId> prompt) {
   GenerationRequest request;
   request.prompt = std::move(prompt);
   request.sampling = options.sampling;
@@ -32,35 +39,17 @@ GenerationRequest generation_request(const GenerationOptions& options,
   return request;
 }
 
-[[noreturn]] void refuse_length(const std::string& prompt_tokens, int max_request_tokens,
-                                const char* param) {
-  throw ApiError(400,
-                 "This model's context holds " + std::to_string(max_request_tokens) +
-                     " tokens, of which at least one must be left for the output, but the "
-                     "prompt has " +
-                     prompt_tokens + " tokens; shorten it",
-                 param, "context_length_exceeded");
-}
-
-// Checks the prompt against the context and returns how many tokens may follow it.
-int output_room(std::size_t prompt_tokens, int max_request_tokens, const char* param) {
-  if (prompt_tokens == 0) throw ApiError(400, "the prompt has no tokens", param);
-  if (prompt_tokens >= static_cast<std::size_t>(max_request_tokens)) {
-    refuse_length(std::to_string(prompt_tokens), max_request_tokens, param);
+// A header's value: quoted, and ASCII only.
+std::string warning_of(const std::vector<std::string>& ignored) {
+  if (ignored.empty()) return {};
+  std::string names;
+  for (const std::string& name : ignored) {
+    names += names.empty() ? "" : ", ";
+    for (const char c : name.substr(0, 200)) {
+      names += c < ' ' || c > '~' || c == '"' || c == '\\' ? '?' : c;
+    }
   }
-  return max_request_tokens - static_cast<int>(prompt_tokens);
-}
-
-// Tokenising is expensive, so a text whose length already shows that it cannot fit is refused
-// first.
-std::vector<TokenId> tokens_of(const std::string& text, const GenerationService& service) {
-  const std::size_t longest = service.longest_token_bytes();
-  const std::size_t at_least = longest == 0 ? 0 : (text.size() + longest - 1) / longest;
-  const int max_tokens = service.max_request_tokens();
-  if (at_least > static_cast<std::size_t>(max_tokens)) {
-    refuse_length("at least " + std::to_string(at_least), max_tokens, "prompt");
-  }
-  return service.tokenize(text);
+  return "299 tandem \"fields without a meaning here are ignored: " + names + "\"";
 }
 
 GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
@@ -70,82 +59,83 @@ GenerationPlan plan_for(AnswerKind kind, const GenerationOptions& options) {
   plan.stream = options.stream;
   plan.include_usage = options.include_usage;
   plan.logprobs = options.logprobs;
+  plan.warning = warning_of(options.ignored);
   return plan;
 }
 
-void add_choices(GenerationPlan& plan, const GenerationOptions& options,
-                 const PlannedChoice& choice) {
-  for (int i = 0; i < options.num_choices; ++i) {
-    plan.choices.push_back(choice);
-    auto& seed = plan.choices.back().request.sampling.seed;
-    if (seed) *seed += static_cast<std::uint64_t>(i);
-  }
-}
-
-std::string text_of(const std::vector<TokenId>& tokens, const GenerationService& service) {
+std::string echo_of(const PromptInput& prompt, const GenerationService& service) {
   std::string text;
-  for (const TokenId token : tokens) text += service.token_bytes(token);
+  for (const TextPart& part : prompt.parts) text += part.text;
+  for (const TokenId token : prompt.tokens) text += service.token_bytes(token);
   return text;
 }
 
 ordered_json model_object(const ModelCard& card) {
-  return {{"id", card.id},
-          {"object", "model"},
-          {"created", card.created},
-          {"owned_by", "tandem"},
-          {"context_length", card.context_length}};
+  ordered_json object = {{"id", card.id},
+                         {"object", "model"},
+                         {"created", card.created},
+                         {"owned_by", "tandem"},
+                         {"context_length", card.context_length}};
+  if (!card.aliases.empty()) object["aliases"] = card.aliases;
+  return object;
+}
+
+using Plan = GenerationPlan (*)(const std::string&, const ApiContext&);
+
+void start(http::Exchange& exchange, std::shared_ptr<const ApiContext> context, Plan plan) {
+  const ApiContext& shared = *context;
+  auto prepare = [&shared, plan](const std::string& body) { return plan(body, shared); };
+  GenerationCall::start(exchange, std::move(context), std::move(prepare));
 }
 
 }  // namespace
 
-void handle_completion(http::Exchange& exchange, GenerationService& service,
-                       const RequestLimits& limits) {
-  CompletionRequest request =
-      parse_completion_request(exchange.request().body, context_of(service, limits));
-  const GenerationOptions& options = request.options;
+GenerationPlan plan_completion(const std::string& body, const ApiContext& context) {
+  const GenerationService& service = context.service;
+  CompletionRequest request = parse_completion_request(body, context_of(context));
+  GenerationOptions& options = request.options;
   GenerationPlan plan = plan_for(AnswerKind::kCompletion, options);
-  for (PromptInput& prompt : request.prompts) {
-    const bool is_text = prompt.tokens.empty();
-    PlannedChoice choice;
-    choice.request = generation_request(
-        options, is_text ? tokens_of(prompt.text, service) : std::move(prompt.tokens));
-    const auto& tokens = choice.request.prompt;
-    const int room = output_room(tokens.size(), service.max_request_tokens(), "prompt");
-    const int wanted = options.max_tokens.value_or(kDefaultCompletionTokens);
-    choice.scores_only = wanted == 0;
-    choice.request.max_tokens = std::clamp(wanted, 1, room);
-    choice.request.continues_text = true;
-    if (request.echo) choice.echo = is_text ? prompt.text : text_of(tokens, service);
-    choice.echo_logprobs = request.echo && options.logprobs;
-    choice.request.prompt_logprobs = choice.echo_logprobs;
-    add_choices(plan, options, choice);
+  const int wanted = options.max_tokens.value_or(kDefaultCompletionTokens);
+  for (PromptInput& input : request.prompts) {
+    PlannedPrompt& prompt = plan.prompts.emplace_back();
+    if (request.echo) prompt.echo = echo_of(input, service);
+    std::vector<TokenId> tokens =
+        input.parts.empty() ? std::move(input.tokens) : tokens_of_text(input.parts, service);
+    PromptTokens fitting = with_room(std::move(tokens), service, "prompt");
+    prompt.request = generation_request(options, std::move(fitting.tokens));
+    prompt.scores_only = wanted == 0;
+    prompt.request.max_tokens = std::clamp(wanted, 1, fitting.room);
+    prompt.request.continues_text = true;
+    prompt.echo_logprobs = request.echo && options.logprobs;
+    prompt.request.prompt_logprobs = prompt.echo_logprobs;
   }
-  GenerationCall::start(exchange, service, std::move(plan));
+  limit_tokens(plan, context.limits, options.max_tokens.has_value());
+  limit_bytes(plan, context.limits);
+  return plan;
 }
 
-void handle_chat(http::Exchange& exchange, GenerationService& service,
-                 const RequestLimits& limits) {
-  ChatRequest request = parse_chat_request(exchange.request().body, context_of(service, limits));
-  const GenerationOptions& options = request.options;
-  PlannedChoice choice;
-  try {
-    choice.request =
-        generation_request(options, service.tokenize_chat(std::move(request.messages)));
-  } catch (const PromptTooLong& error) {
-    refuse_length("at least " + std::to_string(error.at_least_tokens), service.max_request_tokens(),
-                  "messages");
-  } catch (const ChatTemplateFault& fault) {  // another conversation, or a plain prompt, may work
-    throw ApiError(422, fault.what(), {}, "chat_template_unusable");
-  } catch (const Error& error) {  // the template refuses this conversation
-    throw ApiError(400, error.what(), "messages");
-  }
-  const int room =
-      output_room(choice.request.prompt.size(), service.max_request_tokens(), "messages");
-  choice.request.max_tokens = std::min(options.max_tokens.value_or(room), room);
-  choice.request.continues_text = false;
+GenerationPlan plan_chat(const std::string& body, const ApiContext& context) {
+  const GenerationService& service = context.service;
+  ChatRequest request = parse_chat_request(body, context_of(context));
+  GenerationOptions& options = request.options;
   GenerationPlan plan = plan_for(AnswerKind::kChat, options);
-  add_choices(plan, options, choice);
-  GenerationCall::start(exchange, service, std::move(plan));
+  PromptTokens fitting =
+      with_room(tokens_of_chat(std::move(request.messages), service), service, "messages");
+  PlannedPrompt& prompt = plan.prompts.emplace_back();
+  prompt.request = generation_request(options, std::move(fitting.tokens));
+  prompt.request.max_tokens = std::min(options.max_tokens.value_or(fitting.room), fitting.room);
+  prompt.request.continues_text = false;
+  limit_tokens(plan, context.limits, options.max_tokens.has_value());
+  limit_bytes(plan, context.limits);
+  return plan;
+}
+
+void handle_completion(http::Exchange& exchange, std::shared_ptr<const ApiContext> context) {
+  start(exchange, std::move(context), plan_completion);
+}
+
+void handle_chat(http::Exchange& exchange, std::shared_ptr<const ApiContext> context) {
+  start(exchange, std::move(context), plan_chat);
 }
 
 std::string model_list_body(const ModelCard& card) {
@@ -154,5 +144,9 @@ std::string model_list_body(const ModelCard& card) {
 }
 
 std::string model_body(const ModelCard& card) { return model_object(card).dump(); }
+
+bool is_named(const ModelCard& card, std::string_view name) {
+  return name == card.id || std::ranges::find(card.aliases, name) != card.aliases.end();
+}
 
 }  // namespace tandem::server::openai

@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The handlers of OpenAI's endpoints: a request's body -> a plan for GenerationCall.
+// The handlers of OpenAI's endpoints: a request's body -> a plan for GenerationCall, on a thread of
+// the pool.
 //
-// They tokenise prompts on the connection's thread; a chat first goes through the model's template.
-// A prompt that leaves no room for output is 400 context_length_exceeded with both lengths. A
-// max_tokens beyond the context is reduced to what fits. Threads: any; stateless.
+// A chat goes through the model's template. A prompt that leaves no room for output is 400
+// context_length_exceeded with both lengths. A max_tokens beyond the context is reduced to what
+// fits. What the operator's limits do not allow is 400 with the numbers. Threads: any; stateless.
 #pragma once
+
+#include <memory>
+#include <string>
 
 #include "server/generation_service.h"
 #include "server/http/exchange.h"
-#include "server/openai/request_parser.h"
+#include "server/openai/api_context.h"
+#include "server/openai/generation_plan.h"
 
 namespace tandem::server::openai {
 
 // Throw ApiError; the caller answers it.
-void handle_completion(http::Exchange& exchange, GenerationService& service,
-                       const RequestLimits& limits);
-void handle_chat(http::Exchange& exchange, GenerationService& service, const RequestLimits& limits);
+void handle_completion(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
+void handle_chat(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
+
+// The plans of these bodies.
+GenerationPlan plan_completion(const std::string& body, const ApiContext& context);
+GenerationPlan plan_chat(const std::string& body, const ApiContext& context);
 
 // Bodies of /v1/models and /v1/models/{id}.
 std::string model_list_body(const ModelCard& card);
 std::string model_body(const ModelCard& card);
+bool is_named(const ModelCard& card, std::string_view name);  // by its id or an alias
 
 }  // namespace tandem::server::openai

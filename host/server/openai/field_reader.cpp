@@ -6,12 +6,16 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/suggestion.h"
 #include "server/openai/api_error.h"
+#include "server/openai/common_fields.h"
 
 namespace tandem::server::openai {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t kMostNamed = 16;  // ignored fields
 
 std::string short_number(double value) {
   char text[32];
@@ -108,10 +112,15 @@ std::optional<bool> FieldReader::boolean(std::string_view name) {
   return value->get<bool>();
 }
 
-void FieldReader::refuse_unread() const {
+void FieldReader::check_unread(std::vector<std::string>* ignored) const {
   for (const auto& [name, value] : object_->items()) {
     if (value.is_null() || read_.contains(name)) continue;
-    fail_field(path(name), "is not supported by this server; leave it out");
+    if (ignored == nullptr || !is_common_field(name)) {
+      const std::vector<std::string_view> known(read_.begin(), read_.end());
+      fail_field(path(name), "is not supported by this server; leave it out" +
+                                 (name.size() > 64 ? "" : suggestion(name, known)));
+    }
+    if (ignored->size() < kMostNamed) ignored->push_back(path(name));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FieldReader: typed, range-checked access to the fields of one JSON object. It remembers which
-// fields were read, so that all others can be refused.
+// fields were read, so that all others can be named.
 //
 // null counts as absent, as in OpenAI's API. Every error is an ApiError 400 that names the field by
 // its path ("stream_options.include_usage"). Threads: one.
@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tandem::server::openai {
 
@@ -48,8 +49,9 @@ class FieldReader {
 
   std::string path(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // 400 for the first field that was not read.
-  void refuse_unread() const;
+  // 400 for the first field that was not read, with a suggestion. With `ignored`, fields of common
+  // clients (common_fields.h) are listed there instead.
+  void check_unread(std::vector<std::string>* ignored) const;
 
  private:
   const nlohmann::json* object_;

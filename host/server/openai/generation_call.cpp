@@ -1,183 +1,307 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events of different choices have no order: a stream carries them as they come, each with its
-// index. Cost: one posted closure per event; the connection's thread makes the JSON.
+// Events wait in a queue, so a burst costs one post and one write. Plain answers are drained in
+// batches, since nobody waits for their parts.
 #include "server/openai/generation_call.h"
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <exception>
+#include <utility>
+
 #include "common/error.h"
 
 namespace tandem::server::openai {
+namespace {
 
-void GenerationCall::start(http::Exchange& exchange, GenerationService& service,
-                           GenerationPlan plan) {
-  const auto call = std::make_shared<GenerationCall>(exchange, service, std::move(plan));
-  call->submit_all();
-  exchange.keep(call);
-  if (!call->plan_.stream) return;
-  http::Response head;
-  head.content_type = "text/event-stream";
-  head.headers.push_back({"Cache-Control", "no-cache"});
-  head.headers.push_back({"X-Accel-Buffering", "no"});  // reverse proxies must not buffer events
-  exchange.begin_stream(std::move(head));
-  for (const Choice& choice : call->choices_) {
-    exchange.write(call->format_.opening_event(choice.whole.index));
-  }
+constexpr std::size_t kPlainBatch = 64;  // events of a plain answer that are written at once
+// Of a stream that are sent at once: the connection allows one piece beyond its bound.
+constexpr std::size_t kPieceBytes = 16 * 1024;
+
+// No 503: clients repeat a request after that by themselves.
+ApiError cancelled_by_operator() {
+  return ApiError(403, "an operator of this server cancelled this request", "", "cancelled");
 }
 
-GenerationCall::GenerationCall(http::Exchange& exchange, GenerationService& service,
-                               GenerationPlan plan)
+}  // namespace
+
+void GenerationCall::start(http::Exchange& exchange, std::shared_ptr<const ApiContext> context,
+                           Prepare prepare) {
+  const auto call = std::make_shared<GenerationCall>(exchange, context);
+  auto work = [call, prepare = std::move(prepare),
+               body = std::make_shared<std::string>(exchange.take_body())] {
+    call->run(prepare, *body);
+  };
+  if (!context->pool->try_post(std::move(work))) {
+    throw ApiError(503, "the server has too many requests to read; try again later", "", "busy");
+  }
+  if (const int seconds = context->limits.max_seconds; seconds > 0) {
+    call->deadline_ =
+        context->timers->after(std::chrono::seconds(seconds), [weak = call->weak_from_this()] {
+          if (const auto late = weak.lock()) late->expire();
+        });
+  }
+  exchange.keep(call);
+}
+
+GenerationCall::GenerationCall(http::Exchange& exchange, std::shared_ptr<const ApiContext> context)
     : exchange_(exchange),
-      service_(service),
-      plan_(std::move(plan)),
-      format_(plan_.kind, service.model().id, plan_.include_usage),
-      choices_(plan_.choices.size()),
-      num_unfinished_(choices_.size()) {
-  for (std::size_t i = 0; i < choices_.size(); ++i) {
-    choices_[i].whole.index = static_cast<int>(i);
-    if (plan_.logprobs && plan_.kind == AnswerKind::kCompletion) {
-      choices_[i].completion_logprobs = std::make_unique<CompletionLogprobs>(
-          service, plan_.choices[i].request.top_logprobs.value_or(0));
-    }
-    if (i % static_cast<std::size_t>(plan_.choices_per_prompt) == 0) {
-      usage_.prompt_tokens += static_cast<int>(plan_.choices[i].request.prompt.size());
-    }
+      post_(exchange.poster()),
+      context_(std::move(context)),
+      record_(exchange.request().record),
+      submissions_(context_->service) {}
+
+GenerationCall::~GenerationCall() {
+  context_->timers->cancel(deadline_);
+  context_->timers->cancel(heartbeat_);
+}
+
+void GenerationCall::run(const Prepare& prepare, const std::string& body) {
+  if (dead_) return;
+  try {
+    plan_ = prepare(body);
+    builder_.emplace(context_->service, plan_, context_->limits.max_answer_bytes);
+    uses_pool_ = !plan_.stream || plan_.logprobs ||
+                 std::ranges::any_of(plan_.prompts, [](const PlannedPrompt& prompt) {
+                   return !prompt.echo.empty();
+                 });
+    submit_all();
+    begin();
+  } catch (const ApiError& error) {
+    fail(error);
+  } catch (const std::exception& error) {
+    spdlog::error("[server] a request failed: {}", error.what());
+    fail(ApiError(500, "the server failed to handle this request"));
   }
 }
 
 void GenerationCall::submit_all() {
-  const http::Poster post = exchange_.poster();
-  for (std::size_t i = 0; i < choices_.size(); ++i) {
-    auto sink = [post, weak = weak_from_this(), i](GenerationEvent event) {
-      post([weak, i, event = std::move(event)]() mutable {
-        if (const auto call = weak.lock()) call->on_event(i, std::move(event));
-      });
-    };
-    SubmitResult result;
-    try {
-      result = service_.submit(plan_.choices[i].request, std::move(sink));
-    } catch (const Error& error) {
-      abandon();
-      throw ApiError(400, error.what());
-    } catch (...) {
-      abandon();
-      throw;
-    }
-    if (result.status != SubmitStatus::kAccepted) {
-      abandon();
-      if (result.status == SubmitStatus::kStopping) {
-        throw ApiError(503, "the server is stopping");
-      }
-      throw ApiError(429, "the queue is full; try again later", "", "queue_full");
-    }
-    choices_[i].id = result.id;
-    choices_[i].submitted = true;
+  counted_tokens_.resize(plan_.num_choices());
+  for (const PlannedPrompt& prompt : plan_.prompts) {
+    record_->add_tokens(static_cast<int>(prompt.request.prompt.size()), 0);
+  }
+  for (std::size_t i = 0; i < plan_.num_choices(); ++i) {
+    if (dead_) return;
+    PlannedPrompt& prompt = plan_.prompts[plan_.prompt_of(i)];
+    const bool is_last = i + 1 == plan_.num_choices() || plan_.is_first_of_prompt(i + 1);
+    const auto number = i % static_cast<std::size_t>(plan_.choices_per_prompt);
+    // The last choice takes the request, unless its prompt is still to be echoed.
+    GenerationRequest request =
+        is_last && !prompt.echo_logprobs ? std::exchange(prompt.request, {}) : prompt.request;
+    request.caller = record_->caller();
+    if (auto& seed = request.sampling.seed) *seed += number;
+    submit(i, std::move(request));
   }
 }
 
-void GenerationCall::on_event(std::size_t index, GenerationEvent event) {
-  Choice& choice = choices_[index];
-  if (over_ || choice.finished) return;
-  choice.finished = event.finish.has_value();
-  if (event.finish == FinishReason::kError) {
-    return fail(ApiError(500, "generation failed: " + event.error));
+void GenerationCall::submit(std::size_t choice, GenerationRequest request) {
+  GenerationService& service = context_->service;
+  auto sink = [weak = weak_from_this(), choice](GenerationEvent event) {
+    if (const auto call = weak.lock()) call->push(choice, std::move(event));
+  };
+  SubmitResult result;
+  try {
+    result = service.submit(std::move(request), std::move(sink));
+  } catch (const Error& error) {
+    throw ApiError(400, error.what());
   }
-  if (event.finish == FinishReason::kCancelled) {
-    return fail(ApiError(503, "the server cancelled this request because it is stopping"));
+  if (result.status == SubmitStatus::kStopping) throw ApiError(503, "the server is stopping");
+  if (result.status == SubmitStatus::kQueueFull) {
+    ApiError full(429, "the queue is full; try again later", "", "queue_full");
+    full.retry_after_seconds = service.retry_after_seconds();
+    throw full;
   }
-  take_piece(index, event);
-  if (!choice.finished) return;
-  count_usage(index, event);
-  if (--num_unfinished_ == 0) finish();
+  submissions_.add(choice, result.id);
+  if (!record_->add_generation(result.id)) throw cancelled_by_operator();
 }
 
-void GenerationCall::take_piece(std::size_t index, GenerationEvent& event) {
-  Choice& choice = choices_[index];
-  const PlannedChoice& planned = plan_.choices[index];
-  AnswerPiece piece;
-  piece.index = choice.whole.index;
-  piece.finish = event.finish;
-  if (planned.scores_only) {
-    event.text.clear();
-    event.tokens.clear();
-    if (piece.finish) piece.finish = FinishReason::kLength;
-  }
-  if (!choice.echoed) {
-    choice.echoed = true;
-    piece.text = planned.echo;
-    if (planned.echo_logprobs) {
-      choice.completion_logprobs->add_prompt(planned.request.prompt, event.prompt_logprobs,
-                                             planned.echo);
-    }
-  }
-  piece.text += event.text;
-  if (plan_.logprobs && choice.completion_logprobs) {
-    choice.completion_logprobs->add(event.tokens);
-  } else if (plan_.logprobs) {
-    choice.tokens.insert(choice.tokens.end(), event.tokens.begin(), event.tokens.end());
-  }
-  if (!plan_.stream) {
-    choice.whole.text += piece.text;
-    choice.whole.finish = piece.finish;
-    return;
-  }
-  piece.logprobs = logprobs_of(choice);
-  if (piece.text.empty() && piece.logprobs.is_null() && !piece.finish) return;
-  exchange_.write(format_.event(piece));
-}
-
-nlohmann::ordered_json GenerationCall::logprobs_of(Choice& choice) const {
-  if (!plan_.logprobs) return nullptr;
-  if (choice.completion_logprobs) return choice.completion_logprobs->take();
-  if (plan_.stream && choice.tokens.empty()) return nullptr;
-  return chat_logprobs(std::exchange(choice.tokens, {}), service_);
-}
-
-void GenerationCall::count_usage(std::size_t index, const GenerationEvent& event) {
-  if (!plan_.choices[index].scores_only) usage_.completion_tokens += event.completion_tokens;
-  if (index % static_cast<std::size_t>(plan_.choices_per_prompt) == 0) {
-    usage_.cached_tokens += event.cached_tokens;
-  }
-}
-
-void GenerationCall::finish() {
-  over_ = true;
+void GenerationCall::begin() {
   if (plan_.stream) {
-    if (plan_.include_usage) exchange_.write(format_.usage_event(usage_));
-    exchange_.write(AnswerFormat::done_event());
-    exchange_.end_stream();
+    std::string opening;
+    builder_->append_opening(opening);
+    on_strand([self = shared_from_this(), opening](http::Exchange& exchange) {
+      http::Response head;
+      head.content_type = "text/event-stream";
+      head.headers.push_back({"Cache-Control", "no-cache"});
+      head.headers.push_back({"X-Accel-Buffering", "no"});  // proxies must not buffer events
+      if (!self->plan_.warning.empty()) head.headers.push_back({"Warning", self->plan_.warning});
+      self->streaming_ = true;
+      exchange.begin_stream(std::move(head));
+      exchange.write(opening);
+      self->arm_heartbeat();
+    });
+  }
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+  schedule_drain();
+}
+
+void GenerationCall::push(std::size_t choice, GenerationEvent event) {
+  if (dead_) return;
+  const std::lock_guard lock(mutex_);
+  note_progress(choice, event);
+  num_ends_ += event.finish.has_value();
+  queue_.push_back({choice, std::move(event)});
+  if (plan_.stream || num_ends_ > 0 || queue_.size() >= kPlainBatch) schedule_drain();
+}
+
+void GenerationCall::note_progress(std::size_t choice, const GenerationEvent& event) {
+  if (event.finish) record_->set_queue_seconds(event.queue_seconds);
+  int& counted = counted_tokens_[choice];
+  if (plan_.prompts[plan_.prompt_of(choice)].scores_only || event.completion_tokens <= counted) {
     return;
   }
-  std::vector<AnswerPiece> pieces;
-  for (Choice& choice : choices_) {
-    choice.whole.logprobs = logprobs_of(choice);
-    pieces.push_back(std::move(choice.whole));
+  record_->add_tokens(0, event.completion_tokens - counted);
+  counted = event.completion_tokens;
+}
+
+void GenerationCall::expire() {
+  const std::lock_guard lock(mutex_);
+  expired_ = true;
+  schedule_drain();
+}
+
+void GenerationCall::schedule_drain() {
+  if (!started_ || scheduled_) return;
+  scheduled_ = true;
+  auto work = [weak = weak_from_this()] {
+    if (const auto call = weak.lock()) call->drain();
+  };
+  if (uses_pool_) {
+    context_->pool->post(std::move(work));
+  } else {
+    post_(std::move(work));
   }
-  http::Response response;
-  response.body = format_.whole(pieces, usage_);
-  exchange_.respond(std::move(response));
+}
+
+void GenerationCall::drain() {
+  std::vector<QueuedEvent> events;
+  bool expired = false;
+  {
+    const std::lock_guard lock(mutex_);
+    events.swap(queue_);
+    num_ends_ = 0;
+    expired = std::exchange(expired_, false);
+  }
+  if (dead_ || !write_events(events, expired)) return;
+  const std::lock_guard lock(mutex_);
+  scheduled_ = false;
+  const bool waits = plan_.stream ? !queue_.empty() : num_ends_ > 0 || queue_.size() >= kPlainBatch;
+  if (waits || expired_) schedule_drain();
+}
+
+bool GenerationCall::write_events(std::vector<QueuedEvent>& events, bool expired) {
+  std::string out;
+  try {
+    for (auto& [choice, event] : events) {
+      if (event.finish) submissions_.finished(choice);
+      if (event.finish == FinishReason::kCancelled && record_->is_cancelled()) {
+        throw cancelled_by_operator();
+      }
+      builder_->take(choice, event, out);
+      if (out.size() >= kPieceBytes) send(std::exchange(out, {}));
+    }
+    if (expired && !builder_->complete()) cut_short(out);
+    if (builder_->complete()) return finish(std::move(out)), false;
+    send(std::move(out));
+    return true;
+  } catch (const ApiError& error) {
+    send(std::move(out));
+    fail(error);
+  } catch (const std::exception& error) {
+    spdlog::error("[server] an answer failed: {}", error.what());
+    fail(ApiError(500, "the server failed to write this answer"));
+  }
+  return false;
+}
+
+// The time of the request is over.
+void GenerationCall::cut_short(std::string& out) {
+  submissions_.cancel_all();
+  if (!builder_->has_output()) {
+    ApiError late(503,
+                  "nothing was generated within the " +
+                      std::to_string(context_->limits.max_seconds) +
+                      " s that a request may take; try again later",
+                  "", "request_timeout");
+    late.retry_after_seconds = context_->service.retry_after_seconds();
+    throw late;
+  }
+  builder_->cut_short(out);
+}
+
+void GenerationCall::send(std::string text) {
+  if (text.empty()) return;
+  const auto write = [this](http::Exchange& exchange, const std::string& data) {
+    silent_ = false;
+    exchange.write(data);
+  };
+  if (!uses_pool_) {
+    if (!over_) write(exchange_, text);
+    return;
+  }
+  on_strand([write, text = std::move(text)](http::Exchange& exchange) { write(exchange, text); });
+}
+
+// `out`: what a stream has not sent yet.
+void GenerationCall::finish(std::string out) {
+  dead_ = true;
+  if (plan_.stream) {
+    builder_->append_end(out);
+    send(std::move(out));
+    on_strand([this](http::Exchange& exchange) {
+      over_ = true;
+      exchange.end_stream();
+    });
+    return;
+  }
+  auto response = std::make_shared<http::Response>();
+  response->body = builder_->whole();
+  if (!plan_.warning.empty()) response->headers.push_back({"Warning", plan_.warning});
+  on_strand([this, response](http::Exchange& exchange) {
+    over_ = true;
+    exchange.respond(std::move(*response));
+  });
 }
 
 void GenerationCall::fail(const ApiError& error) {
-  over_ = true;
-  cancel_unfinished();
-  if (!plan_.stream) return exchange_.respond(error_response(error));
-  exchange_.write(AnswerFormat::error_event(error_body(error)));
-  exchange_.write(AnswerFormat::done_event());
-  exchange_.end_stream();
+  dead_ = true;
+  submissions_.cancel_all();
+  on_strand([this, error](http::Exchange& exchange) {
+    over_ = true;
+    if (!streaming_) return exchange.respond(error_response(error));
+    std::string out;
+    AnswerFormat::append_error_event(out, error_body(error));
+    AnswerFormat::append_done_event(out);
+    exchange.write(out);
+    exchange.end_stream();
+  });
+}
+
+// `act` may use this call.
+void GenerationCall::on_strand(Act act) {
+  post_([weak = weak_from_this(), act = std::move(act)] {
+    const auto call = weak.lock();
+    if (call && !call->over_) act(call->exchange_);
+  });
+}
+
+void GenerationCall::arm_heartbeat() {
+  heartbeat_ = context_->timers->after(context_->heartbeat, [weak = weak_from_this()] {
+    const auto call = weak.lock();
+    if (!call || call->dead_) return;
+    call->on_strand([self = call.get()](http::Exchange& exchange) {
+      if (std::exchange(self->silent_, true)) exchange.write(": waiting\n\n");
+      self->arm_heartbeat();
+    });
+  });
 }
 
 void GenerationCall::abandon() {
-  if (over_) return;
   over_ = true;
-  cancel_unfinished();
-}
-
-void GenerationCall::cancel_unfinished() {
-  for (const Choice& choice : choices_) {
-    if (choice.submitted && !choice.finished) service_.cancel(choice.id);
-  }
+  dead_ = true;
+  submissions_.cancel_all();
 }
 
 }  // namespace tandem::server::openai

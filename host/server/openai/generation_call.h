@@ -1,80 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationCall: one API request in progress. It submits the choices to the service and merges
-// their events into one answer or one stream.
+// GenerationCall: one API request in progress. A worker reads it and submits its choices; their
+// events become one answer or one stream.
 //
-// Threads: all on the connection's strand; the sinks of the service only post there. Ownership: the
-// exchange keeps the call until it is answered or abandoned. Sinks hold it weakly, so that they may
-// outlive it and the server. Errors: when one submission is refused or fails, the others are
-// cancelled. The client gets an HTTP status, or an error event if the stream has begun.
+// Threads: the pool prepares and submits. Events of plain answers, and of streams with echo or
+// log-probabilities, are written there too; those of other streams on the connection's strand. Only
+// the strand touches the exchange. Ownership: the exchange keeps the call until it is answered or
+// abandoned. Sinks hold it weakly, so that they may outlive it and the server. Errors: when one
+// submission is refused or fails, the others are cancelled. The client gets an HTTP status, or an
+// error event if the stream has begun.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "server/generation_service.h"
+#include "server/access/request_record.h"
 #include "server/http/exchange.h"
-#include "server/openai/answer_format.h"
+#include "server/openai/answer_builder.h"
+#include "server/openai/api_context.h"
 #include "server/openai/api_error.h"
-#include "server/openai/logprobs.h"
+#include "server/openai/generation_plan.h"
+#include "server/openai/submissions.h"
 
 namespace tandem::server::openai {
-
-struct PlannedChoice {
-  GenerationRequest request;
-  std::string echo;            // text put before the output
-  bool echo_logprobs = false;  // and the log-probabilities of the prompt
-  bool scores_only = false;    // no output: the one token that the service generates is dropped
-};
-
-struct GenerationPlan {
-  AnswerKind kind = AnswerKind::kCompletion;
-  std::vector<PlannedChoice> choices;  // prompt by prompt
-  int choices_per_prompt = 1;
-  bool stream = false;
-  bool include_usage = false;
-  bool logprobs = false;
-};
 
 class GenerationCall final : public http::PendingAnswer,
                              public std::enable_shared_from_this<GenerationCall> {
  public:
-  // Submits all choices and keeps itself on the exchange. When one is refused, cancels the others
-  // and throws ApiError (429, 503, 400).
-  static void start(http::Exchange& exchange, GenerationService& service, GenerationPlan plan);
+  // Body -> plan, on a thread of the pool. Throws ApiError.
+  using Prepare = std::function<GenerationPlan(const std::string& body)>;
 
-  GenerationCall(http::Exchange& exchange, GenerationService& service, GenerationPlan plan);
+  // Hands the body to the pool and keeps the call on the exchange. Throws ApiError 503 when the
+  // pool's queue is full.
+  static void start(http::Exchange& exchange, std::shared_ptr<const ApiContext> context,
+                    Prepare prepare);
+
+  GenerationCall(http::Exchange& exchange, std::shared_ptr<const ApiContext> context);
+  ~GenerationCall() override;
   void abandon() override;
 
  private:
-  struct Choice {
-    GenerationId id = 0;
-    bool submitted = false;
-    bool finished = false;
-    bool echoed = false;
-    AnswerPiece whole;  // the answer so far, where it is not streamed
-    std::vector<OutputToken> tokens;
-    std::unique_ptr<CompletionLogprobs> completion_logprobs;
+  struct QueuedEvent {
+    std::size_t choice;
+    GenerationEvent event;
   };
+  using Act = std::function<void(http::Exchange&)>;
 
+  void run(const Prepare& prepare, const std::string& body);  // on the pool
   void submit_all();
-  void on_event(std::size_t index, GenerationEvent event);
-  void take_piece(std::size_t index, GenerationEvent& event);
-  nlohmann::ordered_json logprobs_of(Choice& choice) const;
-  void count_usage(std::size_t index, const GenerationEvent& event);
-  void finish();
+  void submit(std::size_t choice, GenerationRequest request);
+  void begin();
+
+  void push(std::size_t choice, GenerationEvent event);  // on the service's thread
+  void note_progress(std::size_t choice, const GenerationEvent& event);
+  void expire();
+  void schedule_drain();  // with the queue's lock
+  void drain();
+  bool write_events(std::vector<QueuedEvent>& events, bool expired);  // false: the call is over
+  void cut_short(std::string& out);
+
+  void send(std::string text);
+  void finish(std::string out);
   void fail(const ApiError& error);
-  void cancel_unfinished();
+  void on_strand(Act act);
+  void arm_heartbeat();
 
   http::Exchange& exchange_;
-  GenerationService& service_;
+  const http::Poster post_;
+  const std::shared_ptr<const ApiContext> context_;
+  const std::shared_ptr<RequestRecord> record_;
+  Submissions submissions_;
   GenerationPlan plan_;
-  AnswerFormat format_;
-  std::vector<Choice> choices_;
-  std::size_t num_unfinished_ = 0;
-  Usage usage_;
-  bool over_ = false;  // answered, failed or abandoned
+  std::optional<AnswerBuilder> builder_;  // of the thread that drains
+  bool uses_pool_ = true;
+
+  std::mutex mutex_;  // of the queue: the next six
+  std::vector<QueuedEvent> queue_;
+  std::vector<int> counted_tokens_;  // of each choice, in the record
+  std::size_t num_ends_ = 0;         // of choices, in the queue
+  bool started_ = false;             // all choices are submitted
+  bool scheduled_ = false;           // drain() will run, or runs
+  bool expired_ = false;
+
+  std::atomic<bool> dead_ = false;  // failed, finished or abandoned: events are dropped
+  // The strand's:
+  bool over_ = false;       // the exchange must not be touched any more
+  bool streaming_ = false;  // the head of a stream has been sent
+  bool silent_ = true;      // since the last heartbeat
+  Timers::Id deadline_, heartbeat_;
 };
 
 }  // namespace tandem::server::openai

@@ -74,6 +74,12 @@ void read_neutral_fields(FieldReader& fields, int num_choices) {
   }
 }
 
+void check_count(const char* field, const char* things, std::size_t count, int most) {
+  if (count <= static_cast<std::size_t>(most)) return;
+  fail_field(field, "must have at most " + std::to_string(most) + " " + things + ", got " +
+                        std::to_string(count));
+}
+
 std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& limits) {
   std::vector<std::string> result;
   const json* stop = fields.find("stop");
@@ -91,9 +97,7 @@ std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& lim
     add(*stop, "stop");
     return result;
   }
-  if (stop->size() > static_cast<std::size_t>(limits.max_stop_texts)) {
-    fail_field("stop", "must have at most " + std::to_string(limits.max_stop_texts) + " texts");
-  }
+  check_count("stop", "texts", stop->size(), limits.max_stop_texts);
   for (std::size_t i = 0; i < stop->size(); ++i) {
     add((*stop)[i], "stop[" + std::to_string(i) + "]");
   }
@@ -105,7 +109,9 @@ std::vector<std::pair<TokenId, float>> read_logit_bias(FieldReader& fields,
   std::vector<std::pair<TokenId, float>> result;
   const json* bias = fields.find("logit_bias");
   if (bias == nullptr) return result;
-  for (const auto& [key, value] : object_value(*bias, "logit_bias").items()) {
+  object_value(*bias, "logit_bias");
+  check_count("logit_bias", "tokens", bias->size(), context.limits.max_biases);
+  for (const auto& [key, value] : bias->items()) {
     TokenId id = -1;
     const auto parsed = std::from_chars(key.data(), key.data() + key.size(), id);
     const bool canonical = parsed.ec == std::errc() && std::to_string(id) == key;
@@ -128,7 +134,10 @@ Sampling read_sampling(FieldReader& fields, const RequestContext& context) {
   read("temperature", sampling.temperature, {0, 2});
   read("top_p", sampling.top_p, {0, 1});
   read("min_p", sampling.min_p, {0, 1});
-  read("repetition_penalty", sampling.repetition_penalty, {0.01, 100});
+  const NumberRange penalties = {0.01, 100};
+  // Other servers call it repeat_penalty; where both are given, repetition_penalty counts.
+  if (!context.strict) read("repeat_penalty", sampling.repetition_penalty, penalties);
+  read("repetition_penalty", sampling.repetition_penalty, penalties);
   read("presence_penalty", sampling.presence_penalty, {-2, 2});
   read("frequency_penalty", sampling.frequency_penalty, {-2, 2});
   if (const auto top_k = fields.integer("top_k", -1, std::numeric_limits<int>::max())) {
@@ -142,7 +151,7 @@ Sampling read_sampling(FieldReader& fields, const RequestContext& context) {
   return sampling;
 }
 
-void read_stream(FieldReader& fields, GenerationOptions& options) {
+void read_stream(FieldReader& fields, const RequestContext& context, GenerationOptions& options) {
   options.stream = fields.boolean("stream").value_or(false);
   const json* value = fields.find("stream_options");
   if (value == nullptr) return;
@@ -150,7 +159,7 @@ void read_stream(FieldReader& fields, GenerationOptions& options) {
   if (!options.stream) fail_field("stream_options", "is only allowed together with stream: true");
   options.include_usage = stream_options.boolean("include_usage").value_or(false);
   stream_options.boolean("include_obfuscation");  // padding; there is none here
-  stream_options.refuse_unread();
+  stream_options.check_unread(options.unknown_fields(context.strict));
 }
 
 }  // namespace
@@ -178,10 +187,12 @@ GenerationOptions read_generation_options(FieldReader& fields, const RequestCont
       static_cast<int>(fields.integer("n", 1, context.limits.max_choices).value_or(1));
   options.stop = read_stop(fields, context.limits);
   if (const json* ids = fields.find("stop_token_ids")) {
+    const std::size_t count = ids->is_array() ? ids->size() : 0;
+    check_count("stop_token_ids", "tokens", count, context.limits.max_stop_tokens);
     options.stop_tokens = read_token_ids(*ids, "stop_token_ids", context);
   }
   options.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  read_stream(fields, options);
+  read_stream(fields, context, options);
   read_neutral_fields(fields, options.num_choices);
   return options;
 }

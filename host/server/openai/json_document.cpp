@@ -94,6 +94,10 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
 }  // namespace
 
 json parse_document(std::string_view text, const DocumentLimits& limits) {
+  if (text.starts_with("\x1f\x8b")) {
+    throw ApiError(415, "the body is compressed (gzip); send it as it is", "",
+                   "unsupported_media_type");
+  }
   DocumentBuilder builder(limits);
   json::sax_parse(text.begin(), text.end(), &builder);
   json document = builder.take();

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cost: a few string copies per token and alternative; only for requests that ask.
+// Cost: a few appended strings per token and alternative; only for requests that ask.
 #include "server/openai/logprobs.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/utf8.h"
+#include "server/openai/json_text.h"
 
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr float kLowestLogprob = -9999.0f;
 
-double finite(float logprob) { return std::max(logprob, kLowestLogprob); }
+float finite(float logprob) { return std::max(logprob, kLowestLogprob); }
 
 std::string escaped_bytes(std::string_view bytes) {
   std::string result;
@@ -28,101 +27,129 @@ std::string escaped_bytes(std::string_view bytes) {
   return result;
 }
 
-ordered_json byte_array(std::string_view bytes) {
-  ordered_json result = ordered_json::array();
-  for (const char c : bytes) result.push_back(static_cast<unsigned char>(c));
-  return result;
+void append_comma(std::string& list) {
+  if (!list.empty()) list += ',';
 }
 
-ordered_json chat_entry(const std::string& bytes, float logprob) {
-  return {{"token", is_valid_utf8(bytes) ? bytes : escaped_bytes(bytes)},
-          {"logprob", finite(logprob)},
-          {"bytes", byte_array(bytes)}};
-}
-
-std::string completion_token(const std::string& bytes) {
-  return is_valid_utf8(bytes) ? bytes : "bytes:" + escaped_bytes(bytes);
-}
-
-// How many bytes of `text` the token covers: its whole length, one less for an artificial leading
-// space, or 0 for a control token that was added.
-std::size_t covered_bytes(std::string_view text, std::string_view token) {
-  if (text.substr(0, token.size()) == token) return token.size();
-  if (!token.empty() && token.front() == ' ') {
-    token.remove_prefix(1);
-    if (text.substr(0, token.size()) == token) return token.size();
+// A chat token without its closing brace.
+void append_chat_entry(std::string& out, const std::string& bytes, float logprob) {
+  out += R"({"token":)";
+  append_quoted(out, is_valid_utf8(bytes) ? bytes : escaped_bytes(bytes));
+  out += R"(,"logprob":)";
+  append_number(out, finite(logprob));
+  out += R"(,"bytes":[)";
+  bool first = true;
+  for (const char c : bytes) {
+    if (!std::exchange(first, false)) out += ',';
+    append_number(out, std::int64_t{static_cast<unsigned char>(c)});
   }
-  return 0;
+  out += ']';
+}
+
+std::string completion_token(std::string_view bytes) {
+  return is_valid_utf8(bytes) ? std::string(bytes) : "bytes:" + escaped_bytes(bytes);
+}
+
+// The part of the token that begins `text`: all of it, all but an artificial leading space, or
+// nothing for a control token that was added.
+std::string_view covered_part(std::string_view text, std::string_view token) {
+  if (text.starts_with(token)) return token;
+  if (token.starts_with(' ') && text.starts_with(token.substr(1))) return token.substr(1);
+  return {};
 }
 
 }  // namespace
 
-ordered_json chat_logprobs(const std::vector<OutputToken>& tokens,
-                           const GenerationService& service) {
-  ordered_json content = ordered_json::array();
+void ChatLogprobs::add(const std::vector<OutputToken>& tokens) {
   for (const OutputToken& token : tokens) {
-    ordered_json entry = chat_entry(service.token_bytes(token.id), token.logprob);
-    ordered_json top = ordered_json::array();
+    append_comma(content_);
+    append_chat_entry(content_, service_->token_bytes(token.id), token.logprob);
+    content_ += R"(,"top_logprobs":[)";
     for (const TokenLogprob& alternative : token.top) {
-      top.push_back(chat_entry(service.token_bytes(alternative.id), alternative.logprob));
+      if (&alternative != token.top.data()) content_ += ',';
+      append_chat_entry(content_, service_->token_bytes(alternative.id), alternative.logprob);
+      content_ += '}';
     }
-    entry["top_logprobs"] = std::move(top);
-    content.push_back(std::move(entry));
+    content_ += "]}";
   }
-  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+void ChatLogprobs::take(std::string& out) {
+  out += R"({"content":[)";
+  out += std::exchange(content_, {});
+  out += R"(],"refusal":null})";
 }
 
 CompletionLogprobs::CompletionLogprobs(const GenerationService& service, int num_top)
     : service_(&service), num_top_(num_top) {}
 
+std::size_t CompletionLogprobs::bytes() const {
+  return tokens_.size() + logprobs_.size() + tops_.size() + offsets_.size();
+}
+
+void CompletionLogprobs::begin_token(std::string_view bytes) {
+  for (std::string* list : {&tokens_, &logprobs_, &tops_, &offsets_}) append_comma(*list);
+  append_quoted(tokens_, completion_token(bytes));
+  append_number(offsets_, static_cast<std::int64_t>(offset_));
+}
+
 void CompletionLogprobs::add_prompt(const std::vector<TokenId>& tokens,
                                     const std::vector<float>& logprobs, std::string_view text) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string bytes = service_->token_bytes(tokens[i]);
-    Row row;
-    row.token = completion_token(bytes);
-    row.has_logprob = i > 0 && i - 1 < logprobs.size();
-    if (row.has_logprob) row.logprob = logprobs[i - 1];
-    row.offset = offset_;
-    const std::size_t covered = covered_bytes(text, bytes);
-    offset_ += count_code_points(text.substr(0, covered));
-    text.remove_prefix(covered);
-    rows_.push_back(std::move(row));
+    const std::string_view covered = covered_part(text, bytes);
+    const bool lacks_space = covered.size() + 1 == bytes.size() && bytes.front() == ' ';
+    begin_token(lacks_space && !covered.empty() ? covered : std::string_view(bytes));
+    if (i > 0 && i - 1 < logprobs.size()) {
+      append_number(logprobs_, finite(logprobs[i - 1]));
+    } else {
+      logprobs_ += "null";
+    }
+    tops_ += "null";
+    offset_ += count_code_points(covered);
+    text.remove_prefix(covered.size());
   }
 }
 
 void CompletionLogprobs::add(const std::vector<OutputToken>& tokens) {
   for (const OutputToken& token : tokens) {
     const std::string bytes = service_->token_bytes(token.id);
-    rows_.push_back({completion_token(bytes), true, token.logprob, token.top, offset_});
-    // OpenAI always lists the drawn token in addition to the most likely.
-    const auto same = [&](const TokenLogprob& top) { return top.id == token.id; };
-    if (num_top_ > 0 && std::none_of(token.top.begin(), token.top.end(), same)) {
-      rows_.back().top.push_back({token.id, token.logprob});
-    }
+    begin_token(bytes);
+    append_number(logprobs_, finite(token.logprob));
+    append_top(token);
     offset_ += count_code_points(bytes);
   }
 }
 
-ordered_json CompletionLogprobs::take() {
-  ordered_json tokens = ordered_json::array(), logprobs = ordered_json::array();
-  ordered_json tops = ordered_json::array(), offsets = ordered_json::array();
-  for (const Row& row : rows_) {
-    tokens.push_back(row.token);
-    logprobs.push_back(row.has_logprob ? ordered_json(finite(row.logprob)) : nullptr);
-    ordered_json top = nullptr;
-    for (const TokenLogprob& alternative : row.top) {
-      const std::string name = completion_token(service_->token_bytes(alternative.id));
-      top[name] = finite(alternative.logprob);
-    }
-    tops.push_back(std::move(top));
-    offsets.push_back(row.offset);
+// OpenAI always lists the drawn token in addition to the most likely. Names are keys, so the first
+// of two tokens with one name stands for both.
+void CompletionLogprobs::append_top(const OutputToken& token) {
+  if (num_top_ == 0) {
+    tops_ += "null";
+    return;
   }
-  rows_.clear();
-  return {{"tokens", std::move(tokens)},
-          {"token_logprobs", std::move(logprobs)},
-          {"top_logprobs", num_top_ > 0 ? std::move(tops) : ordered_json(nullptr)},
-          {"text_offset", std::move(offsets)}};
+  std::vector<std::string> names;
+  const auto append = [&](TokenId id, float logprob) {
+    std::string name = completion_token(service_->token_bytes(id));
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    tops_ += names.empty() ? '{' : ',';
+    append_quoted(tops_, name);
+    tops_ += ':';
+    append_number(tops_, finite(logprob));
+    names.push_back(std::move(name));
+  };
+  for (const TokenLogprob& alternative : token.top) append(alternative.id, alternative.logprob);
+  append(token.id, token.logprob);
+  tops_ += '}';
+}
+
+void CompletionLogprobs::take(std::string& out) {
+  out += R"({"tokens":[)" + std::exchange(tokens_, {});
+  out += R"(],"token_logprobs":[)" + std::exchange(logprobs_, {});
+  out += R"(],"top_logprobs":)";
+  out += num_top_ > 0 ? "[" + tops_ + "]" : "null";
+  tops_.clear();
+  out += R"(,"text_offset":[)" + std::exchange(offsets_, {}) + "]}";
 }
 
 }  // namespace tandem::server::openai

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two shapes in which OpenAI's API reports log-probabilities.
+// The two shapes in which OpenAI's API reports log-probabilities, written as JSON text token by
+// token.
 //
 // Chat: text, logprob, bytes and alternatives of each token. Completions: parallel arrays, with
 // text_offset in code points from the start of the returned text. A token that is not whole UTF-8
@@ -9,7 +10,6 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,35 +19,46 @@
 namespace tandem::server::openai {
 
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}], "refusal": null}
-nlohmann::ordered_json chat_logprobs(const std::vector<OutputToken>& tokens,
-                                     const GenerationService& service);
+class ChatLogprobs {
+ public:
+  explicit ChatLogprobs(const GenerationService& service) : service_(&service) {}
 
-// Accumulates {"tokens", "token_logprobs", "top_logprobs", "text_offset"} of one choice.
+  void add(const std::vector<OutputToken>& tokens);
+  bool empty() const { return content_.empty(); }
+  std::size_t bytes() const { return content_.size(); }
+
+  // Appends the object of the tokens that were added since the last call.
+  void take(std::string& out);
+
+ private:
+  const GenerationService* service_;
+  std::string content_;
+};
+
+// {"tokens", "token_logprobs", "top_logprobs", "text_offset"} of one choice.
 class CompletionLogprobs {
  public:
   CompletionLogprobs(const GenerationService& service, int num_top);
 
   // The echoed prompt: the first token has no log-probability, none has alternatives. `logprobs`
-  // [tokens - 1]. `text`: the echo. A token that is not part of it, such as BOS, has width 0.
+  // [tokens - 1]. `text`: the echo. A token that is not part of it, such as BOS, has width 0. An
+  // artificial leading space that the echo lacks is left out.
   void add_prompt(const std::vector<TokenId>& tokens, const std::vector<float>& logprobs,
                   std::string_view text);
   void add(const std::vector<OutputToken>& tokens);
+  std::size_t bytes() const;
 
-  // The tokens that were added since the last call.
-  nlohmann::ordered_json take();
+  // As ChatLogprobs::take().
+  void take(std::string& out);
 
  private:
-  struct Row {
-    std::string token;
-    bool has_logprob = false;
-    float logprob = 0;
-    std::vector<TokenLogprob> top;
-    std::size_t offset = 0;
-  };
+  void begin_token(std::string_view bytes);
+  void append_top(const OutputToken& token);
+
   const GenerationService* service_;
   int num_top_;
   std::size_t offset_ = 0;  // code points of the text so far
-  std::vector<Row> rows_;
+  std::string tokens_, logprobs_, tops_, offsets_;
 };
 
 }  // namespace tandem::server::openai

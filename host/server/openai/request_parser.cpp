@@ -4,6 +4,7 @@
 // logprobs and of the output limit.
 #include "server/openai/request_parser.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "server/openai/api_error.h"
@@ -19,9 +20,13 @@ using nlohmann::json;
 constexpr int kMaxTopLogprobs = 20;
 constexpr std::int64_t kMaxTokens = std::numeric_limits<int>::max();
 
+// The one model need not be named.
 void check_model(FieldReader& fields, const RequestContext& context) {
-  const std::string& model = string_value(fields.require("model"), "model");
-  if (model == context.model_id) return;
+  const json* value = fields.find("model");
+  if (value == nullptr) return;
+  const std::string& model = string_value(*value, "model");
+  const auto& aliases = context.aliases;
+  if (model == context.model_id || std::ranges::find(aliases, model) != aliases.end()) return;
   throw ApiError(
       404,
       "The model '" + model + "' does not exist here; this server has '" + context.model_id + "'",
@@ -32,30 +37,62 @@ std::string indexed(const std::string& name, std::size_t index) {
   return name + "[" + std::to_string(index) + "]";
 }
 
-std::vector<PromptInput> read_prompts(const json& prompt, const RequestContext& context) {
+struct PromptReading {
+  const RequestContext* context;
+  bool parse_special;
+  std::vector<std::string>* ignored;  // as GenerationOptions::unknown_fields()
+};
+
+void check_choices(const char* field, std::size_t num_prompts, int n,
+                   const RequestContext& context) {
+  const std::size_t choices = num_prompts * static_cast<std::size_t>(n);
+  if (choices <= static_cast<std::size_t>(context.limits.max_choices)) return;
+  fail_field(field, "asks for " + std::to_string(num_prompts) + " prompts x " + std::to_string(n) +
+                        " choices = " + std::to_string(choices) + "; this server takes at most " +
+                        std::to_string(context.limits.max_choices) + " per request");
+}
+
+// [{"text": ..., "parse_special": false}, ...]: one prompt. So text of a user and control tokens of
+// a template stand side by side.
+PromptInput read_parts(const json& parts, const PromptReading& reading) {
+  PromptInput prompt;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string path = indexed("prompt", i);
+    FieldReader part(object_value(parts[i], path), path + ".");
+    TextPart& added = prompt.parts.emplace_back();
+    added.text = string_value(part.require("text"), part.path("text"));
+    added.parse_special = part.boolean("parse_special").value_or(reading.parse_special);
+    part.check_unread(reading.ignored);
+  }
+  return prompt;
+}
+
+std::vector<PromptInput> read_prompts(const json& prompt, const PromptReading& reading) {
+  const RequestContext& context = *reading.context;
   std::vector<PromptInput> result;
+  const auto add_text = [&](const std::string& text) {
+    result.push_back({{{text, reading.parse_special}}, {}});
+  };
   if (prompt.is_string()) {
-    result.push_back({prompt.get<std::string>(), {}});
+    add_text(prompt.get_ref<const std::string&>());
     return result;
   }
   if (!prompt.is_array() || prompt.empty()) {
     fail_field("prompt",
-               "must be a string, or a non-empty array of strings, of token ids, or of arrays of "
-               "token ids");
+               "must be a string, or a non-empty array of strings, of token ids, of arrays of "
+               "token ids, or of {\"text\": ...} objects");
   }
+  if (prompt.front().is_object()) return {read_parts(prompt, reading)};
   if (prompt.front().is_number()) {
     result.push_back({{}, read_token_ids(prompt, "prompt", context)});
     return result;
   }
-  if (prompt.size() > static_cast<std::size_t>(context.limits.max_choices)) {
-    fail_field("prompt",
-               "must have at most " + std::to_string(context.limits.max_choices) + " prompts");
-  }
+  check_choices("prompt", prompt.size(), 1, context);
   const bool texts = prompt.front().is_string();
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     const std::string path = indexed("prompt", i);
     if (texts) {
-      result.push_back({string_value(prompt[i], path), {}});
+      add_text(string_value(prompt[i], path));
     } else {
       result.push_back({{}, read_token_ids(prompt[i], path, context)});
       if (result.back().tokens.empty()) fail_field(path, "must not be empty");
@@ -64,18 +101,9 @@ std::vector<PromptInput> read_prompts(const json& prompt, const RequestContext& 
   return result;
 }
 
-void check_total_choices(std::size_t num_prompts, const GenerationOptions& options,
-                         const RequestLimits& limits) {
-  if (num_prompts * static_cast<std::size_t>(options.num_choices) <=
-      static_cast<std::size_t>(limits.max_choices)) {
-    return;
-  }
-  fail_field("n",
-             "times the number of prompts must be at most " + std::to_string(limits.max_choices));
-}
-
 // A text, or an array of {"type": "text", "text": ...} that are joined.
-std::string read_content(const json& content, const std::string& path) {
+std::string read_content(const json& content, const std::string& path,
+                         std::vector<std::string>* ignored) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) fail_field(path, "must be a string or an array of text parts");
   std::string result;
@@ -86,12 +114,13 @@ std::string read_content(const json& content, const std::string& path) {
     if (type != "text")
       fail_field(part.path("type"), "must be \"text\"; this server supports no other type");
     result += string_value(part.require("text"), part.path("text"));
-    part.refuse_unread();
+    part.check_unread(ignored);
   }
   return result;
 }
 
-ChatMessage read_message(const json& value, const std::string& path) {
+ChatMessage read_message(const json& value, const std::string& path,
+                         std::vector<std::string>* ignored) {
   FieldReader fields(object_value(value, path), path + ".");
   ChatMessage message;
   message.role = string_value(fields.require("role"), fields.path("role"));
@@ -100,7 +129,7 @@ ChatMessage read_message(const json& value, const std::string& path) {
       message.role != "tool") {
     fail_field(fields.path("role"), "must be system, developer, user, assistant or tool");
   }
-  message.content = read_content(fields.require("content"), fields.path("content"));
+  message.content = read_content(fields.require("content"), fields.path("content"), ignored);
   fields.find("name");  // no template here names its speakers
   if (message.role == "tool") fields.find("tool_call_id");
   for (const char* name : {"tool_calls", "annotations"}) {  // answers sent back carry them empty
@@ -109,8 +138,20 @@ ChatMessage read_message(const json& value, const std::string& path) {
       fail_field(fields.path(name), "is not supported by this server");
     }
   }
-  fields.refuse_unread();
+  fields.check_unread(ignored);
   return message;
+}
+
+std::vector<ChatMessage> read_messages(FieldReader& fields, std::vector<std::string>* ignored) {
+  const json& messages = fields.require("messages");
+  if (!messages.is_array() || messages.empty()) {
+    fail_field("messages", "must be a non-empty array of messages");
+  }
+  std::vector<ChatMessage> result;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    result.push_back(read_message(messages[i], indexed("messages", i), ignored));
+  }
+  return result;
 }
 
 std::optional<int> as_int(const std::optional<std::int64_t>& value) {
@@ -126,8 +167,10 @@ CompletionRequest parse_completion_request(std::string_view body, const RequestC
   check_model(fields, context);
   CompletionRequest request;
   request.options = read_generation_options(fields, context);
-  request.prompts = read_prompts(fields.require("prompt"), context);
-  check_total_choices(request.prompts.size(), request.options, context.limits);
+  auto* ignored = request.options.unknown_fields(context.strict);
+  const bool parse_special = fields.boolean("parse_special").value_or(true);
+  request.prompts = read_prompts(fields.require("prompt"), {&context, parse_special, ignored});
+  check_choices("n", request.prompts.size(), request.options.num_choices, context);
   request.echo = fields.boolean("echo").value_or(false);
   if (const auto top = fields.integer("logprobs", 0, kMaxTopLogprobs)) {
     request.options.logprobs = true;
@@ -137,7 +180,7 @@ CompletionRequest parse_completion_request(std::string_view body, const RequestC
   if (request.options.max_tokens == 0 && !request.echo) {
     fail_field("max_tokens", "must be at least 1 unless 'echo' is true");
   }
-  fields.refuse_unread();
+  fields.check_unread(request.options.unknown_fields(context.strict));
   return request;
 }
 
@@ -147,13 +190,7 @@ ChatRequest parse_chat_request(std::string_view body, const RequestContext& cont
   check_model(fields, context);
   ChatRequest request;
   request.options = read_generation_options(fields, context);
-  const json& messages = fields.require("messages");
-  if (!messages.is_array() || messages.empty()) {
-    fail_field("messages", "must be a non-empty array of messages");
-  }
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    request.messages.push_back(read_message(messages[i], indexed("messages", i)));
-  }
+  request.messages = read_messages(fields, request.options.unknown_fields(context.strict));
   request.options.logprobs = fields.boolean("logprobs").value_or(false);
   if (const auto top = fields.integer("top_logprobs", 0, kMaxTopLogprobs)) {
     if (!request.options.logprobs) fail_field("top_logprobs", "requires logprobs: true");
@@ -165,8 +202,14 @@ ChatRequest parse_chat_request(std::string_view body, const RequestContext& cont
     fail_field("max_tokens", "contradicts 'max_completion_tokens'; give one of them");
   }
   request.options.max_tokens = as_int(new_limit ? new_limit : old_limit);
-  fields.refuse_unread();
+  fields.check_unread(request.options.unknown_fields(context.strict));
   return request;
+}
+
+std::vector<ChatMessage> parse_chat_messages(const json& document) {
+  FieldReader fields(document, "");
+  std::vector<std::string> ignored;
+  return read_messages(fields, &ignored);
 }
 
 }  // namespace tandem::server::openai

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the bodies of /v1/completions and /v1/chat/completions strictly.
+// Reads the bodies of /v1/completions and /v1/chat/completions.
 //
 // A field of the wrong type or out of range is an ApiError 400 that names it. Known besides
-// OpenAI's fields: top_k, min_p, repetition_penalty, ignore_eos, stop_token_ids. Fields that cannot
-// change the output (user, metadata, store, ...) are ignored. Some fields are accepted only with
-// their neutral value (tools: [], best_of: 1, response_format: {"type": "text"}, ...). All others
-// are refused, misspelt ones too. Threads: any; pure. Source: OpenAI's API reference.
+// OpenAI's fields: top_k, min_p, repetition_penalty, ignore_eos, stop_token_ids, parse_special.
+// Fields that cannot change the output (user, metadata, store, ...) are ignored. Some fields are
+// accepted only with their neutral value (tools: [], best_of: 1, ...). Fields of common clients are
+// ignored and listed, unless the context is strict. All others are refused. Threads: any; pure.
+// Source: OpenAI's reference.
 #pragma once
 
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +23,14 @@ namespace tandem::server::openai {
 
 struct RequestLimits {
   int max_choices = 64;  // prompts x n of one request
+  int max_tokens = 0;    // that all choices of one request generate together; 0: no limit
+  int max_seconds = 0;   // from a request's arrival to its end; 0: no limit
   int max_stop_texts = 16;
   int max_stop_bytes = 1024;  // of one stop text
+  int max_stop_tokens = 1024;
+  int max_biases = 1024;
+  // Of an answer that is not streamed, and of what any answer echoes.
+  std::size_t max_answer_bytes = std::size_t{32} << 20;
 };
 
 // The server's facts that a request is checked against.
@@ -29,6 +38,8 @@ struct RequestContext {
   std::string model_id;
   int vocab_size = 0;
   RequestLimits limits;
+  bool strict = false;  // fields of common clients are refused as well
+  std::vector<std::string> aliases = {};
 };
 
 struct GenerationOptions {
@@ -42,10 +53,14 @@ struct GenerationOptions {
   bool include_usage = false;
   bool logprobs = false;
   int top_logprobs = 0;
+  std::vector<std::string> ignored;  // paths of fields of common clients
+
+  // Where they are listed; null where they are refused.
+  std::vector<std::string>* unknown_fields(bool strict) { return strict ? nullptr : &ignored; }
 };
 
 struct PromptInput {
-  std::string text;             // when given as text
+  std::vector<TextPart> parts;  // when given as text; they form one text
   std::vector<TokenId> tokens;  // when given as token ids (then not empty)
 };
 
@@ -63,5 +78,8 @@ struct ChatRequest {
 // Throw ApiError: 400, or 404 (model_not_found) for another model's name.
 CompletionRequest parse_completion_request(std::string_view body, const RequestContext& context);
 ChatRequest parse_chat_request(std::string_view body, const RequestContext& context);
+
+// The messages of a document alone; their unknown fields are ignored.
+std::vector<ChatMessage> parse_chat_messages(const nlohmann::json& document);
 
 }  // namespace tandem::server::openai

@@ -117,7 +117,11 @@ class NcclTransport final : public Transport {
 }  // namespace
 
 std::string unavailable_reason() {
-  if (nccl_library() == nullptr) return nccl_library_reason();
+  const NcclLibrary* library = nccl_library();
+  if (library == nullptr) return nccl_library_reason();
+  if (library->comm_init == nullptr || library->comm_finalize == nullptr) {
+    return "libnccl.so.2 is too old: the nccl transport needs NCCL 2.14 or later";
+  }
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {

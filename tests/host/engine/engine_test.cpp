@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <future>
+#include <thread>
 
 #include "common/error.h"
 #include "host/engine/engine_rig.h"
@@ -47,6 +49,32 @@ TEST_F(EngineTest, EndsAtMaxTokens) {
   EXPECT_GT(answer.last.times.time_to_first_token, 0);
   EXPECT_GE(answer.last.times.time_to_first_token, answer.last.times.prefill);
   EXPECT_GT(answer.last.times.decode, 0);
+}
+
+TEST_F(EngineTest, TheHeartbeatAgesWhileTheThreadIsHeldAndNotWhileItWaitsForWork) {
+  using namespace std::chrono_literals;
+  EngineOptions options;
+  options.idle_check = 10ms;
+  auto engine = rig_.engine(rig_.cpu_units({64}), options);
+  const auto eventually = [&](bool old) {
+    for (int i = 0; i < 6000; ++i) {
+      if ((engine->heartbeat_age() >= 500ms) == old) return true;
+      std::this_thread::sleep_for(10ms);
+    }
+    return false;
+  };
+  std::promise<void> release;
+  std::atomic<bool> held{false};
+  Listener listener;
+  listener.on_event = [&](const Answer&) {
+    if (!held.exchange(true)) release.get_future().wait();
+  };
+  engine->submit(greedy(rig_.prompt(5, 1), 2), listener.sink());
+  EXPECT_TRUE(eventually(true)) << "a thread that is held does not come round";
+  release.set_value();
+  listener.wait();
+  std::this_thread::sleep_for(600ms);  // nothing to do for longer than that
+  EXPECT_TRUE(eventually(false)) << "an idle thread comes round";
 }
 
 TEST_F(EngineTest, ScoresAPromptWithoutGenerating) {

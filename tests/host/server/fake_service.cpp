@@ -39,11 +39,41 @@ FakeService::~FakeService() {
   thread_.join();
 }
 
-std::vector<server::TokenId> FakeService::tokenize(std::string_view text) const {
+std::vector<server::TokenId> FakeService::tokenize(const std::vector<server::TextPart>& parts,
+                                                   const server::TokenizeOptions& options) const {
+  wait_for_release();
   ++num_tokenized_;
-  std::vector<server::TokenId> ids = {kBos};
-  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  std::vector<server::TokenId> ids;
+  if (options.add_special) ids.push_back(kBos);
+  for (const server::TextPart& part : parts) {
+    if (!behaviour_.untokenisable.empty() && part.text == behaviour_.untokenisable) {
+      throw Error("tokenizer", "this text cannot be tokenised");
+    }
+    for (std::string_view text = part.text; !text.empty();) {
+      const bool begins = part.parse_special && text.starts_with("<s>");
+      const bool ends = part.parse_special && text.starts_with("</s>");
+      ids.push_back(begins ? kBos : ends ? kEnd : static_cast<unsigned char>(text.front()));
+      text.remove_prefix(begins ? 3 : ends ? 4 : 1);
+      if (ids.size() > options.max_tokens) throw server::PromptTooLong(ids.size());
+    }
+  }
   return ids;
+}
+
+void FakeService::wait_for_release() const {
+  std::unique_lock lock(mutex_);
+  if (!behaviour_.hold_tokenize || released_) return;
+  ++num_tokenizing_;
+  changed_.wait_for(lock, kPatience, [&] { return released_; });
+  --num_tokenizing_;
+}
+
+std::string FakeService::detokenize(const std::vector<server::TokenId>& ids) const {
+  std::string text;
+  for (std::size_t i = !ids.empty() && ids.front() == kBos ? 1 : 0; i < ids.size(); ++i) {
+    text += token_bytes(ids[i]);
+  }
+  return text;
 }
 
 std::vector<server::TokenId> FakeService::tokenize_chat(
@@ -63,7 +93,7 @@ std::vector<server::TokenId> FakeService::tokenize_chat(
       text.size() > static_cast<std::size_t>(behaviour_.max_request_tokens)) {
     throw server::PromptTooLong(text.size());
   }
-  return tokenize(text);
+  return tokenize({{text, false}}, {});
 }
 
 std::string FakeService::token_bytes(server::TokenId id) const {
@@ -74,7 +104,8 @@ std::string FakeService::token_bytes(server::TokenId id) const {
 
 server::SubmitResult FakeService::submit(server::GenerationRequest request,
                                          server::EventSink sink) {
-  if (!behaviour_.unhappy_prompt.empty() && request.prompt == tokenize(behaviour_.unhappy_prompt)) {
+  if (!behaviour_.unhappy_prompt.empty() &&
+      request.prompt == tokenize({{behaviour_.unhappy_prompt}}, {})) {
     throw Error("engine", "this request could never be served");
   }
   std::lock_guard lock(mutex_);
@@ -183,6 +214,7 @@ bool FakeService::step(Active& active, server::GenerationEvent& event) {
   event.prompt_tokens = static_cast<int>(request.prompt.size());
   event.cached_tokens = event.prompt_tokens / 2;
   event.completion_tokens = active.produced;
+  event.queue_seconds = 0.125;
   if (cancelled_.erase(active.id) > 0) {
     ++num_cancelled_;
     event.finish = server::FinishReason::kCancelled;

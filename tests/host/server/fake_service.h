@@ -38,9 +38,14 @@ struct FakeBehaviour {
   std::size_t padding_bytes = 0;    // of text beside every token: for slow clients
   bool knows_token_length = false;  // refuses prompts by their bytes, see longest_token_bytes()
   std::string unhappy_prompt = {};  // submit throws for it
+  std::string untokenisable = {};   // tokenize throws for it
+  bool hold_tokenize = false;       // tokenize waits for release()
+  std::vector<std::string> aliases = {};
+  int retry_after_seconds = 1;
+  int most_choices = 1000;  // max_waiting()
 };
 
-class FakeService final : public server::GenerationService {
+class FakeService : public server::GenerationService {
  public:
   static constexpr int kBos = 256, kEnd = 257, kVocab = 258;
   // A chat whose first message says this meets a template that cannot be used.
@@ -49,14 +54,21 @@ class FakeService final : public server::GenerationService {
   explicit FakeService(FakeBehaviour behaviour = {});
   ~FakeService() override;
 
-  server::ModelCard model() const override { return {behaviour_.model_id, 1700000000, 256}; }
+  server::ModelCard model() const override {
+    return {behaviour_.model_id, 1700000000, 256, behaviour_.aliases};
+  }
   int vocab_size() const override { return kVocab; }
   int max_request_tokens() const override { return behaviour_.max_request_tokens; }
   std::size_t longest_token_bytes() const override { return behaviour_.knows_token_length ? 1 : 0; }
-  std::vector<server::TokenId> tokenize(std::string_view text) const override;
+  // Where special tokens are parsed, "<s>" and "</s>" are tokens.
+  std::vector<server::TokenId> tokenize(const std::vector<server::TextPart>& parts,
+                                        const server::TokenizeOptions& options) const override;
   std::vector<server::TokenId> tokenize_chat(
       std::vector<server::ChatMessage> messages) const override;
   std::string token_bytes(server::TokenId id) const override;
+  std::string detokenize(const std::vector<server::TokenId>& ids) const override;
+  int max_waiting() const override { return behaviour_.most_choices; }
+  int retry_after_seconds() const override { return behaviour_.retry_after_seconds; }
   server::SubmitResult submit(server::GenerationRequest request, server::EventSink sink) override;
   void cancel(server::GenerationId id) override;
   bool healthy() const override { return !behaviour_.stopping; }
@@ -68,12 +80,13 @@ class FakeService final : public server::GenerationService {
 
   std::atomic<int> heartbeat_age_ms{0};
 
-  void release();                                     // ends hold_after for good
+  void release();                                     // ends hold_after and hold_tokenize for good
   std::vector<server::GenerationRequest> requests();  // all that were accepted, in order
   std::size_t num_cancelled();                        // unfinished requests that were cancelled
   std::size_t num_running();
   int num_tokenized() const { return num_tokenized_; }
-  bool wait_until_idle();  // false after a generous while
+  int num_tokenizing() const { return num_tokenizing_; }  // that wait for release()
+  bool wait_until_idle();                                 // false after a generous while
 
  private:
   struct Active {
@@ -89,15 +102,16 @@ class FakeService final : public server::GenerationService {
   };
 
   void serve();
+  void wait_for_release() const;
   bool step(Active& active, server::GenerationEvent& event);
   int next_token(Active& active);
   bool add_token(Active& active, int token, server::GenerationEvent& event);
   bool held(const Active& active) const;
 
   FakeBehaviour behaviour_;
-  mutable std::atomic<int> num_tokenized_{0};
+  mutable std::atomic<int> num_tokenized_{0}, num_tokenizing_{0};
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::map<server::GenerationId, Active> active_;
   std::vector<server::GenerationRequest> accepted_;
   std::set<server::GenerationId> cancelled_;

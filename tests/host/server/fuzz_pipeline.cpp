@@ -76,7 +76,7 @@ class Client {
     Socket socket(io_, asio::generic::stream_protocol(AF_UNIX, 0), ends[1]);
     const auto connection =
         std::make_shared<Connection>(make_plain_stream(std::move(socket)), hooks_,
-                                     std::make_shared<PostGate>(), "", [this] { gone_ = true; });
+                                     std::make_shared<PostGate>(), Peer{}, "", [this] { gone_ = true; });
     connection->start();
     settle();
   }

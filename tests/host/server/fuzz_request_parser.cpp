@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(request.options);
     require(!request.prompts.empty(), "prompts");
   } catch (const ApiError& error) {
-    require(error.status == 400 || error.status == 404, "status");
+    require(error.status == 400 || error.status == 404 || error.status == 415, "status");
     require(!error_body(error).empty(), "error body");
   }
   try {
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(request.options);
     require(!request.messages.empty(), "messages");
   } catch (const ApiError& error) {
-    require(error.status == 400 || error.status == 404, "status");
+    require(error.status == 400 || error.status == 404 || error.status == 415, "status");
   }
   return 0;
 }

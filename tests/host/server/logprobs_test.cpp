@@ -15,10 +15,19 @@ namespace {
 
 using nlohmann::json;
 
+template <typename Logprobs>
+json taken(Logprobs& logprobs) {
+  std::string text;
+  logprobs.take(text);
+  return json::parse(text);
+}
+
 TEST(Logprobs, ChatListsBytesAndAlternatives) {
   test::FakeService service;
   const float lowest = -std::numeric_limits<float>::infinity();
-  const json report = chat_logprobs({{'A', -0.5f, {{'A', -0.5f}, {0xF0, lowest}}}}, service);
+  ChatLogprobs logprobs(service);
+  logprobs.add({{'A', -0.5f, {{'A', -0.5f}, {0xF0, lowest}}}});
+  const json report = taken(logprobs);
   EXPECT_EQ(report, json::parse(R"({"content": [{"token": "A", "logprob": -0.5, "bytes": [65],
       "top_logprobs": [{"token": "A", "logprob": -0.5, "bytes": [65]},
                        {"token": "\\xf0", "logprob": -9999.0, "bytes": [240]}]}],
@@ -30,20 +39,19 @@ TEST(Logprobs, CompletionsCountOffsetsInCodePoints) {
   CompletionLogprobs logprobs(service, 1);
   logprobs.add({{'x', -1, {{'x', -1}}}, {0xC3, -1, {{'y', -2}}}, {0xA9, -1, {}}});
   logprobs.add({{'z', -1, {}}});
-  EXPECT_EQ(json(logprobs.take()),
-            json::parse(R"({"tokens": ["x", "bytes:\\xc3", "bytes:\\xa9", "z"],
+  EXPECT_EQ(taken(logprobs), json::parse(R"({"tokens": ["x", "bytes:\\xc3", "bytes:\\xa9", "z"],
       "token_logprobs": [-1.0, -1.0, -1.0, -1.0],
       "top_logprobs": [{"x": -1.0}, {"y": -2.0, "bytes:\\xc3": -1.0}, {"bytes:\\xa9": -1.0}, {"z": -1.0}],
       "text_offset": [0, 1, 2, 2]})"));
   logprobs.add({{'!', -1, {}}});
-  EXPECT_EQ(json(logprobs.take())["text_offset"], json({3}));
+  EXPECT_EQ(taken(logprobs)["text_offset"], json({3}));
 }
 
 TEST(Logprobs, CompletionsWithoutAlternativesReportNone) {
   test::FakeService service;
   CompletionLogprobs logprobs(service, 0);
   logprobs.add({{'x', -1, {}}});
-  EXPECT_EQ(json(logprobs.take())["top_logprobs"], json(nullptr));
+  EXPECT_EQ(taken(logprobs)["top_logprobs"], json(nullptr));
 }
 
 TEST(Logprobs, EchoedPromptAlignsWithItsText) {
@@ -51,10 +59,35 @@ TEST(Logprobs, EchoedPromptAlignsWithItsText) {
   CompletionLogprobs logprobs(service, 0);
   logprobs.add_prompt({test::FakeService::kBos, ' ', 'a', 'b'}, {-1, -2, -3}, "ab");
   logprobs.add({{'c', -4, {}}});
-  const json report = logprobs.take();
+  const json report = taken(logprobs);
   EXPECT_EQ(report["tokens"], json({"<s>", " ", "a", "b", "c"}));
   EXPECT_EQ(report["token_logprobs"], json({nullptr, -1.0, -2.0, -3.0, -4.0}));
   EXPECT_EQ(report["text_offset"], json({0, 0, 0, 1, 2}));
+}
+
+// Its token 200 is "_Once" with the artificial space of SentencePiece.
+struct SpacedService final : test::FakeService {
+  std::string token_bytes(TokenId id) const override {
+    return id == 200 ? " Once" : test::FakeService::token_bytes(id);
+  }
+};
+
+TEST(Logprobs, AnEchoedTokenHasNoSpaceThatTheTextLacks) {
+  SpacedService service;
+  CompletionLogprobs logprobs(service, 0);
+  logprobs.add_prompt({test::FakeService::kBos, 200, 200}, {-1, -2}, "Once Once");
+  const json report = taken(logprobs);
+  EXPECT_EQ(report["tokens"], json({"<s>", "Once", " Once"}));
+  EXPECT_EQ(report["text_offset"], json({0, 0, 4}));
+}
+
+TEST(Logprobs, TokensOfOneNameAreOneKey) {
+  test::FakeService service;
+  CompletionLogprobs logprobs(service, 3);
+  logprobs.add({{'a', -2, {{'b', -1}, {'b', -4}, {'c', -5}}}});
+  std::string text;
+  logprobs.take(text);
+  EXPECT_NE(text.find(R"("top_logprobs":[{"b":-1,"c":-5,"a":-2}])"), std::string::npos) << text;
 }
 
 }  // namespace

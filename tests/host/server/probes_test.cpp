@@ -145,9 +145,9 @@ TEST(Limits, ByDefaultAnotherMachineMayHoldHalfAndThisMachineAll) {
   http::Limits limits;
   limits.max_connections = 10;
   http::ConnectionSet of_others(limits), of_this(limits);
-  EXPECT_EQ(admitted(of_others, {"\x0a\x01\x01\x01", false}, 20), 5);
-  EXPECT_EQ(admitted(of_others, {"\x0a\x01\x01\x02", false}, 3), 3);
-  EXPECT_EQ(admitted(of_this, {"\x7f\x01\x01\x01", true}, 20), 10);
+  EXPECT_EQ(admitted(of_others, {"\x0a\x01\x01\x01", {"10.1.1.1", false}}, 20), 5);
+  EXPECT_EQ(admitted(of_others, {"\x0a\x01\x01\x02", {"10.1.1.2", false}}, 3), 3);
+  EXPECT_EQ(admitted(of_this, {"\x7f\x01\x01\x01", {"127.1.1.1", true}}, 20), 10);
 }
 
 TEST(Limits, ConnectionsThatAreTurnedAwayAreBoundedToo) {

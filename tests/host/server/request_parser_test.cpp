@@ -13,7 +13,7 @@ namespace {
 
 using test::Json;
 
-const RequestContext kContext{"fake", 258, {}};
+const RequestContext kContext{"fake", 258, {}, true};  // strict
 
 Json completion(const Json& extra = Json::object()) {
   Json body = {{"model", "fake"}, {"prompt", "hi"}};
@@ -115,10 +115,10 @@ TEST(RequestParser, NullCountsAsAbsent) {
 }
 
 TEST(RequestParser, TakesAPromptInAllFourForms) {
-  EXPECT_EQ(parsed({{"prompt", "text"}}).prompts.at(0).text, "text");
+  EXPECT_EQ(parsed({{"prompt", "text"}}).prompts.at(0).parts.at(0).text, "text");
   const auto texts = parsed({{"prompt", {"a", "b"}}}).prompts;
   ASSERT_EQ(texts.size(), 2u);
-  EXPECT_EQ(texts[1].text, "b");
+  EXPECT_EQ(texts[1].parts.at(0).text, "b");
   const auto ids = parsed({{"prompt", {1, 257}}}).prompts;
   ASSERT_EQ(ids.size(), 1u);
   EXPECT_EQ(ids[0].tokens, (std::vector<server::TokenId>{1, 257}));
@@ -192,6 +192,33 @@ TEST(RequestParser, RefusesStopsThatAreNoTexts) {
   EXPECT_EQ(refused_completion({{"stop_token_ids", {1, 258}}}), "stop_token_ids[1]");
 }
 
+TEST(RequestParser, LimitsStopsAndBiasesNamingTheNumbers) {
+  RequestContext context = kContext;
+  context.vocab_size = 1 << 16;
+  const auto message = [&](const Json& extra) -> std::string {
+    try {
+      parse_completion_request(completion(extra).dump(), context);
+    } catch (const ApiError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  Json ids = Json::array(), bias = Json::object();
+  for (int i = 0; i < 1024; ++i) {
+    ids.push_back(i);
+    bias.set(std::to_string(i).c_str(), -100);
+  }
+  EXPECT_EQ(message({{"stop_token_ids", ids}, {"logit_bias", bias}}), "accepted");
+  ids.push_back(1024);
+  bias.set("1024", 1);
+  EXPECT_EQ(message({{"stop_token_ids", ids}}),
+            "'stop_token_ids' must have at most 1024 tokens, got 1025");
+  EXPECT_EQ(message({{"logit_bias", bias}}),
+            "'logit_bias' must have at most 1024 tokens, got 1025");
+  EXPECT_EQ(message({{"stop", std::vector<std::string>(17, "a")}}),
+            "'stop' must have at most 16 texts, got 17");
+}
+
 TEST(RequestParser, RefusesBiasesForNoToken) {
   EXPECT_EQ(refused_completion({{"logit_bias", 1}}), "logit_bias");
   for (const char* key : {"258", "-1", "", "a", "1a", "01", "+1", " 1", "99999999999999"}) {
@@ -263,7 +290,7 @@ TEST(RequestParser, AnotherModelIsNotFound) {
     EXPECT_EQ(error.param, "model");
   }
   EXPECT_EQ(refused_completion({{"model", 5}}), "model");
-  EXPECT_EQ(refused_completion({{"model", nullptr}}), "model");
+  EXPECT_EQ(refused_completion({{"model", nullptr}}), "accepted");
 }
 
 TEST(RequestParser, ReadsAConversation) {

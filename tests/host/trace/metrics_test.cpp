@@ -5,8 +5,13 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <ctime>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "trace/process_metrics.h"
 
 namespace tandem::trace {
 namespace {
@@ -94,6 +99,56 @@ TEST(Metrics, LosesNoCountUnderThreads) {
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("tandem_requests_finished_total{reason=\"stop\"} 2000"));
   EXPECT_THAT(text, HasSubstr("tandem_preemptions_total 499"));
+}
+
+TEST(Metrics, TellsProcessAndBuild) {
+  Metrics metrics;
+  const std::string text = metrics.text();
+  const auto value = [&](const std::string& name) {
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1.0 : std::stod(text.substr(at + name.size() + 2));
+  };
+  EXPECT_GT(value("process_resident_memory_bytes"), 1e5);
+  EXPECT_GT(value("process_virtual_memory_bytes"), value("process_resident_memory_bytes"));
+  EXPECT_GE(value("process_open_fds"), 3);
+  EXPECT_GT(value("process_max_fds"), value("process_open_fds"));
+  EXPECT_EQ(value("process_threads"), 1);
+  EXPECT_GE(value("process_cpu_seconds_total"), 0);
+  const auto now = static_cast<double>(std::time(nullptr));
+  EXPECT_GT(value("process_start_time_seconds"), now - 86400);
+  EXPECT_LT(value("process_start_time_seconds"), now + 60);
+  EXPECT_THAT(text, HasSubstr("# TYPE process_cpu_seconds_total counter"));
+  EXPECT_THAT(text, HasSubstr("tandem_build_info{version=\""));
+}
+
+TEST(Metrics, ADescriptorMoreIsSeen) {
+  const auto open_fds = process_figures().open_fds;
+  std::FILE* file = std::fopen("/dev/null", "r");
+  EXPECT_EQ(process_figures().open_fds, *open_fds + 1);
+  std::fclose(file);
+}
+
+TEST(Metrics, KeysBeyondTheMostAreCountedTogether) {
+  Metrics metrics;
+  for (std::size_t i = 0; i < Metrics::kMaxKeys + 7; ++i) {
+    metrics.count_key_request("key" + std::to_string(i), 200);
+    metrics.count_key_tokens("key" + std::to_string(i), 2, 3);
+  }
+  metrics.count_key_request("key0", 429);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("tandem_key_requests_total{key=\"key0\",status=\"4xx\"} 1"));
+  EXPECT_THAT(text, HasSubstr("tandem_key_requests_total{key=\"other\",status=\"2xx\"} 7"));
+  EXPECT_THAT(text, HasSubstr("tandem_key_tokens_total{key=\"other\",kind=\"generated\"} 21"));
+  EXPECT_THAT(text, Not(HasSubstr("key=\"key" + std::to_string(Metrics::kMaxKeys) + "\"")));
+}
+
+TEST(Metrics, CountsOpenConnections) {
+  Metrics metrics;
+  metrics.count_connection_opened();
+  metrics.count_connection_opened();
+  metrics.count_connection_closed();
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_http_connections 1"));
+  EXPECT_THAT(metrics.text(), HasSubstr("tandem_http_connections_total 2"));
 }
 
 }  // namespace

@@ -44,6 +44,55 @@ TEST(InprocTransport, ConnectionsFailAloneAndGroupsTogether) {
   test::check_connections(test::run_ranks);
 }
 
+class IdleTransport final : public Transport {
+ public:
+  IdleTransport(int rank, int world) : Transport(rank, world) {}
+  std::string_view kind() const override { return "idle"; }
+  std::string node_name() const override { return "nowhere"; }
+  bool fails_alone() const override { return true; }
+  void set_failure_scope(FailureScope) override {}
+  void close(int, const std::string&) noexcept override {}
+  void abort(const std::string&) noexcept override {}
+  std::unique_ptr<Transport> shrink(Deadline) override { return nullptr; }
+
+ private:
+  std::unique_ptr<Exchange> do_start(std::vector<Outgoing>, std::vector<Source>) override {
+    return nullptr;
+  }
+};
+
+TEST(Transport, HasARankOfItsWorld) {
+  EXPECT_NO_THROW(IdleTransport(1, 2));
+  EXPECT_THROW(IdleTransport(2, 2), Error);
+  EXPECT_THROW(IdleTransport(-1, 2), Error);
+  EXPECT_THROW(IdleTransport(0, 0), Error);
+}
+
+TEST(InprocTransport, KeepsTheFirstAbortOfAGroup) {
+  auto world = inproc::make_world(3);
+  world[2]->set_failure_scope(FailureScope::kGroup);
+  world[0]->abort("the first");
+  world[1]->abort("the second");
+  for (const int peer : {0, 1}) {
+    const auto error = error_of_waiting(*world[2], peer, Deadline::after(seconds(30)));
+    EXPECT_EQ(error.peer(), 0);
+    EXPECT_NE(std::string(error.what()).find("the first"), std::string::npos) << error.what();
+  }
+}
+
+TEST(InprocTransport, ShrinksWithoutTheRankThatComesLate) {
+  auto world = inproc::make_world(2);
+  world[0]->abort("one is late");
+  const auto smaller = world[0]->shrink(Deadline::after(milliseconds(1)));
+  EXPECT_EQ(smaller->world(), 1);
+  try {
+    world[1]->shrink(Deadline::after(seconds(30)));
+    FAIL() << "the smaller group has no place for it";
+  } catch (const TransportError& error) {
+    EXPECT_NE(std::string(error.what()).find("without rank 1"), std::string::npos) << error.what();
+  }
+}
+
 TEST(InprocTransport, TimesOutNamingTheLatePeer) {
   auto world = inproc::make_world(3);
   const auto error = error_of_waiting(*world[0], 2, Deadline::after(milliseconds(20)));

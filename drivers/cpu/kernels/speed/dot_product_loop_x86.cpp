@@ -9,6 +9,8 @@
 // 2^-14.
 #include "cpu/kernels/speed/product_loop.h"
 
+#include <cpuid.h>
+
 namespace tandem::device::cpu {
 namespace {
 
@@ -136,6 +138,13 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) float bf16_512(std::size_
   return sum;
 }
 
+// Clang 14 does not know the feature by name: bit 4 of EAX of CPUID leaf 7, subleaf 1.
+bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 &&
+         (eax & 1u << 4) != 0;
+}
+
 }  // namespace
 
 std::vector<ProductLoop> int8_dot_product_loops() {
@@ -144,7 +153,7 @@ std::vector<ProductLoop> int8_dot_product_loops() {
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw")) {
     loops.push_back({int8_vnni512, 2.0 * 64 * kSums});
   }
-  if (__builtin_cpu_supports("avxvnni")) loops.push_back({int8_vnni256, 2.0 * 32 * kSums});
+  if (has_avx_vnni()) loops.push_back({int8_vnni256, 2.0 * 32 * kSums});
   if (__builtin_cpu_supports("avx2")) loops.push_back({int8_avx2, 2.0 * 32 * kSums});
   return loops;
 }

@@ -73,6 +73,7 @@ engine::RequestEvent engine_event() {
   event.prompt_tokens = 21;
   event.cached_tokens = 22;
   event.completion_tokens = 23;
+  event.times.queued = 0.5;
   return event;
 }
 
@@ -93,6 +94,7 @@ TEST(ServiceMessages, AnEventKeepsItsFields) {
   EXPECT_EQ(event.prompt_tokens, 21);
   EXPECT_EQ(event.cached_tokens, 22);
   EXPECT_EQ(event.completion_tokens, 23);
+  EXPECT_EQ(event.queue_seconds, 0.5);
 }
 
 TEST(ServiceMessages, AnEventWithoutLogProbabilitiesHasNoTokens) {

@@ -44,6 +44,19 @@ TEST(GroupTransport, TheFirstErrorStays) {
   }
 }
 
+TEST(GroupTransport, TellsItsPeersOfItsErrorWhenItShrinks) {
+  auto world = transport::inproc::make_world(2);
+  GroupTransport group(std::move(world[0]));
+  const auto late = group.start({}, {{1, 1}});
+  error_of([&] { late->next(Deadline::after(milliseconds(1))); });
+  group.shrink(Deadline::after(milliseconds(1)));
+  const auto told = error_of([&] {
+    world[1]->start({}, {{0, 1}})->next(Deadline::after(std::chrono::seconds(30)));
+  });
+  EXPECT_EQ(told.kind(), Kind::kAborted);
+  EXPECT_THAT(told.what(), testing::HasSubstr("no message from rank 1"));
+}
+
 TEST(GroupTransport, AnErrorOfFinishBreaksItToo) {
   class NeverSent final : public transport::Exchange {
    public:

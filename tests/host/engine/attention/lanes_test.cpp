@@ -49,9 +49,11 @@ class LoggedUnit final : public device::AttentionUnit {
     return WaitResult::kLost;
   }
   bool works_in_queue_of(const device::ComputeUnit&) const override { return in_queue; }
+  bool may_have_own_thread() const override { return own_thread; }
   device::AttentionStats stats() const override { return {}; }
 
   bool in_queue = false;
+  bool own_thread = true;
   WaitResult answer = WaitResult::kDone;
   bool refuses = false;
 
@@ -328,6 +330,33 @@ TEST_F(RingLanes, GiveUpAComputeUnitThatDoesNotComeToItsEnd) {
   compute_dies_ = true;
   lane.abort();
   EXPECT_THROW(lane.begin(step_), DeviceError);
+}
+
+TEST_F(RingLanes, BeginAnewAfterWorkThatTheComputeUnitRefused) {
+  RingLane lane(context_);
+  prepare(lane);
+  queue_.sync();
+  const std::uint64_t one_begin = compute_.counts().copies;
+  EXPECT_EQ(one_begin, 2u) << "the counts of each ring";
+  lane.bring_rows(first_);
+  lane.return_results(first_);
+  compute_.push([] { throw Error("gpu", "refused"); });
+  lane.abort();
+  EXPECT_NO_THROW(lane.begin(step_)) << "what follows the refused work came to its end";
+  queue_.sync();
+  EXPECT_EQ(compute_.counts().copies, 2 * one_begin) << "an aborted step sets the counts again";
+  EXPECT_TRUE(lane.finish());
+  lane.begin(step_);
+  queue_.sync();
+  EXPECT_EQ(compute_.counts().copies, 2 * one_begin) << "a complete step leaves them";
+  EXPECT_TRUE(lane.finish());
+}
+
+TEST_F(RingLanes, AreNotForUnitsThatMayNotHaveAThread) {
+  AttentionExchange exchange(rig_.model().config(), queue_, options_, 0);
+  EXPECT_TRUE(exchange.add_unit(host_)) << "a ring of its own";
+  card_.own_thread = false;
+  EXPECT_FALSE(exchange.add_unit(card_));
 }
 
 }  // namespace

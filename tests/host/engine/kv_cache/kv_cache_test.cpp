@@ -105,6 +105,28 @@ TEST(KvCache, DoesNotTrustAHash) {
   EXPECT_EQ(cache.num_available(), 8u);
 }
 
+TEST(KvCache, TablesWithAnotherSaltShareNothingWhateverTheHash) {
+  const auto collide = [](PrefixKey, std::span<const TokenId>) -> PrefixKey { return 7; };
+  for (const PrefixIndex::Hash hash : {PrefixIndex::Hash(hash_block), PrefixIndex::Hash(collide)}) {
+    KvCache cache(kPageTokens, Placement::kSequences, true, hash);
+    cache.add_unit(8, 1.0);
+    const auto tokens = count_up(9);
+    PageTable first;
+    first.salt = 1;
+    ASSERT_TRUE(cache.extend(first, 9));  // without attach(), as for scores of a prompt
+    cache.publish(first, tokens, 9);
+    EXPECT_EQ(cache.probe(tokens).num_blocks, 0u);
+    EXPECT_EQ(cache.probe(tokens, 2).num_blocks, 0u);
+    EXPECT_GT(cache.probe(tokens, 1).num_blocks, 0u);
+    PageTable second;
+    second.salt = 2;
+    EXPECT_EQ(cache.attach(second, tokens), 0u);
+    cache.release(first);
+    EXPECT_EQ(first.salt, 1u) << "a preempted sequence is still its caller's";
+    EXPECT_GT(cache.attach(first, tokens), 0u);
+  }
+}
+
 TEST(KvCache, EvictsTheLongestIdleTailFirst) {
   KvCache cache = cache_of({4});
   PageTable first = computed(cache, count_up(8));

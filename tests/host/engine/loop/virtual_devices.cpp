@@ -125,10 +125,12 @@ std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const Log
     clock_.advance(options_.device_timeout);
     return silent;
   }
+  if (options_.before_run) options_.before_run(items);
   std::vector<std::vector<TokenId>> known;
   for (const RunnerItem& item : items) known.push_back(append(item));
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].logits != LogitRows::kNone) answer(i, items[i], known[i], logits, tokens);
+    if (i == 0 && options_.between_results) options_.between_results(items);
   }
   return {};
 }

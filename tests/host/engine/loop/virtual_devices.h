@@ -75,6 +75,8 @@ struct VirtualRunnerOptions {
   Clock::Duration device_timeout{};
   Clock::TimePoint dies_at = kNever;  // what computes
   std::vector<int> lost_with_it;      // attention units, by take_lost()
+  // Called before the rows run, and behind the first result; may throw. May be empty.
+  std::function<void(std::span<const RunnerItem>)> before_run, between_results;
 };
 
 class VirtualRunner final : public StepRunner {

@@ -4,13 +4,8 @@
 // serving without a model, a device or a wait.
 #include <gmock/gmock.h>
 
-#include <map>
-#include <random>
-
 #include "engine/kv_cache/kv_mover.h"
-#include "engine/loop/engine_loop.h"
-#include "host/engine/loop/virtual_devices.h"
-#include "support/model_double.h"
+#include "host/engine/loop/virtual_time_rig.h"
 
 namespace tandem::engine {
 namespace {
@@ -19,118 +14,6 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-
-constexpr int kVocab = 50;
-
-model::ModelConfig small_config() {
-  model::ModelConfig config;
-  config.num_layers = 1;
-  config.q_heads = config.kv_heads = 1;
-  config.head_dim = 2;
-  config.vocab_size = kVocab;
-  config.context_length = 4096;
-  return config;
-}
-
-constexpr device::AttentionGeometry kGeometry{1, 1, 1, 2, 16, DType::kF16};
-
-struct Served {
-  Request request;
-  std::vector<TokenId> tokens;
-  RequestEvent last;
-};
-
-class VirtualTime : public ::testing::Test {
- protected:
-  NamedUnit unit(const std::string& id, const VirtualUnitOptions& options) {
-    return {id, std::make_unique<VirtualUnit>(kGeometry, clock_, options)};
-  }
-  std::vector<NamedUnit> two_units(const VirtualUnitOptions& first,
-                                   const VirtualUnitOptions& second) {
-    std::vector<NamedUnit> units;
-    units.push_back(unit("first", first));
-    units.push_back(unit("second", second));
-    return units;
-  }
-
-  void start(std::vector<NamedUnit> units, LoopFallbacks fallbacks = {}) {
-    options_.clock = &clock_;
-    options_.step_cost = &cost_;
-    VirtualSource source("first compute", clock_, runner_);
-    loop_ = std::make_unique<EngineLoop>(model_, source, std::move(units), options_,
-                                         std::move(fallbacks));
-  }
-
-  Request request(std::size_t shared, std::size_t own, int max_tokens, std::uint32_t seed) const {
-    Request result;
-    for (std::size_t i = 0; i < shared; ++i) result.prompt.push_back(static_cast<TokenId>(i % 7));
-    std::mt19937 random(seed);
-    for (std::size_t i = 0; i < own; ++i) {
-      result.prompt.push_back(static_cast<TokenId>(random() % kVocab));
-    }
-    result.sampling.temperature = 0;
-    result.max_tokens = max_tokens;
-    return result;
-  }
-
-  void submit(const Request& request) {
-    const RequestId id = ++last_id_;
-    served_[id].request = request;
-    const auto sink = [this, id](RequestEvent event) {
-      for (const TokenOutput& token : event.tokens) served_[id].tokens.push_back(token.id);
-      served_[id].last = std::move(event);
-    };
-    loop_->add(
-        std::make_unique<Sequence>(id, request, sink, model_, loop_->max_request_tokens(), clock_));
-  }
-
-  void step() {
-    loop_->step();
-    for (Delivery& delivery : loop_->take_deliveries()) delivery.sink(std::move(delivery.event));
-  }
-  // Requests arrive `gap` apart; steps follow each other, and an idle loop waits for the next.
-  void serve(const std::vector<Request>& requests, Clock::Duration gap) {
-    std::size_t arrived = 0;
-    while (arrived < requests.size() || !loop_->idle()) {
-      const auto next_at = Clock::TimePoint(gap * static_cast<int>(arrived));
-      if (arrived < requests.size() && clock_.now() >= next_at) {
-        submit(requests[arrived++]);
-      } else if (loop_->idle()) {
-        clock_.advance_to(next_at);
-      } else {
-        step();
-      }
-    }
-  }
-
-  // Every request has the tokens that its prompt leads to.
-  void expect_all_served() const {
-    for (const auto& [id, served] : served_) {
-      ASSERT_EQ(served.last.finish, FinishReason::kLength) << id << ": " << served.last.error;
-      ASSERT_EQ(served.tokens.size(), static_cast<std::size_t>(served.request.max_tokens)) << id;
-      std::vector<TokenId> known = served.request.prompt;
-      for (const TokenId token : served.tokens) {
-        ASSERT_EQ(token, next_token(known, kVocab)) << id << " behind " << known.size();
-        known.push_back(token);
-      }
-    }
-  }
-  std::uint32_t pages_used() const {
-    std::uint32_t used = 0;
-    for (const UnitStatus& unit : loop_->status().units) used += unit.pages_used;
-    return used;
-  }
-
-  VirtualClock clock_;
-  const test::ModelDouble model_{small_config()};
-  const planner::ConstantStepCost cost_{{.per_step = 0.5, .per_row = 0.01}};
-  VirtualRunnerOptions runner_{
-      .vocab_size = kVocab, .cost = &cost_, .device_timeout = seconds(10), .lost_with_it = {}};
-  EngineOptions options_{.max_step_tokens = 64};
-  std::unique_ptr<EngineLoop> loop_;
-  RequestId last_id_ = 0;
-  std::map<RequestId, Served> served_;
-};
 
 TEST_F(VirtualTime, HoursOfServingGiveEveryRequestItsTokens) {
   options_.num_sub_batches = 2;
@@ -291,7 +174,7 @@ class VirtualMoves : public VirtualTime {
     kv_.add_unit(from.capacity().num_pages, 1e9);
     EXPECT_TRUE(kv_.extend(table_, 96));
     kv_.add_unit(to.capacity().num_pages, 1e9);
-    KvMover mover(kv_, kGeometry, seconds(10), clock_);
+    KvMover mover(kv_, kVirtualGeometry, seconds(10), clock_);
     PageTable* tables[] = {&table_};
     return mover.move({0, 0, 1, 6}, from, to, tables, true);
   }
@@ -301,16 +184,16 @@ class VirtualMoves : public VirtualTime {
 };
 
 TEST_F(VirtualMoves, ASliceEndsByTheClock) {
-  VirtualUnit from(kGeometry, clock_, {.page_time = microseconds(250)});
-  VirtualUnit to(kGeometry, clock_, {.page_time = microseconds(250)});
+  VirtualUnit from(kVirtualGeometry, clock_, {.page_time = microseconds(250)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = microseconds(250)});
   EXPECT_EQ(move(from, to).num_pages, 4u) << "half a millisecond each, two in all";
   EXPECT_EQ(clock_.now().time_since_epoch(), milliseconds(2));
   EXPECT_THAT(table_.held, ElementsAre(2u, 4u));
 }
 
 TEST_F(VirtualMoves, APageThatIsNotThereInTimeLosesItsUnitByTheClock) {
-  VirtualUnit from(kGeometry, clock_, {.page_time = milliseconds(1)});
-  VirtualUnit to(kGeometry, clock_, {.page_time = seconds(11)});
+  VirtualUnit from(kVirtualGeometry, clock_, {.page_time = milliseconds(1)});
+  VirtualUnit to(kVirtualGeometry, clock_, {.page_time = seconds(11)});
   const MoveResult result = move(from, to);
   EXPECT_EQ(result.num_pages, 0u);
   EXPECT_EQ(result.lost_unit, 1);

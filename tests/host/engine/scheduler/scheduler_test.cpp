@@ -20,7 +20,8 @@ using ::testing::IsEmpty;
 // Where a row costs one.
 StepPlan plan_step(std::span<const WaitingView> waiting, std::span<const RunningView> running,
                    int available_pages, const SchedulerOptions& options) {
-  return engine::plan_step(waiting, running, available_pages, options, planner::cost_of_rows());
+  return engine::plan_step({waiting, running, {}, available_pages, 1000}, options,
+                           planner::cost_of_rows());
 }
 
 constexpr SchedulerOptions kOptions{.max_running = 4, .max_step_tokens = 8, .page_tokens = 4};
@@ -48,11 +49,29 @@ TEST(Scheduler, AdmitsInOrderWhileRowsAndPagesLast) {
   const WaitingView waiting[] = {{.id = 1, .num_tokens = 3},
                                  {.id = 2, .num_tokens = 4},
                                  {.id = 3, .num_tokens = 4},
-                                 {.id = 4, .num_tokens = 1}};
+                                 {.id = 4, .num_tokens = 4}};
   const StepPlan plan = plan_step(waiting, {}, 10, kOptions);
-  EXPECT_THAT(plan.admitted, ElementsAre(1, 2, 3));
+  EXPECT_THAT(plan.admitted, ElementsAre(1, 2, 3)) << "no row is left for the fourth";
   EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 0, 3, true, 0}, StepItem{2, 0, 4, true, 0},
                                       StepItem{3, 0, 1, false, 0}));
+}
+
+TEST(Scheduler, GivesTheOldestPromptHalfAStepAndTheShortestTheOtherHalf) {
+  const RunningView running[] = {
+      {.id = 1, .num_tokens = 900, .num_computed = 8, .num_blocks = 225},
+      {.id = 2, .num_tokens = 800, .num_computed = 4, .num_blocks = 200}};
+  const WaitingView waiting[] = {{.id = 3, .num_tokens = 700}, {.id = 4, .num_tokens = 3}};
+  const StepPlan plan = plan_step(waiting, running, 1000, kOptions);
+  EXPECT_THAT(plan.admitted, ElementsAre(3, 4));
+  EXPECT_THAT(plan.items, ElementsAre(StepItem{1, 8, 4, false, 0}, StepItem{3, 0, 1, false, 0},
+                                      StepItem{4, 0, 3, true, 0}));
+  SchedulerOptions options = kOptions;
+  options.max_prefill_rows = 6;
+  EXPECT_THAT(plan_step(waiting, running, 1000, options).items,
+              ElementsAre(StepItem{1, 8, 6, false, 0}, StepItem{4, 0, 2, false, 0}));
+  EXPECT_THAT(plan_step({}, std::span(running).first(1), 0, kOptions).items,
+              ElementsAre(StepItem{1, 8, 8, false, 0}))
+      << "alone it gets the whole step";
 }
 
 TEST(Scheduler, DoesNotLetASmallRequestOvertakeTheHeadOfTheQueue) {
@@ -141,7 +160,7 @@ TEST(Scheduler, CutsSubBatchesWhereTheCostTableSaysThatTheyTakeTheSameTime) {
                                  {.id = 4, .num_tokens = 20, .num_computed = 19, .num_blocks = 5}};
   const auto first_sub_batch = [&](const planner::ConstantStepCost::Rates& rates) {
     const StepPlan plan =
-        engine::plan_step({}, running, 0, options, planner::ConstantStepCost(rates));
+        engine::plan_step({.running = running}, options, planner::ConstantStepCost(rates));
     return std::ranges::count(plan.items, 0, &StepItem::sub_batch);
   };
   EXPECT_EQ(first_sub_batch({.per_row = 1}), 2);
@@ -187,6 +206,9 @@ class Simulation {
     ASSERT_EQ(plan, plan_now()) << "the same state gives the same plan";
     ASSERT_FALSE(plan.items.empty()) << "something always advances";
     if (!running_.empty()) {
+      ASSERT_EQ(std::ranges::count(plan.items, oldest(), &StepItem::id), 1) << plan;
+    }
+    if (!running_.empty()) {
       ASSERT_FALSE(preempts(plan, running_.front().id)) << plan;
     }
     for (const SequenceId id : plan.preempted) {
@@ -198,9 +220,10 @@ class Simulation {
     }
     ASSERT_TRUE(plan.preempted.empty() || plan.admitted.empty()) << plan;
     for (const SequenceId id : plan.admitted) {
-      ASSERT_EQ(waiting_.front().id, id) << "strictly in order: " << plan;
-      running_.push_back(waiting_.front());
-      waiting_.pop_front();
+      const auto it = std::ranges::find(waiting_, id, &Simulated::id);
+      ASSERT_NE(it, waiting_.end()) << plan;
+      running_.push_back(*it);
+      waiting_.erase(it);
     }
     ASSERT_LE(running_.size(), static_cast<std::size_t>(options_.max_running));
     run_items(plan);

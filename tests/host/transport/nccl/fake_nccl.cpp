@@ -203,21 +203,23 @@ const char* error_string(ncclResult_t) { return "an error of the fake"; }
 
 namespace tandem {
 
-const NcclLibrary* nccl_library() {
-  static const NcclLibrary fake = {.get_unique_id = get_unique_id,
-                                   .comm_init = comm_init,
-                                   .comm_finalize = finalize,
-                                   .comm_destroy = end,
-                                   .comm_abort = end,
-                                   .async_error = async_error,
-                                   .group_start = group_start,
-                                   .group_end = group_end,
-                                   .send = send,
-                                   .receive = receive,
-                                   .error_string = error_string,
-                                   .comm_shrink = comm_shrink};
-  return &fake;
+NcclLibrary& fake_nccl() {
+  static NcclLibrary fake = {.get_unique_id = get_unique_id,
+                             .comm_init = comm_init,
+                             .comm_finalize = finalize,
+                             .comm_destroy = end,
+                             .comm_abort = end,
+                             .async_error = async_error,
+                             .group_start = group_start,
+                             .group_end = group_end,
+                             .send = send,
+                             .receive = receive,
+                             .error_string = error_string,
+                             .comm_shrink = comm_shrink};
+  return fake;
 }
+
+const NcclLibrary* nccl_library() { return &fake_nccl(); }
 
 const std::string& nccl_library_reason() {
   static const std::string none;

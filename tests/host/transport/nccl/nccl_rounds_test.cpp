@@ -7,8 +7,15 @@
 #include <atomic>
 #include <barrier>
 
+#include "common/nccl_library.h"
 #include "host/transport/conformance.h"
 #include "host/transport/nccl/nccl_world.h"
+
+namespace tandem {
+
+NcclLibrary& fake_nccl();  // fake_nccl.cpp
+
+}  // namespace tandem
 
 namespace tandem::transport::nccl {
 namespace {
@@ -29,6 +36,18 @@ TEST(NcclRoundsTest, DoesWhatEveryTransportMustDo) {
     });
     EXPECT_THAT(errors, Each(IsEmpty())) << "world " << world;
   }
+}
+
+TEST(NcclRoundsTest, AnOldLibraryIsRefusedWithTheVersionThatIsNeeded) {
+  const NcclLibrary whole = fake_nccl();
+  EXPECT_EQ(unavailable_reason(), "");
+  fake_nccl().comm_finalize = nullptr;
+  EXPECT_THAT(unavailable_reason(), HasSubstr("needs NCCL 2.14 or later"));
+  EXPECT_THROW(make_unique_id(), Error);
+  fake_nccl() = whole;
+  fake_nccl().comm_init = nullptr;
+  EXPECT_THAT(unavailable_reason(), HasSubstr("needs NCCL 2.14 or later"));
+  fake_nccl() = whole;
 }
 
 TEST(NcclRoundsTest, NoConnectionFailsAlone) {

@@ -90,6 +90,49 @@ TEST(SimulatedTransport, MessagesToOneReceiverArriveOneAfterAnotherLowerSenderFi
   });
 }
 
+// Rank 3 wakes rank 0, whose answer is earlier than the message that rank 2 has long sent.
+TEST(SimulatedTransport, AnAnswerOvertakesAMessageThatArrivesLater) {
+  NetworkOptions options = network(4);
+  options.links.push_back({2, 1, 2.5 * kLatency, kRate});
+  simulated::run_ranks(options, [](Transport& rank) {
+    switch (rank.rank()) {
+      case 0:
+        receive(rank, 3);
+        return send(rank, 1, 0);
+      case 2:
+        return send(rank, 1, 0);
+      case 3:
+        return send(rank, 0, 0);
+      default:
+        break;
+    }
+    const auto both = rank.start({}, {{0, 0}, {2, 0}});
+    EXPECT_EQ(both->next(Deadline::never())->peer, 0);
+    EXPECT_DOUBLE_EQ(simulated::now(rank), 2 * kLatency);
+    EXPECT_EQ(both->next(Deadline::never())->peer, 2);
+    EXPECT_DOUBLE_EQ(simulated::now(rank), 2.5 * kLatency);
+  });
+}
+
+TEST(SimulatedTransport, AnAbortEndsTheWaitsOfAGroupWhileItsPeerStillWorks) {
+  auto world = simulated::make_world(network(3));
+  world[1]->set_failure_scope(FailureScope::kGroup);
+  auto waiting = std::async(std::launch::async, [&] {
+    try {
+      receive(*world[1], 2);
+      return std::string("a message");
+    } catch (const TransportError& error) {
+      return std::string(error.what());
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // most often it waits by then
+  world[0]->abort("enough");
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  world[0].reset();
+  world[2].reset();
+  EXPECT_NE(waiting.get().find("enough"), std::string::npos);
+}
+
 TEST(SimulatedTransport, ConformsOnEveryWorld) {
   for (const int world : {1, 2, 3, 5, 8, 16}) {
     simulated::run_ranks(network(world), [](Transport& transport) {

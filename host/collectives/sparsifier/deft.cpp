@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DEFT: layers get entries by their norms, and ranks get layers by the cost of selecting them.
+//
+// In step t rank r takes bin (t + r) mod n and selects the exact top entries of its fragments. The
+// norms are all-reduced first, 8 bytes per fragment, so all ranks hold the same plan; the published
+// code plans with each rank's own norms, and the sum of the entries drifts from k. Sends: the
+// indices of the own fragments, those of whole fragments left out; then every rank its values at
+// all of them. Clears all-global. Cost: norms come with the accumulation; one read of about N / n
+// values. A fragment sends one entry at least. Source: arXiv 2307.03500.
+#include <algorithm>
+#include <numeric>
+
+#include "collectives/sparsifier/algorithms.h"
+#include "collectives/sparsifier/deft_plan.h"
+#include "collectives/sparsifier/exchange.h"
+
+namespace tandem::collectives {
+namespace {
+
+constexpr std::uint64_t kNormBlock = 4096;
+
+class Deft final : public SparsifierAlgorithm {
+ public:
+  using SparsifierAlgorithm::SparsifierAlgorithm;
+
+  ClearingRule clearing_rule() const override { return ClearingRule::kAllGlobal; }
+
+  void accumulate(std::span<const float> gradient, std::uint64_t, int world) override {
+    const std::vector<std::uint64_t> whole{num_values_};
+    fragments_ = fragments_of(options_.layer_sizes.empty() ? whole : options_.layer_sizes, world);
+    squares_.assign(fragments_.size(), 0);
+    const auto add_fragment = [&](std::size_t at) {
+      for (std::uint64_t first = fragments_[at].begin; first < fragments_[at].end;
+           first += kNormBlock) {
+        const std::uint64_t count = std::min(kNormBlock, fragments_[at].end - first);
+        add_gradient(residual_.data() + first, gradient.data() + first, count);
+        squares_[at] += measure_moments(residual_.data() + first, count, Logarithms::kNo).squares;
+      }
+    };
+    if (options_.threads != nullptr && fragments_.size() > 1) {
+      options_.threads->run(fragments_.size(), ThreadPool::Body(add_fragment));
+    } else {
+      for (std::size_t at = 0; at < fragments_.size(); ++at) add_fragment(at);
+    }
+  }
+
+  void reduce(StepContext& context) override {
+    const int n = context.group.world();
+    allreduce(context.group, DenseView::of(squares_), dense_options(options_.reduce));
+    std::vector<double> norms(squares_.size());
+    std::transform(squares_.begin(), squares_.end(), norms.begin(),
+                   [](double squares) { return std::sqrt(squares); });
+    const auto entries = entries_of(fragments_, norms, target(context.step));
+    const auto bins = bins_of(fragments_, entries, n);
+    const auto turn = static_cast<int>(context.step % static_cast<std::uint64_t>(n));
+    const int own_bin = (turn + context.group.rank()) % n;
+    Indices known;
+    for (std::size_t at = 0; at < fragments_.size(); ++at) {
+      if (entries[at] < fragments_[at].size()) continue;
+      for (std::uint64_t i = fragments_[at].begin; i < fragments_[at].end; ++i) {
+        known.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
+    const Indices own = timed_selection(context, [&] {
+      Indices selected;
+      for (std::size_t at = 0; at < fragments_.size(); ++at) {
+        if (bins[at] != own_bin || entries[at] == fragments_[at].size()) continue;
+        Candidates fragment(residual_, fragments_[at].begin, fragments_[at].end, options_.threads);
+        const Indices top = fragment.top(entries[at]);
+        selected.insert(selected.end(), top.begin(), top.end());
+      }
+      return selected;
+    });
+    const Indices all =
+        reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce, known);
+    for (const std::uint32_t index : all) residual_[index] = 0;
+  }
+
+ private:
+  std::vector<Fragment> fragments_;  // of the step
+  std::vector<double> squares_;      // [fragments]
+};
+
+}  // namespace
+
+std::unique_ptr<SparsifierAlgorithm> make_deft(std::uint64_t num_values,
+                                               const SparsifierOptions& options) {
+  return std::make_unique<Deft>(num_values, options);
+}
+
+}  // namespace tandem::collectives

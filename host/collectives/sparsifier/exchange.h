@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways in which sparsifiers exchange what they have selected.
+//
+// Each fills result.mean, selected*, sent, build_up and inefficiency. Steps and bytes per rank (n
+// ranks, k entries each, U in the union), frames and headers aside:
+//   reduce_own            the scheme's, on k entries; and one all-gather of 8 bytes
+//   reduce_union          all-gather of 4 k; all-reduce of 4 U
+//   reduce_agreed         all-reduce of 4 U: every rank knows the indices
+// Errors: those of the collective calls; the accumulated values are unchanged then.
+#pragma once
+
+#include <span>
+
+#include "collectives/sparsifier/algorithm.h"
+
+namespace tandem::collectives {
+
+enum class Selectors : std::uint8_t {
+  kEveryRankAll,  // each rank selects from the whole gradient, and means to send only that
+  kExclusive,     // ranks select from disjoint parts, or one rank for all
+};
+
+// Every rank sends its own entries. Clears nothing. Values of `accumulated` at `own`.
+void reduce_own(StepContext& context, std::span<const float> accumulated, const Indices& own,
+                const ReduceOptions& options);
+
+// Every rank sends its values at the indices that any rank selected, and returns these indices.
+// `known`: indices that all ranks know to be selected without being told; not in `own`.
+Indices reduce_union(StepContext& context, std::span<const float> accumulated, const Indices& own,
+                     Selectors selectors, const ReduceOptions& options, const Indices& known = {});
+
+// The same where all ranks hold equal `indices`.
+void reduce_agreed(StepContext& context, std::span<const float> accumulated, const Indices& indices,
+                   const ReduceOptions& options);
+
+// Counts of all ranks into the result.
+void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts);
+
+// options for an all-reduce of dense values
+ReduceOptions dense_options(const ReduceOptions& options);
+
+SparseTensor make_sparse(std::uint64_t num_values, const Indices& indices,
+                         std::span<const float> values);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hard threshold: every |accumulated| of at least lambda, which never changes: the option, or
+// 1 / (2 sqrt k). The density is what comes of it.
+//
+// Sends: own entries, through the scheme. Clears own. Cost: one read.
+#include "collectives/sparsifier/algorithms.h"
+#include "collectives/sparsifier/exchange.h"
+
+namespace tandem::collectives {
+namespace {
+
+class HardThreshold final : public SparsifierAlgorithm {
+ public:
+  using SparsifierAlgorithm::SparsifierAlgorithm;
+
+  ClearingRule clearing_rule() const override { return ClearingRule::kOwn; }
+
+  void reduce(StepContext& context) override {
+    const Indices own = timed_selection(context, [&] {
+      return find_at_least(residual_, 0, num_values_, lambda(context.step), options_.threads);
+    });
+    reduce_own(context, residual_, own, options_.reduce);
+    for (const std::uint32_t index : own) residual_[index] = 0;
+  }
+
+ private:
+  float lambda(std::uint64_t step) const {
+    if (options_.hard_threshold > 0) return static_cast<float>(options_.hard_threshold);
+    return static_cast<float>(0.5 / std::sqrt(static_cast<double>(target(step))));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SparsifierAlgorithm> make_hard_threshold(std::uint64_t num_values,
+                                                         const SparsifierOptions& options) {
+  return std::make_unique<HardThreshold>(num_values, options);
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MiCRO: in step t rank r selects from partition (t + r) mod n only, by a common threshold that
+// follows the counts; at least one entry.
+//
+// Sends: the indices of the own partition (disjoint: no build-up), then every rank its values at
+// all of them. Clears all-global. Cost: one read of N / n values. An exclusive selection has n
+// times fewer distinct entries than n ranks that select k each. Source: arXiv 2310.00967.
+#include "collectives/sparsifier/algorithms.h"
+#include "collectives/sparsifier/exchange.h"
+#include "collectives/sparsifier/threshold_control.h"
+
+namespace tandem::collectives {
+namespace {
+
+class Micro final : public SparsifierAlgorithm {
+ public:
+  Micro(std::uint64_t num_values, const SparsifierOptions& options)
+      : SparsifierAlgorithm(num_values, options), control_(options.published_control) {}
+
+  ClearingRule clearing_rule() const override { return ClearingRule::kAllGlobal; }
+
+  void reduce(StepContext& context) override {
+    const std::uint64_t k = target(context.step);
+    if (!control_.seeded()) {
+      const double own = timed_selection(context, [&] { return candidates().nth_largest(k); });
+      control_.seed(context, own, options_.reduce);
+    }
+    const bool seeded = control_.seeded();
+    const auto n = static_cast<std::uint64_t>(context.group.world());
+    const std::uint64_t part =
+        (context.step % n + static_cast<std::uint64_t>(context.group.rank())) % n;
+    const Indices own = timed_selection(context, [&] {
+      return select_at_least_one(residual_, num_values_ * part / n, num_values_ * (part + 1) / n,
+                                 control_, options_.threads);
+    });
+    const Indices all =
+        reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce);
+    for (const std::uint32_t index : all) residual_[index] = 0;
+    if (seeded) control_.follow(all.size(), k);
+  }
+
+  void save(SparsifierState& state) const override {
+    SparsifierAlgorithm::save(state);
+    control_.save(state);
+  }
+
+  void load(const SparsifierState& state) override {
+    ThresholdControl control = control_;
+    control.load(state);
+    SparsifierAlgorithm::load(state);
+    control_ = control;
+  }
+
+ private:
+  ThresholdControl control_;
+};
+
+}  // namespace
+
+std::unique_ptr<SparsifierAlgorithm> make_micro(std::uint64_t num_values,
+                                                const SparsifierOptions& options) {
+  return std::make_unique<Micro>(num_values, options);
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A chunk of 4,096 values as few entries: 12-bit places in the chunk, 2-bit values, two levels.
+//
+// Layout: the lower and the upper level (f32 each), then the places, then the codes, packed from
+// the lowest bit on, padded to a byte at the end. Code: bit 0 the sign, bit 1 the upper level. The
+// levels are the means of the magnitudes below and from the overall mean on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tandem::collectives {
+
+constexpr std::uint64_t kChunkValues = 4096;
+
+// Bytes of a chunk with `count` entries.
+std::size_t packed_bytes(std::size_t count);
+
+// places: [count] below 4,096; values: [count]. to: packed_bytes(count). count: at least 1.
+void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> values,
+                std::span<std::byte> to);
+
+// places, values: [count], what pack_chunk() has kept of them.
+void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> places,
+                  std::span<float> values);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names of all sparsifiers, and the checks of their options.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "collectives/sparsifier/algorithms.h"
+
+namespace tandem::collectives {
+namespace {
+
+struct NamedSparsifier {
+  const char* name;
+  AlgorithmFactory make;
+};
+
+constexpr std::array kSparsifiers = {
+    NamedSparsifier{"topk", make_topk},
+    NamedSparsifier{"cltk", make_cltk},
+    NamedSparsifier{"randomk", make_randomk},
+    NamedSparsifier{"hard_threshold", make_hard_threshold},
+    NamedSparsifier{"dgc", make_dgc},
+    NamedSparsifier{"sidco", make_sidco},
+    NamedSparsifier{"gaussiank", make_gaussiank},
+    NamedSparsifier{"redsync", make_redsync},
+    NamedSparsifier{"deft", make_deft},
+    NamedSparsifier{"micro", make_micro},
+    NamedSparsifier{"exdyna", make_exdyna},
+    NamedSparsifier{"ok_topk", make_ok_topk},
+    NamedSparsifier{"chunk_topk", make_chunk_topk},
+};
+
+void require_option(bool holds, const std::string& message) {
+  if (!holds) throw Error("sparsifier", message);
+}
+
+void check_sparsifier_options(const SparsifierOptions& options, std::uint64_t num_values) {
+  const auto in = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  require_option(
+      num_values > 0 && num_values <= std::numeric_limits<std::uint32_t>::max(),
+      "a parameter has 1 to 2^32 - 1 values, this one has " + std::to_string(num_values));
+  require_option(in(options.density, 0, 1),
+                 "density must lie in [0, 1]; it is " + std::to_string(options.density));
+  require_option(in(options.momentum, 0, 1), "momentum must lie in [0, 1]");
+  require_option(in(options.decay, 0, 1), "decay must lie in [0, 1]");
+  require_option(std::isfinite(options.clip_norm) && options.clip_norm >= 0,
+                 "clip_norm must not be negative");
+  require_option(std::isfinite(options.hard_threshold) && options.hard_threshold >= 0,
+                 "hard_threshold must not be negative");
+  require_option(options.local_steps > 0, "local_steps must be at least 1");
+  require_option(options.threshold_steps > 0, "threshold_steps must be at least 1");
+  require_option(!options.reduce.wire || *options.reduce.wire == DType::kF32,
+                 "sparsifiers send f32; leave the wire type out");
+  std::uint64_t layers = 0;
+  for (const std::uint64_t size : options.layer_sizes) {
+    require_option(size > 0 && size <= num_values, "a layer has 1 value at least");
+    layers += size;
+  }
+  require_option(options.layer_sizes.empty() || layers == num_values,
+                 "layer_sizes add up to " + std::to_string(layers) + ", the parameter has " +
+                     std::to_string(num_values) + " values");
+}
+
+}  // namespace
+
+std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t num_values,
+                                            const SparsifierOptions& options) {
+  check_sparsifier_options(options, num_values);
+  for (const NamedSparsifier& each : kSparsifiers) {
+    if (name != each.name) continue;
+    return std::make_unique<Sparsifier>(each.name, num_values, options,
+                                        each.make(num_values, options));
+  }
+  std::string known;
+  for (const std::string& each : sparsifier_names()) known += (known.empty() ? "" : ", ") + each;
+  throw Error("sparsifier",
+              "no sparsifier is called '" + std::string(name) + "'; there are: " + known);
+}
+
+std::vector<std::string> sparsifier_names() {
+  std::vector<std::string> names;
+  for (const NamedSparsifier& each : kSparsifiers) names.emplace_back(each.name);
+  return names;
+}
+
+}  // namespace tandem::collectives

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops over gradients that sparsifiers share, for AVX-512, AVX2 and the baseline, chosen at
+// run time.
+//
+// Numerics: sums are in f64, in 16 interleaved partial sums, so every instruction set gives the
+// same bits. Threads: any; no allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::collectives {
+
+// What find_large() may write behind the entries that it found.
+constexpr std::size_t kSelectionSlack = 16;
+
+// Of magnitudes |x|, unless stated otherwise.
+struct Moments {
+  double sum = 0;
+  double signed_sum = 0;  // of x
+  double squares = 0;
+  double log_sum = 0;  // of ln |x|, over `positive`; zeros and subnormal values are left out
+  std::uint64_t positive = 0;
+  std::uint64_t count = 0;
+  float largest = 0;
+
+  void add(const Moments& other);
+};
+
+enum class Logarithms : std::uint8_t { kNo, kYes };
+
+// to[i] += from[i]
+void add_gradient(float* to, const float* from, std::size_t count);
+
+// velocity = momentum * velocity + scale * gradient; to += velocity
+struct MomentumStep {
+  float momentum;
+  float scale;
+};
+void add_velocity(MomentumStep step, float* velocity, float* to, const float* gradient,
+                  std::size_t count);
+
+// The first place of a NaN or an infinity; `count` if there is none.
+std::size_t find_non_finite(const float* values, std::size_t count);
+
+// Appends first + i for every |values[i]| >= threshold, ascending; returns how many. `to` has room
+// for count + kSelectionSlack.
+std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                       std::uint32_t* to);
+
+// Of at most 4096 values.
+Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms);
+
+// Reads every value and does nothing else: the yardstick of a selection's time.
+std::uint32_t read_plainly(const float* values, std::size_t count);
+
+}  // namespace tandem::collectives

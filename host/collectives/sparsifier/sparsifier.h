@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparsifier: which part of a gradient is exchanged in a step, and what is kept for later steps.
+//
+//   auto sparsifier = make_sparsifier("micro", num_values, options);  // one per parameter and rank
+//   StepResult result = sparsifier->step(group, gradient);            // result.mean: on every rank
+//
+// In: the rank's gradient of this step. Accumulated = residual + gradient. Out: the mean over ranks
+// of what was sent, sparse, sorted; the same bits on every rank. A sparsifier selects, exchanges
+// and then clears by its own rule, which is part of the algorithm. So sent + residual = the
+// gradients so far (with a momentum or a decay: of the sums that the algorithm's header defines).
+// Density 0 sends nothing; density 1 exchanges everything and clears it. Ranks first agree on name,
+// size, options and step: a mismatch is the same Error on every rank, and no state has changed. A
+// NaN or an infinity in a gradient is named with step, rank and place. After a TransportError the
+// gradient of the step is in the residual. Determinism: equal inputs, options and schemes give
+// equal bits, whatever the number of threads; scheme auto may change the order of additions.
+// Ownership: borrows the threads. Threads: one at a time per sparsifier and group.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "common/raw_vector.h"
+#include "common/thread_pool.h"
+
+namespace tandem::collectives {
+
+enum class ClearingRule : std::uint8_t {
+  kOwn,             // what this rank sent
+  kAllGlobal,       // every selected index: every rank contributed there
+  kLocalAndGlobal,  // selected here, and kept by the sum
+};
+std::string_view clearing_rule_name(ClearingRule rule);
+
+enum class NonFinite : std::uint8_t {
+  kStop,  // Error on every rank
+  kSkip,  // no rank uses its gradient of this step
+  kClip,  // a NaN becomes 0, an infinity the largest finite magnitude of that gradient
+};
+
+enum class SidcoFit : std::uint8_t { kExponential, kGeneralisedPareto, kGamma };
+
+// Fields of algorithms have the published defaults.
+struct SparsifierOptions {
+  double density = 0.01;  // target, in [0, 1]
+  std::uint64_t seed = 1;
+  NonFinite non_finite = NonFinite::kStop;
+  ReduceOptions reduce;           // scheme, codec, bucket, timeout; f32 on the wire
+  ThreadPool* threads = nullptr;  // null: the calling thread only
+  std::mutex* turn = nullptr;     // held while selecting: ranks of one machine measure in turns
+
+  bool only_own_entries = false;      // topk: send and clear the own entries, not the union
+  double hard_threshold = 0;          // hard_threshold; 0: 1 / (2 sqrt k)
+  double momentum = 0.9;              // dgc
+  double clip_norm = 0;               // dgc: of the local gradient, over sqrt n; 0: not clipped
+  std::uint64_t steps_per_epoch = 0;  // dgc: warm-up of four epochs; 0: none
+  SidcoFit sidco_fit = SidcoFit::kExponential;
+  bool published_control = false;          // micro, exdyna: the published steps of the threshold
+  std::vector<std::uint64_t> layer_sizes;  // deft: values of each layer; empty: one layer
+  std::uint64_t threshold_steps = 32;      // ok_topk: between exact thresholds
+  std::uint64_t local_steps = 1;           // chunk_topk: gradients per exchange
+  double decay = 1;                        // chunk_topk: of the residual at an exchange
+};
+
+// Everything that a sparsifier carries from step to step; save it per parameter. Numbers hold
+// thresholds, partitions and counters, tensors hold residuals and momentum.
+struct SparsifierState {
+  std::string name;
+  std::uint64_t num_values = 0;
+  std::uint64_t step = 0;
+  std::map<std::string, std::vector<double>> numbers;
+  std::map<std::string, RawVector<float>> tensors;  // [num_values] each
+};
+
+struct StepResult {
+  SparseTensor mean;     // u32 indices, f32 values; sorted, unique
+  bool skipped = false;  // by NonFinite::kSkip; `mean` is empty
+  bool local = false;    // a local step: nothing is exchanged; `mean` is empty
+
+  std::uint64_t selected = 0;        // by this rank
+  std::uint64_t selected_total = 0;  // by all ranks
+  std::uint64_t selected_most = 0;   // by the rank that selected most
+  double sent = 0;                   // entries whose values a rank sent, mean over ranks
+  double build_up = 1;  // entries of the mean over those that were meant: 1 if no rank adds others
+  double inefficiency = 0;  // selected_most n / selected_total - 1
+
+  double accumulate_seconds = 0;  // check, agreement excluded; residual + gradient
+  double select_seconds = 0;
+};
+
+class SparsifierAlgorithm;
+
+class Sparsifier {
+ public:
+  Sparsifier(std::string name, std::uint64_t num_values, const SparsifierOptions& options,
+             std::unique_ptr<SparsifierAlgorithm> algorithm);
+  ~Sparsifier();
+
+  StepResult step(Group& group, std::span<const float> gradient);
+
+  std::string_view name() const { return name_; }
+  ClearingRule clearing_rule() const;
+  std::uint64_t num_values() const { return num_values_; }
+  std::uint64_t num_steps() const { return step_; }
+  // What has not been sent yet: [num_values].
+  std::span<const float> residual() const;
+  double residual_norm() const;
+
+  SparsifierState state() const;
+  // Error, and no change, if the state is of another algorithm or size or lacks a field.
+  void restore(const SparsifierState& state);
+
+ private:
+  std::string name_;
+  std::uint64_t num_values_;
+  SparsifierOptions options_;
+  std::uint64_t step_ = 0;
+  std::unique_ptr<SparsifierAlgorithm> algorithm_;
+};
+
+// Error for an unknown name (it lists those that there are), a size of 0 or beyond 2^32 - 1, or an
+// option out of range.
+std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t num_values,
+                                            const SparsifierOptions& options = {});
+std::vector<std::string> sparsifier_names();
+
+}  // namespace tandem::collectives

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Before a step changes anything, all ranks learn what each is about to do: one all-gather.
+//
+// Fields are compared by name. A difference, or an error of one rank, is the same Error on every
+// rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/collective.h"
+
+namespace tandem::collectives {
+
+struct StepPlan {
+  std::vector<std::pair<std::string, std::string>> fields;  // equal on all ranks
+  std::string error;                                        // empty: none
+  std::optional<std::uint64_t> non_finite;                  // the first place in the gradient
+};
+
+// The first rank that has a value that is not finite, and the place.
+struct NonFinitePlace {
+  int rank;
+  std::uint64_t place;
+};
+
+std::optional<NonFinitePlace> agree_on_step(Group& group, const StepPlan& own,
+                                            const CallOptions& options);
+
+}  // namespace tandem::collectives

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Top-k: every rank selects the k largest magnitudes, exactly; the lower index of equal ones.
+//
+// Sends: its k indices, and its values at the union of all ranks' indices (build-up up to n).
+// Clears all-global. With only_own_entries it sends and clears its own k entries. Cost: one read of
+// the accumulated gradient, and the selection among about 1.1 k candidates.
+#include "collectives/sparsifier/algorithms.h"
+#include "collectives/sparsifier/exchange.h"
+
+namespace tandem::collectives {
+namespace {
+
+class TopK final : public SparsifierAlgorithm {
+ public:
+  using SparsifierAlgorithm::SparsifierAlgorithm;
+
+  ClearingRule clearing_rule() const override {
+    return options_.only_own_entries ? ClearingRule::kOwn : ClearingRule::kAllGlobal;
+  }
+
+  void reduce(StepContext& context) override {
+    const Indices own =
+        timed_selection(context, [&] { return candidates().top(target(context.step)); });
+    if (options_.only_own_entries) {
+      reduce_own(context, residual_, own, options_.reduce);
+      for (const std::uint32_t index : own) residual_[index] = 0;
+      return;
+    }
+    const Indices all =
+        reduce_union(context, residual_, own, Selectors::kEveryRankAll, options_.reduce);
+    for (const std::uint32_t index : all) residual_[index] = 0;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SparsifierAlgorithm> make_topk(std::uint64_t num_values,
+                                               const SparsifierOptions& options) {
+  return std::make_unique<TopK>(num_values, options);
+}
+
+}  // namespace tandem::collectives

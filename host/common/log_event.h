@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The form of log lines: text for people or one JSON object per line, and lines with named fields.
+//
+// Text: 2026-05-04T03:02:01.123+00:00 info [server] request id=7f status=200
+// JSON: {"time": "...", "level": "info", "message": "[server] request", "id": "7f", "status": 200}
+// Lines go through spdlog's default logger, and so do its level and sinks. In JSON every byte of a
+// message is escaped. In text the fields are; other messages pass text of clients to printable().
+// Threads: any, but for use_log_format(): before others log.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace tandem {
+
+enum class LogFormat { kText, kJson };
+
+// Of the default logger.
+void use_log_format(LogFormat format);
+LogFormat log_format();
+
+struct LogField {
+  std::string_view name;  // of letters, digits and '_'
+  std::variant<std::string_view, std::int64_t, double> value;
+};
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+// `message` and the names are of the program, the values of anybody.
+void log_event(LogLevel level, std::string_view message, std::span<const LogField> fields);
+
+// Text of a client, for a log line: control characters, quotes, backslashes and bytes that are no
+// UTF-8 are escaped ("\n", "\x1b"), and beyond 256 bytes it is cut.
+std::string printable(std::string_view text);
+
+}  // namespace tandem

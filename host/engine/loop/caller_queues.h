@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CallerQueues: the waiting sequences, a queue per caller, and what each caller has had.
+//
+// A caller is there while it has sequences, waiting or running. One that comes back begins level
+// with the caller that was served least: it brings neither credit nor debt. Threads: the engine's.
+// Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/loop/sequence.h"
+#include "engine/scheduler/scheduler.h"
+
+namespace tandem::engine {
+
+struct CallerQueue {
+  std::deque<std::unique_ptr<Sequence>> waiting;  // in order
+  int num_running = 0;                            // at the last list()
+  CallerView view;
+  int index = 0;  // of the view, at the last list()
+};
+
+class CallerQueues {
+ public:
+  bool empty() const { return num_waiting_ == 0; }
+  int size() const { return num_waiting_; }
+
+  void push_back(std::unique_ptr<Sequence> sequence);
+  void push_front(std::unique_ptr<Sequence>& sequence);
+  Sequence* find(SequenceId id);
+  std::unique_ptr<Sequence> take(SequenceId id);  // null where it does not wait
+
+  void for_each(const std::function<void(Sequence&)>& visit) const;
+  // Removes those for which `ends` is true, after it has been called for them.
+  void erase_if(const std::function<bool(Sequence&)>& ends);
+
+  // Drops callers without sequences, and numbers the others. `running`: all running sequences.
+  void list(std::span<const std::unique_ptr<Sequence>> running, std::vector<CallerView>& views);
+  const std::map<std::string, CallerQueue>& callers() const { return callers_; }
+  std::vector<std::pair<std::string, int>> num_waiting() const;  // by caller
+
+ private:
+  CallerQueue& queue_of(const Sequence& sequence);
+
+  std::map<std::string, CallerQueue> callers_;  // its nodes stay where they are
+  int num_waiting_ = 0;
+};
+
+}  // namespace tandem::engine

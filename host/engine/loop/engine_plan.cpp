@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan of an iteration: what the scheduler sees, and what becomes of its decisions.
+//
+// A sequence is always in one list, the queue or the running ones, whatever throws on the way
+// between them.
+#include <algorithm>
+#include <utility>
+
+#include "common/error.h"
+#include "engine/loop/engine_loop.h"
+
+namespace tandem::engine {
+namespace {
+
+// A sequence whose admission fails so often ends with the error.
+constexpr int kMostRefusals = 2;
+
+// The least rows that a sequence has before it gives its place to a caller that has none.
+constexpr int kTurnRows = 32;
+
+}  // namespace
+
+StepPlan EngineLoop::make_plan() {
+  const trace::Span span = traced("plan");
+  waiting_.list(running_, caller_views_);
+  view_running();
+  view_waiting();
+  SchedulerOptions options;
+  options.max_running = options_.max_running;
+  options.max_step_tokens = options_.max_step_tokens;
+  options.max_prefill_rows = options_.max_prefill_rows;
+  options.num_sub_batches = options_.num_sub_batches;
+  options.page_tokens = geometry_.page_tokens;
+  const QueueView queue{waiting_views_, running_views_, caller_views_,
+                        static_cast<int>(kv_.num_available()), static_cast<int>(kv_.num_pages())};
+  return plan_step(queue, options, *options_.step_cost);
+}
+
+void EngineLoop::view_running() {
+  running_views_.clear();
+  prompts_.clear();
+  std::size_t missing = 0;
+  for (const auto& sequence : running_) {
+    const std::size_t blocks = sequence->table.blocks.size();
+    const std::size_t wanted = kv_.blocks_for(sequence->tokens().size());
+    missing += wanted - std::min(wanted, blocks);
+    const int turn = std::max(sequence->num_reached, kTurnRows);
+    running_views_.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
+                              static_cast<int>(blocks), 0, sequence->queue->index,
+                              sequence->num_computed >= sequence->num_reached + turn,
+                              sequence->last_step});
+    if (sequence->num_computed + 1 < sequence->num_tokens()) prompts_.push_back(sequence.get());
+  }
+  // Nobody is preempted, so that num_sole is not read.
+  const bool alone = caller_views_.size() < 2 || waiting_.empty();
+  if (missing <= kv_.num_available() && alone) return;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    running_views_[i].num_sole = static_cast<int>(kv_.num_sole(running_[i]->table));
+  }
+}
+
+// Only as many as one step can admit, because each view costs a lookup in the prefix index.
+void EngineLoop::view_waiting() {
+  waiting_views_.clear();
+  const int room = options_.max_running - static_cast<int>(running_.size());
+  const int num_callers = std::max(1, static_cast<int>(caller_views_.size()));
+  for (const auto& [name, caller] : waiting_.callers()) {
+    const int share = std::max(1, options_.max_running / num_callers) - caller.num_running;
+    view_waiting(caller, num_callers > 1 ? std::max(room, share) : room);
+  }
+}
+
+void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
+  // Several callers may take pages from each other.
+  const std::size_t most_pages = caller_views_.size() > 1 ? kv_.num_pages() : kv_.num_available();
+  std::size_t pages = 0;
+  for (const auto& sequence : caller.waiting) {
+    if (num_most <= 0 || pages > most_pages) return;
+    PrefixProbe probe;
+    if (sequence->may_use_prefix_cache())
+      probe = kv_.probe(sequence->tokens(), sequence->table.salt);
+    const int cached = static_cast<int>(probe.num_blocks) * geometry_.page_tokens;
+    if (may_find_prefix_soon(*sequence, cached)) continue;
+    waiting_views_.push_back({sequence->id(), sequence->num_tokens(), cached,
+                              static_cast<int>(probe.num_in_use), caller.index});
+    prompts_.push_back(sequence.get());
+    pages += kv_.blocks_for(sequence->tokens().size()) - probe.num_in_use;
+    --num_most;
+  }
+}
+
+// Whether an older sequence computes the next block of the same prompt: it waits for that. So n
+// choices of one prompt compute it once.
+bool EngineLoop::may_find_prefix_soon(const Sequence& sequence, int num_cached) const {
+  const auto end = static_cast<std::size_t>(num_cached + geometry_.page_tokens);
+  const std::span<const TokenId> tokens = sequence.tokens();
+  if (!options_.prefix_cache || !sequence.may_use_prefix_cache() || tokens.size() <= end) {
+    return false;
+  }
+  return std::ranges::any_of(prompts_, [&](const Sequence* other) {
+    return other->queue == sequence.queue && other->num_computed < static_cast<int>(end) &&
+           other->tokens().size() >= end &&
+           std::ranges::equal(other->tokens().first(end), tokens.first(end));
+  });
+}
+
+// Releases the pages of a running sequence and puts it at the head of its caller's queue.
+void EngineLoop::requeue(std::size_t index) {
+  Sequence& sequence = *running_[index];
+  waiting_.push_front(running_[index]);  // what may throw comes first
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  sequence.num_reached = std::max(sequence.num_reached, sequence.num_computed);
+  kv_.release(sequence.table);
+  sequence.num_computed = 0;
+}
+
+void EngineLoop::apply(StepPlan& plan) {
+  for (const SequenceId id : plan.preempted) {
+    const auto it = std::ranges::find_if(running_, [&](const auto& s) { return s->id() == id; });
+    TANDEM_CHECK(it != running_.end());
+    requeue(static_cast<std::size_t>(it - running_.begin()));
+    ++totals_.preemptions;
+  }
+  // All attach before any takes a page: taking one could evict a prefix that the plan counts on.
+  running_.reserve(running_.size() + plan.admitted.size());
+  for (std::size_t i = 0; i < plan.admitted.size(); ++i) {
+    const SequenceId id = plan.admitted[i];
+    if (admit(id)) continue;
+    std::erase_if(plan.items, [&](const StepItem& item) { return item.id == id; });
+  }
+  for (const StepItem& item : plan.items) {
+    Sequence& sequence = running(item.id);
+    TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
+  }
+  count_rows(plan);
+}
+
+void EngineLoop::count_rows(const StepPlan& plan) {
+  for (const StepItem& item : plan.items) {
+    Sequence& sequence = running(item.id);
+    sequence.last_step = totals_.steps + 1;
+    sequence.queue->view.served_rows += item.num_rows;
+  }
+}
+
+// False where it fails: the sequence then stays in the queue, without pages. The second time it
+// ends.
+bool EngineLoop::admit(SequenceId id) {
+  Sequence& sequence = *waiting_.find(id);
+  try {
+    if (sequence.may_use_prefix_cache()) {
+      sequence.num_computed = static_cast<int>(kv_.attach(sequence.table, sequence.tokens()));
+    }
+    if (sequence.on_scheduled(sequence.num_computed)) {
+      totals_.prompt_tokens += static_cast<std::uint64_t>(sequence.num_prompt_tokens());
+      totals_.cached_tokens += static_cast<std::uint64_t>(sequence.num_computed);
+    }
+    running_.push_back(waiting_.take(id));  // reserved: does not throw
+    return true;
+  } catch (const std::exception& error) {
+    kv_.release(sequence.table);
+    sequence.num_computed = 0;
+    warn(std::string("a request could not start: ") + error.what());
+    if (++sequence.num_refusals >= kMostRefusals) {
+      sequence.finish(FinishReason::kError, error.what());
+      end_waiting();
+    }
+    return false;
+  }
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows of an iteration: run them, and hand the results to their sequences.
+//
+// When a step is refused, each of its items runs once more, alone. Those that are refused again end
+// with the error; all other requests go on. A sequence that already has the result of its position
+// ignores the second one.
+#include <algorithm>
+#include <utility>
+
+#include "common/error.h"
+#include "engine/loop/engine_loop.h"
+
+namespace tandem::engine {
+namespace {
+
+// After so many steps in a row that failed outside the runner, something must go.
+constexpr int kMostFailedSteps = 2;
+
+}  // namespace
+
+void EngineLoop::list_items(std::span<const StepItem> items) {
+  runner_items_.clear();
+  for (const StepItem& item : items) {
+    Sequence& sequence = running(item.id);
+    const auto begin = static_cast<std::size_t>(item.begin);
+    const auto num_rows = static_cast<std::size_t>(item.num_rows);
+    const int last = item.begin + item.num_rows - 1;
+    LogitRows logits = LogitRows::kNone;
+    if (sequence.needs_logits(last)) logits = LogitRows::kLast;
+    if (sequence.needs_logits(item.begin) && item.num_rows > 1) logits = LogitRows::kAll;
+    RunnerItem& added = runner_items_.emplace_back();
+    added.tokens = sequence.tokens().subspan(begin, num_rows);
+    added.blocks = sequence.table.blocks;
+    added.past = item.begin;
+    added.logits = logits;
+    added.sub_batch = item.sub_batch;
+    if (logits == LogitRows::kLast && runner_->samples()) {
+      added.sample = sequence.device_draw(last);
+    }
+  }
+}
+
+void EngineLoop::execute(std::span<const StepItem> items) {
+  const trace::Span span = traced("run");
+  try {
+    if (!run(items)) return;
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const std::exception& error) {
+    return run_alone(items, error.what());
+  }
+  for (const StepItem& item : items) advance(item);
+  remove_finished();
+}
+
+// False when units were lost: then no sequence has advanced.
+bool EngineLoop::run(std::span<const StepItem> items) {
+  list_items(items);
+  const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
+    const StepItem& item = items[index];
+    take(item, [&](Sequence& sequence) { sequence.on_logits(item.begin + row, logits); });
+  };
+  const auto on_token = [&](std::size_t index, TokenId token) {
+    const StepItem& item = items[index];
+    take(item,
+         [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
+  };
+  const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
+  ++totals_.steps;
+  if (!lost.empty()) handle_lost(lost);
+  return lost.empty();
+}
+
+void EngineLoop::run_alone(std::span<const StepItem> items, const std::string& message) {
+  ++totals_.refused_steps;
+  warn("a step of " + std::to_string(items.size()) +
+       " requests was refused, each runs again alone: " + message);
+  for (StepItem item : items) {
+    Sequence& sequence = running(item.id);
+    if (sequence.finished()) continue;
+    item.sub_batch = 0;
+    try {
+      if (!run({&item, 1})) return;  // a unit was lost: the rest is planned again
+      advance(item);
+    } catch (const DeviceError&) {
+      throw;
+    } catch (const std::exception& error) {
+      sequence.finish(FinishReason::kError, error.what());
+    }
+  }
+  remove_finished();
+}
+
+// Hands a sequence a result of the step. What goes wrong there is the sequence's own.
+void EngineLoop::take(const StepItem& item, const std::function<void(Sequence&)>& result) {
+  Sequence& sequence = running(item.id);
+  const int before = sequence.num_generated();
+  try {
+    result(sequence);
+    totals_.generated_tokens += static_cast<std::uint64_t>(sequence.num_generated() - before);
+    if (on_token) on_token(sequence);
+  } catch (const std::exception& error) {
+    sequence.finish(FinishReason::kError, error.what());  // the others go on
+  }
+}
+
+void EngineLoop::advance(const StepItem& item) {
+  Sequence& sequence = running(item.id);
+  sequence.num_computed = item.begin + item.num_rows;
+  if (sequence.failed()) return;  // its pages may be damaged: not published
+  try {
+    kv_.publish(sequence.table, sequence.tokens(), static_cast<std::size_t>(sequence.num_computed));
+    // A request that only scores its prompt ends here; sampling ends the others.
+    if (sequence.num_computed == sequence.num_tokens()) sequence.finish(FinishReason::kLength);
+    if (sequence.has_event() && !sequence.finished()) deliver(sequence);
+  } catch (const std::exception& error) {
+    sequence.finish(FinishReason::kError, error.what());
+  }
+}
+
+// A step failed before its rows ran. The next one plans again; the second failure in a row ends the
+// running requests, or else the oldest queued one of each caller.
+void EngineLoop::fail_step(const std::string& message) {
+  warn("a step failed: " + message);
+  if (++num_failed_steps_ < kMostFailedSteps) return;
+  num_failed_steps_ = 0;
+  if (!running_.empty()) {
+    for (const auto& sequence : running_) sequence->finish(FinishReason::kError, message);
+    return remove_finished();
+  }
+  for (const auto& [name, caller] : waiting_.callers()) {
+    if (!caller.waiting.empty()) {
+      caller.waiting.front()->finish(FinishReason::kError, message);
+    }
+  }
+  end_waiting();
+}
+
+void EngineLoop::warn(const std::string& text) const {
+  if (options_.on_warning) options_.on_warning(text);
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slots and pages: who keeps running, who gives way, who joins.
+#include <algorithm>
+
+#include "engine/scheduler/shares.h"
+
+namespace tandem::engine {
+namespace {
+
+int blocks_for(int num_tokens, int page_tokens) {
+  return (num_tokens + page_tokens - 1) / page_tokens;
+}
+
+class Admission {
+ public:
+  Admission(const QueueView& queue, const SchedulerOptions& options, StepPlan& plan);
+  void keep_running();
+  void admit();
+  std::vector<Member> members() const;
+
+ private:
+  struct Kept {
+    const RunningView* view = nullptr;
+    int reserved = 0;  // pages for known tokens that it does not have yet
+    bool preempted = false;
+  };
+  struct Caller {
+    std::vector<const WaitingView*> waiting;
+    std::size_t next = 0;  // of waiting
+    bool blocked = false;
+    int slots = 0, pages = 0;
+    std::int64_t served_rows = 0;
+  };
+
+  Caller& caller_of(int index) { return callers_[static_cast<std::size_t>(index)]; }
+  void preempt(std::size_t index);
+  void undo_preemptions(std::size_t num_left);
+  std::size_t newest_of(const Caller& caller) const;
+  std::size_t page_victim();
+  Caller* next_caller();
+  bool make_room(Caller& caller, const WaitingView& sequence);
+  bool free_slot(Caller& caller);
+  bool free_pages(Caller& caller, int wanted);
+  const Caller* largest(int Caller::*amount) const;
+
+  const SchedulerOptions& options_;
+  StepPlan& plan_;
+  std::vector<Kept> kept_;
+  std::vector<Caller> callers_;
+  std::vector<const WaitingView*> joined_;
+  int available_, num_members_;
+  int most_;  // members: each takes at least one row
+  double slot_share_, page_share_;
+  bool head_waits_ = false;       // for pages: others may pass it within their shares only
+  bool counts_on_cache_ = false;  // a joined sequence attaches to pages of running ones
+};
+
+Admission::Admission(const QueueView& queue, const SchedulerOptions& options, StepPlan& plan)
+    : options_(options),
+      plan_(plan),
+      callers_(std::max<std::size_t>(1, queue.callers.size())),
+      available_(queue.available_pages),
+      num_members_(static_cast<int>(queue.running.size())),
+      most_(std::min(options.max_running, options.max_step_tokens)) {
+  for (std::size_t i = 0; i < queue.callers.size(); ++i) {
+    callers_[i].served_rows = queue.callers[i].served_rows;
+  }
+  kept_.reserve(queue.running.size());
+  for (const RunningView& sequence : queue.running) {
+    kept_.push_back({&sequence, 0, false});
+    ++caller_of(sequence.caller).slots;
+    caller_of(sequence.caller).pages += sequence.num_sole;
+  }
+  for (const WaitingView& sequence : queue.waiting) {
+    caller_of(sequence.caller).waiting.push_back(&sequence);
+  }
+  const auto num_callers = static_cast<double>(callers_.size());
+  slot_share_ = most_ / num_callers;
+  page_share_ = queue.total_pages / num_callers;
+}
+
+void Admission::preempt(std::size_t index) {
+  Kept& kept = kept_[index];
+  kept.preempted = true;
+  Caller& caller = caller_of(kept.view->caller);
+  --caller.slots;
+  caller.pages -= kept.view->num_sole + kept.reserved;
+  available_ += kept.view->num_sole + kept.reserved;
+  --num_members_;
+  plan_.preempted.push_back(kept.view->id);
+}
+
+void Admission::undo_preemptions(std::size_t num_left) {
+  while (plan_.preempted.size() > num_left) {
+    Kept& kept = *std::ranges::find_if(
+        kept_, [&](const Kept& k) { return k.view->id == plan_.preempted.back(); });
+    kept.preempted = false;
+    Caller& caller = caller_of(kept.view->caller);
+    ++caller.slots;
+    caller.pages += kept.view->num_sole + kept.reserved;
+    available_ -= kept.view->num_sole + kept.reserved;
+    ++num_members_;
+    plan_.preempted.pop_back();
+  }
+}
+
+// Its newest running sequence; kept_.size(): it has none.
+std::size_t Admission::newest_of(const Caller& caller) const {
+  for (std::size_t i = kept_.size(); i > 0; --i) {
+    const Kept& kept = kept_[i - 1];
+    if (!kept.preempted && &callers_[static_cast<std::size_t>(kept.view->caller)] == &caller) {
+      return i - 1;
+    }
+  }
+  return kept_.size();
+}
+
+const Admission::Caller* Admission::largest(int Caller::*amount) const {
+  return &*std::ranges::max_element(callers_, {}, amount);
+}
+
+// A running sequence needs a page: the newest one of the caller with the most pages goes.
+std::size_t Admission::page_victim() {
+  const std::size_t victim = newest_of(*largest(&Caller::pages));
+  if (victim < kept_.size()) return victim;
+  std::size_t newest = kept_.size() - 1;
+  while (kept_[newest].preempted) --newest;
+  return newest;
+}
+
+// Reserves pages for all known tokens of those that stay.
+void Admission::keep_running() {
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const RunningView& sequence = *kept_[i].view;
+    const int missing =
+        std::max(0, blocks_for(sequence.num_tokens, options_.page_tokens) - sequence.num_blocks);
+    while (!kept_[i].preempted && missing > available_) preempt(page_victim());
+    if (kept_[i].preempted) continue;
+    available_ -= missing;
+    kept_[i].reserved = missing;
+    caller_of(sequence.caller).pages += missing;
+  }
+}
+
+Admission::Caller* Admission::next_caller() {
+  Caller* best = nullptr;
+  for (Caller& caller : callers_) {
+    if (caller.blocked || caller.next == caller.waiting.size()) continue;
+    if (best == nullptr || caller.slots < best->slots ||
+        (caller.slots == best->slots && caller.served_rows < best->served_rows)) {
+      best = &caller;
+    }
+  }
+  return best;
+}
+
+void Admission::admit() {
+  while (Caller* caller = next_caller()) {
+    const WaitingView& sequence = *caller->waiting[caller->next];
+    const std::size_t num_preempted = plan_.preempted.size();
+    if (!make_room(*caller, sequence)) {
+      undo_preemptions(num_preempted);
+      caller->blocked = true;
+      continue;
+    }
+    ++caller->next;
+    ++caller->slots;
+    ++num_members_;
+    joined_.push_back(&sequence);
+    plan_.admitted.push_back(sequence.id);
+  }
+}
+
+bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
+  if (num_members_ >= most_ && !free_slot(caller)) return false;
+  const int blocks = blocks_for(sequence.num_tokens, options_.page_tokens);
+  // After a preemption the cached blocks may have lost their holder: each costs a page then.
+  const auto wanted = [&] {
+    return plan_.preempted.empty() ? blocks - sequence.num_cached_in_use : blocks;
+  };
+  if (head_waits_ && caller.pages + wanted() > page_share_) return false;
+  if (wanted() + num_members_ > available_ && !free_pages(caller, blocks)) {
+    head_waits_ = true;
+    return false;
+  }
+  available_ -= wanted();
+  caller.pages += wanted();
+  counts_on_cache_ |= plan_.preempted.empty() && sequence.num_cached_in_use > 0;
+  return true;
+}
+
+bool Admission::free_slot(Caller& caller) {
+  const Caller& other = *largest(&Caller::slots);
+  if (counts_on_cache_ || other.slots <= slot_share_) return false;
+  if (caller.slots + 1 <= slot_share_) {
+    const std::size_t victim = newest_of(other);
+    if (victim == kept_.size()) return false;  // they all joined in this step
+    preempt(victim);
+    return true;
+  }
+  if (caller.slots > 0) return false;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const bool beyond = caller_of(kept_[i].view->caller).slots > slot_share_;
+    if (kept_[i].preempted || !beyond || !kept_[i].view->had_turn) continue;
+    preempt(i);
+    return true;
+  }
+  return false;
+}
+
+// Pages for `wanted` and one per member, from callers beyond their share.
+bool Admission::free_pages(Caller& caller, int wanted) {
+  if (counts_on_cache_ || caller.pages + wanted > page_share_) return false;
+  while (wanted + num_members_ > available_) {
+    const Caller& other = *largest(&Caller::pages);
+    if (&other == &caller || other.pages <= page_share_) return false;
+    const std::size_t victim = newest_of(other);
+    if (victim == kept_.size()) return false;
+    preempt(victim);
+  }
+  return true;
+}
+
+std::vector<Member> Admission::members() const {
+  std::vector<Member> members;
+  members.reserve(kept_.size() + joined_.size());
+  for (const Kept& kept : kept_) {
+    if (kept.preempted) continue;
+    const RunningView& s = *kept.view;
+    members.push_back({s.id, s.caller, s.num_tokens, s.num_computed, s.last_step, false, 0});
+  }
+  for (const WaitingView* s : joined_) {
+    members.push_back({s->id, s->caller, s->num_tokens, s->num_cached_tokens, 0, true, 0});
+  }
+  return members;
+}
+
+}  // namespace
+
+std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
+                                   StepPlan& plan) {
+  Admission admission(queue, options, plan);
+  admission.keep_running();
+  if (plan.preempted.empty()) admission.admit();
+  return admission.members();
+}
+
+}  // namespace tandem::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parts that differ are joined with a mark in the control tokens of the safe ones, as messages of a
+// chat are (chat_prompt.h).
+#include "model/chat/raw_prompt.h"
+
+#include <algorithm>
+
+#include "common/error.h"
+
+namespace tandem::model {
+namespace {
+
+// The first of U+FDD0..U+FDEF (noncharacters for internal use) that no part contains.
+std::string mark_outside(std::span<const PromptPart> parts) {
+  for (int last = 0x90; last <= 0xaf; ++last) {
+    std::string mark = "\xef\xb7";
+    mark += static_cast<char>(last);
+    const auto holds = [&](const PromptPart& part) {
+      return part.text.find(mark) != std::string::npos;
+    };
+    if (std::ranges::none_of(parts, holds)) return mark;
+  }
+  throw Error("prompt", "the parts hold every noncharacter U+FDD0..U+FDEF; leave one of them out");
+}
+
+}  // namespace
+
+std::vector<TokenId> encode_parts(const Tokenizer& tokenizer, std::span<const PromptPart> parts,
+                                  EncodeOptions options) {
+  const auto parses = [](const PromptPart& part) { return part.parse_special; };
+  const bool mixed = std::ranges::any_of(parts, parses) && !std::ranges::all_of(parts, parses);
+  const std::string mark = mixed ? mark_outside(parts) : std::string();
+  std::string text;
+  for (const PromptPart& part : parts) {
+    text += mixed && !part.parse_special ? tokenizer.mark_control(part.text, mark) : part.text;
+  }
+  options.parse_special = std::ranges::any_of(parts, parses);
+  options.ignored_mark = mark;
+  std::vector<TokenId> ids = tokenizer.encode(text, options);
+  const auto is_bos = [&](std::size_t at) { return ids.size() > at && ids[at] == tokenizer.bos(); };
+  if (options.add_special && tokenizer.bos() != kNoToken && is_bos(0) && is_bos(1)) {
+    ids.erase(ids.begin());
+  }
+  return ids;
+}
+
+}  // namespace tandem::model

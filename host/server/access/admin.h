@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Admin: the operator's routes. Each takes a body where it needs one and returns the answer.
+//
+//   GET  /admin/requests     the requests in progress
+//   POST /admin/cancel       {"id": "..."}: ends the requests of that id
+//   POST /admin/drain        ends the program once running requests are done
+//   POST /admin/log-level    {"level": "debug"}: from now on
+// The caller has checked who asks. Errors: ApiError. Threads: any.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string_view>
+
+#include "server/access/request_ledger.h"
+#include "server/generation_service.h"
+#include "server/http/exchange.h"
+
+namespace tandem::server {
+
+class Admin {
+ public:
+  // `drain`: begins the end of the program and returns at once; it is called once. Empty: the
+  // program has no such end.
+  Admin(GenerationService& service, const RequestLedger& ledger, std::function<void()> drain)
+      : service_(service), ledger_(ledger), drain_(std::move(drain)) {}
+
+  http::Response requests() const;
+  http::Response cancel(std::string_view body);
+  http::Response drain();
+  http::Response log_level(std::string_view body);
+
+ private:
+  GenerationService& service_;
+  const RequestLedger& ledger_;
+  const std::function<void()> drain_;
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace tandem::server

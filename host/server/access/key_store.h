@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KeyStore: the keys in force. It finds a request's key, and reads the key file again on demand.
+//
+// The given key is hashed and compared with every hash in constant time, so the time of an answer
+// says nothing about the keys. A reload swaps the whole set: a request keeps the key that it began
+// with, and what a name has used so far is kept. Threads: any.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.h"
+#include "server/access/key_usage.h"
+#include "server/auth.h"
+
+namespace tandem::server {
+
+// A key, and what it has used.
+struct Caller {
+  std::shared_ptr<const ApiKey> key;  // null: nobody
+  std::shared_ptr<KeyUsage> usage;
+  explicit operator bool() const { return key != nullptr; }
+};
+
+class KeyStore {
+ public:
+  // No keys: none is needed, ever. `file`: where the keys came from; empty: reload() does nothing.
+  KeyStore(std::vector<ApiKey> keys, std::string file, const Clock& clock = real_clock());
+
+  bool required() const { return required_; }
+
+  // `authorization`: the header's value ("Bearer KEY").
+  Caller find(std::string_view authorization) const;
+
+  // Throws what load_api_keys() throws; then the keys stay as they were. Returns their number.
+  std::size_t reload();
+
+ private:
+  struct Entry {
+    ApiKey key;
+    std::shared_ptr<KeyUsage> usage;
+  };
+  using Entries = std::vector<Entry>;
+
+  void put(std::vector<ApiKey> keys);
+
+  const bool required_;
+  const std::string file_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const Entries> entries_;
+  std::map<std::string, std::shared_ptr<KeyUsage>> usage_;  // by name
+};
+
+}  // namespace tandem::server

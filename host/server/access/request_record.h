@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RequestRecord: what the server notes about one request, from its head to the end of its answer.
+//
+// It carries the id and the key, holds the key's place among its concurrent requests, counts tokens
+// and leaves one line in the log when the exchange ends: end(), or the destructor where a client
+// went away before its request was complete. Threads: any; the fields of RequestIdentity are set
+// before other threads see the record.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/access/key_store.h"
+#include "server/generation_service.h"
+#include "trace/metrics.h"
+
+namespace tandem::server {
+
+struct RequestIdentity {
+  std::string id;
+  std::string method, route;  // the route of the table, not the client's path
+  std::string peer;           // address of the client
+};
+
+// The client's own id (X-Request-Id) where it has 1 to 128 letters, digits or ._:/+=@- ; else a new
+// one of 32 hexadecimal digits.
+std::string request_id(std::string_view given);
+
+class RequestRecord {
+ public:
+  // `metrics` may be null. `on_end` is called once.
+  RequestRecord(RequestIdentity identity, trace::Metrics* metrics, std::function<void()> on_end);
+  ~RequestRecord();
+  RequestRecord(const RequestRecord&) = delete;
+  RequestRecord& operator=(const RequestRecord&) = delete;
+
+  const RequestIdentity& identity() const { return identity_; }
+  const std::string& id() const { return identity_.id; }
+  std::string caller() const;  // the key's name; empty without one
+  std::shared_ptr<const ApiKey> key() const;
+
+  void set_caller(Caller caller);
+  // Takes a place among the key's requests, kept until the end; or says why there is none.
+  std::optional<LimitReached> take_place();
+
+  // A generation of this request runs. False: the request has been cancelled, so must it be.
+  bool add_generation(GenerationId id);
+  void add_tokens(int prompt, int completion);
+  void set_queue_seconds(double seconds);  // the longest counts
+  void set_status(int status) { status_ = status; }
+
+  // An operator ends the request: marks it and returns its generations.
+  std::vector<GenerationId> cancel();
+  bool is_cancelled() const;
+
+  // `complete`: the client has got all of the answer.
+  void end(std::uint64_t bytes, bool complete);
+
+  double seconds() const;  // since the head arrived
+  int prompt_tokens() const { return prompt_tokens_; }
+  int completion_tokens() const { return completion_tokens_; }
+  int status() const { return status_; }  // 0: no answer yet
+  std::size_t num_generations() const;
+
+ private:
+  void log_line(std::uint64_t bytes, const char* outcome) const;
+
+  const RequestIdentity identity_;
+  trace::Metrics* const metrics_;
+  const std::function<void()> on_end_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::atomic<int> status_{0}, prompt_tokens_{0}, completion_tokens_{0};
+  std::atomic<double> queue_seconds_{0};
+  std::atomic<bool> ended_{false};
+  mutable std::mutex mutex_;  // guards what follows
+  Caller caller_;
+  bool has_place_ = false, cancelled_ = false;
+  std::vector<GenerationId> generations_;
+};
+
+}  // namespace tandem::server

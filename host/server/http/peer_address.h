@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PeerAddress: where a connection comes from, for limits, the log and the operator's routes.
+#pragma once
+
+#include <string>
+
+#include "server/http/exchange.h"
+#include "server/http/stream.h"
+
+namespace tandem::server::http {
+
+struct PeerAddress {
+  std::string group;  // counted together: an IPv4 address, an IPv6 network of 64 bits; empty: none
+  Peer shown;
+};
+
+// A peer that is gone already has no address and is not local.
+PeerAddress peer_address(Socket& socket);
+
+}  // namespace tandem::server::http

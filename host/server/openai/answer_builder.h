@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AnswerBuilder: the events of one request's choices -> its answer, written as they come.
+//
+// A stream gets events at once. A plain answer keeps text that is JSON already, and no tree. It has
+// a bound in bytes, since the length of a token's text is not known before. Threads: one at a time.
+// Errors: ApiError when a choice has failed or the bound is passed. Ownership: borrows the plan.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/generation_service.h"
+#include "server/openai/generation_plan.h"
+#include "server/openai/logprobs.h"
+
+namespace tandem::server::openai {
+
+class AnswerBuilder {
+ public:
+  AnswerBuilder(const GenerationService& service, const GenerationPlan& plan,
+                std::size_t max_plain_bytes);
+
+  // What a stream sends before anything is generated.
+  void append_opening(std::string& out) const;
+
+  // Appends what a stream sends for the event; nothing for a plain answer.
+  void take(std::size_t choice, GenerationEvent& event, std::string& out);
+
+  // Ends the unfinished choices where they are (finish_reason "length").
+  void cut_short(std::string& out);
+
+  bool complete() const { return num_unfinished_ == 0; }
+  bool has_output() const { return has_output_; }
+
+  // Once complete: the rest of a stream, or the whole plain answer.
+  void append_end(std::string& out);
+  std::string whole();
+
+ private:
+  struct Choice {
+    bool finished = false;
+    bool echoed = false;
+    AnswerPiece piece;  // the answer so far, where it is not streamed
+    std::unique_ptr<ChatLogprobs> chat_logprobs;
+    std::unique_ptr<CompletionLogprobs> completion_logprobs;
+    std::size_t bytes = 0;  // of piece and log-probabilities
+    int completion_tokens = 0, cached_tokens = 0;
+  };
+
+  void echo(std::size_t index, const GenerationEvent& event, AnswerPiece& piece);
+  void add_logprobs(Choice& choice, const std::vector<OutputToken>& tokens);
+  void take_logprobs(Choice& choice, AnswerPiece& piece);
+  void keep(Choice& choice, AnswerPiece piece);
+  Usage usage() const;
+
+  const GenerationPlan& plan_;
+  const std::size_t max_plain_bytes_;
+  AnswerFormat format_;
+  std::vector<Choice> choices_;
+  std::size_t num_unfinished_;
+  std::size_t bytes_ = 0;
+  bool has_output_ = false;
+  int num_prompt_tokens_ = 0;
+};
+
+}  // namespace tandem::server::openai

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ApiContext: what the handlers of the API share: the service, the threads that work for it, and
+// the operator's options. Threads: immutable; shared by every call in progress.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "server/generation_service.h"
+#include "server/openai/request_parser.h"
+#include "server/timers.h"
+#include "server/work_pool.h"
+
+namespace tandem::server::openai {
+
+struct ApiContext {
+  GenerationService& service;
+  std::shared_ptr<WorkPool> pool;
+  std::shared_ptr<Timers> timers;
+  RequestLimits limits;
+  bool strict = false;  // fields of common clients are refused, not ignored
+  // A stream that has nothing to send for so long sends a comment.
+  std::chrono::milliseconds heartbeat{10'000};
+};
+
+}  // namespace tandem::server::openai

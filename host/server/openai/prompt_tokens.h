@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokenises what clients send, within limits. Threads: any.
+//
+// Errors: ApiError 400: context_length_exceeded with both lengths, or a text that cannot be
+// tokenised. Tokenising stops once the limit is passed.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "server/generation_service.h"
+
+namespace tandem::server::openai {
+
+struct PromptTokens {
+  std::vector<TokenId> tokens;
+  int room = 0;  // how many tokens may follow
+};
+
+// `param`: the field at fault, in errors.
+PromptTokens with_room(std::vector<TokenId> tokens, const GenerationService& service,
+                       const char* param);
+std::vector<TokenId> tokens_of_text(const std::vector<TextPart>& parts,
+                                    const GenerationService& service);
+std::vector<TokenId> tokens_of_chat(std::vector<ChatMessage> messages,
+                                    const GenerationService& service);
+
+}  // namespace tandem::server::openai

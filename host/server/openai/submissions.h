@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Submissions: the generations of one request that the service still works on. Whoever destroys it
+// cancels them. Threads: any.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "server/generation_service.h"
+
+namespace tandem::server::openai {
+
+class Submissions {
+ public:
+  explicit Submissions(GenerationService& service) : service_(service) {}
+  ~Submissions() { cancel_all(); }
+  Submissions(const Submissions&) = delete;
+  Submissions& operator=(const Submissions&) = delete;
+
+  // The choice of this number was accepted. After cancel_all() it is cancelled at once.
+  void add(std::size_t choice, GenerationId id);
+  void finished(std::size_t choice);
+  void cancel_all();
+
+ private:
+  struct Submission {
+    std::size_t choice;
+    GenerationId id;
+  };
+
+  GenerationService& service_;
+  std::mutex mutex_;
+  std::vector<Submission> unfinished_;
+  bool cancelled_ = false;
+};
+
+}  // namespace tandem::server::openai

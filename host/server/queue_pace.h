@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QueuePace: how fast generations end, for Retry-After.
+//
+// The pace is that of the last minute: what is older counts less and less (it halves every 30 s).
+// Time in which nothing is generated does not count. Threads: any.
+#pragma once
+
+#include <mutex>
+
+#include "common/clock.h"
+
+namespace tandem::server {
+
+class QueuePace {
+ public:
+  explicit QueuePace(const Clock& clock = real_clock()) : clock_(clock) {}
+
+  // A generation has been accepted; it has ended.
+  void count_begin();
+  void count_end();
+
+  // Seconds until `waiting` more have ended, 1..120. 1 while none has ended yet.
+  int seconds_for(int waiting) const;
+
+ private:
+  struct Window {
+    double ends = 0;     // their number, by age
+    double seconds = 0;  // the time in which they ended, by age
+  };
+  Window window_at(Clock::TimePoint now) const;
+
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  int num_active_ = 0;
+  Clock::TimePoint at_;  // of window_
+  Window window_;
+};
+
+}  // namespace tandem::server

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WorkPool: threads for what takes long: JSON, templates, tokenising, large answers.
+//
+// New requests wait in a bounded queue. Work that goes on for an admitted request is never refused;
+// its callers have at most one piece each in the queue. Threads take from both queues in turn.
+// Threads: any. Errors: an exception of a piece of work is logged.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tandem::server {
+
+class WorkPool {
+ public:
+  WorkPool(int num_threads, std::size_t max_waiting);
+  ~WorkPool();  // stop()
+
+  // Work of a new request; false when max_waiting of them wait, or after stop().
+  bool try_post(std::function<void()> work);
+
+  // Work of an admitted request; dropped after stop().
+  void post(std::function<void()> work);
+
+  // Waits for the work in progress and drops the rest. Not from a thread of the pool.
+  void stop();
+
+ private:
+  using Queue = std::deque<std::function<void()>>;
+
+  void run();
+  std::function<void()> take();  // empty: the pool stops
+
+  const std::size_t max_waiting_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Queue requests_, going_on_;
+  bool requests_next_ = false;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tandem::server

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops over gradients and the candidates, against plain loops.
+#include "collectives/sparsifier/selection_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "collectives/sparsifier/candidates.h"
+#include "host/collectives/sparsifier/training.h"
+
+namespace tandem::collectives::test {
+namespace {
+
+std::vector<std::uint32_t> naive_at_least(const std::vector<float>& values, float threshold) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < values.size(); ++i) {
+    if (std::fabs(values[i]) >= threshold) found.push_back(i);
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> naive_top(const std::vector<float>& values, std::size_t count) {
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::fabs(values[a]) > std::fabs(values[b]);
+  });
+  order.resize(std::min(count, order.size()));
+  std::sort(order.begin(), order.end());
+  return order;
+}
+
+std::vector<std::uint32_t> plain(const Indices& indices) {
+  return {indices.begin(), indices.end()};
+}
+
+TEST(SelectionKernels, FindLargeFindsWhatAPlainLoopFindsAtAnyLength) {
+  for (std::size_t count = 0; count < 200; ++count) {
+    const Gradient values = training_gradient(count, 0, count);
+    for (const float threshold : {0.0f, 0.5f, 2.0f, 100.0f}) {
+      std::vector<std::uint32_t> found(count + kSelectionSlack);
+      found.resize(find_large(values.data(), count, threshold, 0, found.data()));
+      ASSERT_EQ(found, naive_at_least(values, threshold)) << count << " " << threshold;
+    }
+  }
+}
+
+TEST(SelectionKernels, FindNonFiniteNamesTheFirstPlace) {
+  std::vector<float> values(10'000, std::numeric_limits<float>::max());
+  EXPECT_EQ(find_non_finite(values.data(), values.size()), values.size());
+  for (const std::size_t place : {9999, 4097, 4096, 4095, 1, 0}) {
+    values[place] = place % 2 == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                   : -std::numeric_limits<float>::infinity();
+    EXPECT_EQ(find_non_finite(values.data(), values.size()), place);
+  }
+}
+
+TEST(SelectionKernels, MomentsAreThoseOfAPlainLoop) {
+  for (const std::size_t count : {0, 1, 15, 16, 17, 1000, 4096}) {
+    Gradient values = training_gradient(count, 1, count);
+    if (count > 20) values[3] = values[19] = 0;
+    double sum = 0, signed_sum = 0, squares = 0, logs = 0;
+    std::uint64_t positive = 0;
+    float largest = 0;
+    for (const float value : values) {
+      sum += std::fabs(value);
+      signed_sum += value;
+      squares += static_cast<double>(value) * value;
+      largest = std::max(largest, std::fabs(value));
+      if (value == 0) continue;
+      ++positive;
+      logs += std::log(std::fabs(static_cast<double>(value)));
+    }
+    const Moments moments = measure_moments(values.data(), count, Logarithms::kYes);
+    EXPECT_EQ(moments.count, count);
+    EXPECT_EQ(moments.positive, positive);
+    EXPECT_EQ(moments.largest, largest);
+    EXPECT_NEAR(moments.sum, sum, 1e-9 * (1 + sum));
+    EXPECT_NEAR(moments.signed_sum, signed_sum, 1e-9 * (1 + sum));
+    EXPECT_NEAR(moments.squares, squares, 1e-9 * (1 + squares));
+    EXPECT_NEAR(moments.log_sum, logs, 1e-9 * (1 + sum));
+    EXPECT_EQ(measure_moments(values.data(), count, Logarithms::kNo).sum, moments.sum);
+  }
+}
+
+TEST(SelectionKernels, VelocityIsMomentumTimesVelocityPlusScaledGradient) {
+  std::vector<float> velocity(100, 2.0f), sum(100, 1.0f), gradient(100, 8.0f);
+  add_velocity({0.5f, 0.25f}, velocity.data(), sum.data(), gradient.data(), 100);
+  EXPECT_EQ(velocity, std::vector<float>(100, 3.0f));
+  EXPECT_EQ(sum, std::vector<float>(100, 4.0f));
+}
+
+TEST(Candidates, TopIsTheSortedTopWithTheLowerIndexOfEquals) {
+  for (const std::uint64_t n : {1u, 7u, 1000u, 16'384u, 70'000u, 300'001u}) {
+    const Gradient values = training_gradient(n, 2, n);  // multiples of 1/256: many ties
+    for (const std::uint64_t k : {std::uint64_t{1}, n / 100 + 1, n / 3 + 1, n}) {
+      Candidates candidates(values, 0, n, nullptr);
+      ASSERT_EQ(plain(candidates.top(k)), naive_top(values, k)) << n << " " << k;
+    }
+  }
+}
+
+TEST(Candidates, TopIsExactWhereASampleMisleads) {
+  std::vector<float> values(200'000, 0.0f);
+  for (std::size_t i = 100; i < 300; ++i) values[i] = static_cast<float>(i);  // 0.1 %, in one place
+  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(200)), naive_top(values, 200));
+  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(1000)),
+            naive_top(values, 1000));
+  std::ranges::fill(values, 1.0f);
+  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(5)), naive_top(values, 5));
+}
+
+TEST(Candidates, CountsBelowTheFloorAreExactToo) {
+  const Gradient values = training_gradient(100'000, 3, 1);
+  Candidates candidates(values, 0, values.size(), nullptr);
+  candidates.collect(1000);
+  const std::uint64_t collected = candidates.size();
+  EXPECT_LT(collected, 2000u);
+  EXPECT_EQ(candidates.count_up_to_size(0.01f), collected);
+  for (const float threshold : {10.0f, 4.0f, 0.5f, 0.0f}) {
+    EXPECT_EQ(candidates.count_at_least(threshold), naive_at_least(values, threshold).size());
+    EXPECT_EQ(plain(candidates.at_least(threshold)), naive_at_least(values, threshold));
+  }
+}
+
+TEST(Candidates, ARangeIsSelectedFromAloneWithGlobalIndices) {
+  const Gradient values = training_gradient(50'000, 4, 1);
+  Candidates candidates(values, 10'000, 40'000, nullptr);
+  const std::vector<float> range(values.begin() + 10'000, values.begin() + 40'000);
+  std::vector<std::uint32_t> expected = naive_top(range, 500);
+  for (std::uint32_t& index : expected) index += 10'000;
+  EXPECT_EQ(plain(candidates.top(500)), expected);
+}
+
+}  // namespace
+}  // namespace tandem::collectives::test

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps of all ranks with a sparsifier, ranks as threads, for property tests.
+//
+// Gradients are multiples of 1/256, so sums are exact in f32 and any loss of mass is seen.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collectives/sparsifier/sparsifier.h"
+
+namespace tandem::collectives::test {
+
+using Gradient = std::vector<float>;
+using GradientOf = std::function<Gradient(int rank, std::uint64_t step)>;
+
+// Heavy-tailed, of other scales in every eighth, and different for each rank and step.
+Gradient training_gradient(std::uint64_t num_values, int rank, std::uint64_t step);
+GradientOf training_gradients(std::uint64_t num_values);
+
+struct Training {
+  std::string name;
+  std::uint64_t num_values = 1000;
+  int world = 4;
+  std::uint64_t steps = 8;
+  SparsifierOptions options;
+  GradientOf gradient;  // empty: training_gradients(num_values)
+};
+
+struct RankHistory {
+  std::string error;                          // of the step that failed; empty: none
+  std::vector<StepResult> steps;              // [steps]
+  std::vector<float> residual;                // [num_values], after the last step
+  SparsifierState state;                      // after the last step
+  std::vector<std::vector<float>> residuals;  // [steps, num_values]
+};
+
+// Options that make the mass of every algorithm exact: no momentum, no decay.
+SparsifierOptions plain_options(double density);
+
+std::vector<RankHistory> train(const Training& training);
+// From the given states on, one per rank.
+std::vector<RankHistory> resume(const Training& training,
+                                const std::vector<SparsifierState>& states);
+
+std::vector<std::uint32_t> indices_of(const SparseTensor& tensor);
+std::vector<float> values_of(const SparseTensor& tensor);
+
+}  // namespace tandem::collectives::test

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Request ids, and the one line that every request leaves in the log, however it ends.
+#include <gmock/gmock.h>
+
+#include "host/server/captured_log.h"
+#include "host/server/key_file.h"
+#include "host/server/server_fixture.h"
+#include "server/access/request_record.h"
+
+namespace tandem::server {
+namespace {
+
+using test::bearer;
+using test::CapturedLog;
+using test::completion_body;
+using test::HttpClient;
+using test::Json;
+using test::Reply;
+using test::RunningServer;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+TEST(RequestId, IsTheClientsWhereItIsShortAndPlain) {
+  RunningServer running;
+  HttpClient client(running.port());
+  const auto answered = [&](const std::string& id) {
+    return client.get("/health", "X-Request-Id: " + id + "\r\n").headers.at("x-request-id");
+  };
+  for (const std::string& good :
+       {std::string("a"), std::string("Az09._:/+=@-"), std::string(128, 'x')}) {
+    EXPECT_EQ(answered(good), good);
+  }
+  for (const std::string& bad : {std::string(129, 'x'), std::string("a b"), std::string("a\"b"),
+                                 std::string("caf\xc3\xa9"), std::string("a\tb"), std::string()}) {
+    EXPECT_THAT(answered(bad), MatchesRegex("[0-9a-f]{32}")) << bad;
+  }
+  EXPECT_NE(client.get("/health").headers.at("x-request-id"),
+            client.get("/health").headers.at("x-request-id"));
+}
+
+TEST(RequestId, IsOnAnswersOfEveryKind) {
+  RunningServer running;
+  HttpClient client(running.port());
+  EXPECT_EQ(client.get("/none", "X-Request-Id: n\r\n").headers.at("x-request-id"), "n");
+  const Reply stream = client.post("/v1/completions", completion_body({{"stream", true}}).dump(),
+                                   "X-Request-Id: s\r\n");
+  EXPECT_EQ(stream.headers.at("x-request-id"), "s");
+  HttpClient broken(running.port());
+  broken.send("nonsense\r\n\r\n");
+  const Reply refused = broken.read_reply();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.headers.at("x-request-id"), MatchesRegex("[0-9a-f]{32}"));
+}
+
+TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
+  const CapturedLog log;
+  const test::KeyFile file(test::key_table("alice", "a"));
+  ServerOptions options;
+  options.routes.api_keys = load_api_keys(file.path());
+  RunningServer running({}, options);
+  HttpClient client(running.port());
+  const Reply reply = client.post("/v1/completions", completion_body({{"max_tokens", 4}}).dump(),
+                                  bearer("a") + "X-Request-Id: q-1\r\n");
+  EXPECT_EQ(reply.status, 200);
+  const Json line = log.requests(1).at(0);
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["id"], "q-1");
+  EXPECT_EQ(line["key"], "alice");
+  EXPECT_EQ(line["client"], "127.0.0.1");
+  EXPECT_EQ(line["method"], "POST");
+  EXPECT_EQ(line["route"], "/v1/completions");
+  EXPECT_EQ(line["status"], 200);
+  EXPECT_GT(line["bytes"].integer(), static_cast<std::int64_t>(reply.body.size()));
+  EXPECT_EQ(line["prompt_tokens"], 3);
+  EXPECT_EQ(line["completion_tokens"], 4);
+  EXPECT_EQ(line["outcome"], "complete");
+  EXPECT_EQ(line["queue_seconds"], 0.125) << "as the service says";
+  EXPECT_TRUE(line.contains("seconds"));
+  client.get("/v1/models");
+  const Json refused = log.requests(2).at(1);
+  EXPECT_EQ(refused["status"], 401);
+  EXPECT_FALSE(refused.contains("key"));
+  EXPECT_FALSE(refused.contains("prompt_tokens"));
+  EXPECT_EQ(log.requests(2).size(), 2u);
+}
+
+TEST(RequestLog, EveryRequestOfAConnectionHasItsLineAndItsBytes) {
+  const CapturedLog log;
+  RunningServer running;
+  HttpClient client(running.port());
+  const std::string one = test::get_request("/v1/models", "X-Request-Id: p\r\n");
+  client.send(one + one + one);
+  std::int64_t size = 0;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.read_reply().status, 200);
+  for (const Json& line : log.requests(3)) {
+    EXPECT_EQ(line["id"], "p");
+    EXPECT_EQ(line["outcome"], "complete");
+    EXPECT_TRUE(size == 0 || line["bytes"].integer() == size) << size;
+    size = line["bytes"].integer();
+  }
+  EXPECT_GT(size, 0);
+}
+
+TEST(RequestLog, AClientThatLeavesIsSaidToHaveLeft) {
+  const CapturedLog log;
+  test::FakeBehaviour behaviour;
+  behaviour.hold_after = 3;
+  RunningServer running(behaviour);
+  {
+    HttpClient client(running.port());
+    client.send(test::post_request("/v1/completions", completion_body({{"stream", true}}).dump()));
+    client.read_head();
+    for (int i = 0; i < 3; ++i) client.read_chunk();
+  }
+  const Json line = log.requests(1).at(0);
+  EXPECT_EQ(line["outcome"], "client_gone");
+  EXPECT_EQ(line["status"], 200);
+  EXPECT_EQ(line["completion_tokens"], 3);
+  EXPECT_GT(line["bytes"].integer(), 0);
+  {
+    HttpClient half(running.port());
+    half.send(
+        "POST /v1/completions HTTP/1.1\r\nHost: h\r\nX-Request-Id: half\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{");
+    EXPECT_TRUE(test::eventually([&] {
+      return running.metrics.text().find("tandem_http_connections 1") != std::string::npos;
+    }));
+  }
+  const Json second = log.requests(2).at(1);
+  EXPECT_EQ(second["id"], "half");
+  EXPECT_EQ(second["outcome"], "client_gone");
+  EXPECT_EQ(second["status"], 0);
+}
+
+TEST(RequestLog, PathsOfClientsCannotForgeLines) {
+  const CapturedLog log(LogFormat::kText, true);
+  RunningServer running;
+  HttpClient client(running.port());
+  client.get("/x%0a2026-01-01%20info%20forged%1b%5b2J%22", "X-Request-Id: evil\r\n");
+  EXPECT_TRUE(
+      test::eventually([&] { return log.text().find("outcome=complete") != std::string::npos; }));
+  EXPECT_THAT(log.text(), HasSubstr(R"(/x\n2026-01-01 info forged\x1b[2J\")"));
+  EXPECT_THAT(log.text(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(log.text(), Not(HasSubstr("\n2026-01-01 info forged")));
+  EXPECT_THAT(log.text(), ContainsRegex("info \\[server\\] request id=evil client=127.0.0.1 "
+                                        "method=GET route=other status=404 bytes=[0-9]+ "
+                                        "seconds=[0-9.]+ outcome=complete\n"));
+}
+
+TEST(RequestLog, GenerationsAreNamedAtDebug) {
+  const CapturedLog log(LogFormat::kText, true);
+  RunningServer running;
+  HttpClient client(running.port());
+  client.post("/v1/completions", completion_body().dump(), "X-Request-Id: g\r\n");
+  EXPECT_THAT(log.text(), HasSubstr("debug [server] g: generation 1 submitted"));
+}
+
+TEST(Connections, AreCountedWhileTheyAreOpen) {
+  RunningServer running;
+  const auto text_has = [&](const char* text) {
+    return test::eventually([&] { return running.metrics.text().find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(text_has("tandem_http_connections 0"));
+  {
+    HttpClient first(running.port()), second(running.port());
+    first.get("/health");
+    second.get("/health");
+    EXPECT_TRUE(text_has("tandem_http_connections 2"));
+  }
+  EXPECT_TRUE(text_has("tandem_http_connections 0"));
+  EXPECT_TRUE(text_has("tandem_http_connections_total 2"));
+}
+
+}  // namespace
+}  // namespace tandem::server

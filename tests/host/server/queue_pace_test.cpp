@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QueuePace in virtual time.
+#include "server/queue_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem::server {
+namespace {
+
+// `count` generations, one after the other.
+void serve(QueuePace& pace, VirtualClock& clock, int count, std::chrono::milliseconds each) {
+  for (int i = 0; i < count; ++i) {
+    pace.count_begin();
+    clock.advance(each);
+    pace.count_end();
+  }
+}
+
+TEST(QueuePace, IsOneSecondUntilSomethingHasEnded) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  EXPECT_EQ(pace.seconds_for(100), 1);
+  pace.count_begin();
+  clock.advance(std::chrono::seconds(50));
+  EXPECT_EQ(pace.seconds_for(100), 1);
+}
+
+TEST(QueuePace, TellsTheTimeOfTheWholeQueue) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  serve(pace, clock, 20, std::chrono::milliseconds(500));
+  EXPECT_EQ(pace.seconds_for(1), 1);
+  const int ten = pace.seconds_for(10);
+  EXPECT_GE(ten, 4);
+  EXPECT_LE(ten, 6);
+  EXPECT_EQ(pace.seconds_for(1000000), 120);
+}
+
+TEST(QueuePace, FollowsTheLastMinute) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  serve(pace, clock, 100, std::chrono::milliseconds(100));
+  EXPECT_LE(pace.seconds_for(10), 2);
+  serve(pace, clock, 60, std::chrono::seconds(5));
+  EXPECT_GE(pace.seconds_for(10), 40);
+}
+
+TEST(QueuePace, TimeWithoutGenerationsDoesNotCount) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  serve(pace, clock, 20, std::chrono::milliseconds(500));
+  const int before = pace.seconds_for(10);
+  clock.advance(std::chrono::hours(5));
+  EXPECT_EQ(pace.seconds_for(10), before);
+}
+
+}  // namespace
+}  // namespace tandem::server
