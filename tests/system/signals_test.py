@@ -131,6 +131,29 @@ class ReloadTest(unittest.TestCase):
             self.assertEqual(self.served_certificate(daemon), new)
 
 
+class KeysTest(unittest.TestCase):
+    def test_sighup_takes_new_keys_and_keeps_the_old_for_a_wrong_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = Path(folder) / "keys"
+            keys.write_text("first-key\n")
+            keys.chmod(0o600)
+
+            def status_with(daemon, key):
+                return daemon.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})[0]
+
+            with Daemon("--attention", "cpu", "--api-keys", keys) as daemon:
+                self.assertEqual(status_with(daemon, "first-key"), 200)
+                keys.write_text("second-key\n")
+                self.assertEqual(status_with(daemon, "second-key"), 401)
+                daemon.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: status_with(daemon, "second-key") == 200, "the reload")
+                self.assertEqual(status_with(daemon, "first-key"), 401)
+                keys.write_text("")
+                daemon.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
+                self.assertEqual(status_with(daemon, "second-key"), 200)
+
+
 class FilesTest(unittest.TestCase):
     def test_the_port_file_follows_no_link(self):
         with tempfile.TemporaryDirectory() as folder:
