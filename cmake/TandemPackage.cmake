@@ -13,7 +13,7 @@ set(TANDEM_BINDIR ${CMAKE_INSTALL_FULL_BINDIR})
 configure_file(${source}/tandem.service.in ${PROJECT_BINARY_DIR}/tandem.service @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tandem.service DESTINATION lib/systemd/system)
 install(FILES ${source}/tandem.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/tandem)
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tandem RENAME copyright)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tandem)

@@ -314,7 +314,10 @@ engine::NamedUnit Assembly::make_unit(const ListedDevice& choice, device::Device
   if (!meets(info, needs)) require_needs(info, needs, device::enumerate_devices(device_options_));
   device::AttentionUnitOptions unit;
   unit.geometry = geometry();
-  unit.kv_bytes = works_in_host_memory(info) ? host_kv_bytes_ : options_.kv_bytes;
+  unit.kv_bytes = options_.kv_bytes;
+  if (unit.kv_bytes == 0 && works_in_host_memory(info)) {
+    unit.kv_bytes = std::min(host_kv_bytes_, info.memory_bytes);  // OpenCL offers less than all
+  }
   unit.max_batch_rows = options_.max_step_tokens;
   const std::vector<std::string> computing = compute_ids(options_.compute);
   if (&owner == &compute_device()) {

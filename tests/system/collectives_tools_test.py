@@ -95,6 +95,11 @@ class AllreduceBenchTest(unittest.TestCase):
     def test_a_world_that_mpirun_did_not_start_is_refused(self):
         self.assertIn("mpirun -n 4", run("allreduce-bench", "--transport", "mpi", "--world", 4, *SMALL, code=2))
 
+    @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed")
+    def test_one_rank_without_mpirun_is_refused_unless_it_is_asked_for(self):
+        self.assertIn("mpirun -n 4", run("allreduce-bench", "--transport", "mpi", *SMALL, code=2))
+        run("allreduce-bench", "--transport", "mpi", "--world", 1, "--schemes", "dense_ring", *SMALL)
+
     def test_a_daemon_option_before_the_name_is_refused(self):
         process = subprocess.run([str(TANDEM), "--log-level", "warn", "allreduce-bench"], capture_output=True, text=True)
         self.assertEqual(process.returncode, 2)
@@ -219,6 +224,11 @@ class SimulateTest(unittest.TestCase):
                                "--bandwidth-gbps", 25, "--json"))
         ratio = {line["scheme"]: line["ratio_to_dense"] for line in lines if "ratio_to_dense" in line}
         self.assertGreater(ratio["balanced_parallelism"], 1)
+
+    def test_says_what_it_simulates_while_it_does(self):
+        process = subprocess.run([str(TANDEM), "simulate-collectives", "--world", "4", "--elements", "1000", "--schemes", "dense_ring"],
+                                 capture_output=True, text=True)
+        self.assertIn("simulating dense_ring (2 of 2)", process.stderr)
 
     def test_a_published_model_is_known_by_name(self):
         text = run("simulate-collectives", "--model", "deepfm", "--world", 8, "--memory-gib", 0.05)

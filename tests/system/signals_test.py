@@ -43,10 +43,10 @@ class LoadingTest(unittest.TestCase):
                 process.send_signal(number)
                 os.kill(int(begun.read_text()), signal.SIGCONT)  # still there: the load lasts
                 self.assertEqual(process.wait(60), -number)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(begun.read_text()), signal.SIGKILL)  # it holds standard error open
                 self.assertIn("ended before the model was loaded", process.stderr.read())
                 process.stderr.close()
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(int(begun.read_text()), signal.SIGKILL)
                 begun.unlink()
 
 
@@ -65,6 +65,7 @@ class DrainTest(unittest.TestCase):
     def test_a_second_signal_ends_at_once_even_when_a_device_hangs(self):
         with Daemon("--attention", "xrt:0", "--device-timeout-ms", "3600000", "--drain-seconds", "3600", cards=1) as daemon:
             events = daemon.stream("/v1/completions", STORY)
+            self.addCleanup(events.close)
             next(events)
             card = daemon.card_processes()[0]
             os.kill(card, signal.SIGSTOP)
@@ -128,6 +129,29 @@ class ReloadTest(unittest.TestCase):
             daemon.process.send_signal(signal.SIGHUP)
             wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
             self.assertEqual(self.served_certificate(daemon), new)
+
+
+class KeysTest(unittest.TestCase):
+    def test_sighup_takes_new_keys_and_keeps_the_old_for_a_wrong_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys = Path(folder) / "keys"
+            keys.write_text("first-key\n")
+            keys.chmod(0o600)
+
+            def status_with(daemon, key):
+                return daemon.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})[0]
+
+            with Daemon("--attention", "cpu", "--api-keys", keys) as daemon:
+                self.assertEqual(status_with(daemon, "first-key"), 200)
+                keys.write_text("second-key\n")
+                self.assertEqual(status_with(daemon, "second-key"), 401)
+                daemon.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: status_with(daemon, "second-key") == 200, "the reload")
+                self.assertEqual(status_with(daemon, "first-key"), 401)
+                keys.write_text("")
+                daemon.process.send_signal(signal.SIGHUP)
+                wait_for(lambda: "what was read before stays" in daemon.log_path.read_text(), "the refusal")
+                self.assertEqual(status_with(daemon, "second-key"), 200)
 
 
 class FilesTest(unittest.TestCase):
