@@ -11,10 +11,12 @@
 #include <xrt/xrt_device.h>
 #include <xrt/xrt_kernel.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace tandem::emulation_test {
 
@@ -51,6 +53,25 @@ struct TrialCard {
   ert_cmd_state run(Mode mode, uint32_t value) {
     auto launch = kernel(static_cast<uint32_t>(mode), value, out);
     return launch.wait(std::chrono::milliseconds(20000));
+  }
+
+  // Expects that a callback hears the state that the command ends with.
+  void expect_callback(Mode mode, ert_cmd_state ends_with) {
+    std::atomic<int> state{0};
+    xrt::run launch(kernel);
+    launch.set_arg(0, static_cast<uint32_t>(mode));
+    launch.set_arg(1, 5u);
+    launch.set_arg(2, out);
+    launch.add_callback(
+        ERT_CMD_STATE_COMPLETED,
+        [](const void*, ert_cmd_state reported, void* data) {
+          static_cast<std::atomic<int>*>(data)->store(reported);
+        },
+        &state);
+    launch.start();
+    EXPECT_EQ(launch.wait(), ends_with);
+    while (state.load() == 0) std::this_thread::yield();
+    EXPECT_EQ(state.load(), ends_with);
   }
 
   uint32_t* fetch() {

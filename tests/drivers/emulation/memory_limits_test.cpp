@@ -128,7 +128,11 @@ TEST(ManyUnits, ShareTheCommandsOfOneKernel) {
     outs.emplace_back(device, 4096, all.group_id(2));
     outs.back().map<uint32_t*>()[2] = 0;
     outs.back().sync(XCL_BO_SYNC_BO_TO_DEVICE);
-    runs.push_back(all(static_cast<uint32_t>(kSleep), 300'000u, outs.back()));
+    runs.push_back(all(static_cast<uint32_t>(kWaitForFlag), 1u, outs.back()));
+  }
+  for (xrt::bo& out : outs) {  // no command ends before all have a unit
+    out.map<uint32_t*>()[2] = 1;
+    out.sync(XCL_BO_SYNC_BO_TO_DEVICE);
   }
   for (uint32_t command = 0; command < 126; ++command) {
     ASSERT_EQ(runs[command].wait(), ERT_CMD_STATE_COMPLETED);

@@ -6,7 +6,7 @@
 
 #include <xclbin.h>
 
-#include <string_view>
+#include <pugixml.hpp>
 
 namespace tandem::emulation {
 namespace {
@@ -15,27 +15,15 @@ using xclbin::ComputeUnit;
 using xclbin::Connection;
 using xclbin::XclbinFile;
 
-// The value of `key` in the XML tag that begins at `tag`; empty when there is none.
-std::string attribute(std::string_view xml, size_t tag, const std::string& key) {
-  const size_t end = xml.find('>', tag);
-  const size_t at = xml.find(" " + key + "=\"", tag);
-  if (at == std::string_view::npos || at > end) return {};
-  const size_t begin = at + key.size() + 3;
-  return std::string(xml.substr(begin, xml.find('"', begin) - begin));
-}
-
 // The argument's name in EMBEDDED_METADATA, else its number.
-std::string argument_name(std::string_view xml, const std::string& kernel, int32_t argument) {
+std::string argument_name(const pugi::xml_document& metadata, const std::string& kernel,
+                          int32_t argument) {
   const std::string id = std::to_string(argument);
-  for (size_t at = xml.find("<kernel "); at != std::string_view::npos;
-       at = xml.find("<kernel ", at + 1)) {
-    if (attribute(xml, at, "name") != kernel) continue;
-    const size_t end = xml.find("</kernel>", at);
-    for (size_t arg = xml.find("<arg ", at); arg < end; arg = xml.find("<arg ", arg + 1)) {
-      if (attribute(xml, arg, "id") == id) return attribute(xml, arg, "name");
-    }
-  }
-  return id;
+  pugi::xml_node core = metadata.child("project");
+  for (const char* name : {"platform", "device", "core"}) core = core.child(name);
+  const pugi::xml_node found = core.find_child_by_attribute("kernel", "name", kernel.c_str())
+                                   .find_child_by_attribute("arg", "id", id.c_str());
+  return found ? found.attribute("name").value() : id;
 }
 
 class LoadLines {
@@ -43,7 +31,8 @@ class LoadLines {
   LoadLines(const XclbinFile& file, const std::vector<ComputeUnit>& units)
       : file_(file), units_(units) {
     const auto bytes = file.section(EMBEDDED_METADATA);
-    xml_ = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    // Names serve messages only: of a damaged document what can be read is taken.
+    metadata_.load_buffer(bytes.data(), bytes.size());
   }
 
   std::string run() const {
@@ -88,7 +77,7 @@ class LoadLines {
   }
   std::string end_name(const Connection& row) const {
     const ComputeUnit& unit = unit_of(row);
-    return unit.name + "." + argument_name(xml_, unit.kernel, row.argument);
+    return unit.name + "." + argument_name(metadata_, unit.kernel, row.argument);
   }
 
   std::string link_line(int32_t memory) const {
@@ -104,7 +93,7 @@ class LoadLines {
 
   const XclbinFile& file_;
   const std::vector<ComputeUnit>& units_;
-  std::string_view xml_;
+  pugi::xml_document metadata_;
 };
 
 }  // namespace

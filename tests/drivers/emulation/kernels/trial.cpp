@@ -60,6 +60,7 @@ extern "C" void trial(std::uint32_t mode, std::uint32_t value, std::uint32_t* ou
       break;
     case kWaitForFlag:
       while (reinterpret_cast<std::atomic<std::uint32_t>*>(out + 2)->load() == 0) {
+        usleep(50);
       }
       break;
     case kSleep:
