@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/utf8.h"
 
 namespace tandem::model {
 namespace {
@@ -24,6 +25,15 @@ std::string mark_outside(std::span<const PromptPart> parts) {
   throw Error("prompt", "the parts hold every noncharacter U+FDD0..U+FDEF; leave one of them out");
 }
 
+// Neither inside the text nor across its ends does a control token remain. A mark directly after a
+// token of the part before would spoil that token, so the first mark comes after a character.
+std::string guarded(const Tokenizer& tokenizer, const std::string& text, const std::string& mark) {
+  if (text.empty()) return text;
+  const std::size_t first = next_utf8(text).length;
+  const std::string begun = tokenizer.mark_control(text, mark);
+  return begun.substr(0, first) + mark + begun.substr(first) + mark;
+}
+
 }  // namespace
 
 std::vector<TokenId> encode_parts(const Tokenizer& tokenizer, std::span<const PromptPart> parts,
@@ -33,7 +43,7 @@ std::vector<TokenId> encode_parts(const Tokenizer& tokenizer, std::span<const Pr
   const std::string mark = mixed ? mark_outside(parts) : std::string();
   std::string text;
   for (const PromptPart& part : parts) {
-    text += mixed && !part.parse_special ? tokenizer.mark_control(part.text, mark) : part.text;
+    text += mixed && !part.parse_special ? guarded(tokenizer, part.text, mark) : part.text;
   }
   options.parse_special = std::ranges::any_of(parts, parses);
   options.ignored_mark = mark;

@@ -52,6 +52,19 @@ TEST_F(RawPrompt, SafePartsNeverBecomeControlTokens) {
   }
 }
 
+TEST_F(RawPrompt, NoControlTokenArisesAcrossTheEndOfASafePart) {
+  const std::string token = "</s>";
+  for (std::size_t cut = 1; cut < token.size(); ++cut) {
+    const std::string begin = token.substr(0, cut), end = token.substr(cut);
+    for (const bool first_is_safe : {true, false}) {
+      const auto ids = encode({{begin, !first_is_safe}, {end, first_is_safe}});
+      EXPECT_EQ(ids, whole(token, false)) << cut;
+    }
+    const auto both = encode({{"</s>", true}, {begin, false}, {end, false}, {"</s>", true}});
+    EXPECT_EQ(std::count(both.begin(), both.end(), tokenizer().eos()), 2) << cut;
+  }
+}
+
 TEST_F(RawPrompt, BeginsWithOneBosWhereverItComesFrom) {
   const auto num_bos = [&](const std::vector<TokenId>& ids) {
     return std::count(ids.begin(), ids.end(), tokenizer().bos());
