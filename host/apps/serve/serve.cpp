@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cctype>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
