@@ -13,7 +13,8 @@ std::string ConnectionSet::reason_to_turn_away(const PeerAddress& peer) const {
            " connections are in use; try again later";
   }
   std::size_t most = limits_.max_connections_per_address;
-  if (most == 0 && !peer.shown.is_local) most = std::max<std::size_t>(1, limits_.max_connections / 2);
+  if (most == 0 && !peer.shown.is_local)
+    most = std::max<std::size_t>(1, limits_.max_connections / 2);
   if (most == 0 || peer.group.empty()) return {};
   const auto at = per_group_.find(peer.group);
   if (at == per_group_.end() || at->second < most) return {};

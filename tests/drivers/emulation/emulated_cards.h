@@ -31,6 +31,7 @@ enum Mode : uint32_t {
   kOverflowStack = 6,
   kWaitForFlag = 7,
   kSleep = 8,
+  kSleepUntilFlag = 9,
 };
 
 inline const bool kEnvironmentSet = [] {

@@ -128,7 +128,7 @@ TEST(ManyUnits, ShareTheCommandsOfOneKernel) {
     outs.emplace_back(device, 4096, all.group_id(2));
     outs.back().map<uint32_t*>()[2] = 0;
     outs.back().sync(XCL_BO_SYNC_BO_TO_DEVICE);
-    runs.push_back(all(static_cast<uint32_t>(kWaitForFlag), 1u, outs.back()));
+    runs.push_back(all(static_cast<uint32_t>(kSleepUntilFlag), 1u, outs.back()));
   }
   for (xrt::bo& out : outs) {  // no command ends before all have a unit
     out.map<uint32_t*>()[2] = 1;

@@ -74,9 +74,9 @@ class Client {
     require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "socketpair");
     own_ = ends[0];
     Socket socket(io_, asio::generic::stream_protocol(AF_UNIX, 0), ends[1]);
-    const auto connection =
-        std::make_shared<Connection>(make_plain_stream(std::move(socket)), hooks_,
-                                     std::make_shared<PostGate>(), Peer{}, "", [this] { gone_ = true; });
+    const auto connection = std::make_shared<Connection>(make_plain_stream(std::move(socket)),
+                                                         hooks_, std::make_shared<PostGate>(),
+                                                         Peer{}, "", [this] { gone_ = true; });
     connection->start();
     settle();
   }

@@ -180,7 +180,7 @@ TEST(KeyLimits, AKeyBoundsChoicesAndTokensOfOneRequest) {
   EXPECT_EQ(server.complete("s", {{"max_tokens", 5}}).status, 200);
   const Reply longer = server.complete("s", {{"max_tokens", 6}});
   EXPECT_EQ(longer.status, 400);
-  EXPECT_THAT(error_of(longer)["message"].text(), HasSubstr("5 tokens"));
+  EXPECT_THAT(error_of(longer)["message"].text(), HasSubstr("at most 5 per request"));
   EXPECT_EQ(server.complete("s", {{"ignore_eos", true}}).json()["usage"]["completion_tokens"], 5);
   HttpClient client(server.running.port());
   const auto chat = [&](const Json& extra) {
