@@ -136,7 +136,7 @@ std::vector<std::string> Assembly::named_devices() const {
 // What cannot work with this model is refused before its weights are read.
 void Assembly::accept(const model::ModelConfig& config) {
   config_ = &config;
-  if (options_.context_length > config.context_length) {
+  if (options_.context_length > config.context_length && !options_.clips_context) {
     throw Error("model", fmt::format("--context {} exceeds the model's {} tokens; leave it out or "
                                      "lower it",
                                      options_.context_length, config.context_length));

@@ -33,6 +33,7 @@ struct RuntimeOptions {
   std::uint64_t kv_bytes = 0;     // per unit; 0: what is left of host memory, all of a card's
   int threads = 0;
   int context_length = 0;
+  bool clips_context = false;  // a context beyond the model is the model's, not refused
   int max_running = 64;
   int max_waiting = 512;
   int max_step_tokens = 256;

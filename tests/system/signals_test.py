@@ -40,8 +40,8 @@ class LoadingTest(unittest.TestCase):
                 process = subprocess.Popen([TANDEM, "serve", "--port", "0", "--attention", "xrt:0"], env=environment,
                                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
                 wait_for(begun.exists, "the load")
+                os.kill(int(begun.read_text()), 0)  # still there: the load lasts
                 process.send_signal(number)
-                os.kill(int(begun.read_text()), signal.SIGCONT)  # still there: the load lasts
                 self.assertEqual(process.wait(60), -number)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(begun.read_text()), signal.SIGKILL)  # it holds standard error open

@@ -52,6 +52,7 @@ std::vector<Row> rows_of(const BenchOptions& options) {
 void make_room(RuntimeOptions& runtime, const std::vector<Row>& rows) {
   runtime.max_running = 4;  // the check's
   runtime.context_length = 64;
+  runtime.clips_context = true;
   for (const Row& row : rows) {
     runtime.max_running = std::max(runtime.max_running, row.batch);
     runtime.max_step_tokens = std::max(runtime.max_step_tokens, row.batch);

@@ -66,7 +66,6 @@ void check(const ServeOptions& options) {
   for (const std::string& warning : serve_warnings(options)) spdlog::warn("{}", warning);
   const std::vector<Error> errors = serve_errors(options);
   if (!errors.empty()) throw Error(errors.front());
-  server::check(options.server);
 }
 
 // What is wrong with the new files leaves the old ones in use.

@@ -15,7 +15,7 @@
 #include "apps/backend_options.h"
 #include "apps/compute_choice.h"
 #include "server/auth.h"
-#include "server/http/tls.h"
+#include "server/http_server.h"
 
 namespace tandem::apps {
 namespace {
@@ -32,9 +32,11 @@ void check_key_file(const ServeOptions& options) {
   if (!options.key_file.empty()) server::load_api_keys(options.key_file);
 }
 
-void check_tls(const ServeOptions& options) {
-  const server::http::TlsFiles& files = options.server.tls;
-  if (!files.certificate.empty() || !files.key.empty()) server::http::load_tls_keys(files);
+// Limits, TLS files, what is listened on.
+void check_server(const ServeOptions& options) {
+  ServeOptions taken = options;
+  take_server_options(taken);
+  server::check(taken.server);
 }
 
 void check_port_file(const ServeOptions& options) {
@@ -80,7 +82,7 @@ void check_backend_files(const ServeOptions& options) {
 }
 
 constexpr void (*kChecks[])(const ServeOptions&) = {
-    check_model, check_key_file, check_tls, check_port_file, check_devices, check_backend_files};
+    check_model, check_key_file, check_server, check_port_file, check_devices, check_backend_files};
 
 }  // namespace
 
