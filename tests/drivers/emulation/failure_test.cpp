@@ -98,6 +98,26 @@ TEST(StoppedCard, GivesAndTakesMemoryAndThenGoesOn) {
   EXPECT_EQ(another.map<uint32_t*>()[0], 7u);
 }
 
+// More commands than a unit's queue holds (1024): the launch waits for room.
+TEST(StoppedCard, TakesMoreCommandsThanItsQueueHoldsOnceItGoesOn) {
+  TrialCard card;
+  const pid_t process = card_processes().at(0);
+  test::stop(process);
+  std::atomic<int> launched{0};
+  std::thread waker([&] {
+    while (launched.load() < 1024) std::this_thread::yield();
+    kill(process, SIGCONT);
+  });
+  std::vector<xrt::run> runs;
+  for (int launch = 0; launch < 1100; ++launch, ++launched) {
+    runs.push_back(card.kernel(static_cast<uint32_t>(kWrite), 3u, card.out));
+  }
+  waker.join();
+  for (auto& run : runs) {
+    EXPECT_EQ(run.wait(std::chrono::milliseconds(20000)), ERT_CMD_STATE_COMPLETED);
+  }
+}
+
 TEST(HungKernel, WaitTimesOutAndTheApplicationCanEnd) {
   TrialCard card;
   card.out.map<uint32_t*>()[2] = 0;

@@ -89,7 +89,8 @@ class Card {
   void close_contexts(const void* handle);
 
   // Queues the packet at `packet_offset` on the least busy of `units` (indices). An errno value:
-  // EBUSY when the ring is full, ENODEV in a forked child.
+  // waits for room in a full ring, EBUSY when the unit ends nothing for 10 s; ENODEV in a forked
+  // child.
   int submit(const std::vector<uint32_t>& units, uint64_t packet_offset, uint32_t packet_bytes);
   // Runs unit `unit` with the arguments in its register map and the bits of the control register
   // (start, auto-restart). An errno value: EBUSY while it runs.

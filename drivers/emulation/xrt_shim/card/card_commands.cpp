@@ -5,6 +5,7 @@
 #include <ert.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "emulation/protocol/futex.h"
 #include "emulation/protocol/packet_state.h"
@@ -13,6 +14,9 @@
 namespace tandem::emulation {
 namespace {
 
+// A full ring is waited for while its unit ends commands; without an end for kRoomLimit it is busy.
+constexpr std::chrono::seconds kRoomLimit{10};
+constexpr std::chrono::milliseconds kRoomPoll{10};
 constexpr uint32_t kRegisterPacketWords =
     kAllocationGranule / 4 - 2;  // one page with header and mask
 
@@ -54,17 +58,29 @@ int Card::submit(const std::vector<uint32_t>& units, uint64_t packet_offset,
   }
   if (!owned_here())
     return ENODEV;  // before the lock, which a forked child may have inherited locked
-  std::unique_lock lock(ring_mutexes_[chosen]);
-  const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
-  if (failed() || replaced) {
-    lock.unlock();
-    complete(packet_offset, ERT_CMD_STATE_ERROR);
-    return 0;
-  }
   Ring& ring = client_.state().rings[chosen];
-  const bool queued =
-      push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes);
-  return queued ? 0 : EBUSY;
+  uint32_t finished = ring.finished.load();
+  auto progress_at = std::chrono::steady_clock::now();
+  for (;;) {
+    std::unique_lock lock(ring_mutexes_[chosen]);
+    const bool replaced = shared().generation.load(std::memory_order_relaxed) != generation_.load();
+    if (failed() || replaced) {
+      lock.unlock();
+      complete(packet_offset, ERT_CMD_STATE_ERROR);
+      return 0;
+    }
+    if (push_command(ring, shared().units[chosen], slot_, packet_offset, packet_bytes)) return 0;
+    lock.unlock();
+    const auto now = std::chrono::steady_clock::now();
+    if (finished != ring.finished.load()) {
+      finished = ring.finished.load();
+      progress_at = now;
+    } else if (now - progress_at >= kRoomLimit) {
+      return EBUSY;
+    }
+    const uint32_t seen = client_.state().completions.load();
+    sleep_until_changed(client_.state(), seen, kRoomPoll);
+  }
 }
 
 int Card::start_from_registers(uint32_t unit, uint32_t control) {
