@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
@@ -29,7 +31,7 @@ constexpr auto kReleaseLimit = std::chrono::seconds(5);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
 // At the end of the process, in polls: a process that gets little of the processor waits longer,
 // as its other threads need longer too.
-constexpr int kUnloadPolls = 5000, kClosePolls = 500;
+constexpr int kUnloadPolls = 5000, kClosePolls = 500, kIdlePolls = 3;
 
 HeldPrograms& held_programs() {
   static auto* held = new HeldPrograms;  // may be called while the process ends
@@ -101,6 +103,35 @@ cl_int check_binaries(const Load& load) {
 
 pid_t loading_process = 0;
 
+bool is_asleep(const std::filesystem::path& task) {
+  std::ifstream file(task / "stat");
+  std::string text;
+  if (!std::getline(file, text)) return true;  // it has ended
+  const size_t name_end = text.rfind(')');     // the state stands behind the name
+  return name_end == std::string::npos || text.compare(name_end, 3, ") S") == 0;
+}
+
+bool others_asleep() {
+  const std::string self = std::to_string(gettid());
+  std::error_code gone;
+  std::filesystem::directory_iterator tasks("/proc/self/task", gone), end;
+  while (!gone && tasks != end) {
+    if (tasks->path().filename() != self && !is_asleep(tasks->path())) return false;
+    tasks.increment(gone);
+  }
+  return true;
+}
+
+// A thread of the library that ends the last command frees what the command held after the
+// application has seen its end. It is done when it sleeps. Other threads may never sleep.
+void wait_until_others_sleep() {
+  int asleep = 0;
+  for (int polls = 0; asleep < kIdlePolls && polls < kClosePolls; ++polls) {
+    asleep = others_asleep() ? asleep + 1 : 0;
+    std::this_thread::sleep_for(kReleasePoll);
+  }
+}
+
 // The application may end while a thread of libxilinxopencl still unloads its last program, or
 // destroys its last context. At the process' end that library destroys its devices first and waits
 // for its threads after, so such a thread would use a destroyed device. A device stays open also
@@ -114,9 +145,10 @@ void wait_for_unloading() {
   for (int polls = 0; held_programs().empty(); ++polls) {
     const bool unloading = contexts_open() != 0 && polls < kUnloadPolls;
     const bool closing = devices_open() != 0 && polls < kClosePolls;
-    if (!unloading && !closing) return;
+    if (!unloading && !closing) break;
     std::this_thread::sleep_for(kReleasePoll);
   }
+  wait_until_others_sleep();
 }
 
 // Called once the library has its devices: what is registered last runs first.
