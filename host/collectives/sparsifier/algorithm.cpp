@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "collectives/sparsifier/exchange.h"
+
 namespace tandem::collectives {
 namespace {
 
@@ -34,6 +36,11 @@ Moments SparsifierAlgorithm::accumulate_and_measure(std::span<const float> gradi
   Moments total;
   for (const Moments& part : parts) total.add(part);
   return total;
+}
+
+void SparsifierAlgorithm::send_own(StepContext& context, const Indices& own) {
+  reduce_own(context, residual_, own, options_.reduce);
+  for (const std::uint32_t index : own) residual_[index] = 0;
 }
 
 void SparsifierAlgorithm::clear_all() { std::ranges::fill(residual_, 0.0f); }

@@ -75,6 +75,9 @@ class SparsifierAlgorithm {
     return body();
   }
 
+  // reduce_own() of the residual, then clears what was sent.
+  void send_own(StepContext& context, const Indices& own);
+
   Candidates candidates() const { return {residual_, 0, num_values_, options_.threads}; }
 
   std::uint64_t num_values_;

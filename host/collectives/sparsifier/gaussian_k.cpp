@@ -7,7 +7,6 @@
 // threshold: the exact top-k. Cost: mean and deviation come with the accumulation; one read, and
 // one more if the threshold falls. Source: Shi et al., Understanding top-k sparsification, 2019.
 #include "collectives/sparsifier/algorithms.h"
-#include "collectives/sparsifier/exchange.h"
 
 namespace tandem::collectives {
 namespace {
@@ -24,8 +23,7 @@ class GaussianK final : public SparsifierAlgorithm {
 
   void reduce(StepContext& context) override {
     const Indices own = timed_selection(context, [&] { return select(target(context.step)); });
-    reduce_own(context, residual_, own, options_.reduce);
-    for (const std::uint32_t index : own) residual_[index] = 0;
+    send_own(context, own);
   }
 
  private:

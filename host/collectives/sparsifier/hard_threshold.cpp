@@ -5,7 +5,6 @@
 //
 // Sends: own entries, through the scheme. Clears own. Cost: one read.
 #include "collectives/sparsifier/algorithms.h"
-#include "collectives/sparsifier/exchange.h"
 
 namespace tandem::collectives {
 namespace {
@@ -20,8 +19,7 @@ class HardThreshold final : public SparsifierAlgorithm {
     const Indices own = timed_selection(context, [&] {
       return find_at_least(residual_, 0, num_values_, lambda(context.step), options_.threads);
     });
-    reduce_own(context, residual_, own, options_.reduce);
-    for (const std::uint32_t index : own) residual_[index] = 0;
+    send_own(context, own);
   }
 
  private:

@@ -7,7 +7,6 @@
 // through the scheme. Clears own. Cost: mean and largest come with the accumulation; one read; the
 // bisection counts among about 2.2 k candidates. Source: Fang et al., RedSync, JPDC 2019.
 #include "collectives/sparsifier/algorithms.h"
-#include "collectives/sparsifier/exchange.h"
 
 namespace tandem::collectives {
 namespace {
@@ -24,8 +23,7 @@ class RedSync final : public SparsifierAlgorithm {
 
   void reduce(StepContext& context) override {
     const Indices own = timed_selection(context, [&] { return select(target(context.step)); });
-    reduce_own(context, residual_, own, options_.reduce);
-    for (const std::uint32_t index : own) residual_[index] = 0;
+    send_own(context, own);
   }
 
  private:

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "collectives/sparsifier/algorithms.h"
-#include "collectives/sparsifier/exchange.h"
 #include "collectives/sparsifier/sidco_fits.h"
 
 namespace tandem::collectives {
@@ -35,8 +34,7 @@ class Sidco final : public SparsifierAlgorithm {
   void reduce(StepContext& context) override {
     const std::uint64_t k = target(context.step);
     const Indices own = timed_selection(context, [&] { return select(k); });
-    reduce_own(context, residual_, own, options_.reduce);
-    for (const std::uint32_t index : own) residual_[index] = 0;
+    send_own(context, own);
     review(static_cast<double>(own.size()) / static_cast<double>(k));
   }
 

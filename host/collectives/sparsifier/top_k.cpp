@@ -23,8 +23,7 @@ class TopK final : public SparsifierAlgorithm {
     const Indices own =
         timed_selection(context, [&] { return candidates().top(target(context.step)); });
     if (options_.only_own_entries) {
-      reduce_own(context, residual_, own, options_.reduce);
-      for (const std::uint32_t index : own) residual_[index] = 0;
+      send_own(context, own);
       return;
     }
     const Indices all =
