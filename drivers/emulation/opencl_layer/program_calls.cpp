@@ -12,8 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
@@ -23,6 +21,7 @@
 #include "emulation/opencl_layer/failures.h"
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
+#include "emulation/opencl_layer/thread_states.h"
 
 namespace tandem::emulation {
 namespace {
@@ -31,7 +30,8 @@ constexpr auto kReleaseLimit = std::chrono::seconds(5);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
 // At the end of the process, in polls: a process that gets little of the processor waits longer,
 // as its other threads need longer too.
-constexpr int kUnloadPolls = 5000, kClosePolls = 500, kIdlePolls = 3;
+constexpr int kUnloadPolls = 5000, kClosePolls = 500;
+constexpr SleepWait kSleepWait{.confirmations = 3, .max_polls = 500};
 
 HeldPrograms& held_programs() {
   static auto* held = new HeldPrograms;  // may be called while the process ends
@@ -103,39 +103,11 @@ cl_int check_binaries(const Load& load) {
 
 pid_t loading_process = 0;
 
-bool is_asleep(const std::filesystem::path& task) {
-  std::ifstream file(task / "stat");
-  std::string text;
-  if (!std::getline(file, text)) return true;  // it has ended
-  const size_t name_end = text.rfind(')');     // the state stands behind the name
-  return name_end == std::string::npos || text.compare(name_end, 3, ") S") == 0;
-}
-
-bool others_asleep() {
-  const std::string self = std::to_string(gettid());
-  std::error_code gone;
-  std::filesystem::directory_iterator tasks("/proc/self/task", gone), end;
-  while (!gone && tasks != end) {
-    if (tasks->path().filename() != self && !is_asleep(tasks->path())) return false;
-    tasks.increment(gone);
-  }
-  return true;
-}
-
-// A thread of the library that ends the last command frees what the command held after the
-// application has seen its end. It is done when it sleeps. Other threads may never sleep.
-void wait_until_others_sleep() {
-  int asleep = 0;
-  for (int polls = 0; asleep < kIdlePolls && polls < kClosePolls; ++polls) {
-    asleep = others_asleep() ? asleep + 1 : 0;
-    std::this_thread::sleep_for(kReleasePoll);
-  }
-}
-
 // The application may end while a thread of libxilinxopencl still unloads its last program, or
 // destroys its last context. At the process' end that library destroys its devices first and waits
 // for its threads after, so such a thread would use a destroyed device. A device stays open also
-// when the application never releases its context, so the wait for that is short.
+// when the application never releases its context, so the wait for that is short. At last the
+// threads must sleep: one of them may still free what the last command held.
 void wait_for_unloading() {
   static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
@@ -148,7 +120,9 @@ void wait_for_unloading() {
     if (!unloading && !closing) break;
     std::this_thread::sleep_for(kReleasePoll);
   }
-  wait_until_others_sleep();
+  const auto asleep = [] { return others_asleep("/proc/self/task", gettid()); };
+  const auto pause = [] { std::this_thread::sleep_for(kReleasePoll); };
+  wait_until_asleep(kSleepWait, asleep, pause);
 }
 
 // Called once the library has its devices: what is registered last runs first.

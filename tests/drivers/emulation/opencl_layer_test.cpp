@@ -4,12 +4,18 @@
 // that an application holds. The shim is a library of this test (failing_shim.cpp).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
@@ -101,8 +107,9 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
   EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
 }
 
-// Loads a program through the layer, releases it unless `held`, and ends.
-[[noreturn]] void load_and_end(bool held) {
+// Loads a program through the layer, releases it unless `held`, calls `before_end`, and ends.
+[[noreturn]] void load_and_end(
+    bool held, const std::function<void()>& before_end = [] {}) {
   const cl_icd_dispatch& functions = layer();
   if (dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL) == nullptr) std::exit(2);
   std::ifstream file(TANDEM_TEST_XCLBIN, std::ios::binary);
@@ -114,7 +121,28 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
       functions.clCreateProgramWithBinary(nullptr, 1, &kCard, &size, &binary, nullptr, &code);
   if (program != kProgram || code != CL_SUCCESS) std::exit(3);
   if (!held) functions.clReleaseProgram(program);
+  before_end();
   std::exit(0);
+}
+
+// A thread like the library's that ends a command: it works a little, then sleeps for ever.
+void start_worker() {
+  static std::atomic<bool> started = false;
+  std::thread([] {
+    started = true;
+    timespec used{};
+    while (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0 && used.tv_nsec < 5'000'000) {
+    }
+    std::fputs("command is freed\n", stderr);
+    for (;;) pause();
+  }).detach();
+  while (!started) std::this_thread::yield();
+}
+
+// What the library's own end does comes after the layer's wait: it was registered before.
+[[noreturn]] void work_while_ending() {
+  std::atexit([] { std::fputs("devices are destroyed\n", stderr); });
+  load_and_end(true, start_worker);
 }
 
 TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
@@ -124,6 +152,21 @@ TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
 
 TEST(OpenClLayer, TheEndOfAProcessDoesNotWaitForAProgramThatItHolds) {
   EXPECT_EXIT(load_and_end(true), testing::ExitedWithCode(0), "^$");
+}
+
+TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsOtherThreadsSleep) {
+  EXPECT_EXIT(work_while_ending(), testing::ExitedWithCode(0),
+              "^command is freed\ndevices are destroyed\n$");
+}
+
+TEST(OpenClLayer, AThreadThatNeverSleepsDoesNotKeepAProcessFromEnding) {
+  const auto start_spinning = [] {
+    std::thread([] {
+      for (volatile bool on = true; on;) {
+      }
+    }).detach();
+  };
+  EXPECT_EXIT(load_and_end(true, start_spinning), testing::ExitedWithCode(0), "^$");
 }
 
 TEST(OpenClLayer, AQueueStartsWithoutTheFailuresOfAnEarlierOneAtItsAddress) {
