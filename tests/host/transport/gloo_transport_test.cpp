@@ -81,13 +81,13 @@ TEST(GlooTransport, MovesLargeMessages) {
   });
 }
 
-// Rank 0 wants messages of 1 and 2; 1 sends only when it has heard from 2, which speaks to 1 only
-// when its own large message has left: served in order of ranks, nobody would ever move.
 TEST(GlooTransport, ConnectionsFailAloneAndGroupsTogether) {
   SKIP_WITHOUT_GLOO();
   test::check_connections([](int world, const auto& body) { run_gloo_ranks(world, body); });
 }
 
+// Rank 0 wants messages of 1 and 2. Rank 1 sends only when it has heard from 2, and 2 speaks to 1
+// only when its own large message has left. Served in order of ranks, none of them goes on.
 TEST(GlooTransport, AWaitForOnePeerDoesNotStopAnother) {
   SKIP_WITHOUT_GLOO();
   constexpr std::size_t kLarge = std::size_t{32} << 20;
