@@ -33,7 +33,7 @@ FOR_EVER = ["--revive-seconds", "0"]
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
-        begun = threading.Barrier(count + 1, timeout=60)
+        begun = threading.Barrier(count + 1, timeout=300)
 
         def read(_):
             parts = []
@@ -47,7 +47,7 @@ class CardLossTest(unittest.TestCase):
             futures = [pool.submit(read, i) for i in range(count)]
             begun.wait()
             disturb()
-            return [future.result(120) for future in futures]
+            return [future.result(300) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
         with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", *FOR_EVER, cards=2) as daemon:
@@ -115,7 +115,9 @@ class CardLossTest(unittest.TestCase):
             self.wait_until("the card is back", lambda: not daemon.status()["degraded"])
             self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
             launches = self.attention(daemon)[lost]["launches"]
-            self.assertEqual(self.stream_while(daemon, 4, lambda: None), expected)
+            # Choices of one request run at the same time, so they take both cards. Requests may come one after the other.
+            choices = daemon.complete(STORY["prompt"], n=8, max_tokens=150, temperature=0, ignore_eos=True)["choices"]
+            self.assertEqual({choice["text"] for choice in choices}, set(expected))
             card = self.attention(daemon)[lost]
             self.assertTrue(card["alive"])
             self.assertEqual(card["losses"], 1)

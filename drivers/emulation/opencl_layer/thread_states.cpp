@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulation/opencl_layer/thread_states.h"
 
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -28,15 +29,23 @@ bool others_asleep(const std::filesystem::path& tasks, pid_t self) {
   return true;
 }
 
-bool wait_until_asleep(const SleepWait& wait, const std::function<bool()>& asleep,
-                       const std::function<void()>& pause) {
+bool wait_until_asleep(const SleepWait& wait, const SleepCalls& calls) {
+  const auto before = calls.used();
   int in_a_row = 0;
-  for (int poll = 0; poll < wait.max_polls; ++poll) {
-    in_a_row = asleep() ? in_a_row + 1 : 0;
-    pause();
+  for (int poll = 0; poll < wait.max_polls && calls.used() - before < wait.max_used; ++poll) {
+    in_a_row = calls.asleep() ? in_a_row + 1 : 0;
+    calls.pause();
     if (in_a_row >= wait.confirmations) return true;
   }
   return false;
+}
+
+std::chrono::nanoseconds used_by_others() {
+  timespec all{}, own{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+  return std::chrono::seconds(all.tv_sec - own.tv_sec) +
+         std::chrono::nanoseconds(all.tv_nsec - own.tv_nsec);
 }
 
 }  // namespace tandem::emulation

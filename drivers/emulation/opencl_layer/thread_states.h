@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 
@@ -19,12 +20,23 @@ namespace tandem::emulation {
 bool others_asleep(const std::filesystem::path& tasks, pid_t self);
 
 struct SleepWait {
-  int confirmations;  // that many answers "asleep" in a row end the wait
-  int max_polls;      // the wait ends after that many answers, whatever they are
+  int confirmations;                  // so many answers "asleep" in a row end the wait
+  std::chrono::nanoseconds max_used;  // so much processor time of the others ends it
+  int max_polls;                      // so do that many answers: a thread may be stopped
 };
 
-// Asks `asleep` and pauses after each answer. True if the wait ended because all slept.
-bool wait_until_asleep(const SleepWait& wait, const std::function<bool()>& asleep,
-                       const std::function<void()>& pause);
+// What the wait asks and calls. A loaded machine gives the threads little of the processor, so
+// their own time counts, not the clock's.
+struct SleepCalls {
+  std::function<bool()> asleep;
+  std::function<std::chrono::nanoseconds()> used;  // processor time of the other threads
+  std::function<void()> pause;                     // after each answer
+};
+
+// True if the wait ended because all slept.
+bool wait_until_asleep(const SleepWait& wait, const SleepCalls& calls);
+
+// Processor time that the threads of this process have used, without the calling one.
+std::chrono::nanoseconds used_by_others();
 
 }  // namespace tandem::emulation

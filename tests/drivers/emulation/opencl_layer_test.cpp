@@ -66,6 +66,13 @@ cl_program CL_API_CALL same_program(cl_context, cl_uint, const cl_device_id*, co
   return kProgram;
 }
 
+cl_int CL_API_CALL nothing_to_wait_for(cl_uint, const cl_event*) { return CL_SUCCESS; }
+
+cl_int CL_API_CALL read_nothing(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void*, cl_uint,
+                                const cl_event*, cl_event*) {
+  return CL_SUCCESS;
+}
+
 cl_int CL_API_CALL release_nothing(cl_program) { return CL_SUCCESS; }
 
 // The layer's functions, in front of those above.
@@ -78,6 +85,8 @@ const cl_icd_dispatch& layer() {
   next.clGetDeviceInfo = device_info;
   next.clCreateProgramWithBinary = same_program;
   next.clReleaseProgram = release_nothing;
+  next.clWaitForEvents = nothing_to_wait_for;
+  next.clEnqueueReadBuffer = read_nothing;
   void* library = dlopen(TANDEM_OPENCL_LAYER, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   const auto start = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
@@ -139,10 +148,26 @@ void start_worker() {
   while (!started) std::this_thread::yield();
 }
 
-// What the library's own end does comes after the layer's wait: it was registered before.
-[[noreturn]] void work_while_ending() {
-  std::atexit([] { std::fputs("devices are destroyed\n", stderr); });
-  load_and_end(true, start_worker);
+// What a program calls after its first command, or when it is done.
+using LayerCall = void (*)(const cl_icd_dispatch& functions);
+const LayerCall kLaterCalls[] = {
+    [](const cl_icd_dispatch& functions) { functions.clFinish(kQueue); },
+    [](const cl_icd_dispatch& functions) { functions.clWaitForEvents(1, &kEvent); },
+    [](const cl_icd_dispatch& functions) { status_of(functions, kEvent); },
+    [](const cl_icd_dispatch& functions) {
+      functions.clEnqueueReadBuffer(kQueue, nullptr, CL_TRUE, 0, 0, nullptr, 0, nullptr, nullptr);
+    },
+    [](const cl_icd_dispatch& functions) { functions.clReleaseProgram(kProgram); },
+};
+
+// The library makes an object after it has loaded the program. It is destroyed after the wait, if
+// `later` makes the layer register the wait again.
+[[noreturn]] void work_while_ending(LayerCall later) {
+  load_and_end(true, [later] {
+    std::atexit([] { std::fputs("devices are destroyed\n", stderr); });
+    later(layer());
+    start_worker();
+  });
 }
 
 TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
@@ -155,8 +180,20 @@ TEST(OpenClLayer, TheEndOfAProcessDoesNotWaitForAProgramThatItHolds) {
 }
 
 TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsOtherThreadsSleep) {
-  EXPECT_EXIT(work_while_ending(), testing::ExitedWithCode(0),
-              "^command is freed\ndevices are destroyed\n$");
+  for (const LayerCall& later : kLaterCalls) {
+    EXPECT_EXIT(work_while_ending(later), testing::ExitedWithCode(0),
+                "command is freed\ndevices are destroyed\n")
+        << "call " << &later - kLaterCalls;
+  }
+}
+
+TEST(OpenClLayer, TheEndOfAProcessWaitsOncePerProgramThatIsReleased) {
+  const auto finish_and_release = [] {
+    layer().clFinish(kQueue);
+    layer().clReleaseProgram(kProgram);
+  };
+  EXPECT_EXIT(load_and_end(true, finish_and_release), testing::ExitedWithCode(0),
+              "^program is loaded\nprogram is loaded\nprogram is unloaded\n$");
 }
 
 TEST(OpenClLayer, AThreadThatNeverSleepsDoesNotKeepAProcessFromEnding) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -100,29 +102,61 @@ TEST(ThreadStates, ThisProcessHasARunningThreadWhileOneRuns) {
   running.join();
 }
 
-// Gives the answers in turn, and the last one for ever; counts answers and pauses.
+// Gives the answers in turn, and the last one for ever. The other threads use a millisecond between
+// two answers, unless they sleep.
 struct Answers {
   std::vector<bool> list;
   int asked = 0, paused = 0;
+  bool threads_work = true;
 
-  bool wait(SleepWait limits) {
-    const auto next = [this] { return list[std::min<size_t>(asked++, list.size() - 1)]; };
-    return wait_until_asleep(limits, next, [this] { ++paused; });
+  bool wait(const SleepWait& limits) {
+    SleepCalls calls;
+    calls.asleep = [this] { return list[std::min<size_t>(asked++, list.size() - 1)]; };
+    calls.used = [this] { return std::chrono::milliseconds(1000 + (threads_work ? asked : 0)); };
+    calls.pause = [this] { ++paused; };
+    return wait_until_asleep(limits, calls);
   }
 };
 
+constexpr std::chrono::seconds kLong{10};
+
 TEST(ThreadStates, TheWaitEndsWhenAllSleptSeveralTimesInARow) {
   Answers answers{{false, true, true, false, true}};
-  EXPECT_TRUE(answers.wait({.confirmations = 3, .max_polls = 100}));
+  EXPECT_TRUE(answers.wait({.confirmations = 3, .max_used = kLong, .max_polls = 100}));
   EXPECT_EQ(answers.asked, 7);
   EXPECT_EQ(answers.paused, 7);
 }
 
-TEST(ThreadStates, TheWaitEndsAtItsLimitWhenAThreadNeverSleeps) {
+TEST(ThreadStates, TheWaitEndsWhenAThreadThatNeverSleepsHasUsedItsTime) {
   Answers answers{{false}};
-  EXPECT_FALSE(answers.wait({.confirmations = 3, .max_polls = 20}));
+  const std::chrono::milliseconds used{20};
+  EXPECT_FALSE(answers.wait({.confirmations = 3, .max_used = used, .max_polls = 100}));
   EXPECT_EQ(answers.asked, 20);
   EXPECT_EQ(answers.paused, 20);
+}
+
+TEST(ThreadStates, TheWaitEndsThoughAThreadNeitherSleepsNorWorks) {
+  Answers answers{{false}};
+  answers.threads_work = false;
+  EXPECT_FALSE(answers.wait({.confirmations = 3, .max_used = kLong, .max_polls = 30}));
+  EXPECT_EQ(answers.asked, 30);
+}
+
+TEST(ThreadStates, TheTimeOfOthersIsWithoutThatOfTheCallingThread) {
+  const auto work = [](long nanoseconds) {
+    timespec begin{}, now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1'000'000'000 + now.tv_nsec - begin.tv_nsec <
+             nanoseconds);
+  };
+  constexpr std::chrono::milliseconds kOwn{50}, kOthers{20};
+  const auto before = used_by_others();
+  work(std::chrono::nanoseconds(kOwn).count());
+  EXPECT_LT(used_by_others() - before, kOwn);
+  std::thread(work, std::chrono::nanoseconds(kOthers).count()).join();
+  EXPECT_GE(used_by_others() - before, kOthers);
 }
 
 }  // namespace
