@@ -92,7 +92,7 @@ class CardLossTest(unittest.TestCase):
             time.sleep(0.1)
 
     def check_comes_back(self, stop, go_on):
-        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", "--revive-seconds", "3"]
+        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "2000", "--revive-seconds", "3"]
         with Daemon(*arguments, cards=2) as daemon:
             expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
