@@ -175,7 +175,7 @@ void fail_together(Transport& transport, Deadline deadline) {
 }
 
 void check_connections(const RunRanks& run_ranks, bool virtual_time) {
-  const auto deadline = [] { return Deadline::after(std::chrono::seconds(30)); };
+  const auto deadline = [] { return Deadline::after(std::chrono::seconds(240)); };
   for (const int lost : {0, 3}) {
     run_ranks(4, [&](std::unique_ptr<Transport> transport) {
       if (transport->rank() == lost) {
