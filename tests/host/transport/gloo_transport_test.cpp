@@ -244,7 +244,7 @@ TEST(GlooTransport, AbortReachesEveryRankThatWaitsWithItsReason) {
   std::vector<std::future<TransportError>> waits;
   for (const std::size_t rank : {0u, 2u, 3u}) {
     waits.push_back(std::async(std::launch::async, [&, rank] {
-      const int peer = rank == 0 ? 1 : 0;  // 2 and 3 wait for a rank that lives
+      const int peer = rank == 0 ? 1 : 0;  // 2 and 3 wait for a rank that is alive
       return transport_error_of(
           [&] { receive(*world[rank], peer, Deadline::after(seconds(240))); });
     }));
