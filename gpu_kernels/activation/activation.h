@@ -3,9 +3,10 @@
 // Element-wise functions of a transformer step on f32. Each is one launch without workspace
 // (graph-safe).
 //
-// Pointers aligned to 16 bytes make full accesses; other alignments (of 4) work. Numerics:
-// exponentials of the compiler's accurate library, quotients rounded to nearest. Cost: bytes are
-// read and written once. Errors: cudaErrorInvalidValue for negative sizes or a bad cap.
+// Pointers aligned to 16 bytes are read and written 16 bytes at a time; an alignment of 4 is
+// enough. Numerics: exponentials of the compiler's accurate library, quotients rounded to nearest.
+// Cost: every byte is read and written once. Errors: cudaErrorInvalidValue for negative sizes or a
+// bad cap.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains: launches of a thread that may begin before the previous launch has ended (programmatic
-// dependent launch, compute capability 9.0).
+// Chains: a kernel of a chain may begin before the kernel before it has ended. CUDA calls this
+// programmatic dependent launch; GPUs have it from compute capability 9.0 on.
 //
-// A launch may begin early if the thread has a ChainedLaunches and the stream's previous work is
-// also a kernel of common/launch.cuh: CUDA graphs have such edges between kernels only. After other
-// work in the stream (a copy, a library's call) the caller calls other_work(). Only the chain's
-// owner may use the stream meanwhile. Every kernel must call wait_for_previous() (launch.cuh):
-// later launches rely on it, because a wait for one kernel covers all before it. Threads: each has
-// its own chain.
+// While a ChainedLaunches exists, the launches of its thread (launch.cuh) form a chain. Every
+// kernel calls wait_for_previous(), which waits until all earlier kernels have ended. A kernel may
+// begin early only right after another kernel, so the caller reports other work in the stream (a
+// copy, a library's call) by other_work(). Nobody else may use the stream meanwhile. Threads: each
+// has its own chain.
 #pragma once
 
 namespace tandem::gpu_kernels {
 
 struct LaunchChain {
   bool open = false, overlaps = false;
-  bool behind_kernel = false;
-  unsigned launches = 0;  // ever; wraps
+  bool behind_kernel = false;  // the last work in the stream is a kernel of the chain
+  unsigned launches = 0;       // of this thread so far; wraps
 };
 inline thread_local LaunchChain launch_chain;
 
-// The next launch begins when all before it has ended.
+// Says that the stream has work that is no kernel: the next kernel begins when it has ended.
 inline void other_work() { launch_chain.behind_kernel = false; }
 
-// Opens a chain, of which the first launch is like any other. Not nested. Where it does not
-// overlap, launches are serial as they are outside of chains; the tests' interpreter, which must
-// find what would be wrong, overlaps them all the same.
+// A chain from construction to destruction; chains do not nest. Its first kernel waits for all work
+// before it. `overlap` false: each kernel begins when the one before it has ended, as outside of
+// chains. The tests' interpreter ignores that and overlaps kernels, to find a missing
+// wait_for_previous().
 class ChainedLaunches {
  public:
   explicit ChainedLaunches(bool overlap) {
@@ -38,7 +38,7 @@ class ChainedLaunches {
   ChainedLaunches& operator=(const ChainedLaunches&) = delete;
 };
 
-// launch.cuh calls it at each launch: whether the launch is in a chain, directly after another.
+// launch.cuh calls it at each launch. True if the launch directly follows another one of its chain.
 inline bool follows_in_chain() {
   const bool follows = launch_chain.open && launch_chain.behind_kernel;
   launch_chain.behind_kernel = true;

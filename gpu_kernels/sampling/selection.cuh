@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the cuts of a row. First, by the weights and numbers of tokens at each distance from the
-// best, the distances that can hold a cut: their tokens are candidates. Then, among the candidates,
-// the logit.
+// Finds where top_k and top_p cut a row: the logit of the last token that each of them keeps.
 //
-// Radix selection works from the top digit down: a histogram of the logits with the digits found so
-// far, by number for top_k, by weight for top_p, gives the digit that reaches the wanted number or
-// weight. Weights are whole units, so atomics give the same sums in any order. Threads: all of a
+// First come the distances from the best logit that can hold a cut, by the number and the weight of
+// the tokens at each distance. The tokens at these distances are the candidates. Radix selection
+// then finds the logit digit by digit, the top digit first: a histogram of the candidates that have
+// the digits found so far shows in which next digit the wanted number (top_k) or weight (top_p) is
+// reached. Weights are whole units, so atomics give the same sums in any order. Threads: all of a
 // block call together.
 #pragma once
 

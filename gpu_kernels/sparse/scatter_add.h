@@ -33,7 +33,7 @@ struct ScatterAdd {
   std::uint64_t num_positions = 0;   // at most 2^32
   void* dense = nullptr;             // [num_positions] f32 for f16 and bf16, else of `type`
   std::uint32_t* present = nullptr;  // [ceil(num_positions / 32)]
-  std::uint32_t* faults = nullptr;   // [1] device memory; see above
+  std::uint32_t* faults = nullptr;   // [1] becomes non-zero if a position is out of range
 };
 
 cudaError_t scatter_add(const ScatterAdd& job, cudaStream_t stream);

@@ -2,10 +2,10 @@
 //
 // What ids such as xrt:0,xrt:1 need of the environment, before XRT reads it at its first use.
 //
-// Emulated cards are as many as TANDEM_CARDS says. Where it is not set, ids ask for as many as they
-// name. Where XILINX_XRT is not set either, and the machine has no runtime for real cards, ids
-// start the emulated cards that come with this program. Threads: provide_cards() while there is
-// one. Errors: Error("attention", ...) saying which variable to set.
+// TANDEM_CARDS says how many emulated cards there are. If it is not set, it gets the number that
+// the ids need. If XILINX_XRT is not set either, and the machine has no runtime for real cards, it
+// gets the emulated cards that come with this program. Threads: provide_cards() is called while the
+// process has one thread. Errors: Error("attention", ...) saying which variable to set.
 #pragma once
 
 #include <functional>

@@ -111,7 +111,7 @@ class Model {
 
 // `progress` (may be empty) hears fractions 0..1 while a large file is checked and read ahead.
 // `accept` (may be empty) sees the configuration before that; what it throws ends the loading. The
-// configuration lives as long as the model.
+// configuration exists as long as the model.
 std::unique_ptr<Model> load_model(const std::string& path,
                                   const std::function<void(double)>& progress = {},
                                   const std::function<void(const ModelConfig&)>& accept = {});

@@ -204,7 +204,7 @@ bool Routes::names_this_server(const http::Request& request) const {
          (request.minor_version == 0 && request.header("host").empty());
 }
 
-bool Routes::lives() const { return service_.heartbeat_age() <= options_.live_timeout; }
+bool Routes::is_alive() const { return service_.heartbeat_age() <= options_.live_timeout; }
 
 // A browser sends this request before it sends a key, so no key is needed.
 std::optional<http::Response> Routes::preflight(const http::Request& request) const {
@@ -296,10 +296,10 @@ void Routes::dispatch(http::Exchange& exchange) {
   const std::string& path = exchange.request().path;
   switch (find_route(path)->id) {
     case RouteId::kLive:
-      return exchange.respond(status_response(lives(), "stalled"));
+      return exchange.respond(status_response(is_alive(), "stalled"));
     case RouteId::kReady:
-      return exchange.respond(lives() ? status_response(service_.healthy(), "not ready")
-                                      : status_response(false, "stalled"));
+      return exchange.respond(is_alive() ? status_response(service_.healthy(), "not ready")
+                                         : status_response(false, "stalled"));
     case RouteId::kHealth: {
       const bool healthy = service_.healthy();
       http::Response response = plain(openai::health_body(healthy, service_.lost_devices()));

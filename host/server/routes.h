@@ -3,7 +3,7 @@
 // Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
 //   GET  /livez             200 while the engine's thread comes round, else 503; needs no key
-//   GET  /readyz            200 while it lives and takes requests, else 503; needs no key
+//   GET  /readyz            200 while it is alive and takes requests, else 503; needs no key
 //   GET  /health            200 {"status": "ok"} or 503; never needs a key
 //   GET  /metrics           Prometheus text
 //   GET  /status            what runs where, JSON
@@ -65,7 +65,7 @@ class Routes {
   // OPTIONS.
   std::optional<http::Response> admit(http::Request& request);
 
-  // Whether the request asks if the server lives or is ready.
+  // Whether the request asks if the server is alive or ready.
   static bool is_probe(const http::Request& request);
 
   // Answers an admitted request; errors become OpenAI's error objects.
@@ -84,7 +84,7 @@ class Routes {
  private:
   std::optional<http::Response> preflight(const http::Request& request) const;
   bool names_this_server(const http::Request& request) const;
-  bool lives() const;
+  bool is_alive() const;
   RequestRecord& record_of(http::Request& request);
   std::optional<http::Response> check_role(Role role, const http::Request& request) const;
   std::shared_ptr<const openai::ApiContext> context_for(const http::Request& request) const;

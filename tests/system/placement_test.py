@@ -65,9 +65,12 @@ class PlacementTest(unittest.TestCase):
     def check_sixteen(self, *arguments):
         with Daemon(*EXACT, *arguments, cards=2) as daemon, concurrent.futures.ThreadPoolExecutor(16) as pool:
             answers = list(pool.map(lambda prompt: ask(daemon, prompt), self.sixteen))
+            # Prompts of one request run at the same time, so they take all devices. Requests may come one after the other.
+            together = daemon.complete(list(self.sixteen), max_tokens=TOKENS, temperature=0, ignore_eos=True)["choices"]
             devices = [d for d in daemon.status()["devices"] if d["role"] == "attention"]
         for prompt, answer in zip(self.sixteen, answers):
             self.assertEqual(answer, self.sixteen[prompt], prompt)
+        self.assertEqual([choice["text"] for choice in together], [text for text, _ in self.sixteen.values()])
         for device in devices:
             self.assertGreater(device["launches"], 0, f"{device['device']} did nothing")
 

@@ -33,7 +33,7 @@ FOR_EVER = ["--revive-seconds", "0"]
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
-        begun = threading.Barrier(count + 1, timeout=60)
+        begun = threading.Barrier(count + 1, timeout=300)
 
         def read(_):
             parts = []
@@ -47,7 +47,7 @@ class CardLossTest(unittest.TestCase):
             futures = [pool.submit(read, i) for i in range(count)]
             begun.wait()
             disturb()
-            return [future.result(120) for future in futures]
+            return [future.result(300) for future in futures]
 
     def test_killing_one_card_changes_no_token(self):
         with Daemon(*EXACT, "--attention", "xrt:0,xrt:1", *FOR_EVER, cards=2) as daemon:
@@ -91,8 +91,9 @@ class CardLossTest(unittest.TestCase):
             self.assertLess(time.monotonic(), until, f"not within two minutes: {what}")
             time.sleep(0.1)
 
-    def check_comes_back(self, stop, go_on):
-        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", "500", "--revive-seconds", "3"]
+    def check_comes_back(self, stop, go_on, timeout_ms):
+        """`timeout_ms` is long for a card that works: a loaded machine may give it no time for seconds."""
+        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", timeout_ms, "--revive-seconds", "3"]
         with Daemon(*arguments, cards=2) as daemon:
             expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
@@ -115,7 +116,9 @@ class CardLossTest(unittest.TestCase):
             self.wait_until("the card is back", lambda: not daemon.status()["degraded"])
             self.assertEqual(daemon.request("GET", "/health")[2], {"status": "ok"})
             launches = self.attention(daemon)[lost]["launches"]
-            self.assertEqual(self.stream_while(daemon, 4, lambda: None), expected)
+            # Choices of one request run at the same time, so they take both cards. Requests may come one after the other.
+            choices = daemon.complete(STORY["prompt"], n=8, max_tokens=150, temperature=0, ignore_eos=True)["choices"]
+            self.assertEqual({choice["text"] for choice in choices}, set(expected))
             card = self.attention(daemon)[lost]
             self.assertTrue(card["alive"])
             self.assertEqual(card["losses"], 1)
@@ -126,10 +129,11 @@ class CardLossTest(unittest.TestCase):
         return [daemon.complete(STORY["prompt"], max_tokens=400, temperature=0, ignore_eos=True)["choices"][0]["text"]] * 4
 
     def test_a_card_that_hangs_is_named_and_comes_back_when_it_answers(self):
-        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGSTOP), lambda pid: os.kill(pid, signal.SIGCONT))
+        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGSTOP), lambda pid: os.kill(pid, signal.SIGCONT),
+                              "8000")
 
     def test_a_card_that_died_comes_back(self):
-        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGKILL), lambda pid: None)
+        self.check_comes_back(lambda pid: os.kill(pid, signal.SIGKILL), lambda pid: None, "60000")
 
     def test_a_daemon_ends_while_a_card_hangs(self):
         with Daemon("--attention", "xrt:0,cpu", "--device-timeout-ms", "300", "--revive-seconds", "1", cards=1) as daemon:

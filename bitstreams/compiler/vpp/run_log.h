@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The files that v++ writes beside its output: the log v++_<name>.log, and a summary of the run as
-// JSON (<output>.compile_summary, .link_summary, .package_summary; none for a device: /dev/null).
+// JSON (<output>.compile_summary, .link_summary, .package_summary). An output such as /dev/null has
+// no summary.
 //
 // The destructor writes the log, so that it includes an error. A log that cannot be written is no
 // error. Threads: one per object.

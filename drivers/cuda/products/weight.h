@@ -3,12 +3,12 @@
 // CudaWeight: a weight in a GPU's memory, and how it is loaded.
 //
 // For products, quantised matrices are packed (products.h); floats keep the file's layout, e4m3
-// with their scales. A table keeps the file's rows, so a quantised matrix that is both is stored
-// twice. A vector (out_features = 1: norms, biases) is also kept as f32. load() reads the source
-// through two pieces of pinned memory: one is filled while the other is copied and packed. Threads:
-// the submitting thread; a weight does not change. Ownership: weights are destroyed before their
-// unit. Errors: Error for a source that is empty, of a wrong shape or of an unsupported type, and
-// for full memory.
+// with their scales. A table (of embeddings) keeps the file's rows. A quantised matrix that
+// serves as table and in products is stored twice. A vector (out_features = 1: norms, biases) is
+// also kept as f32. load() reads the source through two pieces of pinned memory: one is filled
+// while the other is copied and packed. Threads: the submitting thread; a weight does not change.
+// Ownership: weights are destroyed before their unit. Errors: Error for a source that is empty, of
+// a wrong shape or of an unsupported type, and for full memory.
 #pragma once
 
 #include <array>

@@ -21,7 +21,9 @@
 #include "emulation/opencl_layer/failures.h"
 #include "emulation/opencl_layer/layer.h"
 
+using tandem::emulation::ExitPoint;
 using tandem::emulation::target;
+using tandem::emulation::wait_at_exit;
 
 namespace tandem::emulation {
 
@@ -112,6 +114,7 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info key, size_t size, vo
   const cl_int code = target.clGetEventInfo(event, key, size, value, size_needed);
   if (code == CL_SUCCESS && key == CL_EVENT_COMMAND_EXECUTION_STATUS && value != nullptr) {
     auto& status = *static_cast<cl_int*>(value);
+    if (status == CL_COMPLETE) wait_at_exit(ExitPoint::kEnded);
     if (status == CL_COMPLETE && event_failed(event)) status = kKernelFailed;
   }
   return code;
@@ -119,6 +122,7 @@ cl_int CL_API_CALL event_info(cl_event event, cl_event_info key, size_t size, vo
 
 cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event* events) {
   const cl_int code = target.clWaitForEvents(count, events);
+  wait_at_exit(ExitPoint::kEnded);
   if (code != CL_SUCCESS || !any_failed(count, events)) return code;
   return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
 }
@@ -145,6 +149,7 @@ cl_int CL_API_CALL set_callback(cl_event event, cl_int type,
 
 cl_int CL_API_CALL finish(cl_command_queue queue) {
   const cl_int code = target.clFinish(queue);
+  wait_at_exit(ExitPoint::kEnded);
   return code == CL_SUCCESS && queue_failed(queue, true) ? kKernelFailed : code;
 }
 
@@ -154,6 +159,7 @@ cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem buffer, cl_bool bl
   const cl_int code = target.clEnqueueReadBuffer(queue, buffer, blocking, offset, size, place,
                                                  count, events, event);
   if (code != CL_SUCCESS || blocking == CL_FALSE) return code;
+  wait_at_exit(ExitPoint::kEnded);
   if (any_failed(count, events)) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
   return queue_failed(queue, false) ? kKernelFailed : code;
 }

@@ -11,6 +11,17 @@ namespace tandem::emulation {
 
 extern cl_icd_dispatch target;
 
+// When the layer registers a wait for the library's threads at the end of the process (atexit: last
+// registered, first called). It must come before the library destroys what its threads use, and the
+// library makes some of that late.
+enum class ExitPoint {
+  kLoaded,    // a program
+  kEnded,     // a command
+  kReleased,  // the last program or kernel that the application held
+};
+// Does nothing before the first program is loaded, and the second time for a point.
+void wait_at_exit(ExitPoint point);
+
 // Enters the layer's calls about programs and kernels (program_calls.cpp).
 void take_program_calls(cl_icd_dispatch& layer);
 

@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <thread>
@@ -23,6 +23,7 @@
 #include "emulation/opencl_layer/failures.h"
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
+#include "emulation/opencl_layer/thread_states.h"
 
 namespace tandem::emulation {
 namespace {
@@ -31,7 +32,9 @@ constexpr auto kReleaseLimit = std::chrono::seconds(5);
 constexpr auto kReleasePoll = std::chrono::milliseconds(1);
 // At the end of the process, in polls: a process that gets little of the processor waits longer,
 // as its other threads need longer too.
-constexpr int kUnloadPolls = 5000, kClosePolls = 500, kIdlePolls = 3;
+constexpr int kUnloadPolls = 5000, kClosePolls = 500;
+constexpr SleepWait kSleepWait{
+    .confirmations = 3, .max_used = std::chrono::milliseconds(250), .max_polls = 5000};
 
 HeldPrograms& held_programs() {
   static auto* held = new HeldPrograms;  // may be called while the process ends
@@ -101,61 +104,36 @@ cl_int check_binaries(const Load& load) {
   return CL_SUCCESS;
 }
 
-pid_t loading_process = 0;
+std::atomic<pid_t> loading_process = 0;
 
-bool is_asleep(const std::filesystem::path& task) {
-  std::ifstream file(task / "stat");
-  std::string text;
-  if (!std::getline(file, text)) return true;  // it has ended
-  const size_t name_end = text.rfind(')');     // the state stands behind the name
-  return name_end == std::string::npos || text.compare(name_end, 3, ") S") == 0;
-}
-
-bool others_asleep() {
-  const std::string self = std::to_string(gettid());
-  std::error_code gone;
-  std::filesystem::directory_iterator tasks("/proc/self/task", gone), end;
-  while (!gone && tasks != end) {
-    if (tasks->path().filename() != self && !is_asleep(tasks->path())) return false;
-    tasks.increment(gone);
-  }
-  return true;
-}
-
-// A thread of the library that ends the last command frees what the command held after the
-// application has seen its end. It is done when it sleeps. Other threads may never sleep.
-void wait_until_others_sleep() {
-  int asleep = 0;
-  for (int polls = 0; asleep < kIdlePolls && polls < kClosePolls; ++polls) {
-    asleep = others_asleep() ? asleep + 1 : 0;
-    std::this_thread::sleep_for(kReleasePoll);
-  }
+bool wait_until_others_sleep() {
+  const SleepCalls calls{[] { return others_asleep("/proc/self/task", gettid()); }, used_by_others,
+                         [] { std::this_thread::sleep_for(kReleasePoll); }};
+  return wait_until_asleep(kSleepWait, calls);
 }
 
 // The application may end while a thread of libxilinxopencl still unloads its last program, or
 // destroys its last context. At the process' end that library destroys its devices first and waits
 // for its threads after, so such a thread would use a destroyed device. A device stays open also
-// when the application never releases its context, so the wait for that is short.
+// when the application never releases its context, so the wait for that is short. At last the
+// threads must sleep: one of them may still free what the last command held. It is called for every
+// ExitPoint: objects of the application that are destroyed between two of them may release more.
 void wait_for_unloading() {
   static const auto contexts_open = reinterpret_cast<decltype(&tandem_opencl_contexts_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_contexts_open"));
   static const auto devices_open = reinterpret_cast<decltype(&tandem_opencl_devices_open)>(
       dlsym(RTLD_DEFAULT, "tandem_opencl_devices_open"));
-  if (contexts_open == nullptr || devices_open == nullptr || getpid() != loading_process) return;
-  for (int polls = 0; held_programs().empty(); ++polls) {
+  static bool is_over = false;
+  if (is_over || contexts_open == nullptr || devices_open == nullptr) return;
+  if (getpid() != loading_process) return;
+  const bool all_released = held_programs().empty();
+  for (int polls = 0; all_released; ++polls) {
     const bool unloading = contexts_open() != 0 && polls < kUnloadPolls;
     const bool closing = devices_open() != 0 && polls < kClosePolls;
     if (!unloading && !closing) break;
     std::this_thread::sleep_for(kReleasePoll);
   }
-  wait_until_others_sleep();
-}
-
-// Called once the library has its devices: what is registered last runs first.
-void wait_for_unloading_at_exit() {
-  static const bool registered = std::atexit(wait_for_unloading) == 0;
-  static_cast<void>(registered);
-  loading_process = getpid();
+  is_over = !wait_until_others_sleep() || all_released;
 }
 
 // A card has compute units while a program is loaded. A program that the application has released
@@ -176,7 +154,8 @@ cl_program load_when_released(const Load& load, cl_int& code) {
                                            load.binaries, load.status, &code);
       if (program != nullptr) {
         held_programs().add(program, cards);
-        wait_for_unloading_at_exit();
+        loading_process = getpid();
+        wait_at_exit(ExitPoint::kLoaded);
       }
       if (last || code != CL_OUT_OF_RESOURCES) return program;
     }
@@ -216,7 +195,9 @@ cl_int CL_API_CALL retain(Handle handle) {
 // clReleaseProgram, clReleaseKernel.
 template <typename Handle, cl_int (CL_API_CALL* cl_icd_dispatch::*library)(Handle)>
 cl_int CL_API_CALL release(Handle handle) {
+  const bool was_held = !held_programs().empty();
   held_programs().release(handle);
+  if (was_held && held_programs().empty()) wait_at_exit(ExitPoint::kReleased);
   return (target.*library)(handle);
 }
 
@@ -239,6 +220,15 @@ cl_int CL_API_CALL create_kernels(cl_program program, cl_uint capacity, cl_kerne
 }
 
 }  // namespace
+
+// At the process' end the libraries' objects are destroyed, the last made first. Some that their
+// threads use are made when the first command runs, after the program was loaded. A wait that is
+// registered after that comes before they go.
+void wait_at_exit(ExitPoint point) {
+  static std::array<std::atomic<bool>, 3> registered{};
+  if (loading_process == 0 || registered[static_cast<size_t>(point)].exchange(true)) return;
+  static_cast<void>(std::atexit(wait_for_unloading));
+}
 
 void take_program_calls(cl_icd_dispatch& layer) {
   layer.clCreateProgramWithBinary = create_program;

@@ -64,8 +64,8 @@ SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
                             const SparsifyRunOptions& options, std::uint64_t num_values) {
   SparsifyMeasurement measured;
   std::vector<double> select_ms, accumulate_ms;
-  const std::uint64_t settled = options.steps - std::max<std::uint64_t>(1, options.steps / 4);
-  const auto num_settled = static_cast<double>(options.steps - settled);
+  const std::uint64_t first_counted = options.steps - std::max<std::uint64_t>(1, options.steps / 4);
+  const auto num_counted = static_cast<double>(options.steps - first_counted);
   for (std::uint64_t step = 0; step < options.steps; ++step) {
     double select_s = 0, accumulate_s = 0;
     for (const RankMeasurements& rank : ranks) {
@@ -77,10 +77,10 @@ SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
     if (!result.local) select_ms.push_back(select_s * 1e3);
     const double share = result.sent / static_cast<double>(num_values);
     measured.density_all += share / static_cast<double>(options.steps);
-    if (step < settled) continue;
-    measured.density_sent += share / num_settled;
-    measured.build_up += result.build_up / num_settled;
-    measured.inefficiency += result.inefficiency / num_settled;
+    if (step < first_counted) continue;
+    measured.density_sent += share / num_counted;
+    measured.build_up += result.build_up / num_counted;
+    measured.inefficiency += result.inefficiency / num_counted;
   }
   measured.select_ms = median(select_ms);
   measured.accumulate_ms = median(accumulate_ms);

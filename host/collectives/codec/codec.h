@@ -2,11 +2,11 @@
 //
 // Codecs: the encoding of a sparse vector in a message.
 //
-// Entries, not non-zeros, are encoded, except by blocks and dense: there a unit equal to the
-// reduction's identity counts as absent. Values are f32, f16, bf16, f64 or u64 on the wire, rounded
-// to nearest even. The encoding names its codec, wire type and number of entries. Threads: any.
-// Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3, SparCML (SC 2019),
-// OmniReduce (SIGCOMM 2021).
+// An entry is encoded whatever its value is, also zero. Blocks and dense are the exception: they
+// take a unit that equals the reduction's identity for absent. Values are f32, f16, bf16, f64 or
+// u64 on the wire, rounded to nearest even. The encoding names its codec, wire type and number of
+// entries. Threads: any. Cost: one pass; see the files. Sources: ZEN (OSDI 2025) section 4.3,
+// SparCML (SC 2019), OmniReduce (SIGCOMM 2021).
 #pragma once
 
 #include <cstdint>

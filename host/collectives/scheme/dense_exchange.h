@@ -4,9 +4,9 @@
 //
 // A dense message is the values of a range of units in the wire type and nothing else: its length
 // is known on both sides and anything else is garbage. Ranges are as even as units allow.
-// Numerics: partial sums travel in the accumulation type (partial_type). One rank computes each
-// unit's last sum and finishes it; it is rounded to the wire type before it travels, there too, so
-// all ranks hold the same bits. Threads: any.
+// Numerics: partial sums travel in the accumulation type (partial_type). One rank computes the
+// last sum of a unit. It rounds the sum to the wire type and keeps the rounded value itself, so all
+// ranks hold the same bits. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,11 @@ void finish_sum(DenseVector& dense, UnitRange range, const SchemeSettings& setti
 // What is wrong with the values of `range` after a message went into them; empty: nothing.
 using DenseCheck = std::function<std::string(const DenseVector& dense, UnitRange range)>;
 
-// All-reduce in place by recursive halving and doubling; any world, by folding. `settings`: wire
-// and reduction. Steps: 2 log2(active), and 2 more where ranks are folded. `check`: runs after
-// every message; what it complains of is its sender's garbage.
+// All-reduce in place by recursive halving and doubling. The world may have any size: ranks beyond
+// a power of two give their values to another rank first and get the sums at the end ("folded").
+// `settings`: wire and reduction. Steps: 2 log2(ranks that are not folded), and 2 more where ranks
+// are folded. `check` runs after every message; for what it finds, the message's sender is
+// rejected.
 void halving_doubling(Communicator& ranks, DenseVector& dense, const SchemeSettings& settings,
                       const DenseCheck& check = {});
 

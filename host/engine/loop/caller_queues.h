@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CallerQueues: the waiting sequences, a queue per caller, and what each caller has had.
+// CallerQueues: the waiting sequences, a queue per caller, and how much each caller was served.
 //
-// A caller is there while it has sequences, waiting or running. One that comes back begins level
-// with the caller that was served least: it brings neither credit nor debt. Threads: the engine's.
-// Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
+// A caller is known while it has sequences, waiting or running. One that comes back counts as
+// served like the caller that was served least: it brings neither credit nor debt. Threads: the
+// engine's. Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
 #pragma once
 
 #include <cstdint>

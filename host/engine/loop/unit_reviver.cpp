@@ -12,9 +12,9 @@
 namespace tandem::engine {
 namespace {
 
-// Whether the unit is known to be dead, or answers. By contract is_alive() is true for a silent
-// device too, but then only after it has waited for the answer.
-bool is_settled(device::AttentionUnit& unit) {
+// False for a unit that is silent. By contract is_alive() is true for such a unit, too, but only
+// after it has waited for an answer.
+bool is_dead_or_answers(device::AttentionUnit& unit) {
   constexpr std::chrono::milliseconds kAtOnce{80};
   const auto begin = std::chrono::steady_clock::now();
   try {
@@ -82,7 +82,7 @@ void UnitReviver::run() {
 bool UnitReviver::revive(Lost& lost) {
   std::string problem = "it gives no answer";
   try {
-    if (!lost.unit.unit || is_settled(*lost.unit.unit)) {
+    if (!lost.unit.unit || is_dead_or_answers(*lost.unit.unit)) {
       lost.unit.unit.reset();
       NamedUnit made = make_(lost.unit.id);
       if (!made.unit) throw Error("engine", "no unit was made");

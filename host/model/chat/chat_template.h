@@ -3,8 +3,8 @@
 // ChatTemplate: renders a conversation with the Jinja template of a model file.
 //
 // The language is Jinja2's, with the settings, filters and globals of Hugging Face's
-// apply_chat_template. What a template file or a loader would be needed for (include, import,
-// extends) is an error when it is reached. Templates are untrusted: steps, depth and output are
+// apply_chat_template. Statements that need other template files (include, import, extends) are
+// errors when they are reached. Templates are untrusted: steps, depth and output are
 // bounded. Threads: const calls from any thread.
 #pragma once
 

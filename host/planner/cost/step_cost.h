@@ -3,8 +3,8 @@
 // StepCost: the time that a step of the engine takes, from what it computes.
 //
 // A pure function: equal work has equal cost, and more work never costs less. The scheduler
-// compares costs with each other, so that any unit of time will do there; who simulates takes
-// seconds at their word. Threads: any. Errors: none.
+// only compares costs, so any unit of time serves it. A simulation needs true seconds. Threads:
+// any. Errors: none.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ struct Hooks {
   Limits limits;
   // Sees the head before the body is read; an answer here refuses the request.
   std::function<std::optional<Response>(Request&)> admit;
-  // Whether the request asks if the server lives; it is answered on reserved connections too.
+  // Whether the request asks if the server is alive; it is answered on reserved connections too.
   std::function<bool(const Request&)> is_probe;
   std::function<void(Exchange&)> handle;
   // The answer for an error of the server (malformed HTTP, a limit, an exception of a handler).

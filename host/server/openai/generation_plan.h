@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GenerationPlan: one API request, checked and tokenised, before it is submitted. Threads: values.
+// GenerationPlan: one API request, checked and tokenised, before it is submitted.
+// Plain data.
 #pragma once
 
 #include <string>

@@ -2,11 +2,11 @@
 //
 // Rounds: moves the messages of one rank over one NCCL communicator.
 //
-// post() and expect() only note; run() makes one round. Both ends of a pair take one message each
-// way per round and in the order of posting, so that the pieces of a pair always match, however
-// many messages either end has noted. Messages are kept by (peer, tag) until taken. Cost of a
-// round: 2 copies, 1 group launch and 1 wait; the same again for messages over 16 KiB. Threads: one
-// drives; abort() from any. Errors: TransportError, after which every call throws.
+// post() and expect() only note messages; run() makes one round. In a round every pair of ranks
+// moves at most one message each way, the first that was posted. So both ends know what the round
+// moves, however many messages they have noted. Messages are kept by (peer, tag) until taken. Cost
+// of a round: 2 copies, 1 group launch and 1 wait; the same again for messages over 16 KiB.
+// Threads: one for all calls but abort(). Errors: TransportError, after which every call throws.
 #pragma once
 
 #include <atomic>

@@ -99,7 +99,7 @@ TEST(CardProcess, IsNobodysChild) {
 }
 
 // One that runs watches the application's process too.
-TEST(CardProcess, ThatIsStoppedEndsWithItsApplicationAlsoWhileAForkedChildLives) {
+TEST(CardProcess, ThatIsStoppedEndsWithItsApplicationAlsoWhileAForkedChildRuns) {
   ForkedProcess application([](Line& line) {
     CardProcess process(start, [] {});
     const pid_t child = fork();

@@ -4,12 +4,18 @@
 // that an application holds. The shim is a library of this test (failing_shim.cpp).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include "emulation/opencl_layer/held_programs.h"
 #include "emulation/opencl_layer/layer.h"
@@ -60,6 +66,13 @@ cl_program CL_API_CALL same_program(cl_context, cl_uint, const cl_device_id*, co
   return kProgram;
 }
 
+cl_int CL_API_CALL nothing_to_wait_for(cl_uint, const cl_event*) { return CL_SUCCESS; }
+
+cl_int CL_API_CALL read_nothing(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void*, cl_uint,
+                                const cl_event*, cl_event*) {
+  return CL_SUCCESS;
+}
+
 cl_int CL_API_CALL release_nothing(cl_program) { return CL_SUCCESS; }
 
 // The layer's functions, in front of those above.
@@ -72,6 +85,8 @@ const cl_icd_dispatch& layer() {
   next.clGetDeviceInfo = device_info;
   next.clCreateProgramWithBinary = same_program;
   next.clReleaseProgram = release_nothing;
+  next.clWaitForEvents = nothing_to_wait_for;
+  next.clEnqueueReadBuffer = read_nothing;
   void* library = dlopen(TANDEM_OPENCL_LAYER, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   const auto start = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));
@@ -101,8 +116,9 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
   EXPECT_EQ(functions.clFinish(kQueue), CL_OUT_OF_RESOURCES);
 }
 
-// Loads a program through the layer, releases it unless `held`, and ends.
-[[noreturn]] void load_and_end(bool held) {
+// Loads a program through the layer, releases it unless `held`, calls `before_end`, and ends.
+[[noreturn]] void load_and_end(
+    bool held, const std::function<void()>& before_end = [] {}) {
   const cl_icd_dispatch& functions = layer();
   if (dlopen(TANDEM_FAILING_SHIM, RTLD_NOW | RTLD_GLOBAL) == nullptr) std::exit(2);
   std::ifstream file(TANDEM_TEST_XCLBIN, std::ios::binary);
@@ -114,7 +130,44 @@ TEST(OpenClLayer, TellsOfFailuresOnceTheShimIsThereAlsoWhenItWasAskedBefore) {
       functions.clCreateProgramWithBinary(nullptr, 1, &kCard, &size, &binary, nullptr, &code);
   if (program != kProgram || code != CL_SUCCESS) std::exit(3);
   if (!held) functions.clReleaseProgram(program);
+  before_end();
   std::exit(0);
+}
+
+// A thread like the library's that ends a command: it works a little, then sleeps for ever.
+void start_worker() {
+  static std::atomic<bool> started = false;
+  std::thread([] {
+    started = true;
+    timespec used{};
+    while (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0 && used.tv_nsec < 5'000'000) {
+    }
+    std::fputs("command is freed\n", stderr);
+    for (;;) pause();
+  }).detach();
+  while (!started) std::this_thread::yield();
+}
+
+// What a program calls after its first command, or when it is done.
+using LayerCall = void (*)(const cl_icd_dispatch& functions);
+const LayerCall kLaterCalls[] = {
+    [](const cl_icd_dispatch& functions) { functions.clFinish(kQueue); },
+    [](const cl_icd_dispatch& functions) { functions.clWaitForEvents(1, &kEvent); },
+    [](const cl_icd_dispatch& functions) { status_of(functions, kEvent); },
+    [](const cl_icd_dispatch& functions) {
+      functions.clEnqueueReadBuffer(kQueue, nullptr, CL_TRUE, 0, 0, nullptr, 0, nullptr, nullptr);
+    },
+    [](const cl_icd_dispatch& functions) { functions.clReleaseProgram(kProgram); },
+};
+
+// The library makes an object after it has loaded the program. It is destroyed after the wait, if
+// `later` makes the layer register the wait again.
+[[noreturn]] void work_while_ending(LayerCall later) {
+  load_and_end(true, [later] {
+    std::atexit([] { std::fputs("devices are destroyed\n", stderr); });
+    later(layer());
+    start_worker();
+  });
 }
 
 TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
@@ -124,6 +177,33 @@ TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsLastProgramIsUnloaded) {
 
 TEST(OpenClLayer, TheEndOfAProcessDoesNotWaitForAProgramThatItHolds) {
   EXPECT_EXIT(load_and_end(true), testing::ExitedWithCode(0), "^$");
+}
+
+TEST(OpenClLayer, TheEndOfAProcessWaitsUntilItsOtherThreadsSleep) {
+  for (const LayerCall& later : kLaterCalls) {
+    EXPECT_EXIT(work_while_ending(later), testing::ExitedWithCode(0),
+                "command is freed\ndevices are destroyed\n")
+        << "call " << &later - kLaterCalls;
+  }
+}
+
+TEST(OpenClLayer, TheEndOfAProcessWaitsOncePerProgramThatIsReleased) {
+  const auto finish_and_release = [] {
+    layer().clFinish(kQueue);
+    layer().clReleaseProgram(kProgram);
+  };
+  EXPECT_EXIT(load_and_end(true, finish_and_release), testing::ExitedWithCode(0),
+              "^program is loaded\nprogram is loaded\nprogram is unloaded\n$");
+}
+
+TEST(OpenClLayer, AThreadThatNeverSleepsDoesNotKeepAProcessFromEnding) {
+  const auto start_spinning = [] {
+    std::thread([] {
+      for (volatile bool on = true; on;) {
+      }
+    }).detach();
+  };
+  EXPECT_EXIT(load_and_end(true, start_spinning), testing::ExitedWithCode(0), "^$");
 }
 
 TEST(OpenClLayer, AQueueStartsWithoutTheFailuresOfAnEarlierOneAtItsAddress) {

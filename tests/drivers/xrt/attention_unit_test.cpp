@@ -182,7 +182,7 @@ TEST_F(XrtAttentionUnitTest, AStoppedCardTimesOutAndThenAnswers) {
   batch.expect_reference(1e-6);
 }
 
-TEST_F(XrtAttentionUnitTest, TellsWhetherAnIdleCardLives) {
+TEST_F(XrtAttentionUnitTest, TellsWhetherAnIdleCardIsAlive) {
   const auto unit = make_unit(0, kGeometry);
   const auto cards = card_processes();
   ASSERT_EQ(cards.size(), 1u);

@@ -154,7 +154,7 @@ TEST(Deadlock, BetweenUnitsIsNoneWhileAThreadOfAKernelWorks) {
   EXPECT_EQ(second.get().end, End::kDone);
 }
 
-TEST(Deadlock, IsFoundAlthoughAThreadOfTheKernelLives) {
+TEST(Deadlock, IsFoundAlthoughAThreadOfTheKernelRuns) {
   Unit unit;
   std::promise<void> end;
   std::thread helper;

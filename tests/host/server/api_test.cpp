@@ -300,7 +300,7 @@ TEST(Api, CachedTokensAreCountedOncePerPrompt) {
   EXPECT_EQ(cached({{"prompt", {"1234567", "123"}}, {"n", 3}}), 4 + 2);
 }
 
-TEST(Api, BadRequestsAreAnsweredAndTheConnectionLives) {
+TEST(Api, BadRequestsAreAnsweredAndTheConnectionStaysOpen) {
   RunningServer running;
   HttpClient client(running.port());
   for (const char* body : {"", "{", "[]", "\xff", "{\"model\":\"fake\",\"model\":\"fake\"}"}) {

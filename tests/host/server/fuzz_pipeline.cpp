@@ -78,14 +78,14 @@ class Client {
                                                          hooks_, std::make_shared<PostGate>(),
                                                          Peer{}, "", [this] { gone_ = true; });
     connection->start();
-    settle();
+    exchange_all();
   }
   ~Client() { ::close(own_); }
 
   void send(std::string_view piece) {
     while (!piece.empty()) {
       const ssize_t size = ::send(own_, piece.data(), piece.size(), MSG_NOSIGNAL);
-      settle();
+      exchange_all();
       if (size < 0 && errno != EAGAIN) return;  // the server has closed
       if (size > 0) piece.remove_prefix(static_cast<std::size_t>(size));
     }
@@ -93,13 +93,13 @@ class Client {
 
   std::string finish() {
     ::shutdown(own_, SHUT_WR);
-    settle();
+    exchange_all();
     require(gone_, "a connection outlives its client");
     return without(without(answers_, "Date: ", "\r\n"), "HTTP/1.1 100 Continue", "\r\n\r\n");
   }
 
  private:
-  void settle() {
+  void exchange_all() {
     for (bool busy = true; busy;) {
       io_.restart();
       busy = io_.poll() > 0;

@@ -146,7 +146,7 @@ TEST(Stream, AFailureInTheMiddleIsAnErrorEvent) {
   const auto chunks = test::sse_objects(reply.body);
   EXPECT_EQ(chunks.back()["error"]["type"], "server_error");
   EXPECT_NE(chunks.back()["error"]["message"].text().find("on fire"), std::string::npos);
-  EXPECT_EQ(client.get("/health").status, 200) << "the connection lives on";
+  EXPECT_EQ(client.get("/health").status, 200) << "the connection stays open";
 }
 
 TEST(Stream, RefusalsBeforeAStreamAreStatuses) {

@@ -52,7 +52,7 @@ class ChildProcess {
   void signal(int number) const { ::kill(pid_, number); }
 
   // The next line of its standard output; nothing at its end, or when the deadline passes.
-  std::optional<std::string> line(Deadline deadline = Deadline::after(std::chrono::seconds(60))) {
+  std::optional<std::string> line(Deadline deadline = Deadline::after(std::chrono::seconds(240))) {
     for (;;) {
       if (const auto end = unread_.find('\n'); end != std::string::npos) {
         std::string text = unread_.substr(0, end);

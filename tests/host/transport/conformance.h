@@ -26,7 +26,7 @@ class ConformanceError : public std::runtime_error {
 class Conformance {
  public:
   explicit Conformance(transport::Transport& transport,
-                       Deadline deadline = Deadline::after(std::chrono::seconds(60)));
+                       Deadline deadline = Deadline::after(std::chrono::seconds(240)));
 
   void names();                           // kind and node name, and that ranks agree on kind
   void sizes(std::size_t largest_bytes);  // 0, 1, ..., 8 MiB, largest, to the next rank

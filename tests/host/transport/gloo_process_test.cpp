@@ -65,7 +65,7 @@ class RedisServer {
     server_ = std::make_unique<ChildProcess>(std::vector<std::string>{
         "/usr/bin/redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--save",
         "", "--appendonly", "no", "--daemonize", "no"});
-    while (const auto line = server_->line(Deadline::after(seconds(20)))) {
+    while (const auto line = server_->line(Deadline::after(seconds(240)))) {
       if (line->find("accept connections") != std::string::npos) return;
     }
     throw std::runtime_error("redis-server did not start");

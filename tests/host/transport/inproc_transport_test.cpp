@@ -74,7 +74,7 @@ TEST(InprocTransport, KeepsTheFirstAbortOfAGroup) {
   world[0]->abort("the first");
   world[1]->abort("the second");
   for (const int peer : {0, 1}) {
-    const auto error = error_of_waiting(*world[2], peer, Deadline::after(seconds(30)));
+    const auto error = error_of_waiting(*world[2], peer, Deadline::after(seconds(240)));
     EXPECT_EQ(error.peer(), 0);
     EXPECT_NE(std::string(error.what()).find("the first"), std::string::npos) << error.what();
   }
@@ -86,7 +86,7 @@ TEST(InprocTransport, ShrinksWithoutTheRankThatComesLate) {
   const auto smaller = world[0]->shrink(Deadline::after(milliseconds(1)));
   EXPECT_EQ(smaller->world(), 1);
   try {
-    world[1]->shrink(Deadline::after(seconds(30)));
+    world[1]->shrink(Deadline::after(seconds(240)));
     FAIL() << "the smaller group has no place for it";
   } catch (const TransportError& error) {
     EXPECT_NE(std::string(error.what()).find("without rank 1"), std::string::npos) << error.what();
@@ -103,7 +103,7 @@ TEST(InprocTransport, TimesOutNamingTheLatePeer) {
 TEST(InprocTransport, SaysThatAPeerLeft) {
   auto world = inproc::make_world(3);
   world[1].reset();
-  const auto error = error_of_waiting(*world[0], 1, Deadline::after(seconds(30)));
+  const auto error = error_of_waiting(*world[0], 1, Deadline::after(seconds(240)));
   EXPECT_EQ(error.kind(), TransportError::Kind::kPeerLost);
   EXPECT_EQ(error.peer(), 1);
 }
@@ -111,7 +111,7 @@ TEST(InprocTransport, SaysThatAPeerLeft) {
 TEST(InprocTransport, AbortReachesARankThatWaits) {
   auto world = inproc::make_world(2);
   auto waiting = std::async(std::launch::async, [&] {
-    return error_of_waiting(*world[0], 1, Deadline::after(seconds(30)));
+    return error_of_waiting(*world[0], 1, Deadline::after(seconds(240)));
   });
   world[1]->abort("out of patience");
   const TransportError error = waiting.get();
@@ -129,7 +129,7 @@ TEST(InprocTransport, SurvivorsFormASmallerGroupInOldOrder) {
   for (const int old_rank : {0, 1, 3, 4}) {
     threads.emplace_back([&, old_rank] {
       const auto smaller =
-          world[static_cast<std::size_t>(old_rank)]->shrink(Deadline::after(seconds(30)));
+          world[static_cast<std::size_t>(old_rank)]->shrink(Deadline::after(seconds(240)));
       EXPECT_EQ(smaller->world(), 4);
       EXPECT_EQ(smaller->rank(), old_rank < 2 ? old_rank : old_rank - 1);
       sum_of_places += smaller->rank();

@@ -31,21 +31,17 @@ TANDEM_MATH1(sin) TANDEM_MATH1(sinh) TANDEM_MATH1(sqrt) TANDEM_MATH1(tan) TANDEM
 TANDEM_MATH1(tgamma) TANDEM_MATH1(trunc) TANDEM_MATH2(atan2) TANDEM_MATH2(copysign)
 TANDEM_MATH2(fdim) TANDEM_MATH2(fmax) TANDEM_MATH2(fmin) TANDEM_MATH2(fmod) TANDEM_MATH2(hypot)
 TANDEM_MATH2(nextafter) TANDEM_MATH2(pow) TANDEM_MATH2(remainder)
-// clang-format on
 
 #define TANDEM_PI 3.14159265358979323846
-                            TANDEM_FLOATS(TANDEM_OWN1, rsqrt, 1 / sqrt((double)a)) TANDEM_FLOATS(
-                                TANDEM_OWN1, exp10,
-                                pow(10.0, (double)a)) TANDEM_FLOATS(TANDEM_OWN1, acospi,
-                                                                    acos((double)a) / TANDEM_PI)
-                                TANDEM_FLOATS(TANDEM_OWN1, asinpi, asin((double)a) / TANDEM_PI)
-                                    TANDEM_FLOATS(TANDEM_OWN1, atanpi, atan((double)a) / TANDEM_PI)
-                                        TANDEM_FLOATS(TANDEM_OWN1, cospi,
-                                                      cos(fmod((double)a, 2.0) * TANDEM_PI))
-                                            TANDEM_FLOATS(TANDEM_OWN1, sinpi,
-                                                          sin(fmod((double)a, 2.0) * TANDEM_PI))
-                                                TANDEM_FLOATS(TANDEM_OWN1, tanpi,
-                                                              tan(fmod((double)a, 1.0) * TANDEM_PI))
+TANDEM_FLOATS(TANDEM_OWN1, rsqrt, 1 / sqrt((double)a))
+TANDEM_FLOATS(TANDEM_OWN1, exp10, pow(10.0, (double)a))
+TANDEM_FLOATS(TANDEM_OWN1, acospi, acos((double)a) / TANDEM_PI)
+TANDEM_FLOATS(TANDEM_OWN1, asinpi, asin((double)a) / TANDEM_PI)
+TANDEM_FLOATS(TANDEM_OWN1, atanpi, atan((double)a) / TANDEM_PI)
+TANDEM_FLOATS(TANDEM_OWN1, cospi, cos(fmod((double)a, 2.0) * TANDEM_PI))
+TANDEM_FLOATS(TANDEM_OWN1, sinpi, sin(fmod((double)a, 2.0) * TANDEM_PI))
+TANDEM_FLOATS(TANDEM_OWN1, tanpi, tan(fmod((double)a, 1.0) * TANDEM_PI))
+// clang-format on
 
 #define TANDEM_MATH_OF_TYPE(T, U, ...)                                                 \
   TANDEM_WIDTHS(TANDEM_MAP2_LAST, T, fmax, T, T)                                       \
@@ -72,13 +68,12 @@ TANDEM_MATH2(nextafter) TANDEM_MATH2(pow) TANDEM_MATH2(remainder)
   TANDEM_WIDTHS(TANDEM_MAP2, T, minmag, T, T)                                          \
   TANDEM_OVERLOAD T mad(T a, T b, T c) { return a * b + c; }                           \
   TANDEM_WIDTHS(TANDEM_MAP3, T, mad, T, T, T)
-                                                    TANDEM_FLOATS(TANDEM_MATH_OF_TYPE, )
+    // clang-format off
+TANDEM_FLOATS(TANDEM_MATH_OF_TYPE, )
 #undef TANDEM_MATH_OF_TYPE
 
-                                                        TANDEM_OVERLOAD
-    float fma(float a, float b, float c) {
-  return __builtin_fmaf(a, b, c);
-}
+TANDEM_OVERLOAD float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+// clang-format on
 TANDEM_OVERLOAD double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 TANDEM_WIDTHS(TANDEM_MAP3, float, fma, float, float, float)
 TANDEM_WIDTHS(TANDEM_MAP3, double, fma, double, double, double)

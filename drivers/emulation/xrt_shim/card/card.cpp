@@ -3,7 +3,6 @@
 // Start, load and failure of a card. Submission and waits are in card_commands.cpp.
 #include "emulation/xrt_shim/card/card.h"
 
-#include <ert.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +14,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "emulation/protocol/packet_state.h"
 #include "emulation/xrt_shim/card/load_lines.h"
+#include "emulation/xrt_shim/card/unfinished_commands.h"
+#include "emulation/xrt_shim/card/unit_order.h"
 #include "emulation/xrt_shim/report.h"
 #include "emulation/xrt_shim/settings.h"
 
@@ -29,21 +29,6 @@ constexpr std::chrono::seconds kLoadTimeout{30};
 constexpr size_t kMaxScopeLength = 48;  // a socket's name is short
 
 std::atomic<uint64_t> next_identity{1};
-
-// XRT numbers units by interrupt id, or by address when no unit has one; units without registers
-// come last.
-void sort_units(std::vector<xclbin::ComputeUnit>& units) {
-  const bool numbered =
-      std::any_of(units.begin(), units.end(),
-                  [](const xclbin::ComputeUnit& unit) { return unit.interrupt_id != 0; });
-  std::stable_sort(units.begin(), units.end(),
-                   [&](const xclbin::ComputeUnit& a, const xclbin::ComputeUnit& b) {
-                     const bool a_free = a.base == ~uint64_t{0};
-                     const bool b_free = b.base == ~uint64_t{0};
-                     if (a_free != b_free) return b_free;
-                     return numbered ? a.interrupt_id < b.interrupt_id : a.base < b.base;
-                   });
-}
 
 int elf_descriptor(std::span<const std::byte> elf) {
   const int descriptor = memfd_create("tandem-bitstream", MFD_CLOEXEC);
@@ -319,24 +304,9 @@ void Card::on_death() {
   failed_.store(true);
   for (uint32_t unit = 0; unit < kMaxUnits; ++unit) {
     std::lock_guard lock(ring_mutexes_[unit]);
-    fail_unit(unit);
+    fail_commands(client_.state().rings[unit], client_);
   }
   client_.announce();
-}
-
-void Card::fail_unit(uint32_t unit) {
-  Ring& ring = client_.state().rings[unit];
-  const uint32_t submitted = ring.submitted.load();
-  for (uint32_t next = ring.finished.load(); next != submitted; ++next) {
-    RingEntry& entry = ring.entries[next % kRingEntries];
-    const EntryState before = entry.state.exchange(EntryState::kCancelled);
-    const bool finished_before = before == EntryState::kDone || before == EntryState::kCancelled;
-    uint32_t* header = client_.packet_header(entry.packet_offset);
-    if (!finished_before || (*header & 0xF) < ERT_CMD_STATE_COMPLETED) {
-      set_packet_state(header, ERT_CMD_STATE_ERROR);
-    }
-  }
-  ring.finished.store(submitted);
 }
 
 }  // namespace tandem::emulation

@@ -122,7 +122,6 @@ class Card {
   void append_statistics(const std::string& file) const;
   void on_death();
   std::string describe_death() const;
-  void fail_unit(uint32_t unit);
 
   const uint32_t index_;
   const xclbin::Platform& platform_;

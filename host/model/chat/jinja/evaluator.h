@@ -3,10 +3,10 @@
 // Evaluator: runs a parsed template once, within a budget of steps, output and nesting.
 //
 // Scopes are Jinja's: a loop and a macro have their own, an `if` has none, and `set` writes to the
-// innermost. A scope in which a macro is defined lives as long as the Evaluator. An undefined value
-// prints as nothing; most other uses of it are errors. Threads: one per object. Errors: Failure,
-// "template line N, column M: ...", or Error("chat", ...) with the template's own message when it
-// calls raise_exception.
+// innermost. A scope in which a macro is defined exists as long as the Evaluator. An undefined
+// value prints as nothing; most other uses of it are errors. Threads: one per object. Errors:
+// Failure, "template line N, column M: ...", or Error("chat", ...) with the template's own message
+// when it calls raise_exception.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON text -> Value, as Python's json.loads reads it. Objects keep their order; of a key that
-// stands twice the last value counts.
+// JSON text -> Value, as Python's json.loads reads it. Objects keep their order. If a key
+// occurs twice, its last value counts.
 //
 // Nesting and size are bounded as those of every Value. Cost: linear. Errors: Error("chat", ...)
 // that begins with `what`, the name of the text.

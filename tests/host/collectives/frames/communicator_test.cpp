@@ -21,12 +21,12 @@ constexpr std::uint32_t kCall = 5;
 class Frames : public testing::Test {
  protected:
   Communicator of(std::size_t rank, std::uint32_t call = kCall) {
-    return {*world_[rank], call, Deadline::after(seconds(30))};
+    return {*world_[rank], call, Deadline::after(seconds(240))};
   }
   void deliver(const Payload& payload, std::uint32_t number) {
     std::vector<Outgoing> sends;
     sends.push_back({0, payload, (kCall << 12) | number});
-    world_[1]->start(std::move(sends), {})->finish(Deadline::after(seconds(30)));
+    world_[1]->start(std::move(sends), {})->finish(Deadline::after(seconds(240)));
   }
   static std::string refusal(Communicator& ranks) {
     try {
@@ -111,7 +111,7 @@ TEST_F(Frames, LeaveTheTransportsConnectionsAsTheyWere) {
   std::vector<Outgoing> sends;
   sends.push_back({0, of(2).seal("push", new_message(), 0), 1});
   world_[2]->start(std::move(sends), {});
-  const auto message = world_[0]->start({}, {{2, 1}})->next(Deadline::after(seconds(30)));
+  const auto message = world_[0]->start({}, {{2, 1}})->next(Deadline::after(seconds(240)));
   EXPECT_EQ(message->peer, 2);
 }
 

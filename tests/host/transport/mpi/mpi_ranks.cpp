@@ -38,7 +38,7 @@ void expect(bool holds, const std::string& what) {
 }
 
 std::unique_ptr<Transport> make_transport(Environment& environment) {
-  return transport::mpi::connect(environment, Deadline::after(seconds(60)));
+  return transport::mpi::connect(environment, Deadline::after(seconds(240)));
 }
 
 transport::mpi::Options small_parts() {
@@ -58,9 +58,9 @@ void conform() {
                          ? first->start({{1, Payload(transport::ByteBuffer(250'001)), 77}}, {})
                          : nullptr;
   Conformance(*second).everything(largest);
-  if (early) early->finish(Deadline::after(seconds(60)));
+  if (early) early->finish(Deadline::after(seconds(240)));
   if (first->rank() == 1) {
-    const auto message = first->start({}, {{0, 77}})->next(Deadline::after(seconds(60)));
+    const auto message = first->start({}, {{0, 77}})->next(Deadline::after(seconds(240)));
     expect(message->payload.size() == 250'001, "the other transport's message changed");
   }
   Conformance(*first).everything(largest);
@@ -73,7 +73,7 @@ void drop() {
   const int world = transport->world();
   const int next = (transport->rank() + 1) % world;
   const int previous = (transport->rank() + world - 1) % world;
-  const auto deadline = Deadline::after(seconds(60));
+  const auto deadline = Deadline::after(seconds(240));
   for (const std::size_t bytes : {std::size_t{10}, std::size_t{1} << 20}) {
     for (const bool wanted : {false, true}) {
       std::vector<Outgoing> sends;
@@ -150,7 +150,8 @@ void hang() {
   if (transport->rank() == late) {
     std::this_thread::sleep_for(seconds(2));
     const auto exchange = transport->start({}, {{0, 2}});
-    error_of([&] { exchange->next(Deadline::after(seconds(60))); }, TransportError::Kind::kAborted);
+    error_of([&] { exchange->next(Deadline::after(seconds(240))); },
+             TransportError::Kind::kAborted);
     return;
   }
   std::vector<Outgoing> sends;
@@ -183,7 +184,7 @@ void abort_by_one() {
     });
   }
   const auto exchange = transport->start({}, {{peer, 1}});
-  const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(60))); },
+  const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(240))); },
                                     TransportError::Kind::kAborted);
   if (aborter.joinable()) aborter.join();
   expect(text.find("rank 1 aborted: out of patience") != std::string::npos, text);
@@ -226,7 +227,7 @@ void lie() {
   const auto transport = transport::mpi::make_mpi_transport(
       {communicator, lock, std::size_t{1} << 20, "node", environment.rank(), environment.world()});
   const auto exchange = transport->start({}, {{1, 5}});
-  const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(60))); },
+  const std::string text = error_of([&] { exchange->next(Deadline::after(seconds(240))); },
                                     TransportError::Kind::kGarbage);
   expect(text.find("rank 1 announced") != std::string::npos, text);
 }

@@ -75,7 +75,7 @@ void compare(transport::Transport& transport, std::uint32_t& call) {
   MPI_Allreduce(MPI_IN_PLACE, expected.data(), static_cast<int>(expected.size()), type, MPI_SUM,
                 MPI_COMM_WORLD);
   for (const collectives::Scheme* scheme : collectives::all_schemes()) {
-    collectives::Communicator ranks(transport, call++, Deadline::after(std::chrono::seconds(60)));
+    collectives::Communicator ranks(transport, call++, Deadline::after(std::chrono::seconds(240)));
     collectives::SchemeSettings settings;
     settings.wire = dtype_of<T>();
     collectives::SchemeMemory memory;

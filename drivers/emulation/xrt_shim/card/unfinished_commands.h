@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The commands in a ring whose card has ended.
+#pragma once
+
+#include "emulation/protocol/client_area.h"
+
+namespace tandem::emulation {
+
+// Empties `ring`, a ring of `client`. A packet without a final state gets ERT_CMD_STATE_ERROR. The
+// card writes a packet's final state after it marked the entry as done, so it may have ended
+// between the two. The caller holds the lock of the ring's producers.
+void fail_commands(Ring& ring, const ClientArea& client);
+
+}  // namespace tandem::emulation
