@@ -102,7 +102,6 @@ def rounds_in_turns(servers, samples, round_of):
 
     The first rounds, with negative numbers, warm the servers and do not count.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # not without the servers
     rounds = {server.name: [] for server in servers}
     try:
         for number in range(-WARM_ROUNDS, samples):
@@ -116,8 +115,14 @@ def rounds_in_turns(servers, samples, round_of):
     return rounds
 
 
+def exit_on_sigterm():
+    """As an exception, so that servers are closed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
+
+
 def start_all(makers):
     """The servers that the functions make; none of them stays where one fails."""
+    exit_on_sigterm()
     servers = []
     try:
         for make in makers:

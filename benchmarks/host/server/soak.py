@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 import http_client
-from servers import Server, memory_of, print_json
+from servers import Server, exit_on_sigterm, memory_of, print_json
 from soak_clients import CONTEXT, MAX_BODY, Client, Tally
 from soak_faults import CARD_TIMEOUT_S, Faults, Site
 
@@ -119,19 +119,22 @@ def warm(watch, site):
 
 def load(options, server, site, tally):
     """(samples, faults, what is held before and after, what is not at rest in the end)"""
-    stop, watching = threading.Event(), threading.Event()
-    watch = Watch(server.process.pid, site, watching)
+    stop = threading.Event()
+    watch = Watch(server.process.pid, site, stop)
     before = warm(watch, site)
     faults = Faults(server.process.pid, site, stop, options.fault_seconds)
     clients = [Client(number, site, tally, stop) for number in range(options.clients)]
-    for thread in (watch, faults, *clients):
+    threads = (watch, faults, *clients)
+    for thread in threads:
         thread.start()
     end = time.monotonic() + options.seconds
-    while time.monotonic() < end and server.process.poll() is None:
-        time.sleep(0.2)
-    stop.set()
-    watching.set()
-    for thread in (watch, faults, *clients):
+    try:
+        while time.monotonic() < end and server.process.poll() is None:
+            time.sleep(0.2)
+    finally:
+        stop.set()
+        faults.join()  # no card stays stopped
+    for thread in threads:
         thread.join()
     left = wait_for_rest(watch) if server.process.poll() is None else {"daemon": "ended"}
     time.sleep(2)  # connections that linger
@@ -174,6 +177,7 @@ def main():
     parser.add_argument("--keep-log", help="a folder for the daemon's log and the samples")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    exit_on_sigterm()
     with tempfile.TemporaryDirectory() as folder:
         site = Site(folder, options.seed)
         server = start(options, site)
