@@ -10,7 +10,8 @@ Clients ask as users do, and as bad users do: they leave in mid-stream, stall, s
 
 Exit code 1 unless every request was answered, refused or cut by its own client; the mean resident memory of the last quarter is
 within 2 % of the second quarter's; and in the end nothing runs or waits, no page is in use, both cards are back, no descriptor
-or thread is left, and the daemon ends with code 0. Standard library and openssl only.
+or thread is left (but for one thread that XRT 2.13 keeps for every time a card was opened), and the daemon ends with code 0.
+Standard library and openssl only.
 """
 
 import argparse
@@ -118,7 +119,7 @@ def warm(watch, site):
 
 
 def load(options, server, site, tally):
-    """(samples, faults, what is held before and after, what is not at rest in the end)"""
+    """(samples, faults, what is held before and after, what is not at rest in the end, the last status)"""
     stop = threading.Event()
     watch = Watch(server.process.pid, site, stop)
     before = warm(watch, site)
@@ -138,16 +139,18 @@ def load(options, server, site, tally):
         thread.join()
     left = wait_for_rest(watch) if server.process.poll() is None else {"daemon": "ended"}
     time.sleep(2)  # connections that linger
-    after = watch.sample() if server.process.poll() is None else {}
-    return watch, faults, before, after, left
+    lives = server.process.poll() is None
+    return watch, faults, before, watch.sample() if lives else {}, left, watch.status() if lives else {}
 
 
 def result_of(options, tally, watched, exit_code):
-    watch, faults, before, after, left = watched
+    watch, faults, before, after, left, last = watched
     resident = {f"quarter_{number + 1}": round(watch.mean(number, "resident") / MIB, 2) for number in range(4)}
     growth = (watch.mean(3, "resident") / watch.mean(1, "resident") - 1) * 100
     actions = sum(tally.outcomes.values())
-    left_over = {name: after[name] - before[name] for name in ("files", "threads") if after and after[name] > before[name]}
+    cards_lost = sum(device.get("losses", 0) for device in last.get("devices", []))
+    allowed = {"files": 0, "threads": cards_lost}
+    left_over = {name: after[name] - before[name] for name in allowed if after and after[name] > before[name] + allowed[name]}
     problems = [*([f"{tally.outcomes['lost']} requests lost"] if tally.outcomes["lost"] else []),
                 *([f"resident memory changed by {growth:.2f} %"] if abs(growth) > RESIDENT_LIMIT_PERCENT else []),
                 *([f"not at rest: {left}"] if left else []), *([f"left over: {left_over}"] if left_over else []),
@@ -157,6 +160,7 @@ def result_of(options, tally, watched, exit_code):
         "requests": actions, "requests_per_s": round(actions / options.seconds, 1),
         **{outcome: tally.outcomes[outcome] for outcome in ("answered", "refused", "cut", "lost")},
         "actions": dict(sorted(tally.by_action.items())), "faults": dict(sorted(faults.counts.items())),
+        "cards_lost": cards_lost, "requests_rebuilt": last.get("rebuilt_sequences"), "preemptions": last.get("preemptions"),
         "resident_mib": resident, "resident_growth_percent": round(growth, 2),
         "resident_most_mib": round(max(sample["resident"] for sample in watch.samples) / MIB, 2),
         "anonymous_mib": {f"quarter_{number + 1}": round(watch.mean(number, "anonymous") / MIB, 2) for number in range(4)},
@@ -172,7 +176,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clients", type=int, default=12)
-    parser.add_argument("--fault-seconds", type=float, default=6, help="mean time between two faults")
+    parser.add_argument("--fault-seconds", type=float, default=30, help="mean time between two faults")
     parser.add_argument("--tandem", default="build/release/bin/tandem")
     parser.add_argument("--keep-log", help="a folder for the daemon's log and the samples")
     parser.add_argument("--json", action="store_true")
