@@ -14,20 +14,23 @@ the server states, and an ending for length or at the end of the text. Standard 
 
 import argparse
 import asyncio
+import functools
 import json
 import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "host" / "server"))
+from http_client import request
+from servers import Server, free_port, print_json, quantile, rounds_in_turns, start_all, summary
+
 ANIMALS = ["dog", "cat", "bird", "bear", "rabbit", "fish", "frog", "duck", "mouse", "horse", "cow", "pig", "fox", "lion",
            "sheep", "bee"]
 NAMES = ["Tom", "Lily", "Max", "Lucy", "Ben", "Sam", "Mia", "Anna", "Jack", "Spot", "Sue", "Tim", "Amy", "Bob", "Kitty",
          "Leo", "Daisy", "Sara", "Billy", "Fluffy"]
+EXTRA_FIELDS = {"tandem": {"stream_options": {"include_usage": True}}, "peer": {}}
 PLACES = ["in the park", "in the garden", "near a big tree", "by the lake", "in the forest", "on a farm"]
 
 
@@ -37,47 +40,6 @@ def prompt_of(number, client):
     animal, name = ANIMALS[at % len(ANIMALS)], NAMES[at // len(ANIMALS) % len(NAMES)]
     return (f"Once upon a time there was a little {animal} named {name}. One day {name} was playing "
             f"{PLACES[at % len(PLACES)]}")
-
-
-def quantile(values, q):
-    return sorted(values)[int(q * (len(values) - 1) + 0.5)]
-
-
-def summary(values):
-    return {"median": quantile(values, 0.5), "p10": quantile(values, 0.1), "p90": quantile(values, 0.9)}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Server:
-    def __init__(self, name, command, port, log, extra):
-        self.name, self.port, self.extra = name, port, extra
-        self.log = open(log, "wb")
-        self.process = subprocess.Popen(list(map(str, command)), stdout=self.log, stderr=subprocess.STDOUT,
-                                        stdin=subprocess.DEVNULL)
-        for _ in range(1200):
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                if self.process.poll() is not None:
-                    raise SystemExit(f"{name} ended at once:\n{Path(log).read_text()[-2000:]}")
-                time.sleep(0.1)
-        self.close()
-        raise SystemExit(f"{name} does not listen after two minutes")
-
-    def close(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
 
 
 class Stream:
@@ -115,11 +77,10 @@ async def events(reader):
 
 async def client(server, prompt, tokens):
     stream = Stream()
-    body = json.dumps({"model": "bench", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "stream": True,
-                       **server.extra}).encode()
+    body = {"model": "bench", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "stream": True,
+            **EXTRA_FIELDS[server.name]}
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1 << 20)
-    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                 b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    writer.write(request("POST", "/v1/completions", body, {"Connection": "close"}))
     async for event in events(reader):
         stream.take(event)
     writer.close()
@@ -157,33 +118,27 @@ def round_of(server, options, number):
 
 def start_servers(options, directory):
     model, ports = options.model, (free_port(), free_port())
-    tandem = Server("tandem", [options.tandem, "serve", "--model", model, "--port", ports[0], "--attention", "cpu",
-                               "--no-prefix-cache", "--model-name", "bench", *options.tandem_options.split()],
-                    ports[0], Path(directory) / "tandem.log",
-                    {"stream_options": {"include_usage": True}})
-    try:
-        # Both end at the end-of-text token: a bias against it would cost the peer a pass in Python per token.
-        peer = Server("peer", [options.python, "-m", "llama_cpp.server", "--model", model, "--port", ports[1],
-                               "--interrupt_requests", "false", "--n_threads", options.threads,
-                               "--n_threads_batch", options.threads, "--n_ctx", options.context, "--verbose", "false",
-                               *options.peer_options.split()],
-                      ports[1], Path(directory) / "peer.log", {})
-    except BaseException:
-        tandem.close()
-        raise
-    return tandem, peer
+    # Both end at the end-of-text token: a bias against it would cost the peer a pass in Python per token.
+    commands = {
+        "tandem": [options.tandem, "serve", "--model", model, "--port", ports[0], "--attention", "cpu",
+                   "--no-prefix-cache", "--model-name", "bench", *options.tandem_options.split()],
+        "peer": [options.python, "-m", "llama_cpp.server", "--model", model, "--port", ports[1],
+                 "--interrupt_requests", "false", "--n_threads", options.threads,
+                 "--n_threads_batch", options.threads, "--n_ctx", options.context, "--verbose", "false",
+                 *options.peer_options.split()]}
+    return start_all([functools.partial(Server, name, command, directory, port)
+                      for (name, command), port in zip(commands.items(), ports)])
 
 
 def report(options, rounds):
     result = {"name": f"peer/serve_{options.clients}_clients", "samples": len(rounds["tandem"]),
-              "tokens": options.tokens, "model": Path(options.model).name, "load_1_minute": os.getloadavg()[0]}
+              "tokens": options.tokens, "model": Path(options.model).name}
     for figure in ("tokens_per_s", "gap_p50_ms", "gap_p99_ms", "first_p50_ms"):
         ours, theirs = ([one[figure] for one in rounds[name]] for name in ("tandem", "peer"))
         result[figure] = {"tandem": summary(ours), "peer": summary(theirs),
                           "ratio": summary([a / b for a, b in zip(ours, theirs)])}
     if options.json:
-        print(json.dumps({**result, "command": " ".join(sys.argv)}))
-        return
+        return print_json(result)
     print(f"{options.clients} clients, {options.tokens} tokens each, {result['samples']} rounds of {result['model']}")
     form = "| {:<24} | {:>10} | {:>10} | {:>6} | {:>14} |"
     print(form.format("median of the rounds", "Tandem", "peer", "ratio", "p10 .. p90"))
@@ -211,19 +166,9 @@ def main():
     options = parser.parse_args()
     if not options.model:
         options.model = Path(options.tandem).resolve().parents[1] / "share/tandem/models/tandem-stories-q8_0.gguf"
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # not without the servers
     with tempfile.TemporaryDirectory() as directory:
         servers = start_servers(options, directory)
-        try:
-            rounds = {server.name: [] for server in servers}
-            for number in range(-2, options.samples):
-                for server in servers:
-                    one = round_of(server, options, number)
-                    if number >= 0:
-                        rounds[server.name].append(one)
-        finally:
-            for server in servers:
-                server.close()
+        rounds = rounds_in_turns(servers, options.samples, lambda one, number: round_of(one, options, number))
     report(options, rounds)
 
 

@@ -70,6 +70,7 @@ class QueuedComputeUnit final : public device::ComputeUnit {
   device::Ticket last_ticket() const { return last_ticket_; }
 
   const QueuedCounts& counts() const { return counts_; }
+  std::size_t num_buffers() const { return memories_.size(); }
 
  private:
   class Memory;

@@ -3,6 +3,7 @@
 # The Debian package in a bare Debian: it installs with what it names as its needs, serves, and leaves nothing when purged.
 # The bare Debian is made by debootstrap once per build tree; the test skips without it, or without the package.
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -62,11 +63,37 @@ class DebianPackageTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr[-2000:])
         return done.stdout
 
+    def with_setup(self, script):
+        """After XRT's setup script of the package, in a folder that does not stay."""
+        setup = "source /usr/share/tandem/xrt/setup.sh; export TANDEM_CARDS=2; "
+        folder = 'cd "$(mktemp -d)"; trap "rm -r $PWD" EXIT; '
+        return self.inside("bash -ec " + shlex.quote(setup + folder + script))
+
+    def check_cards(self):
+        """The component fpga: the cards, their tools, and a bitstream on both of them."""
+        devices = self.with_setup("tandem devices")
+        for card in ("xrt:0", "xrt:1"):
+            self.assertRegex(devices, rf"(?m)^{card} +- +yes +yes ")
+        self.assertEqual(self.with_setup("xbutil examine").count("emulated, ready"), 2)
+        shown = self.with_setup("xclbinutil --info --input /usr/share/tandem/bitstreams/vector_add.xclbin")
+        self.assertRegex(shown, r"Kernels: +vadd")
+        self.with_setup("emconfigutil --platform xilinx_u55c_gen3x16_xdma_base_3 --nd 2; test -s emconfig.json")
+        cards = self.inside("tandem generate --prompt 'Once upon a time' --max-tokens 8 --attention xrt:0,xrt:1 --json 2>/dev/null")
+        self.assertIn('"device": "xrt:1"', cards)
+        files = "/usr/share/tandem/xrt/bin/* /usr/share/tandem/xrt/lib/*.so.*"
+        self.assertNotIn("not found", self.with_setup(f"ldd {files}"))
+        # The tools work without a compiler; the one that needs it says so.
+        refused = self.with_setup("""echo 'extern "C" void k(int* a) { a[0] = 1; }' >k.cpp; """
+                                  "v++ -c -t sw_emu -k k --platform xilinx_u55c_gen3x16_xdma_base_3 k.cpp -o k.xo 2>&1 || true; "
+                                  "test ! -e k.xo")
+        self.assertIn("g++", refused)
+
     def test_installs_runs_and_leaves_nothing(self):
         self.inside("apt-get update -qq; apt-get purge -yqq tandem >/dev/null 2>&1; true")
         # The packages that it needs stay.
         self.inside(f"apt-get install -yqq --no-install-recommends /tmp/{self.package.name} >/dev/null && apt-get purge -yqq tandem")
-        listing = "find /etc /usr /var/lib -xdev -not -path '/var/lib/dpkg/*' -not -path '/var/lib/apt/*' | sort"
+        listing = ("find /etc /usr /opt /root /tmp /run /dev/shm /var/lib -xdev -not -path '/var/lib/dpkg/*' "
+                   "-not -path '/var/lib/apt/*' | sort")
         users = "cat /etc/passwd"
         before, users_before = self.inside(listing), self.inside(users)
         self.inside(f"apt-get install -yqq --no-install-recommends /tmp/{self.package.name}")
@@ -74,8 +101,7 @@ class DebianPackageTest(unittest.TestCase):
         self.assertIn("nothing wrong", self.inside("tandem check-config /etc/tandem/tandem.toml"))
         text = self.inside("tandem generate --prompt 'Once upon a time' --max-tokens 8 --attention cpu 2>/dev/null")
         self.assertGreater(len(text), len("Once upon a time"))
-        cards = self.inside("tandem generate --prompt 'Once upon a time' --max-tokens 8 --attention xrt:0,xrt:1 --json 2>/dev/null")
-        self.assertIn('"device": "xrt:1"', cards)
+        self.check_cards()
         for path in ("/usr/share/man/man1/tandem-serve.1.gz", "/usr/share/bash-completion/completions/tandem",
                      "/usr/lib/systemd/system/tandem.service"):
             self.assertTrue((ROOT / path[1:]).exists(), path)

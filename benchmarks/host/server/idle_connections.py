@@ -15,30 +15,20 @@ import os
 import random
 import selectors
 import signal
-import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-PROBE = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
-BODY = json.dumps({"model": "tandem-stories", "prompt": "Once", "max_tokens": 1, "temperature": 0}).encode()
-COMPLETION = (
-    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-    % (len(BODY), BODY)
-)
+from http_client import connect, request, unverified_tls
+from servers import Server, make_certificate, resident_bytes
+
+PROBE = request("GET", "/livez")
+COMPLETION = request("POST", "/v1/completions", {"model": "tandem-stories", "prompt": "Once", "max_tokens": 1, "temperature": 0})
 PIECES = 12
 READ_TIMEOUT_S = 120
-
-
-def resident_bytes(pid):
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("no VmRSS")
 
 
 def answered(data):
@@ -50,12 +40,6 @@ def answered(data):
     return len(body) >= length
 
 
-def connect(port, tls):
-    client = socket.create_connection(("127.0.0.1", port), timeout=READ_TIMEOUT_S)
-    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return tls.wrap_socket(client) if tls else client
-
-
 class Clients:
     def __init__(self, port, count, seconds, tls):
         self.seconds = seconds
@@ -64,7 +48,7 @@ class Clients:
         self.selector = selectors.DefaultSelector()
         self.random = random.Random(1)
         for i in range(count):
-            client = connect(port, tls)
+            client = connect(port, tls, READ_TIMEOUT_S)
             client.setblocking(False)
             self.sockets.append(client)
             self.received[client] = b""
@@ -119,7 +103,7 @@ class Clients:
 
 def probe(port, tls):
     start = time.monotonic()
-    with connect(port, tls) as client:
+    with connect(port, tls, READ_TIMEOUT_S) as client:
         client.sendall(PROBE)
         data = b""
         while not answered(data):
@@ -142,34 +126,19 @@ def probe_until(port, tls, stop, samples):
 def serve(options, folder):
     files = []
     if options.tls:
-        files = ["--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem")]
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-             "-subj", "/CN=localhost", "-keyout", files[3], "-out", files[1]], check=True, capture_output=True,
-        )
-    port_file = folder / "port"
-    process = subprocess.Popen(
-        [options.tandem, "serve", "--port", "0", "--port-file", str(port_file),
-         "--max-connections", str(options.connections + 100), "--max-waiting", "10000",
-         "--read-timeout-ms", str(READ_TIMEOUT_S * 1000), *files],
-        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )
-    while not port_file.exists():
-        if process.poll() is not None:
-            sys.exit("the daemon ended at once")
-        time.sleep(0.05)
-    return process, int(port_file.read_text())
+        files = ["--tls-cert", folder / "cert.pem", "--tls-key", folder / "key.pem"]
+        make_certificate(files[1], files[3])
+    return Server("idle", [options.tandem, "serve", "--port", "0", "--port-file", Server.PORT_FILE,
+                           "--max-connections", options.connections + 100, "--max-waiting", "10000",
+                           "--read-timeout-ms", READ_TIMEOUT_S * 1000, *files], folder)
 
 
-def measure(options, process, port):
-    tls = None
-    if options.tls:
-        tls = ssl.create_default_context()
-        tls.check_hostname = False
-        tls.verify_mode = ssl.CERT_NONE
+def measure(options, server):
+    port, pid = server.port, server.process.pid
+    tls = unverified_tls() if options.tls else None
     for _ in range(50):
         probe(port, tls)
-    before = resident_bytes(process.pid)
+    before = resident_bytes(pid)
     alone = sorted(probe(port, tls) for _ in range(200))
     clients = Clients(port, options.connections, options.seconds, tls)
     stop, samples = threading.Event(), []
@@ -184,7 +153,7 @@ def measure(options, process, port):
     os.close(writer)
     lost = clients.wait_for(clients.idle, 60)
     clients.dribble()
-    peak = resident_bytes(process.pid)
+    peak = resident_bytes(pid)
     lost += clients.wait_for(clients.slow, 120)
     refused = sum(clients.received[client].startswith(b"HTTP/1.1 429 ") for client in clients.slow)
     for client in clients.idle:
@@ -194,7 +163,7 @@ def measure(options, process, port):
         except OSError:
             pass
     lost += clients.wait_for(clients.idle, 60)
-    peak = max(peak, resident_bytes(process.pid))
+    peak = max(peak, resident_bytes(pid))
     os.kill(child, signal.SIGTERM)
     with os.fdopen(reader, "rb") as pipe:
         samples = sorted(json.loads(pipe.read()))
@@ -218,12 +187,11 @@ def main():
     parser.add_argument("--tandem", default="build/release/bin/tandem")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        process, port = serve(options, Path(folder))
+        server = serve(options, Path(folder))
         try:
-            result = measure(options, process, port)
+            result = measure(options, server)
         finally:
-            process.terminate()
-            process.wait()
+            server.close()
     print(json.dumps(result))
     return 1 if result["lost"] else 0
 

@@ -12,58 +12,34 @@ parses nothing, so that the clients take little of the machine. Standard library
 """
 
 import argparse
-import json
+import functools
 import os
 import selectors
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
+
+from http_client import connect, request
+from servers import Server, print_json, quantile, rounds_in_turns, start_all
 
 
-def quantile(values, q):
-    return sorted(values)[int(q * (len(values) - 1) + 0.5)]
-
-
-class Server:
-    def __init__(self, name, program, options, directory):
-        self.name = name
-        port_file = Path(directory) / f"{name}.port"
-        self.log = open(Path(directory) / f"{name}.log", "wb")
-        self.process = subprocess.Popen(
-            [program, "serve", "--model", options.model, "--port", "0", "--port-file", port_file, "--attention", "cpu",
-             "--model-name", "bench", *options.options.split()],
-            stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        for _ in range(1200):
-            if port_file.exists():
-                self.port = int(port_file.read_text())
-                return
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
-        raise SystemExit(f"{name} does not listen:\n" + Path(self.log.name).read_text()[-2000:])
-
-    def close(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(60)
-        self.log.close()
+def server(name, program, options, directory):
+    command = [program, "serve", "--model", options.model, "--port", "0", "--port-file", Server.PORT_FILE,
+               "--attention", "cpu", "--model-name", "bench", *options.options.split()]
+    return Server(name, command, directory)
 
 
 class Stream:
     """What one client saw: when pieces came, and the bytes."""
 
     def __init__(self, port, prompt, tokens):
-        body = json.dumps({"model": "bench", "prompt": prompt, "max_tokens": tokens, "temperature": 0,
-                           "ignore_eos": True, "stream": True, "stream_options": {"include_usage": True}}).encode()
+        data = request("POST", "/v1/completions",
+                       {"model": "bench", "prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True,
+                        "stream": True, "stream_options": {"include_usage": True}}, {"Connection": "close"})
         self.times, self.data = [], bytearray()
-        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket = connect(port)
         self.socket.setblocking(False)
         self.begin = time.perf_counter()
-        self.socket.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        self.socket.sendall(data)
 
     def read(self):
         """False at the end."""
@@ -104,21 +80,19 @@ def round_of(server, options, number):
     for stream in streams:
         stream.check(options.tokens)
     firsts = [stream.times[0] - stream.begin for stream in streams]
-    gaps = [b - a for stream in streams for a, b in zip(stream.times, stream.times[1:])]
+    gaps = [b - a for stream in streams for a, b in zip(stream.times, stream.times[1:])] or [0.0]
     return {"tokens_per_s": len(streams) * options.tokens / seconds,
             "first_p50_ms": quantile(firsts, 0.5) * 1e3, "first_p99_ms": quantile(firsts, 0.99) * 1e3,
             "gap_p99_ms": quantile(gaps, 0.99) * 1e3, "gap_most_ms": max(gaps) * 1e3}
 
 
 def report(options, rounds):
-    load = os.getloadavg()[0]
     if options.json:
         for name, ours in rounds.items():
             figures = {key: quantile([one[key] for one in ours], 0.5) for key in ours[0]}
-            print(json.dumps({"name": f"server/streams_{options.clients}", "program": name, "samples": len(ours),
-                              "load_1_minute": load, **figures, "command": " ".join(sys.argv)}))
+            print_json({"name": f"server/streams_{options.clients}", "program": name, "samples": len(ours), **figures})
         return
-    print(f"{options.clients} clients, {options.requests} times {options.tokens} tokens each, {options.samples} rounds, load {load:.1f} on "
+    print(f"{options.clients} clients, {options.requests} times {options.tokens} tokens each, {options.samples} rounds, load {os.getloadavg()[0]:.1f} on "
           f"{len(os.sched_getaffinity(0))} cores: median (least .. most)")
     names = list(rounds)
     print("| figure | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
@@ -143,22 +117,11 @@ def main():
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # not without the servers
     programs = {"tandem": options.tandem, **({"against": options.against} if options.against else {})}
     with tempfile.TemporaryDirectory() as directory:
-        servers = []
-        try:
-            for name, program in programs.items():
-                servers.append(Server(name, program, options, directory))
-            rounds = {server.name: [] for server in servers}
-            for number in range(-2, options.samples):
-                for server in servers:
-                    one = round_of(server, options, number)
-                    if number >= 0:
-                        rounds[server.name].append(one)
-        finally:
-            for server in servers:
-                server.close()
+        servers = start_all([functools.partial(server, name, program, options, directory)
+                             for name, program in programs.items()])
+        rounds = rounds_in_turns(servers, options.samples, lambda one, number: round_of(one, options, number))
     report(options, rounds)
 
 

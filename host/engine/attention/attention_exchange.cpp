@@ -58,11 +58,16 @@ AttentionLane& AttentionExchange::lane_for(const device::AttentionUnit& unit) {
   return *host_;
 }
 
+bool AttentionExchange::is_early(const AttentionLane& lane,
+                                 const device::AttentionUnit& unit) const {
+  return &lane != &queued_ &&
+         sends_early_query(options_.early_query, unit.capacity(), projection_seconds_);
+}
+
 bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
   const int index = losses_.num_units();
   AttentionLane& lane = lane_for(unit);
-  const bool early = &lane != &queued_ &&
-                     sends_early_query(options_.early_query, unit.capacity(), projection_seconds_);
+  const bool early = is_early(lane, unit);
   losses_.reserve_unit();
   lane_of_.reserve(lane_of_.size() + 1);
   early_.reserve(early_.size() + 1);
@@ -77,6 +82,22 @@ bool AttentionExchange::add_unit(device::AttentionUnit& unit) {
   lane_of_.push_back(&lane);
   early_.push_back(early);
   return lane.has_own_threads();
+}
+
+// The lost unit waits for nothing any more, since it has been destroyed.
+void AttentionExchange::replace_unit(int unit, device::AttentionUnit& with) {
+  const auto index = static_cast<std::size_t>(unit);
+  AttentionLane& lane = lane_for(with);
+  const bool early = is_early(lane, with);
+  if (lent_) lent_->set_unit(index, queue_.unit(), lane.host_rows());
+  lane.add_unit(unit, with);
+  AttentionLane*& known = lane_of_[index];
+  if (known != &lane) known->remove_unit(unit);
+  known = &lane;
+  early_[index] = early;
+  losses_.replace_unit(unit);
+  for (SetAside& aside : set_aside_) std::erase(aside.units, unit);
+  std::erase_if(set_aside_, [](const SetAside& aside) { return aside.units.empty(); });
 }
 
 void AttentionExchange::begin(const StepRows& rows) {
@@ -149,7 +170,8 @@ void AttentionExchange::abort() {
   }
   for (AttentionLane* lane : lanes_) lane->abort();
   losses_.forget_refused();  // the step ends with an error as it is
-  if (losses_.take_stuck()) set_aside_.push_back(std::move(lent_));
+  std::vector<int> stuck = losses_.take_stuck();
+  if (!stuck.empty()) set_aside_.push_back({std::move(lent_), std::move(stuck)});
 }
 
 device::Slice AttentionExchange::merge(const StepPlace& place) {

@@ -7,7 +7,8 @@
 // that gets queries early attends to the past while k and v are projected; the compute unit then
 // adds the newest token as one more partial. The first failure of a unit ends the step: the call
 // returns false, and the caller calls abort(). Threads: the engine's. Ownership: borrows units,
-// queue and configuration; owns the lent buffers, and keeps those that a stuck unit may still use.
+// queue and configuration; owns the lent buffers, and keeps those that a stuck unit may still use
+// until that unit is replaced.
 // Errors: those of the compute unit. If a unit refuses a batch, its error is thrown after all other
 // units have finished.
 #pragma once
@@ -37,6 +38,8 @@ class AttentionExchange {
 
   // Whether the unit has its own submission thread.
   bool add_unit(device::AttentionUnit& unit);
+  // As StepRunner::replace_unit().
+  void replace_unit(int unit, device::AttentionUnit& with);
 
   void begin(const StepRows& rows);
 
@@ -64,7 +67,14 @@ class AttentionExchange {
   bool holds_lent() const { return !set_aside_.empty(); }
 
  private:
+  // What units that are stuck may still use.
+  struct SetAside {
+    std::unique_ptr<LentBuffers> lent;
+    std::vector<int> units;
+  };
+
   std::unique_ptr<LentBuffers> make_lent();
+  bool is_early(const AttentionLane& lane, const device::AttentionUnit& unit) const;
   AttentionLane& lane_for(const device::AttentionUnit& unit);
   device::Slice merge_partials(const AttentionLayout& layout, const SubBatchRows& rows);
 
@@ -78,7 +88,7 @@ class AttentionExchange {
   ChunkAttention chunks_;
   std::unique_ptr<device::Buffer> attention_;  // [max_rows, q_heads, head_dim], merged
   std::unique_ptr<LentBuffers> lent_;  // none between an abort() that set it aside and begin()
-  std::vector<std::unique_ptr<LentBuffers>> set_aside_;
+  std::vector<SetAside> set_aside_;
 
   RingLane rings_;
   std::unique_ptr<HostLane> host_;  // or a StagedLane

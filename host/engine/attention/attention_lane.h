@@ -81,9 +81,9 @@ class AttentionLane {
   // Whether its units have their own submission threads.
   virtual bool has_own_threads() const { return false; }
 
-  // `unit`: its number in layouts, larger than those before. A call that throws adds nothing.
+  // `unit`: its number in layouts. A unit of this number is replaced; nothing of it is in flight. A
+  // call that throws changes nothing.
   virtual void add_unit(int unit, device::AttentionUnit& device) = 0;
-  // Takes back the last add_unit().
   virtual void remove_unit(int unit) = 0;
 
   virtual void begin(const LaneStep& step) = 0;

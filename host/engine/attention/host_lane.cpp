@@ -13,8 +13,9 @@ using device::WaitResult;
 
 void HostLane::add_unit(int unit, device::AttentionUnit& device) {
   const bool has_link = device.capacity().link_bandwidth_bytes_per_s > 0;
-  units_.resize(static_cast<std::size_t>(unit) + 1);
-  units_.back() = {&device, has_link};
+  const auto index = static_cast<std::size_t>(unit);
+  units_.resize(std::max(units_.size(), index + 1));
+  units_[index] = {&device, has_link};
 }
 
 bool HostLane::sends_queries(const AttentionLayout& layout) const {

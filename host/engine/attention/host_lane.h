@@ -20,7 +20,7 @@ class HostLane : public AttentionLane {
   explicit HostLane(const LaneContext& context) : context_(context) {}
 
   void add_unit(int unit, device::AttentionUnit& device) override;
-  void remove_unit(int unit) override { units_.resize(static_cast<std::size_t>(unit)); }
+  void remove_unit(int unit) override { units_[static_cast<std::size_t>(unit)] = {}; }
   void begin(const LaneStep& step) override { step_ = step; }
   bool send_queries(const StepPlace& place) override;
   bool reads_rows(const StepPlace& place) const override;

@@ -44,7 +44,7 @@ std::size_t LentBuffers::slot_width() const {
   return q_heads * dim + 2 * kv_width + (config_.windows.empty() ? 1 : 2) * results;
 }
 
-void LentBuffers::add_unit(device::ComputeUnit& compute, HostRows host_rows) {
+void LentBuffers::set_unit(std::size_t unit, device::ComputeUnit& compute, HostRows host_rows) {
   const bool is_staged = host_rows == HostRows::kTwins;
   if (is_staged && !staged_rows.q) staged_rows = make_rows(compute, MemoryKind::kHost);
   struct Pair {
@@ -55,9 +55,9 @@ void LentBuffers::add_unit(device::ComputeUnit& compute, HostRows host_rows) {
     if (is_staged) pair.staged = make_partial(compute, MemoryKind::kHost);
     return pair;
   };
-  const auto grow = [](std::vector<PartialBuffers>& list) { list.reserve(list.size() + 1); };
-  for (auto* list : {&partials, &staged_partials, &ragged, &staged_ragged}) grow(*list);
-  slots.reserve(slots.size() + 1);
+  const std::size_t size = std::max(unit + 1, partials.size());
+  for (auto* list : {&partials, &staged_partials, &ragged, &staged_ragged}) list->reserve(size);
+  slots.reserve(size);
   std::unique_ptr<device::Buffer> slot;
   if (host_rows == HostRows::kSlot) {
     slot = allocate_floats(compute, max_rows_, slot_width(), MemoryKind::kHost);
@@ -65,12 +65,13 @@ void LentBuffers::add_unit(device::ComputeUnit& compute, HostRows host_rows) {
   Pair whole = make(), beginnings;
   if (!config_.windows.empty()) beginnings = make();
   // Nothing fails from here on.
-  slots.push_back(std::move(slot));
-  partials.push_back(std::move(whole.here));
-  staged_partials.push_back(std::move(whole.staged));
+  while (partials.size() < size) add_nothing();
+  slots[unit] = std::move(slot);
+  partials[unit] = std::move(whole.here);
+  staged_partials[unit] = std::move(whole.staged);
   if (config_.windows.empty()) return;
-  ragged.push_back(std::move(beginnings.here));
-  staged_ragged.push_back(std::move(beginnings.staged));
+  ragged[unit] = std::move(beginnings.here);
+  staged_ragged[unit] = std::move(beginnings.staged);
 }
 
 void LentBuffers::add_nothing() {

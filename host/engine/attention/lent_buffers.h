@@ -51,8 +51,13 @@ enum class HostRows { kNone, kTwins, kSlot };
 
 struct LentBuffers {
   LentBuffers(device::ComputeUnit& compute, const model::ModelConfig& config, std::size_t max_rows);
-  // Adds nothing where an allocation fails.
-  void add_unit(device::ComputeUnit& compute, HostRows host_rows);
+  // For the next unit. Adds nothing where an allocation fails.
+  void add_unit(device::ComputeUnit& compute, HostRows host_rows) {
+    set_unit(partials.size(), compute, host_rows);
+  }
+  // In the place of a unit before, whose buffers are freed. Changes nothing where an allocation
+  // fails.
+  void set_unit(std::size_t unit, device::ComputeUnit& compute, HostRows host_rows);
   // In the place of a unit that was lost.
   void add_nothing();
 

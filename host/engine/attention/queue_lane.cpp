@@ -3,13 +3,16 @@
 // Submission into the compute unit's queue, and one wait at the end of a step.
 #include "engine/attention/queue_lane.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 
 namespace tandem::engine {
 
 void QueueLane::add_unit(int unit, device::AttentionUnit& device) {
-  units_.resize(static_cast<std::size_t>(unit) + 1);
-  units_.back().device = &device;
+  const auto index = static_cast<std::size_t>(unit);
+  units_.resize(std::max(units_.size(), index + 1));
+  units_[index] = {&device};
 }
 
 bool QueueLane::submit(const StepPlace& place) {

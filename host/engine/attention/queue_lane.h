@@ -17,7 +17,7 @@ class QueueLane final : public AttentionLane {
   explicit QueueLane(const LaneContext& context) : context_(context) {}
 
   void add_unit(int unit, device::AttentionUnit& device) override;
-  void remove_unit(int unit) override { units_.resize(static_cast<std::size_t>(unit)); }
+  void remove_unit(int unit) override { units_[static_cast<std::size_t>(unit)] = {}; }
   void begin(const LaneStep& step) override { step_ = step; }
   bool submit(const StepPlace& place) override;
   bool finish() override;

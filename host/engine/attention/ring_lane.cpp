@@ -3,6 +3,7 @@
 // Opening, closing and draining of rings.
 #include "engine/attention/ring_lane.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -12,8 +13,9 @@ namespace tandem::engine {
 
 void RingLane::add_unit(int unit, device::AttentionUnit& device) {
   auto ring = std::make_unique<AttentionRing>(device, unit, context_, step_failed_);
-  rings_.resize(static_cast<std::size_t>(unit) + 1);
-  rings_.back() = std::move(ring);
+  const auto index = static_cast<std::size_t>(unit);
+  rings_.resize(std::max(rings_.size(), index + 1));
+  rings_[index] = std::move(ring);
 }
 
 template <typename Call>

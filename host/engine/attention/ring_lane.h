@@ -24,7 +24,7 @@ class RingLane final : public AttentionLane {
   HostRows host_rows() const override { return HostRows::kSlot; }
   bool has_own_threads() const override { return true; }
   void add_unit(int unit, device::AttentionUnit& device) override;
-  void remove_unit(int unit) override { rings_.resize(static_cast<std::size_t>(unit)); }
+  void remove_unit(int unit) override { rings_[static_cast<std::size_t>(unit)].reset(); }
   void begin(const LaneStep& step) override;
   bool send_queries(const StepPlace& place) override;
   void bring_rows(const StepPlace& place) override;

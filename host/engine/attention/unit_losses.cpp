@@ -3,6 +3,8 @@
 // What a failed wait means.
 #include "engine/attention/unit_losses.h"
 
+#include <algorithm>
+
 #include "common/error.h"
 #include "engine/kv_cache/guarded_wait.h"
 
@@ -12,7 +14,7 @@ void UnitLosses::lose(int unit) {
   Unit& lost = units_[static_cast<std::size_t>(unit)];
   if (lost.alive) lost_.push_back(unit);
   lost.alive = false;
-  any_stuck_ |= lost.stuck;
+  if (lost.stuck && std::ranges::find(stuck_, unit) == stuck_.end()) stuck_.push_back(unit);
 }
 
 void UnitLosses::lose(int unit, device::WaitResult result) {

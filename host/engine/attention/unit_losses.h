@@ -31,8 +31,10 @@ class UnitLosses {
 
   bool has_lost() const { return !lost_.empty(); }
   std::vector<int> take_lost() { return std::exchange(lost_, {}); }
-  // Whether a unit has become stuck since the last call.
-  bool take_stuck() { return std::exchange(any_stuck_, false); }
+  // The units that have become stuck since the last call.
+  std::vector<int> take_stuck() { return std::exchange(stuck_, {}); }
+  // Another one is in the unit's place.
+  void replace_unit(int unit) { units_[static_cast<std::size_t>(unit)] = {}; }
 
   // As the unit's wait(), but a DeviceError is kLost, and an Error is kept and answered by kDone,
   // since that batch is through as well.
@@ -49,8 +51,7 @@ class UnitLosses {
   const Unit& at(int unit) const { return units_[static_cast<std::size_t>(unit)]; }
 
   std::vector<Unit> units_;
-  std::vector<int> lost_;
-  bool any_stuck_ = false;
+  std::vector<int> lost_, stuck_;
   std::exception_ptr refused_;
 };
 

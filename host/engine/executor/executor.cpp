@@ -33,6 +33,7 @@ struct Executor::State {
         device::ComputeUnit& compute, const ExecutorOptions& options);
 
   void add_unit(device::AttentionUnit& unit, const std::string& id);
+  void replace_unit(int unit, device::AttentionUnit& with) { exchange_.replace_unit(unit, with); }
   std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                        const TokenSink& tokens);
 
@@ -236,6 +237,10 @@ const LoadedWeights& Executor::weights() const { return state_->weights(); }
 
 void Executor::add_unit(device::AttentionUnit& unit, const std::string& id) {
   state_->add_unit(unit, id);
+}
+
+void Executor::replace_unit(int unit, device::AttentionUnit& with) {
+  state_->replace_unit(unit, with);
 }
 
 bool Executor::shares_queue_with(const device::AttentionUnit& unit) const {

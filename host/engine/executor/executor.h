@@ -33,6 +33,7 @@ class Executor final : public StepRunner {
 
   const LoadedWeights& weights() const override;
   void add_unit(device::AttentionUnit& unit, const std::string& id = {}) override;
+  void replace_unit(int unit, device::AttentionUnit& with) override;
   bool shares_queue_with(const device::AttentionUnit& unit) const override;
   bool samples() const override;
   std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,

@@ -42,6 +42,12 @@ void KvCache::lose_unit(int unit) {
   index_.erase_unit(unit);
 }
 
+void KvCache::return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share) {
+  TANDEM_CHECK(!units_[unit].alive);
+  units_[unit] = {PagePool(num_pages), bandwidth, share, true};
+  has_shares_ |= share > 0;
+}
+
 std::uint32_t KvCache::num_pages() const {
   std::uint32_t total = 0;
   for (const Unit& unit : units_) total += unit.pool.num_pages();

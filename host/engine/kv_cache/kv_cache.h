@@ -7,7 +7,7 @@
 // a later sequence with the same prefix then attaches to them instead of computing them. Placement
 // decides only where a new block goes: with kSequences a sequence stays on one unit until that unit
 // is full; otherwise its blocks are dealt over all units. Any mixture is legal. Unit numbers are
-// those of add_unit() and are never reused. Threads: the engine's. Cost: O(blocks touched x units).
+// those of add_unit(). Threads: the engine's. Cost: O(blocks touched x units).
 // Errors: extend() answers false when there are too few pages, and then changes nothing.
 #pragma once
 
@@ -57,6 +57,8 @@ class KvCache {
   int add_unit(std::uint32_t num_pages, double bandwidth, double share = 0);
   // Forgets its pages and prefixes. The caller releases the tables that touch it.
   void lose_unit(int unit);
+  // A lost unit is back, or another one has its number, with empty pages.
+  void return_unit(int unit, std::uint32_t num_pages, double bandwidth, double share = 0);
 
   int page_tokens() const { return page_tokens_; }
   std::size_t blocks_for(std::size_t num_tokens) const {

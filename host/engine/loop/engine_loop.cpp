@@ -91,6 +91,22 @@ void EngineLoop::add_unit(NamedUnit unit) {
   units_.push_back(std::move(unit));
 }
 
+// The lists stay as long as they are, however often a unit is lost and comes back.
+void EngineLoop::replace_lost(NamedUnit unit) {
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    const int index = static_cast<int>(i);
+    if (units_[i].id != unit.id || kv_.unit_pages(index).alive) continue;
+    const device::AttentionCapacity capacity = unit.unit->capacity();
+    device::AttentionStats& past = past_stats_[unit.id];
+    runner_->replace_unit(index, *unit.unit);  // the call that may throw
+    kv_.return_unit(index, capacity.num_pages, capacity.read_bandwidth_bytes_per_s, unit.share);
+    add_stats(units_[i].unit->stats(), past);
+    units_[i] = std::move(unit);
+    return;
+  }
+  throw Error("engine", "no unit of this name was lost");
+}
+
 void EngineLoop::update_limit() {
   const auto held = static_cast<std::int64_t>(kv_.num_pages()) * geometry_.page_tokens;
   max_request_tokens_ = static_cast<int>(std::min<std::int64_t>(options_.context_length, held));
@@ -222,19 +238,21 @@ std::vector<std::string> EngineStatus::lost_units() const {
 }
 
 // A unit that came back and those that were lost under its name are one.
-void EngineLoop::add_status(std::size_t index, std::vector<UnitStatus>& units) const {
+UnitStatus EngineLoop::status_of(std::size_t index) const {
   const UnitPages pages = kv_.unit_pages(static_cast<int>(index));
-  const std::string& id = units_[index].id;
-  auto unit = std::ranges::find(units, id, &UnitStatus::id);
-  if (unit == units.end()) unit = units.insert(units.end(), UnitStatus{.id = id});
-  unit->alive = pages.alive;
-  unit->pages_total = pages.total;
-  unit->pages_used = pages.used;
-  unit->pages_cached = pages.idle;
-  add_stats(units_[index].unit->stats(), unit->stats);
-  if (const auto losses = losses_.find(id); losses != losses_.end()) {
-    unit->losses = losses->second;
+  UnitStatus unit{.id = units_[index].id,
+                  .alive = pages.alive,
+                  .pages_total = pages.total,
+                  .pages_used = pages.used,
+                  .pages_cached = pages.idle,
+                  .stats = units_[index].unit->stats()};
+  if (const auto past = past_stats_.find(unit.id); past != past_stats_.end()) {
+    add_stats(past->second, unit.stats);
   }
+  if (const auto losses = losses_.find(unit.id); losses != losses_.end()) {
+    unit.losses = losses->second;
+  }
+  return unit;
 }
 
 EngineStatus EngineLoop::status() const {
@@ -245,7 +263,7 @@ EngineStatus EngineLoop::status() const {
   status.broken = !broken_.empty();
   status.compute_id = options_.compute_id;
   status.compute = runner_->stats();
-  for (std::size_t i = 0; i < units_.size(); ++i) add_status(i, status.units);
+  for (std::size_t i = 0; i < units_.size(); ++i) status.units.push_back(status_of(i));
   return status;
 }
 

@@ -80,6 +80,7 @@ class EngineLoop {
   trace::Span traced(const char* name) const { return {options_.timeline, track_, name}; }
   void check_unit(const NamedUnit& unit) const;
   void add_unit(NamedUnit unit);
+  void replace_lost(NamedUnit unit);
   void move_pages();
   StepPlan make_plan();
   PrefixKey salt_of(const std::string& caller);
@@ -114,7 +115,7 @@ class EngineLoop {
   void deliver(Sequence& sequence);
   void remove_finished();
   void end_waiting();
-  void add_status(std::size_t index, std::vector<UnitStatus>& units) const;
+  UnitStatus status_of(std::size_t index) const;
 
   const model::ModelConfig& config_;
   EngineOptions options_;
@@ -127,6 +128,7 @@ class EngineLoop {
   std::vector<NamedUnit> units_;                 // after the runners: units are destroyed first
   std::vector<NamedUnit> lost_units_;            // to be taken
   std::map<std::string, std::uint64_t> losses_;  // by id
+  std::map<std::string, device::AttentionStats> past_stats_;  // of those that were replaced, by id
   std::map<std::string, Clock::TimePoint> silent_since_;  // units that gave no answer, by id
   bool all_units_lost_ = false;                           // why it is broken
 

@@ -108,7 +108,7 @@ void EngineLoop::return_unit(NamedUnit unit) {
   const std::string id = unit.id;
   try {
     check_unit(unit);
-    add_unit(std::move(unit));
+    replace_lost(std::move(unit));
   } catch (const std::exception& error) {
     return warn("attention unit " + id + " is back, but cannot be used: " + error.what());
   }

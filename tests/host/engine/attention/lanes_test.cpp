@@ -138,8 +138,8 @@ TEST_F(Lanes, WaitOnlyOnceForAUnitThatIsStuck) {
   EXPECT_FALSE(lane.collect(1)) << "its ticket of the other sub-batch counts as stuck too";
   EXPECT_THAT(take_log(), ElementsAre("wait host 1", "wait card 1", "wait host 2"));
   EXPECT_TRUE(losses_.is_stuck(1));
-  EXPECT_TRUE(losses_.take_stuck());
-  EXPECT_FALSE(losses_.take_stuck());
+  EXPECT_THAT(losses_.take_stuck(), ElementsAre(1));
+  EXPECT_THAT(losses_.take_stuck(), IsEmpty());
   EXPECT_THAT(losses_.take_lost(), ElementsAre(1)) << "it is lost once";
 }
 
@@ -153,7 +153,7 @@ TEST_F(Lanes, WaitForEveryTicketOfALostUnit) {
   EXPECT_FALSE(lane.collect(0));
   EXPECT_FALSE(lane.collect(1));
   EXPECT_THAT(take_log(), ElementsAre("wait host 1", "wait card 1", "wait host 2", "wait card 2"));
-  EXPECT_FALSE(losses_.take_stuck());
+  EXPECT_THAT(losses_.take_stuck(), IsEmpty());
   EXPECT_THAT(losses_.take_lost(), ElementsAre(1)) << "it is lost once";
 }
 
@@ -221,7 +221,7 @@ TEST_F(Lanes, WaitForUnitsInTheQueueOnceAtTheEndOfAStep) {
   EXPECT_TRUE(lane.finish());
   EXPECT_THAT(take_log(), IsEmpty()) << "nothing is queued any more";
   EXPECT_THAT(losses_.take_lost(), ElementsAre(0));
-  EXPECT_TRUE(losses_.take_stuck());
+  EXPECT_THAT(losses_.take_stuck(), ElementsAre(0));
 }
 
 TEST_F(Lanes, ForgetAUnitThatIsTakenBack) {
@@ -303,6 +303,58 @@ TEST_F(Exchange, SetsAsideWhatAStuckUnitMayUse) {
   exchange_.begin(one);
   EXPECT_TRUE(exchange_.launch(first_));
   EXPECT_TRUE(exchange_.collect(0));
+}
+
+TEST_F(Exchange, TakesBackWhatAStuckUnitMightUseOnceAnotherIsInItsPlace) {
+  exchange_.add_unit(host_);
+  exchange_.add_unit(card_);
+  const StepRows both = rows(places_);
+  const auto lose = [&](LoggedUnit& unit, WaitResult answer) {
+    exchange_.begin(both);
+    EXPECT_TRUE(exchange_.launch(first_));
+    unit.answer = answer;
+    EXPECT_FALSE(exchange_.collect(0));
+    exchange_.abort();
+    unit.answer = WaitResult::kDone;
+    EXPECT_THAT(exchange_.take_lost(), ElementsAre(&unit == &host_ ? 0 : 1));
+  };
+  exchange_.begin(both);
+  const std::size_t before = compute_.num_buffers();
+  LoggedUnit fresh("fresh", true, log_);
+  for (const WaitResult answer : {WaitResult::kTimeout, WaitResult::kLost, WaitResult::kTimeout}) {
+    lose(card_, answer);
+    EXPECT_EQ(exchange_.holds_lent(), answer == WaitResult::kTimeout);
+    exchange_.replace_unit(1, card_);
+    EXPECT_FALSE(exchange_.holds_lent());
+    exchange_.begin(both);
+    EXPECT_EQ(compute_.num_buffers(), before) << "nothing is kept of those before";
+  }
+  lose(host_, WaitResult::kTimeout);
+  exchange_.replace_unit(1, fresh);
+  EXPECT_TRUE(exchange_.holds_lent()) << "another unit is stuck";
+  exchange_.replace_unit(0, host_);
+  EXPECT_FALSE(exchange_.holds_lent());
+  take_log();
+  exchange_.begin(both);
+  EXPECT_TRUE(exchange_.launch(first_));
+  EXPECT_TRUE(exchange_.collect(0));
+  EXPECT_THAT(take_log(),
+              ElementsAre("submit fresh", "submit host", "wait host 5", "wait fresh 1"));
+}
+
+TEST_F(Exchange, PutsAUnitOfAnotherLaneInAPlace) {
+  exchange_.add_unit(host_);
+  exchange_.add_unit(card_);
+  const StepRows both = rows(places_);
+  LoggedUnit queued("queued", false, log_);
+  queued.in_queue = true;
+  exchange_.replace_unit(1, queued);
+  exchange_.begin(both);
+  EXPECT_TRUE(exchange_.launch(first_));
+  EXPECT_TRUE(exchange_.collect(0));
+  EXPECT_TRUE(exchange_.finish());
+  EXPECT_THAT(take_log(), testing::UnorderedElementsAre("submit queued", "submit host",
+                                                        "wait host 1", "wait queued 1"));
 }
 
 TEST_F(Exchange, ForgetsAUnitWhoseBuffersDoNotFit) {

@@ -252,6 +252,23 @@ TEST(KvCache, ForgetsWhatALostUnitHeld) {
   cache.release(table);
 }
 
+TEST(KvCache, GivesTheNumberOfALostUnitToTheOneThatComesBack) {
+  KvCache cache = cache_of({4, 4}, Placement::kPages);
+  const auto tokens = count_up(16);
+  PageTable table = computed(cache, tokens);
+  cache.lose_unit(0);
+  cache.release(table);
+  cache.return_unit(0, 3, 1.0);
+  EXPECT_TRUE(cache.unit_pages(0).alive);
+  EXPECT_EQ(cache.unit_pages(0).total, 3u);
+  EXPECT_EQ(cache.num_pages(), 7u);
+  EXPECT_EQ(cache.probe(tokens).num_blocks, 0u) << "its pages are empty";
+  ASSERT_TRUE(cache.extend(table, 28));
+  EXPECT_THAT(table.held, testing::ElementsAre(3u, 4u));
+  cache.release(table);
+  EXPECT_EQ(cache.num_available(), 7u);
+}
+
 TEST(KvCache, FindsAWholePrefixAgainThatWasRebuiltAfterALoss) {
   KvCache cache = cache_of({8, 8}, Placement::kPages);
   const auto tokens = count_up(17);

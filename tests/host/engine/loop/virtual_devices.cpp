@@ -74,6 +74,11 @@ void VirtualRunner::add_unit(device::AttentionUnit& unit, const std::string&) {
   page_tokens_ = unit.geometry().page_tokens;
 }
 
+void VirtualRunner::replace_unit(int unit, device::AttentionUnit& with) {
+  units_.at(static_cast<std::size_t>(unit)) = dynamic_cast<VirtualUnit*>(&with);
+  TANDEM_CHECK(units_[static_cast<std::size_t>(unit)] != nullptr);
+}
+
 std::vector<int> VirtualRunner::silent_units(std::span<const RunnerItem> items) const {
   std::vector<int> silent;
   for (int unit = 0; unit < static_cast<int>(units_.size()); ++unit) {

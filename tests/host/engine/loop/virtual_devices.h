@@ -90,6 +90,7 @@ class VirtualRunner final : public StepRunner {
 
   const LoadedWeights& weights() const override { return weights_; }
   void add_unit(device::AttentionUnit& unit, const std::string& id) override;
+  void replace_unit(int unit, device::AttentionUnit& with) override;
   bool shares_queue_with(const device::AttentionUnit&) const override { return false; }
   bool samples() const override { return options_.samples; }
   std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,

@@ -174,6 +174,25 @@ TEST_F(VirtualTime, ALostUnitIsGivenAwayAndTakesSequencesAgainWhenItIsBack) {
   expect_all_served();
 }
 
+TEST_F(VirtualTime, AUnitThatIsLostAndComesBackAgainAndAgainTakesOnePlace) {
+  LoopFallbacks fallbacks;
+  fallbacks.lost_units_return = true;
+  start(two_units({.dies_at = Clock::TimePoint(seconds(5))}, {}), std::move(fallbacks));
+  for (std::uint32_t round = 1; round <= 3; ++round) {
+    for (std::uint32_t i = 0; i < 8; ++i) submit(request(0, 20, 80, 10 * round + i));
+    while (!loop_->idle()) step();
+    ASSERT_EQ(loop_->take_lost_units().size(), 1u);
+    VirtualUnitOptions again;
+    if (round < 3) again.dies_at = clock_.now() + seconds(5);
+    loop_->return_unit(unit("first", again));
+    ASSERT_EQ(loop_->status().units.size(), 2u);
+    EXPECT_EQ(loop_->status().units[0].losses, round);
+    EXPECT_THAT(loop_->status().lost_units(), ElementsAre());
+  }
+  EXPECT_EQ(loop_->max_request_tokens(), 128 * 16);
+  expect_all_served();
+}
+
 TEST_F(VirtualTime, AUnitThatComesBackEndsTheStateWithoutAny) {
   LoopFallbacks fallbacks;
   fallbacks.lost_units_return = true;
