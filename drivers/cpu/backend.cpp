@@ -11,6 +11,7 @@
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
 #include "cpu/read_bandwidth.h"
+#include "cpu/selection_unit.h"
 
 namespace tandem::device {
 namespace {
@@ -43,6 +44,7 @@ class CpuDevice final : public Device {
       info_.peak_ops_per_s = cpu::peak_ops(team_.plan());
       info_.makes_compute = true;
       info_.makes_attention = true;
+      info_.makes_selection = true;
       info_.attends_windows = info_.attends_softcap = true;
     });
     return info_;
@@ -54,6 +56,10 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<AttentionUnit> make_attention_unit(const AttentionUnitOptions& options) override {
     return std::make_unique<cpu::CpuAttentionUnit>(team_, options);
+  }
+
+  std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape) override {
+    return cpu::make_selection_unit(shape);
   }
 
   DeviceSpeed speed_now() override {

@@ -14,6 +14,7 @@
 #include "cuda/gpu/speed.h"
 #include "cuda/group/nccl_reducer.h"
 #include "cuda/group/peer_copy.h"
+#include "cuda/selection/selection_unit.h"
 #include "cuda/trials/launch_overlap.h"
 
 namespace tandem::cuda {
@@ -36,7 +37,7 @@ device::DeviceInfo describe(int index) {
   const bool runs_kernels = traits.capability >= kLeastCapability;
   info.makes_compute = info.makes_attention = runs_kernels;
   info.attends_windows = info.attends_softcap = runs_kernels;
-  info.makes_aggregation = runs_kernels;
+  info.makes_aggregation = info.makes_selection = runs_kernels;
   return info;
 }
 
@@ -80,6 +81,12 @@ std::unique_ptr<device::AttentionUnit> CudaDevice::make_attention_unit(
 std::unique_ptr<device::AggregationUnit> CudaDevice::make_aggregation_unit() {
   require_kernels(info_, info_.makes_aggregation);
   return cuda::make_aggregation_unit(gpu_.index, info_);
+}
+
+std::unique_ptr<device::SelectionUnit> CudaDevice::make_selection_unit(
+    const device::SelectionShape& shape) {
+  require_kernels(info_, info_.makes_selection);
+  return cuda::make_selection_unit(gpu_.index, info_, shape);
 }
 
 std::unique_ptr<device::PeerCopy> CudaDevice::make_peer_copy(

@@ -3,8 +3,8 @@
 // CudaDevice: one GPU as a device of the registry.
 //
 // Its compute and attention units share one queue and one health (gpu/gpu.h); the aggregation unit
-// has its own stream. Errors: making a unit throws Error for arguments and memory, DeviceError once
-// the GPU is lost. Threads: as device/device.h says.
+// and selection units have their own streams. Errors: making a unit throws Error for arguments and
+// memory, DeviceError once the GPU is lost. Threads: as device/device.h says.
 #pragma once
 
 #include <memory>
@@ -29,6 +29,8 @@ class CudaDevice final : public device::Device {
   std::unique_ptr<device::AttentionUnit> make_attention_unit(
       const device::AttentionUnitOptions& options) override;
   std::unique_ptr<device::AggregationUnit> make_aggregation_unit() override;
+  std::unique_ptr<device::SelectionUnit> make_selection_unit(
+      const device::SelectionShape& shape) override;
   device::DeviceSpeed speed_now() override;
   // Null where a unit is no GPU's or two are of one; sums: null without NCCL, too.
   std::unique_ptr<device::PeerCopy> make_peer_copy(

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device ids, and the defaults of a device: no aggregation unit, copies through host memory, a
-// constant speed.
+// Device ids, and the defaults of a device: no aggregation or selection unit, copies through host
+// memory, a constant speed.
 #include "device/device.h"
 
 #include "common/error.h"
+#include "device/selection_unit.h"
 
 namespace tandem::device {
 
@@ -24,6 +25,10 @@ std::string full_id(std::string_view id) {
 std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
   throw Error("device",
               info().id + " makes no aggregation unit; choose cpu, or a device that does");
+}
+
+std::unique_ptr<SelectionUnit> Device::make_selection_unit(const SelectionShape&) {
+  throw Error("device", info().id + " makes no selection unit; choose cpu, or a device that does");
 }
 
 std::unique_ptr<PeerCopy> Device::make_peer_copy(std::span<ComputeUnit* const>) { return nullptr; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device: one piece of hardware that computes dense layers, attends, or adds up sparse vectors.
+// Device: one piece of hardware that computes dense layers, attends, adds up sparse vectors, or
+// selects from gradients.
 //
-// Callers ask what it can do (makes_compute, makes_attention, makes_aggregation), never what it is;
+// Callers ask what it can do (makes_compute, makes_attention, ...), never what it is;
 // `kind` is for people. Ownership: a device outlives its units. Threads: info() from any; units are
 // made from one. Errors: making a unit throws Error (arguments, memory) or DeviceError (hardware).
 #pragma once
@@ -20,6 +21,9 @@
 #include "device/reducer.h"
 
 namespace tandem::device {
+
+class SelectionUnit;  // selection_unit.h
+struct SelectionShape;
 
 // Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {
@@ -40,6 +44,7 @@ struct DeviceInfo {
   bool attends_windows = false;  // AttentionSequence::attend_begin
   bool attends_softcap = false;  // AttentionBatch::softcap
   bool makes_aggregation = false;
+  bool makes_selection = false;
 };
 
 // An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
@@ -70,6 +75,7 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
+  virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
 
   // How `units`, made by devices of this kind, copy to each other and add up. Null: only through
   // host memory. The units outlive the result.

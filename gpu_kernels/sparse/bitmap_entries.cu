@@ -15,6 +15,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::uint32_t kTileWords = kThreads;
 constexpr std::uint32_t kTilePositions = kTileWords * 32;
+static_assert(kTilePositions == kBitmapTilePositions);
 constexpr int kScanThreads = 1024;
 constexpr int kWordsPerRound = 8;  // of mark_present: loads in flight per thread
 
@@ -126,7 +127,7 @@ __global__ __launch_bounds__(kThreads) void write_entries(TakeEntries job,
     const std::uint32_t entry = base + bit;
     if (entry >= job.max_entries) break;
     const std::uint32_t position = first_position + offsets[bit];
-    job.indices[entry] = position;
+    job.indices[entry] = job.first_index + position;
     values_out[entry] = load_wire<Wire>(values, job.packed ? entry : position);
   }
 }
@@ -152,8 +153,11 @@ cudaError_t take_entries(const TakeEntries& job, cudaStream_t stream) {
   const std::uint32_t num_tiles = num_tiles_of(job.num_positions);
   if (num_tiles == 0) return cudaMemsetAsync(job.num_entries, 0, sizeof(std::uint32_t), stream);
   auto* counts = static_cast<std::uint32_t*>(job.workspace);
-  cudaError_t error = launch(stream, (num_tiles + kThreads / 32 - 1) / (kThreads / 32), kThreads,
-                             count_bits, job, num_tiles, counts);
+  cudaError_t error = cudaSuccess;
+  if (!job.counted) {
+    error = launch(stream, (num_tiles + kThreads / 32 - 1) / (kThreads / 32), kThreads, count_bits,
+                   job, num_tiles, counts);
+  }
   if (error != cudaSuccess) return error;
   error = launch(stream, 1, kScanThreads, sum_tiles, num_tiles, counts, job.num_entries);
   if (error != cudaSuccess) return error;

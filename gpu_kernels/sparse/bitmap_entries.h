@@ -46,8 +46,14 @@ struct TakeEntries {
   void* values_out = nullptr;        // [max_entries], f32 for f16 and bf16, else of `type`
   // [1] device memory: the number of set bits, which can exceed max_entries; the caller compares
   std::uint32_t* num_entries = nullptr;
-  void* workspace = nullptr;  // take_entries_workspace_bytes(), aligned to 4
+  void* workspace = nullptr;      // take_entries_workspace_bytes(), aligned to 4
+  std::uint32_t first_index = 0;  // added to every position that is written
+  // The workspace begins with the number of set bits of every tile of kBitmapTilePositions: they
+  // are not counted again.
+  bool counted = false;
 };
+
+inline constexpr std::uint32_t kBitmapTilePositions = 8192;
 
 std::size_t take_entries_workspace_bytes(std::uint64_t num_positions);
 

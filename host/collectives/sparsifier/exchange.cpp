@@ -36,10 +36,9 @@ Indices union_of_lists(std::vector<const Indices*> lists) {
   return all;
 }
 
-void reduce_values_at(StepContext& context, std::span<const float> accumulated,
+void reduce_values_at(StepContext& context, const AccumulatedValues& accumulated,
                       const Indices& indices, const ReduceOptions& options) {
-  std::vector<float> values(indices.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) values[i] = accumulated[indices[i]];
+  std::vector<float> values = accumulated.at(indices);
   if (!values.empty()) allreduce(context.group, DenseView::of(values), dense_options(options));
   context.result.mean = make_sparse(accumulated.size(), indices, values);
   context.result.sent = static_cast<double>(indices.size());
@@ -81,18 +80,21 @@ void count_selected(StepContext& context, const std::vector<std::uint64_t>& coun
   result.inefficiency = total > 0 ? most * n / total - 1 : 0;
 }
 
-void reduce_own(StepContext& context, std::span<const float> accumulated, const Indices& own,
+void reduce_own(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
                 const ReduceOptions& options) {
+  reduce_entries(context, accumulated.size(), own, accumulated.at(own), options);
+}
+
+void reduce_entries(StepContext& context, std::uint64_t num_values, const Indices& own,
+                    std::span<const float> values, const ReduceOptions& options) {
   std::vector<std::uint64_t> counts;
   const std::uint64_t count = own.size();
   for (const auto& bytes :
        allgatherv(context.group, std::as_bytes(std::span(&count, 1)), options)) {
     std::memcpy(&counts.emplace_back(), bytes.data(), sizeof(count));
   }
-  std::vector<float> values(own.size());
-  for (std::size_t i = 0; i < own.size(); ++i) values[i] = accumulated[own[i]];
   SparseView view;
-  view.num_units = accumulated.size();
+  view.num_units = num_values;
   view.num_entries = own.size();
   view.indices = own.data();
   view.values = values.data();
@@ -107,7 +109,7 @@ void reduce_own(StepContext& context, std::span<const float> accumulated, const 
   context.result.build_up = over(static_cast<double>(context.result.mean.num_entries), meant);
 }
 
-Indices reduce_union(StepContext& context, std::span<const float> accumulated, const Indices& own,
+Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known) {
   const std::vector<Indices> lists = gather_indices(context.group, own, options);
   std::vector<const Indices*> parts{&known};
@@ -127,8 +129,8 @@ Indices reduce_union(StepContext& context, std::span<const float> accumulated, c
   return indices;
 }
 
-void reduce_agreed(StepContext& context, std::span<const float> accumulated, const Indices& indices,
-                   const ReduceOptions& options) {
+void reduce_agreed(StepContext& context, const AccumulatedValues& accumulated,
+                   const Indices& indices, const ReduceOptions& options) {
   reduce_values_at(context, accumulated, indices, options);
   context.result.selected = context.result.selected_total = context.result.selected_most =
       indices.size();

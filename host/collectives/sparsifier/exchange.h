@@ -12,6 +12,7 @@
 
 #include <span>
 
+#include "collectives/sparsifier/accumulated_values.h"
 #include "collectives/sparsifier/algorithm.h"
 
 namespace tandem::collectives {
@@ -22,17 +23,21 @@ enum class Selectors : std::uint8_t {
 };
 
 // Every rank sends its own entries. Clears nothing. Values of `accumulated` at `own`.
-void reduce_own(StepContext& context, std::span<const float> accumulated, const Indices& own,
+void reduce_own(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
                 const ReduceOptions& options);
+
+// The same where the values are known: [own.size()].
+void reduce_entries(StepContext& context, std::uint64_t num_values, const Indices& own,
+                    std::span<const float> values, const ReduceOptions& options);
 
 // Every rank sends its values at the indices that any rank selected, and returns these indices.
 // `known`: indices that all ranks know to be selected without being told; not in `own`.
-Indices reduce_union(StepContext& context, std::span<const float> accumulated, const Indices& own,
+Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known = {});
 
 // The same where all ranks hold equal `indices`.
-void reduce_agreed(StepContext& context, std::span<const float> accumulated, const Indices& indices,
-                   const ReduceOptions& options);
+void reduce_agreed(StepContext& context, const AccumulatedValues& accumulated,
+                   const Indices& indices, const ReduceOptions& options);
 
 // Counts of all ranks into the result.
 void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts);

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Magnitudes are compared as floats: a NaN is never large.
+#include "cpu/selection_unit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tandem::device::cpu {
+namespace {
+
+float value_at(const GradientView& gradient, std::size_t at) {
+  if (gradient.type == DType::kF32) {
+    float value;
+    std::memcpy(&value, gradient.values.data() + at * sizeof(float), sizeof(float));
+    return value;
+  }
+  std::uint16_t half;
+  std::memcpy(&half, gradient.values.data() + at * sizeof(half), sizeof(half));
+  return gradient.type == DType::kF16 ? f16_to_f32(half) : bf16_to_f32(half);
+}
+
+void take(GradientMoments& moments, float value, std::uint64_t place, bool logarithms) {
+  if (!std::isfinite(value)) {
+    if (!moments.first_non_finite) moments.first_non_finite = place;
+    return;
+  }
+  const double magnitude = std::fabs(value);
+  moments.sum += magnitude;
+  moments.signed_sum += static_cast<double>(value);
+  moments.squares += magnitude * magnitude;
+  moments.largest = std::max(moments.largest, std::fabs(value));
+  moments.smallest = std::min(moments.smallest, std::fabs(value));
+  ++moments.count;
+  if (!logarithms || std::fabs(value) < std::numeric_limits<float>::min()) return;
+  moments.log_sum += std::log(magnitude);
+  ++moments.positive;
+}
+
+class CpuSelectionUnit final : public SelectionUnit {
+ public:
+  explicit CpuSelectionUnit(const SelectionShape& shape)
+      : shape_(shape),
+        residual_(static_cast<std::size_t>(shape.num_values), 0.0f),
+        velocity_(shape.velocity ? residual_.size() : 0, 0.0f) {}
+
+  std::string name() const override { return "cpu"; }
+  SelectionShape shape() const override { return shape_; }
+
+  GradientMoments measure(const GradientView& gradient, Deadline) override {
+    check_gradient(*this, gradient);
+    GradientMoments moments;
+    for (std::size_t i = 0; i < residual_.size(); ++i) {
+      take(moments, value_at(gradient, i), i, false);
+    }
+    return moments;
+  }
+
+  GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
+                             Deadline) override {
+    check_gradient(*this, gradient);
+    GradientMoments moments;
+    for (std::size_t i = 0; i < residual_.size(); ++i) {
+      float value = value_at(gradient, i);
+      if (step.clip_at) {
+        value = std::isnan(value) ? 0.0f : std::clamp(value, -*step.clip_at, *step.clip_at);
+      }
+      if (shape_.velocity) {
+        value = velocity_[i] = step.momentum * velocity_[i] + step.scale * value;
+      }
+      residual_[i] = step.decay * residual_[i] + value;
+      take(moments, residual_[i], i, step.logarithms);
+    }
+    return moments;
+  }
+
+  GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
+                                   Deadline) override {
+    check_range(*this, range);
+    GradientMoments moments;
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      const float value = residual_[i];
+      if (std::isfinite(value) && !(std::fabs(value) >= threshold)) continue;
+      take(moments, value, i - range.begin, logarithms);
+    }
+    return moments;
+  }
+
+  std::vector<std::uint64_t> counts_at_least(SelectionRange range,
+                                             std::span<const float> thresholds, Deadline) override {
+    check_range(*this, range);
+    std::vector<std::uint64_t> counts(thresholds.size());
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      for (std::size_t t = 0; t < counts.size(); ++t) {
+        counts[t] += std::fabs(residual_[i]) >= thresholds[t] ? 1 : 0;
+      }
+    }
+    return counts;
+  }
+
+  SelectedEntries at_least(SelectionRange range, float threshold, Deadline) override {
+    check_range(*this, range);
+    indices_.clear();
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      if (std::fabs(residual_[i]) >= threshold) indices_.push_back(static_cast<std::uint32_t>(i));
+    }
+    return entries();
+  }
+
+  SelectedEntries top(SelectionRange range, std::uint64_t count, Deadline) override {
+    check_range(*this, range);
+    indices_.clear();
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      if (!std::isnan(residual_[i])) indices_.push_back(static_cast<std::uint32_t>(i));
+    }
+    const auto precedes = [&](std::uint32_t a, std::uint32_t b) {
+      const float x = std::fabs(residual_[a]), y = std::fabs(residual_[b]);
+      return x != y ? x > y : a < b;
+    };
+    if (count < indices_.size()) {
+      const auto end = indices_.begin() + static_cast<std::ptrdiff_t>(count);
+      std::nth_element(indices_.begin(), end, indices_.end(), precedes);
+      indices_.resize(static_cast<std::size_t>(count));
+      std::ranges::sort(indices_);
+    }
+    return entries();
+  }
+
+  std::span<const float> values_at(std::span<const std::uint32_t> indices, Deadline) override {
+    check_places(*this, indices);
+    values_.clear();
+    for (const std::uint32_t index : indices) values_.push_back(residual_[index]);
+    return values_;
+  }
+
+  void clear_at(std::span<const std::uint32_t> indices, Deadline) override {
+    check_places(*this, indices);
+    for (const std::uint32_t index : indices) {
+      residual_[index] = 0;
+      if (shape_.velocity) velocity_[index] = 0;
+    }
+  }
+
+  void add_at(std::span<const std::uint32_t> indices, std::span<const float> values,
+              Deadline) override {
+    check_entries(*this, indices, values);
+    for (std::size_t i = 0; i < indices.size(); ++i) residual_[indices[i]] += values[i];
+  }
+
+  void put(std::span<float> dense, const Placement& placement,
+           std::span<const std::uint32_t> indices, std::span<const float> values,
+           Deadline) override {
+    check_dense(*this, dense, placement);
+    check_entries(*this, indices, values);
+    std::ranges::fill(dense, 0.0f);
+    for (std::size_t i = 0; i < indices.size(); ++i) dense[indices[i]] = values[i];
+  }
+
+  void save(const ResidualView& to, Deadline) override {
+    check_residual(*this, to);
+    std::ranges::copy(residual_, to.residual.begin());
+    std::ranges::copy(velocity_, to.velocity.begin());
+  }
+
+  void load(const ResidualView& from, Deadline) override {
+    check_residual(*this, from);
+    std::ranges::copy(from.residual, residual_.begin());
+    std::ranges::copy(from.velocity, velocity_.begin());
+  }
+
+ private:
+  SelectedEntries entries() {
+    values_.clear();
+    for (const std::uint32_t index : indices_) values_.push_back(residual_[index]);
+    return {indices_, values_};
+  }
+
+  const SelectionShape shape_;
+  std::vector<float> residual_, velocity_, values_;
+  std::vector<std::uint32_t> indices_;
+};
+
+}  // namespace
+
+std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape) {
+  check_selection_shape("cpu", shape);
+  return std::make_unique<CpuSelectionUnit>(shape);
+}
+
+}  // namespace tandem::device::cpu

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory and the stream of a selection unit: residual, room for entries, answers of kernels.
+//
+// Memory is allocated only while nothing runs: if an allocation fails, no work is lost. After work
+// that failed or missed its deadline, every later call fails, and the memory is leaked. Threads:
+// one at a time.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "common/error.h"
+#include "cuda/runtime/handles.h"
+#include "device/selection_unit.h"
+#include "sparse/gradient_sum.h"
+#include "sparse/select_large.h"
+
+namespace tandem::cuda {
+
+// What kernels write for the host, in device memory and in pinned memory.
+struct SelectionAnswers {
+  gpu_kernels::GradientMeasurement measurement;
+  std::uint32_t counts[gpu_kernels::kMostThresholds];
+  std::uint32_t num_entries;
+  std::uint32_t faults;
+};
+
+class SelectionMemory {
+ public:
+  // The residual is zero.
+  SelectionMemory(int device_index, std::string name, const device::SelectionShape& shape);
+  ~SelectionMemory();
+  SelectionMemory(const SelectionMemory&) = delete;
+  SelectionMemory& operator=(const SelectionMemory&) = delete;
+
+  // At the begin of every call: DeviceError if the unit is lost.
+  void begin_call();
+
+  float* residual() const { return residual_.as<float>(); }
+  float* velocity() const { return velocity_.as<float>(); }  // null: there is none
+  std::uint32_t* indices() const { return indices_.as<std::uint32_t>(); }
+  float* values() const { return values_.as<float>(); }
+  SelectionAnswers* device_answers() const { return answers_.as<SelectionAnswers>(); }
+  const SelectionAnswers& answers() const { return *host_answers_.as<SelectionAnswers>(); }
+  cudaStream_t stream() const { return stream_.get(); }
+
+  // Contents are lost if the memory grows.
+  void make_room(std::uint64_t entries);
+  std::uint64_t room() const { return indices_.size_bytes() / sizeof(std::uint32_t); }
+  std::byte* workspace(std::size_t bytes) { return workspace_.reserve(bytes); }
+  std::byte* staged(std::size_t bytes) { return staged_.reserve(bytes); }
+
+  // work(): starts work on the stream. Waits for its end.
+  template <typename Work>
+  void run(Deadline deadline, const char* what, Work&& work) {
+    lost_ = true;  // until it has succeeded
+    work();
+    done_.record(stream_);
+    if (!done_.wait(deadline)) {
+      throw DeviceError("cuda", name_ + " has not finished by the deadline: " + what);
+    }
+    lost_ = false;
+  }
+
+  // For work() of run().
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+  void fetch_answers();
+  void wait_for(const Placement& placement);
+
+  // The first `count` values, or entries, in pinned memory.
+  std::span<const float> fetch_values(std::size_t count, Deadline deadline);
+  device::SelectedEntries fetch_entries(std::size_t count, Deadline deadline);
+
+ private:
+  void leak();
+
+  const int device_index_;
+  const std::string name_;
+  bool lost_ = false;
+  Stream stream_;
+  Event done_, ready_;
+  DeviceBuffer residual_, velocity_, staged_, workspace_, indices_, values_, answers_;
+  PinnedBuffer host_answers_, host_indices_, host_values_;
+};
+
+}  // namespace tandem::cuda

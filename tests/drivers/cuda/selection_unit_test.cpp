@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The same calls to the selection units of a GPU and of the CPU: equal answers, and those of plain
+// loops.
+#include "device/selection_unit.h"
+
+#include <cuda_runtime_api.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "common/error.h"
+#include "cpu/backend.h"
+#include "cuda/backend.h"
+#include "gpu_kernels/sparse/gradient_values.h"
+
+namespace tandem::device {
+namespace {
+
+using gpu_kernels::gradient_values;
+using gpu_kernels::Values;
+using Floats = std::vector<float>;
+using Places = std::vector<std::uint32_t>;
+
+Deadline soon() { return Deadline::after(std::chrono::seconds(60)); }
+
+GradientView view_of(const Floats& values) { return {std::as_bytes(std::span(values)), {}, {}}; }
+
+Places places_of(const SelectedEntries& entries) {
+  return {entries.indices.begin(), entries.indices.end()};
+}
+Floats values_of(const SelectedEntries& entries) {
+  return {entries.values.begin(), entries.values.end()};
+}
+
+// The CPU's unit is "cpu", the GPU's "cuda".
+class SelectionUnitTest : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const bool is_cpu = std::string(GetParam()) == "cpu";
+    const Backend& backend = is_cpu ? cpu_backend() : cuda_backend();
+    if (is_cpu || !backend.enumerate({}).empty()) {
+      device_ = backend.open(0, {});
+      return;
+    }
+    const char* required = std::getenv("TANDEM_TEST_REQUIRE");
+    const std::string reason = "no GPU: " + backend.unavailable_reason();
+    if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
+      FAIL() << reason;
+    }
+    GTEST_SKIP() << reason;
+  }
+
+  std::unique_ptr<SelectionUnit> make(std::uint64_t num_values, bool velocity = false) {
+    return device_->make_selection_unit({num_values, velocity});
+  }
+
+  static Floats residual_of(SelectionUnit& unit) {
+    Floats residual(unit.shape().num_values);
+    Floats velocity(unit.shape().velocity ? residual.size() : 0);
+    unit.save({residual, velocity}, soon());
+    return residual;
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, SelectionUnitTest, testing::Values("cpu", "cuda"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(SelectionUnitTest, AddsGradientsSelectsTheLargeEntriesAndForgetsWhatWasSent) {
+  constexpr std::size_t kSize = 20'001;
+  const auto unit = make(kSize);
+  ASSERT_TRUE(device_->info().makes_selection);
+  Floats expected(kSize, 0.0f);
+  for (unsigned step = 0; step < 3; ++step) {
+    const Floats gradient = gradient_values(Values::kLaplace, kSize, step);
+    for (std::size_t i = 0; i < kSize; ++i) expected[i] += gradient[i];
+    const GradientMoments moments = unit->accumulate(view_of(gradient), {}, soon());
+    ASSERT_EQ(residual_of(*unit), expected);
+    double sum = 0;
+    for (const float value : expected) sum += std::fabs(value);
+    EXPECT_NEAR(moments.sum, sum, 1e-9 * sum);
+    EXPECT_EQ(moments.count, kSize);
+    EXPECT_FALSE(moments.first_non_finite);
+
+    Places places;
+    Floats values;
+    for (std::uint32_t i = 0; i < kSize; ++i) {
+      if (std::fabs(expected[i]) < 0.03f) continue;
+      places.push_back(i);
+      values.push_back(expected[i]);
+    }
+    const SelectedEntries found = unit->at_least({0, kSize}, 0.03f, soon());
+    ASSERT_EQ(places_of(found), places);
+    ASSERT_EQ(values_of(found), values);
+    EXPECT_EQ(unit->counts_at_least({0, kSize}, Floats{0.03f, 0.0f}, soon()),
+              (std::vector<std::uint64_t>{places.size(), kSize}));
+    unit->clear_at(places, soon());
+    for (const std::uint32_t place : places) expected[place] = 0;
+    ASSERT_EQ(residual_of(*unit), expected);
+  }
+}
+
+TEST_P(SelectionUnitTest, TakesTheTopOfARangeWithTheLowerPlaceOfEqualOnes) {
+  const auto unit = make(10);
+  unit->accumulate(view_of({9, -2, 2, 0, -3, 2, -2, 1, 3, 9}), {}, soon());
+  EXPECT_EQ(places_of(unit->top({1, 9}, 4, soon())), (Places{1, 2, 4, 8}));
+  EXPECT_EQ(values_of(unit->top({1, 9}, 3, soon())), (Floats{-2, -3, 3}));
+  EXPECT_EQ(places_of(unit->top({3, 3}, 4, soon())), Places{});
+  EXPECT_EQ(places_of(unit->top({0, 10}, 0, soon())), Places{});
+  EXPECT_EQ(unit->top({2, 7}, 100, soon()).indices.size(), 5u);
+  EXPECT_EQ(places_of(unit->at_least({2, 9}, 3, soon())), (Places{4, 8}));
+}
+
+TEST_P(SelectionUnitTest, AResultThatOutgrowsTheRoomOfEarlierOnesIsWhole) {
+  constexpr std::size_t kSize = 30'000;
+  const auto unit = make(kSize);
+  const Floats gradient = gradient_values(Values::kTies, kSize, 4);
+  unit->accumulate(view_of(gradient), {}, soon());
+  EXPECT_EQ(unit->at_least({100, 120}, 0, soon()).indices.size(), 20u);
+  const SelectedEntries all = unit->at_least({0, kSize}, 0.5f, soon());
+  ASSERT_EQ(all.indices.size(), kSize);
+  EXPECT_EQ(values_of(all), gradient);
+  for (std::uint32_t i = 0; i < kSize; ++i) ASSERT_EQ(all.indices[i], i);
+}
+
+TEST_P(SelectionUnitTest, MeasuresClipsAndCorrectsByMomentum) {
+  constexpr std::size_t kSize = 1000;
+  const auto unit = make(kSize, true);
+  Floats gradient(kSize, 0.5f);
+  gradient[700] = -std::numeric_limits<float>::infinity();
+  gradient[31] = std::numeric_limits<float>::quiet_NaN();
+  gradient[5] = 2;
+  const GradientMoments seen = unit->measure(view_of(gradient), soon());
+  EXPECT_EQ(seen.first_non_finite, 31u);
+  EXPECT_EQ(seen.largest, 2);
+  EXPECT_EQ(seen.count, kSize - 2);
+  EXPECT_EQ(residual_of(*unit), Floats(kSize, 0.0f)) << "measure() changes nothing";
+
+  AccumulateStep step;
+  step.momentum = 0.5f;
+  step.scale = 2;
+  step.clip_at = seen.largest;
+  Floats velocity(kSize, 0.0f), residual(kSize, 0.0f);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(unit->accumulate(view_of(gradient), step, soon()).first_non_finite);
+    for (std::size_t at = 0; at < kSize; ++at) {
+      const float g = at == 31 ? 0.0f : at == 700 ? -2.0f : gradient[at];
+      velocity[at] = 0.5f * velocity[at] + 2 * g;
+      residual[at] += velocity[at];
+    }
+  }
+  Floats got(kSize), got_velocity(kSize);
+  unit->save({got, got_velocity}, soon());
+  EXPECT_EQ(got, residual);
+  EXPECT_EQ(got_velocity, velocity);
+  unit->clear_at(Places{700, 5}, soon());
+  unit->save({got, got_velocity}, soon());
+  EXPECT_EQ(got[700], 0);
+  EXPECT_EQ(got_velocity[5], 0) << "the velocity is cleared too";
+  EXPECT_EQ(got_velocity[6], velocity[6]);
+
+  const GradientMoments large = unit->moments_at_least({1, kSize}, 2.0f, true, soon());
+  EXPECT_EQ(large.count, kSize - 1 - 3);  // without the places 5, 31 and 700
+  EXPECT_EQ(large.smallest, residual[6]);
+  EXPECT_NEAR(large.log_sum,
+              static_cast<double>(large.count) * std::log(static_cast<double>(residual[6])), 1e-9);
+}
+
+TEST_P(SelectionUnitTest, ReadsHalvesAsTheirFloats) {
+  const Floats values = gradient_values(Values::kLaplace, 777, 8);
+  for (const DType type : {DType::kF16, DType::kBF16}) {
+    std::vector<std::uint16_t> halves;
+    Floats widened;
+    for (const float value : values) {
+      halves.push_back(type == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value));
+      widened.push_back(type == DType::kF16 ? f16_to_f32(halves.back())
+                                            : bf16_to_f32(halves.back()));
+    }
+    const auto unit = make(values.size());
+    unit->accumulate({std::as_bytes(std::span(halves)), type, {}}, {}, soon());
+    EXPECT_EQ(residual_of(*unit), widened);
+  }
+}
+
+TEST_P(SelectionUnitTest, ValuesAtPlacesAreReadAddedToAndPut) {
+  const auto unit = make(100);
+  Floats gradient(100);
+  for (std::size_t i = 0; i < 100; ++i) gradient[i] = static_cast<float>(i);
+  unit->accumulate(view_of(gradient), {}, soon());
+  const auto values = unit->values_at(Places{99, 0, 7}, soon());
+  EXPECT_EQ(Floats(values.begin(), values.end()), (Floats{99, 0, 7}));
+  EXPECT_TRUE(unit->values_at({}, soon()).empty());
+  unit->add_at(Places{7, 99}, Floats{-7, 0.5f}, soon());
+  EXPECT_EQ(residual_of(*unit)[7], 0);
+  EXPECT_EQ(residual_of(*unit)[99], 99.5f);
+  Floats dense(100, 5.0f), expected(100, 0.0f);
+  expected[3] = -1;
+  expected[98] = 4;
+  unit->put(dense, {}, Places{98, 3}, Floats{4, -1}, soon());
+  EXPECT_EQ(dense, expected);
+}
+
+TEST_P(SelectionUnitTest, ASavedStateGoesOnElsewhereWithEqualBits) {
+  constexpr std::size_t kSize = 500;
+  const auto first = make(kSize, true), second = make(kSize, true);
+  AccumulateStep step;
+  step.momentum = 0.5f;
+  first->accumulate(view_of(gradient_values(Values::kFewMagnitudes, kSize, 1)), step, soon());
+  Floats residual(kSize), velocity(kSize);
+  first->save({residual, velocity}, soon());
+  second->load({residual, velocity}, soon());
+  const Floats gradient = gradient_values(Values::kFewMagnitudes, kSize, 2);
+  first->accumulate(view_of(gradient), step, soon());
+  second->accumulate(view_of(gradient), step, soon());
+  EXPECT_EQ(residual_of(*first), residual_of(*second));
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST_P(SelectionUnitTest, WrongArgumentsAreErrorsThatNameThemAndChangeNothing) {
+  using testing::HasSubstr;
+  const auto unit = make(100);
+  unit->accumulate(view_of(Floats(100, 1.0f)), {}, soon());
+  const auto expect = [&](const std::function<void()>& call, const char* text) {
+    EXPECT_THAT(error_of(call), HasSubstr(text));
+  };
+  expect([&] { make(0); }, "1 to 2^32 - 1 values, this one has 0");
+  expect([&] { make(std::uint64_t{1} << 32); }, "1 to 2^32 - 1 values");
+  expect([&] { unit->accumulate(view_of(Floats(99)), {}, soon()); }, "99 values");
+  expect([&] { unit->measure({{}, DType::kF64, {}}, soon()); }, "f64");
+  expect([&] { unit->at_least({5, 101}, 1, soon()); }, "from 5 to 101");
+  expect([&] { unit->top({5, 4}, 1, soon()); }, "from 5 to 4");
+  expect([&] { unit->counts_at_least({0, 101}, {}, soon()); }, "from 0 to 101");
+  expect([&] { unit->moments_at_least({0, 101}, 0, false, soon()); }, "from 0 to 101");
+  expect([&] { unit->values_at(Places{3, 100}, soon()); }, "place 100");
+  expect([&] { unit->clear_at(Places{100}, soon()); }, "place 100");
+  expect([&] { unit->add_at(Places{1}, Floats{1, 2}, soon()); }, "1 places with 2 values");
+  expect([&] { unit->clear_at(Places(101, 1u), soon()); }, "places are unique");
+  Floats dense(100), few(99);
+  expect([&] { unit->put(few, {}, {}, {}, soon()); }, "the target has 99 values");
+  expect([&] { unit->put(dense, {}, Places{100}, Floats{1}, soon()); }, "place 100");
+  expect([&] { unit->put(dense, {Memory::kDevice, "cuda:7", nullptr}, {}, {}, soon()); }, "cuda:7");
+  expect([&] { unit->save({few, {}}, soon()); }, "the residual has 99 values");
+  expect([&] { unit->load({dense, dense}, soon()); }, "there is no velocity");
+  int queue = 0;
+  expect([&] { unit->put(dense, {Memory::kPinned, "cuda:0", &queue}, {}, {}, soon()); }, "queue");
+  const Floats gradient(100);
+  GradientView elsewhere = view_of(gradient);
+  elsewhere.placement = {Memory::kDevice, "cuda:7", nullptr};
+  expect([&] { unit->accumulate(elsewhere, {}, soon()); }, "cuda:7");
+  EXPECT_EQ(residual_of(*unit), Floats(100, 1.0f));
+}
+
+// A gradient in device memory, copied there on a stream that nobody waits for.
+TEST(CudaSelectionTest, GradientsOnTheGpuAreReadAndWrittenInPlaceInTheOrderOfTheirQueue) {
+  if (cuda_backend().enumerate({}).empty()) GTEST_SKIP() << "no GPU";
+  const auto device = cuda_backend().open(0, {});
+  constexpr std::size_t kSize = 50'003;
+  const auto unit = device->make_selection_unit({kSize, false});
+  const Floats gradient = gradient_values(Values::kLaplace, kSize, 9);
+  cudaStream_t stream = nullptr;
+  void* memory = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&memory, kSize * 4), cudaSuccess);
+  ASSERT_EQ(cudaMemcpyAsync(memory, gradient.data(), kSize * 4, cudaMemcpyHostToDevice, stream),
+            cudaSuccess);
+  const Placement placement{Memory::kDevice, "cuda:0", stream};
+  ASSERT_TRUE(unit->accepts(placement));
+  const std::span<float> there(static_cast<float*>(memory), kSize);
+  unit->accumulate({std::as_bytes(there), DType::kF32, placement}, {}, soon());
+  const SelectedEntries top = unit->top({0, kSize}, 100, soon());
+  const Places places = places_of(top);
+  const Floats values = values_of(top);
+  unit->put(there, placement, places, values, soon());
+  Floats got(kSize), expected(kSize, 0.0f);
+  ASSERT_EQ(cudaMemcpy(got.data(), memory, kSize * 4, cudaMemcpyDeviceToHost), cudaSuccess);
+  for (const std::uint32_t place : places) expected[place] = gradient[place];
+  EXPECT_EQ(places.size(), 100u);
+  EXPECT_EQ(got, expected);
+  cudaFree(memory);
+  cudaStreamDestroy(stream);
+}
+
+}  // namespace
+}  // namespace tandem::device
