@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 
+#include "collectives/sparsifier/magnitude_rank.h"
 #include "tensor/sparse/generate/random_subset.h"
 
 namespace tandem::collectives {
@@ -19,19 +20,68 @@ constexpr std::uint64_t kScanChunk = 4096;
 constexpr std::uint64_t kLargestSample = 1 << 16;
 constexpr std::uint64_t kNotWorthASample = 1 << 14;  // values; all become candidates
 
-// Appends to `found` what [begin, end) has.
-void scan_part(const float* values, std::uint64_t begin, std::uint64_t end, float threshold,
-               Indices& found) {
-  std::size_t count = found.size();
+// Entries of a range, in order.
+struct Entries {
+  Indices places;
+  RawVector<float> magnitudes;  // only where they are asked for
+  std::size_t count = 0;
+
+  // Of a range of `values` the first `done` are read: room for those to come.
+  void make_room(std::size_t next, std::uint64_t done, std::uint64_t values, bool with_magnitudes) {
+    const std::size_t least = count + next + kSelectionSlack;
+    if (places.size() >= least) return;
+    const double share =
+        static_cast<double>(count) / static_cast<double>(std::max(done, kScanChunk));
+    const auto all = static_cast<std::size_t>(1.1 * share * static_cast<double>(values));
+    const std::size_t size = std::max({all, least, done == 0 ? least : places.size() * 5 / 4});
+    places.resize(size);
+    if (with_magnitudes) magnitudes.resize(size);
+  }
+};
+
+Entries scan(const float* values, std::uint64_t begin, std::uint64_t end, float threshold,
+             bool with_magnitudes) {
+  Entries found;
   for (std::uint64_t first = begin; first < end; first += kScanChunk) {
     const auto size = static_cast<std::size_t>(std::min(kScanChunk, end - first));
-    if (found.size() < count + size + kSelectionSlack) {
-      found.resize(std::max(found.size() * 2, count + 4 * kScanChunk + kSelectionSlack));
-    }
-    count += find_large(values + first, size, threshold, static_cast<std::uint32_t>(first),
-                        found.data() + count);
+    found.make_room(size, first - begin, end - begin, with_magnitudes);
+    const auto place = static_cast<std::uint32_t>(first);
+    std::uint32_t* to = found.places.data() + found.count;
+    found.count += with_magnitudes ? find_large(values + first, size, threshold, place, to,
+                                                found.magnitudes.data() + found.count)
+                                   : find_large(values + first, size, threshold, place, to);
   }
-  found.resize(count);
+  found.places.resize(found.count);
+  if (with_magnitudes) found.magnitudes.resize(found.count);
+  return found;
+}
+
+Entries find_entries(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
+                     float threshold, ThreadPool* threads, bool with_magnitudes) {
+  const std::size_t num_parts = num_parts_of(end - begin);
+  if (threads == nullptr || num_parts == 1) {
+    return scan(values.data(), begin, end, threshold, with_magnitudes);
+  }
+  std::vector<Entries> parts(num_parts);
+  for_each_part(begin, end, threads,
+                [&](std::uint64_t first, std::uint64_t last, std::size_t part) {
+                  parts[part] = scan(values.data(), first, last, threshold, with_magnitudes);
+                });
+  std::vector<std::size_t> offsets(num_parts + 1);
+  for (std::size_t part = 0; part < num_parts; ++part) {
+    offsets[part + 1] = offsets[part] + parts[part].count;
+  }
+  Entries all;
+  all.count = offsets.back();
+  all.places.resize(all.count);
+  if (with_magnitudes) all.magnitudes.resize(all.count);
+  threads->run(num_parts, [&](std::size_t part) {
+    std::ranges::copy(parts[part].places, all.places.data() + offsets[part]);
+    if (with_magnitudes) {
+      std::ranges::copy(parts[part].magnitudes, all.magnitudes.data() + offsets[part]);
+    }
+  });
+  return all;
 }
 
 }  // namespace
@@ -56,21 +106,7 @@ void for_each_part(std::uint64_t begin, std::uint64_t end, ThreadPool* threads, 
 Indices find_at_least(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
                       float threshold, ThreadPool* threads) {
   if (begin >= end) return {};
-  std::vector<Indices> parts(num_parts_of(end - begin));
-  for_each_part(begin, end, threads,
-                [&](std::uint64_t first, std::uint64_t last, std::size_t part) {
-                  scan_part(values.data(), first, last, threshold, parts[part]);
-                });
-  if (parts.size() == 1) return std::move(parts.front());
-  std::size_t total = 0;
-  for (const Indices& part : parts) total += part.size();
-  Indices all(total);
-  std::size_t at = 0;
-  for (const Indices& part : parts) {
-    std::copy(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(at));
-    at += part.size();
-  }
-  return all;
+  return find_entries(values, begin, end, threshold, threads, false).places;
 }
 
 float Candidates::sampled_floor(double share) const {
@@ -94,10 +130,9 @@ float Candidates::sampled_floor(double share) const {
 void Candidates::take(float floor) {
   floor_ = floor;
   collected_ = true;
-  indices_ = find_at_least(values_, begin_, end_, floor, threads_);
-  magnitudes_.resize(indices_.size());
-  for (std::size_t i = 0; i < indices_.size(); ++i)
-    magnitudes_[i] = std::fabs(values_[indices_[i]]);
+  Entries found = find_entries(values_, begin_, end_, floor, threads_, true);
+  indices_ = std::move(found.places);
+  magnitudes_ = std::move(found.magnitudes);
 }
 
 void Candidates::collect(std::uint64_t count) {
@@ -117,9 +152,7 @@ void Candidates::collect_from(float threshold) {
 
 std::uint64_t Candidates::count_up_to_size(float threshold) const {
   if (threshold < floor_) return size();
-  return static_cast<std::uint64_t>(
-      std::count_if(magnitudes_.begin(), magnitudes_.end(),
-                    [&](float magnitude) { return magnitude >= threshold; }));
+  return tandem::collectives::count_at_least(magnitudes_.data(), magnitudes_.size(), threshold);
 }
 
 std::uint64_t Candidates::count_at_least(float threshold) {
@@ -151,41 +184,37 @@ float Candidates::smallest_at_least(float threshold) {
 
 Indices Candidates::at_least(float threshold) {
   collect_from(threshold);
-  Indices found;
-  found.reserve(indices_.size());
-  for (std::size_t i = 0; i < indices_.size(); ++i) {
-    if (magnitudes_[i] >= threshold) found.push_back(indices_[i]);
-  }
+  return kept(threshold);
+}
+
+Indices Candidates::kept(float threshold) const {
+  Indices found(indices_.size() + kSelectionSlack);
+  found.resize(
+      keep_large(indices_.data(), magnitudes_.data(), indices_.size(), threshold, found.data()));
   return found;
 }
 
 float Candidates::nth_largest(std::uint64_t count) {
   collect(count);
   count = std::min<std::uint64_t>(count, size());
-  if (count == 0) return 0;
-  RawVector<float> order = magnitudes_;
-  const auto nth = order.begin() + static_cast<std::ptrdiff_t>(count - 1);
-  std::nth_element(order.begin(), nth, order.end(), std::greater<>());
-  return *nth;
+  return count == 0 ? 0 : nth_magnitude(magnitudes_, count).value;
 }
 
 Indices Candidates::top(std::uint64_t count) {
   count = std::min(count, num_values());
-  if (count == 0) return {};
-  const float least = nth_largest(count);
+  collect(count);
   count = std::min<std::uint64_t>(count, size());
-  std::uint64_t above = 0;
-  for (const float magnitude : magnitudes_) above += magnitude > least ? 1 : 0;
-  std::uint64_t equal = count - above;  // that are still taken
-  Indices found;
-  found.reserve(count);
-  for (std::size_t i = 0; i < indices_.size(); ++i) {
-    if (magnitudes_[i] < least) continue;
-    if (magnitudes_[i] == least) {
-      if (equal == 0) continue;
-      --equal;
-    }
-    found.push_back(indices_[i]);
+  if (count == 0) return {};
+  const RankedMagnitude least = nth_magnitude(magnitudes_, count);
+  if (least.at_least == count) return kept(least.value);
+  std::uint64_t equal = count - least.above;  // that are still taken
+  Indices found(count);
+  std::size_t end = 0;
+  for (std::size_t i = 0; end < count; ++i) {
+    const bool tie = magnitudes_[i] == least.value && equal > 0;
+    found[end] = indices_[i];
+    equal -= tie ? 1 : 0;
+    end += tie || magnitudes_[i] > least.value ? 1 : 0;
   }
   return found;
 }

@@ -63,6 +63,7 @@ class Candidates {
  private:
   float sampled_floor(double share) const;
   void take(float floor);
+  Indices kept(float threshold) const;  // not below the floor
 
   std::span<const float> values_;
   std::uint64_t begin_, end_;

@@ -58,37 +58,124 @@ std::size_t non_finite(const float* values, std::size_t count) {
   return count;
 }
 
-// Runs of 64 small values are passed over.
-std::size_t large(const float* values, std::size_t count, float threshold, std::uint32_t first,
-                  std::uint32_t* HWY_RESTRICT to) {
+struct Found {
+  std::uint32_t* places;
+  float* magnitudes;  // null: places only
+  std::size_t count;
+};
+
+// Stores the lanes of `mask` and adds them to the count.
+template <bool kMagnitudes, class Tag, class Magnitudes, class Places, class Mask>
+HWY_INLINE void keep_lanes(Tag tag, Magnitudes magnitudes, Places places, Mask mask, Found& found) {
+  const hn::RebindToUnsigned<Tag> index_tag;
+  const auto here = hn::RebindMask(index_tag, mask);
+  hn::StoreU(hn::Compress(places, here), index_tag, found.places + found.count);
+  if constexpr (kMagnitudes) {
+    hn::StoreU(hn::Compress(magnitudes, mask), tag, found.magnitudes + found.count);
+  }
+  found.count += hn::CountTrue(tag, mask);
+}
+
+constexpr std::size_t kRun = 64;         // values that are passed over together
+constexpr std::size_t kBlock = 1024;     // after each the way is chosen anew
+constexpr std::size_t kManyOfBlock = 4;  // passing over mispredicts too often from here on
+
+// A block with few large values passes over runs without one; one with many tests nothing.
+template <bool kMagnitudes>
+void large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+           Found& found) {
   const hn::CappedTag<float, 16> tag;
   const hn::RebindToUnsigned<decltype(tag)> index_tag;
   const std::size_t lanes = hn::Lanes(tag);
   const auto least = hn::Set(tag, threshold);
   const auto lane_numbers = hn::Iota(index_tag, 0);
-  constexpr std::size_t kRun = 64;
-  std::size_t end = 0, at = 0;
-  for (; at + kRun <= count; at += kRun) {
-    auto most = hn::Zero(tag);
-    for (std::size_t i = 0; i < kRun; i += lanes) {
-      if (i % 16 == 0) __builtin_prefetch(values + at + i + kReadAhead, 0, 2);  // no access
-      most = hn::Max(most, hn::Abs(hn::LoadU(tag, values + at + i)));
+  const auto keep_run = [&](std::size_t at) {
+    for (std::size_t i = at; i < at + kRun; i += lanes) {
+      const auto magnitudes = hn::Abs(hn::LoadU(tag, values + i));
+      const auto base = hn::Set(index_tag, first + static_cast<std::uint32_t>(i));
+      keep_lanes<kMagnitudes>(tag, magnitudes, hn::Add(lane_numbers, base),
+                              hn::Ge(magnitudes, least), found);
     }
-    if (hn::AllFalse(tag, hn::Ge(most, least))) continue;
-    for (std::size_t i = 0; i < kRun; i += lanes) {
-      const auto here = hn::Ge(hn::Abs(hn::LoadU(tag, values + at + i)), least);
-      const auto mask = hn::RebindMask(index_tag, here);
-      const auto places =
-          hn::Add(lane_numbers, hn::Set(index_tag, first + static_cast<std::uint32_t>(at + i)));
-      hn::StoreU(hn::Compress(places, mask), index_tag, to + end);
-      end += hn::CountTrue(tag, here);
+  };
+  const auto read_ahead = [&](std::size_t at) {  // may be after the end: no access
+    for (std::size_t i = 0; i < kRun; i += 16)
+      __builtin_prefetch(values + at + i + kReadAhead, 0, 2);
+  };
+  bool many = false;
+  std::size_t at = 0;
+  while (at + kRun <= count) {
+    const std::size_t before = found.count;
+    const std::size_t end = at + std::min(kBlock, (count - at) / kRun * kRun);
+    for (; at < end; at += kRun) {
+      read_ahead(at);
+      if (!many) {
+        auto most = hn::Zero(tag);
+        for (std::size_t i = 0; i < kRun; i += lanes) {
+          most = hn::Max(most, hn::Abs(hn::LoadU(tag, values + at + i)));
+        }
+        if (hn::AllFalse(tag, hn::Ge(most, least))) continue;
+      }
+      keep_run(at);
     }
+    many = found.count - before >= kManyOfBlock;
   }
   for (; at < count; ++at) {
-    to[end] = first + static_cast<std::uint32_t>(at);
-    end += std::fabs(values[at]) >= threshold ? 1 : 0;
+    const float magnitude = std::fabs(values[at]);
+    found.places[found.count] = first + static_cast<std::uint32_t>(at);
+    if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
+    found.count += magnitude >= threshold ? 1 : 0;
   }
-  return end;
+}
+
+std::size_t large_places(const float* values, std::size_t count, float threshold,
+                         std::uint32_t first, std::uint32_t* places) {
+  Found found{places, nullptr, 0};
+  large<false>(values, count, threshold, first, found);
+  return found.count;
+}
+
+std::size_t large_entries(const float* values, std::size_t count, float threshold,
+                          std::uint32_t first, std::uint32_t* places, float* magnitudes) {
+  Found found{places, magnitudes, 0};
+  large<true>(values, count, threshold, first, found);
+  return found.count;
+}
+
+std::size_t keep(const std::uint32_t* places, const float* magnitudes, std::size_t count,
+                 float threshold, std::uint32_t* to) {
+  const hn::CappedTag<float, 16> tag;
+  const hn::RebindToUnsigned<decltype(tag)> index_tag;
+  const auto least = hn::Set(tag, threshold);
+  Found found{to, nullptr, 0};
+  std::size_t at = 0;
+  for (; at + hn::Lanes(tag) <= count; at += hn::Lanes(tag)) {
+    const auto here = hn::LoadU(tag, magnitudes + at);
+    keep_lanes<false>(tag, here, hn::LoadU(index_tag, places + at), hn::Ge(here, least), found);
+  }
+  for (; at < count; ++at) {
+    to[found.count] = places[at];
+    found.count += magnitudes[at] >= threshold ? 1 : 0;
+  }
+  return found.count;
+}
+
+std::size_t count_large(const float* magnitudes, std::size_t count, float threshold) {
+  const hn::CappedTag<float, 16> tag;
+  const hn::RebindToUnsigned<decltype(tag)> count_tag;
+  const auto least = hn::Set(tag, threshold);
+  constexpr std::size_t kMost = std::size_t{1} << 24;  // a lane's sum stays below 2^32
+  std::size_t total = 0, at = 0;
+  while (at + hn::Lanes(tag) <= count) {
+    const std::size_t end = at + std::min(kMost, count - at) / hn::Lanes(tag) * hn::Lanes(tag);
+    auto sums = hn::Zero(count_tag);
+    for (; at < end; at += hn::Lanes(tag)) {
+      const auto here = hn::RebindMask(count_tag, hn::Ge(hn::LoadU(tag, magnitudes + at), least));
+      sums = hn::Add(sums, hn::IfThenElseZero(here, hn::Set(count_tag, 1)));
+    }
+    total += hn::GetLane(hn::SumOfLanes(count_tag, sums));
+  }
+  for (; at < count; ++at) total += magnitudes[at] >= threshold ? 1 : 0;
+  return total;
 }
 
 template <bool kLogarithms>
@@ -166,7 +253,10 @@ namespace tandem::collectives {
 HWY_EXPORT(add);
 HWY_EXPORT(velocity);
 HWY_EXPORT(non_finite);
-HWY_EXPORT(large);
+HWY_EXPORT(large_places);
+HWY_EXPORT(large_entries);
+HWY_EXPORT(keep);
+HWY_EXPORT(count_large);
 HWY_EXPORT(moments);
 HWY_EXPORT(moments_and_logarithms);
 HWY_EXPORT(read_all);
@@ -195,8 +285,22 @@ std::size_t find_non_finite(const float* values, std::size_t count) {
 }
 
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
-                       std::uint32_t* to) {
-  return HWY_DYNAMIC_DISPATCH(large)(values, count, threshold, first, to);
+                       std::uint32_t* places) {
+  return HWY_DYNAMIC_DISPATCH(large_places)(values, count, threshold, first, places);
+}
+
+std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                       std::uint32_t* places, float* magnitudes) {
+  return HWY_DYNAMIC_DISPATCH(large_entries)(values, count, threshold, first, places, magnitudes);
+}
+
+std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,
+                       float threshold, std::uint32_t* to) {
+  return HWY_DYNAMIC_DISPATCH(keep)(places, magnitudes, count, threshold, to);
+}
+
+std::size_t count_at_least(const float* magnitudes, std::size_t count, float threshold) {
+  return HWY_DYNAMIC_DISPATCH(count_large)(magnitudes, count, threshold);
 }
 
 Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms) {

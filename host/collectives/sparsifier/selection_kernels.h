@@ -44,10 +44,19 @@ void add_velocity(MomentumStep step, float* velocity, float* to, const float* gr
 // The first place of a NaN or an infinity; `count` if there is none.
 std::size_t find_non_finite(const float* values, std::size_t count);
 
-// Appends first + i for every |values[i]| >= threshold, ascending; returns how many. `to` has room
-// for count + kSelectionSlack.
+// Appends first + i for every |values[i]| >= threshold, ascending; returns how many. `places`, and
+// `magnitudes` with the |values[i]|, have room for count + kSelectionSlack.
 std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
-                       std::uint32_t* to);
+                       std::uint32_t* places);
+std::size_t find_large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                       std::uint32_t* places, float* magnitudes);
+
+// Copies places[i] for every magnitudes[i] >= threshold; returns how many. `to`: as above.
+std::size_t keep_large(const std::uint32_t* places, const float* magnitudes, std::size_t count,
+                       float threshold, std::uint32_t* to);
+
+// How many magnitudes[i] >= threshold.
+std::size_t count_at_least(const float* magnitudes, std::size_t count, float threshold);
 
 // Of at most 4096 values.
 Moments measure_moments(const float* values, std::size_t count, Logarithms logarithms);
