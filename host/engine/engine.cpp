@@ -128,11 +128,13 @@ struct Engine::State {
       loop.on_token = [metrics](Sequence& sequence) { observe(*metrics, sequence); };
       loop.on_end = [metrics](Sequence& sequence) { observe_end(*metrics, sequence); };
     }
+    loop.newcomers = [this] { return newcomers(); };
     publish();
   }
 
   void run();
   bool take_commands();
+  std::vector<Newcomer> newcomers();
   void publish();
   void deliver();
   void beat() { last_beat = std::chrono::steady_clock::now(); }
@@ -153,6 +155,7 @@ struct Engine::State {
   std::mutex mutex;
   std::condition_variable work, idle;
   std::vector<std::unique_ptr<Sequence>> incoming;
+  std::atomic<bool> has_incoming = false;
   std::vector<RequestId> cancelled;
   EngineStatus status;
   RequestId last_id = 0;
@@ -199,6 +202,7 @@ bool Engine::State::take_commands() {
     }
     beat();
     added.swap(incoming);
+    has_incoming = false;
     dropped.swap(cancelled);
     num_waiting += static_cast<int>(added.size());
     for (const auto& sequence : added) ++num_waiting_of[sequence->caller()];
@@ -207,6 +211,22 @@ bool Engine::State::take_commands() {
   for (auto& sequence : added) loop.add(std::move(sequence));
   for (const RequestId id : dropped) loop.cancel(id);
   return !stop;
+}
+
+// Of each caller the shortest request.
+std::vector<Newcomer> Engine::State::newcomers() {
+  std::vector<Newcomer> result;
+  if (!has_incoming) return result;
+  const std::lock_guard lock(mutex);
+  for (const auto& sequence : incoming) {
+    const auto known = std::ranges::find(result, sequence->caller(), &Newcomer::caller);
+    if (known == result.end()) {
+      result.push_back({sequence->caller(), sequence->num_tokens()});
+    } else {
+      known->num_tokens = std::min(known->num_tokens, sequence->num_tokens());
+    }
+  }
+  return result;
 }
 
 // A silent one takes 0.1 s of the step: not often.
@@ -306,6 +326,7 @@ SubmitResult Engine::submit(Request request, EventSink sink) {
       return {SubmitStatus::kQueueFull, 0};
     }
     s.incoming.push_back(std::move(sequence));
+    s.has_incoming = true;
     ++s.num_active;
   }
   s.work.notify_one();

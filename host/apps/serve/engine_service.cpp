@@ -176,6 +176,7 @@ std::string EngineService::status_json() const {
                                  {"rebuilt_sequences", status.rebuilt_sequences},
                                  {"moved_pages", status.moved_pages},
                                  {"refused_steps", status.refused_steps},
+                                 {"interrupted_steps", status.interrupted_steps},
                                  {"lost_compute", status.lost_compute_id},
                                  {"devices", ran_where_json(status, runtime_.model().config())}};
   return result.dump();

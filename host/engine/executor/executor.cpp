@@ -42,9 +42,14 @@ struct Executor::State {
   bool samples() const { return device::supports<device::SampleOp>(queue_.unit()); }
   std::vector<int> take_lost() { return exchange_.take_lost(); }
   bool holds_lent() const { return exchange_.holds_lent(); }
+  // Elsewhere the layers of a step are in a queue long before they run.
+  bool follows_rows() const { return queue_.is_host_memory(); }
+
+  std::function<bool()> interrupts;  // may be empty
 
  private:
   bool run_layers();
+  bool is_interrupted_before(int layer) const;
   bool stage(int layer, std::size_t index);
   RowRange range_of(std::size_t index) const;
   bool deliver(std::span<const RunnerItem> items, const LogitsSink& logits,
@@ -117,9 +122,16 @@ std::vector<int> Executor::State::run(std::span<const RunnerItem> items, const L
   return exchange_.take_lost();
 }
 
+// Not in the last quarter, where the rest takes less time than to begin again.
+bool Executor::State::is_interrupted_before(int layer) const {
+  if (!interrupts || !follows_rows()) return false;
+  return layer > 0 && layer * 4 <= config_.num_layers * 3 && interrupts();
+}
+
 bool Executor::State::run_layers() {
   dense_.embed(rows_.ids());
   for (int layer = 0; layer <= config_.num_layers; ++layer) {
+    if (is_interrupted_before(layer)) return false;
     for (std::size_t i = 0; i < kMaxSubBatches; ++i) {
       if (rows_.sub_batch(i).num_rows == 0) continue;
       trace_.at(layer, static_cast<int>(i));
@@ -250,6 +262,12 @@ bool Executor::shares_queue_with(const device::AttentionUnit& unit) const {
 bool Executor::samples() const { return state_->samples(); }
 
 std::vector<int> Executor::take_lost() { return state_->take_lost(); }
+
+bool Executor::follows_rows() const { return state_->follows_rows(); }
+
+void Executor::interrupt_when(std::function<bool()> interrupts) {
+  state_->interrupts = std::move(interrupts);
+}
 
 bool Executor::holds_lent() const { return state_->holds_lent(); }
 

@@ -42,6 +42,8 @@ class Executor final : public StepRunner {
     return run(items, logits, {});
   }
   std::vector<int> take_lost() override;
+  bool follows_rows() const override;
+  void interrupt_when(std::function<bool()> interrupts) override;
   bool holds_lent() const override;
   device::ComputeStats stats() const override;
 

@@ -8,18 +8,31 @@
 #include "common/error.h"
 
 namespace tandem::engine {
+namespace {
+
+std::int64_t least_served(const std::map<std::string, CallerQueue>& callers) {
+  std::int64_t least = -1;
+  for (const auto& [name, caller] : callers) {
+    if (least < 0 || caller.view.served_rows < least) least = caller.view.served_rows;
+  }
+  return std::max<std::int64_t>(0, least);
+}
+
+}  // namespace
 
 CallerQueue& CallerQueues::queue_of(const Sequence& sequence) {
+  const std::int64_t served = served_rows(sequence.caller());
   const auto [it, added] = callers_.try_emplace(sequence.caller());
-  if (added) {
-    std::int64_t least = -1;
-    for (const auto& [name, caller] : callers_) {
-      if (&caller == &it->second) continue;
-      if (least < 0 || caller.view.served_rows < least) least = caller.view.served_rows;
-    }
-    it->second.view.served_rows = std::max<std::int64_t>(0, least);
-  }
+  if (added) it->second.view.served_rows = served;
   return it->second;
+}
+
+std::int64_t CallerQueues::served_rows(const std::string& caller) const {
+  if (const auto present = callers_.find(caller); present != callers_.end()) {
+    return present->second.view.served_rows;
+  }
+  const auto debt = debts_.find(caller);
+  return std::max(debt == debts_.end() ? 0 : debt->second, least_served(callers_));
 }
 
 void CallerQueues::push_back(std::unique_ptr<Sequence> sequence) {
@@ -72,16 +85,34 @@ void CallerQueues::erase_if(const std::function<bool(Sequence&)>& ends) {
 }
 
 void CallerQueues::list(std::span<const std::unique_ptr<Sequence>> running,
-                        std::vector<CallerView>& views) {
+                        std::int64_t most_credit, std::vector<CallerView>& views) {
   for (auto& [name, caller] : callers_) caller.num_running = 0;
   for (const auto& sequence : running) ++sequence->queue->num_running;
-  std::erase_if(callers_, [](const auto& item) {
-    return item.second.num_running == 0 && item.second.waiting.empty();
-  });
+  drop_absent();
+  limit_credit(most_credit);
   views.clear();
   for (auto& [name, caller] : callers_) {
     caller.index = static_cast<int>(views.size());
     views.push_back(caller.view);
+  }
+}
+
+void CallerQueues::drop_absent() {
+  std::erase_if(callers_, [this](const auto& item) {
+    const CallerQueue& caller = item.second;
+    if (caller.num_running > 0 || !caller.waiting.empty()) return false;
+    debts_.insert_or_assign(item.first, caller.view.served_rows);
+    return true;
+  });
+  const std::int64_t least = least_served(callers_);
+  std::erase_if(debts_, [&](const auto& debt) { return callers_.empty() || debt.second <= least; });
+}
+
+void CallerQueues::limit_credit(std::int64_t most_credit) {
+  std::int64_t most = 0;
+  for (const auto& [name, caller] : callers_) most = std::max(most, caller.view.served_rows);
+  for (auto& [name, caller] : callers_) {
+    caller.view.served_rows = std::max(caller.view.served_rows, most - most_credit);
   }
 }
 

@@ -3,7 +3,8 @@
 // CallerQueues: the waiting sequences, a queue per caller, and how much each caller was served.
 //
 // A caller is known while it has sequences, waiting or running. One that comes back counts as
-// served like the caller that was served least: it brings neither credit nor debt. Threads: the
+// served like the caller that was served least: it brings no credit. What it had before is
+// remembered until the others have caught up, so nobody gains by coming back. Threads: the
 // engine's. Ownership: owns the waiting sequences. Errors: a call that throws changes nothing.
 #pragma once
 
@@ -44,14 +45,21 @@ class CallerQueues {
   void erase_if(const std::function<bool(Sequence&)>& ends);
 
   // Drops callers without sequences, and numbers the others. `running`: all running sequences.
-  void list(std::span<const std::unique_ptr<Sequence>> running, std::vector<CallerView>& views);
+  // A caller falls behind the one served most by `most_credit` rows at most.
+  void list(std::span<const std::unique_ptr<Sequence>> running, std::int64_t most_credit,
+            std::vector<CallerView>& views);
+  // As the next sequence of the caller would find them.
+  std::int64_t served_rows(const std::string& caller) const;
   const std::map<std::string, CallerQueue>& callers() const { return callers_; }
   std::vector<std::pair<std::string, int>> num_waiting() const;  // by caller
 
  private:
   CallerQueue& queue_of(const Sequence& sequence);
+  void drop_absent();
+  void limit_credit(std::int64_t most_credit);
 
   std::map<std::string, CallerQueue> callers_;  // its nodes stay where they are
+  std::map<std::string, std::int64_t> debts_;   // served rows of absent callers
   int num_waiting_ = 0;
 };
 

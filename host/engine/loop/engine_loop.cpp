@@ -54,6 +54,7 @@ EngineLoop::EngineLoop(const model::Model& model, StepRunnerSource& compute,
       mover_(kv_, geometry_, options_.device_timeout, *options_.clock),
       runner_(compute.make(step_shape())),
       loaded_weights_(runner_->weights()) {
+  runner_->interrupt_when([this] { return interrupts(); });
   options_.compute_id = compute.id();
   if (options_.timeline != nullptr) track_ = options_.timeline->track("engine", "steps");
   for (const NamedUnit& unit : units) check_unit(unit);
@@ -155,7 +156,7 @@ void EngineLoop::step() {
     refuse_oversized();
     StepPlan plan = make_plan();
     apply(plan);
-    if (!plan.items.empty()) execute(plan.items);
+    if (!plan.items.empty()) execute(plan);
     num_failed_steps_ = 0;
   } catch (const DeviceError& error) {
     if (!replace_compute(error.what())) stop_serving(error.what());

@@ -32,6 +32,12 @@ struct Delivery {
   RequestEvent event;
 };
 
+// A request that is not in the loop yet.
+struct Newcomer {
+  std::string caller;
+  int num_tokens = 0;
+};
+
 // Replacements after a loss (see Fallbacks). When a unit is lost, the sequences with pages there
 // release all their pages and return to the head of the queue; the interrupted step does not count,
 // because no sequence has advanced. If no unit remains, or the remaining units are too small for an
@@ -72,6 +78,9 @@ class EngineLoop {
   EngineStatus status() const;
   std::vector<Delivery> take_deliveries() { return std::exchange(deliveries_, {}); }
 
+  // What has arrived and is not added yet; asked between the layers of a step, which ends early if
+  // another caller holds too much of it. Set before the first step; may be empty.
+  std::function<std::vector<Newcomer>()> newcomers;
   // Called for every result and for every end of a sequence; set before the first step; may be
   // empty.
   std::function<void(Sequence&)> on_token, on_end;
@@ -88,11 +97,15 @@ class EngineLoop {
   void view_waiting();
   void view_waiting(const CallerQueue& caller, int num_most);
   bool may_find_prefix_soon(const Sequence& sequence, int num_cached) const;
-  void count_rows(const StepPlan& plan);
+  void count_passes(SequenceId admitted);
+  void count_rows(std::span<const StepItem> items);
+  SchedulerOptions scheduler_options() const;
+  bool interrupts();
+  bool interrupts(const Newcomer& newcomer);
   void apply(StepPlan& plan);
   bool admit(SequenceId id);
   void list_items(std::span<const StepItem> items);
-  void execute(std::span<const StepItem> items);
+  void execute(const StepPlan& plan);
   bool run(std::span<const StepItem> items);
   void run_alone(std::span<const StepItem> items, const std::string& message);
   void take(const StepItem& item, const std::function<void(Sequence&)>& result);
@@ -147,8 +160,11 @@ class EngineLoop {
   std::vector<CallerView> caller_views_;
   std::vector<const Sequence*> prompts_;  // running or viewed, with rows to compute
   std::vector<RunnerItem> runner_items_;
-  int num_failed_steps_ = 0;            // in a row, outside the runner
-  std::uint64_t preemptions_seen_ = 0;  // at the last move_pages()
+  std::span<const StepItem> interruptible_;  // the items of a step that may end early
+  bool interrupted_ = false;                 // that step
+  bool may_interrupt_ = true;                // a whole step has run since the last interruption
+  int num_failed_steps_ = 0;                 // in a row, outside the runner
+  std::uint64_t preemptions_seen_ = 0;       // at the last move_pages()
 };
 
 }  // namespace tandem::engine

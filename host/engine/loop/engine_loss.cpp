@@ -30,6 +30,7 @@ bool EngineLoop::replace_compute(const std::string& message) {
     for (const NamedUnit& unit : units_) runner->add_unit(*unit.unit, unit.id);
     if (runner_->holds_lent()) retired_ = std::move(runner_);
     runner_ = std::move(runner);
+    runner_->interrupt_when([this] { return interrupts(); });
   } catch (const std::exception& error) {
     stop_serving(message + ", and its fallback failed: " + error.what());
     return true;

@@ -19,22 +19,36 @@ constexpr int kMostRefusals = 2;
 // The least rows that a sequence has before it gives its place to a caller that has none.
 constexpr int kTurnRows = 32;
 
+// Newer sequences of other callers that may pass one whose caller has nothing: then it is overdue.
+constexpr int kMostPasses = 16;
+
+// How far callers fall behind each other, in steps.
+constexpr std::int64_t kMostCreditSteps = 4;
+
+// The rows of a caller in a step that is for a prompt of another.
+constexpr int kRowsBeside = 2;
+
 }  // namespace
 
 StepPlan EngineLoop::make_plan() {
   const trace::Span span = traced("plan");
-  waiting_.list(running_, caller_views_);
+  waiting_.list(running_, kMostCreditSteps * options_.max_step_tokens, caller_views_);
   view_running();
   view_waiting();
+  const QueueView queue{waiting_views_, running_views_, caller_views_,
+                        static_cast<int>(kv_.num_available()), static_cast<int>(kv_.num_pages())};
+  return plan_step(queue, scheduler_options(), *options_.step_cost);
+}
+
+SchedulerOptions EngineLoop::scheduler_options() const {
   SchedulerOptions options;
   options.max_running = options_.max_running;
   options.max_step_tokens = options_.max_step_tokens;
   options.max_prefill_rows = options_.max_prefill_rows;
   options.num_sub_batches = options_.num_sub_batches;
   options.page_tokens = geometry_.page_tokens;
-  const QueueView queue{waiting_views_, running_views_, caller_views_,
-                        static_cast<int>(kv_.num_available()), static_cast<int>(kv_.num_pages())};
-  return plan_step(queue, options, *options_.step_cost);
+  options.rows_beside = runner_->follows_rows() ? kRowsBeside : 0;
+  return options;
 }
 
 void EngineLoop::view_running() {
@@ -46,10 +60,11 @@ void EngineLoop::view_running() {
     const std::size_t wanted = kv_.blocks_for(sequence->tokens().size());
     missing += wanted - std::min(wanted, blocks);
     const int turn = std::max(sequence->num_reached, kTurnRows);
+    const bool had_turn = sequence->num_computed >= sequence->num_reached + turn;
+    if (had_turn) sequence->num_passed = 0;
     running_views_.push_back({sequence->id(), sequence->num_tokens(), sequence->num_computed,
-                              static_cast<int>(blocks), 0, sequence->queue->index,
-                              sequence->num_computed >= sequence->num_reached + turn,
-                              sequence->last_step});
+                              static_cast<int>(blocks), 0, sequence->queue->index, had_turn,
+                              sequence->num_passed >= kMostPasses, sequence->last_step});
     if (sequence->num_computed + 1 < sequence->num_tokens()) prompts_.push_back(sequence.get());
   }
   // Nobody is preempted, so that num_sole is not read.
@@ -83,7 +98,8 @@ void EngineLoop::view_waiting(const CallerQueue& caller, int num_most) {
     const int cached = static_cast<int>(probe.num_blocks) * geometry_.page_tokens;
     if (may_find_prefix_soon(*sequence, cached)) continue;
     waiting_views_.push_back({sequence->id(), sequence->num_tokens(), cached,
-                              static_cast<int>(probe.num_in_use), caller.index});
+                              static_cast<int>(probe.num_in_use), caller.index,
+                              sequence->num_passed >= kMostPasses});
     prompts_.push_back(sequence.get());
     pages += kv_.blocks_for(sequence->tokens().size()) - probe.num_in_use;
     --num_most;
@@ -126,6 +142,7 @@ void EngineLoop::apply(StepPlan& plan) {
   running_.reserve(running_.size() + plan.admitted.size());
   for (std::size_t i = 0; i < plan.admitted.size(); ++i) {
     const SequenceId id = plan.admitted[i];
+    count_passes(id);
     if (admit(id)) continue;
     std::erase_if(plan.items, [&](const StepItem& item) { return item.id == id; });
   }
@@ -133,13 +150,21 @@ void EngineLoop::apply(StepPlan& plan) {
     Sequence& sequence = running(item.id);
     TANDEM_CHECK(kv_.extend(sequence.table, sequence.tokens().size()));
   }
-  count_rows(plan);
 }
 
-void EngineLoop::count_rows(const StepPlan& plan) {
-  for (const StepItem& item : plan.items) {
+// Of the oldest sequences of callers that have nothing running.
+void EngineLoop::count_passes(SequenceId admitted) {
+  for (const auto& [name, caller] : waiting_.callers()) {
+    if (caller.num_running > 0 || caller.waiting.empty()) continue;
+    Sequence& oldest = *caller.waiting.front();
+    if (oldest.id() < admitted) ++oldest.num_passed;
+  }
+}
+
+void EngineLoop::count_rows(std::span<const StepItem> items) {
+  for (const StepItem& item : items) {
     Sequence& sequence = running(item.id);
-    sequence.last_step = totals_.steps + 1;
+    sequence.last_step = totals_.steps;
     sequence.queue->view.served_rows += item.num_rows;
   }
 }

@@ -10,6 +10,7 @@
 
 #include "common/error.h"
 #include "engine/loop/engine_loop.h"
+#include "engine/scheduler/shares.h"
 
 namespace tandem::engine {
 namespace {
@@ -41,10 +42,14 @@ void EngineLoop::list_items(std::span<const StepItem> items) {
   }
 }
 
-void EngineLoop::execute(std::span<const StepItem> items) {
+void EngineLoop::execute(const StepPlan& plan) {
   const trace::Span span = traced("run");
+  const std::span<const StepItem> items = plan.items;
   try {
+    // Where a caller is held back, the step is short as it is.
+    interruptible_ = may_interrupt_ && !plan.holds_back ? items : std::span<const StepItem>();
     if (!run(items)) return;
+    may_interrupt_ |= !plan.holds_back;
   } catch (const DeviceError&) {
     throw;
   } catch (const std::exception& error) {
@@ -54,8 +59,38 @@ void EngineLoop::execute(std::span<const StepItem> items) {
   remove_finished();
 }
 
-// False when units were lost: then no sequence has advanced.
+// Whether the step ends for one of the newcomers. The next whole step cannot be interrupted, so
+// that those who hold most advance too.
+bool EngineLoop::interrupts() {
+  if (interruptible_.empty() || !newcomers) return false;
+  const std::vector<Newcomer> arrived = newcomers();
+  if (std::ranges::none_of(arrived, [&](const Newcomer& n) { return interrupts(n); })) return false;
+  interruptible_ = {};
+  may_interrupt_ = false;
+  ++totals_.interrupted_steps;
+  return interrupted_ = true;
+}
+
+bool EngineLoop::interrupts(const Newcomer& newcomer) {
+  const SchedulerOptions options = scheduler_options();
+  const CallerWish first{newcomer.num_tokens, true, waiting_.served_rows(newcomer.caller)};
+  std::map<const CallerQueue*, CallerWish> others;
+  for (const StepItem& item : interruptible_) {
+    const Sequence& sequence = running(item.id);
+    if (sequence.caller() == newcomer.caller) continue;
+    CallerWish& other = others[sequence.queue];
+    const int wanted = sequence.num_tokens() - sequence.num_computed;
+    other.num_rows += wanted;
+    other.has_prompt |= wanted > 1;
+    other.served_rows = sequence.queue->view.served_rows;
+  }
+  return std::ranges::any_of(
+      others, [&](const auto& other) { return goes_before(first, other.second, options); });
+}
+
+// False when units were lost or the step was interrupted: then no sequence has advanced.
 bool EngineLoop::run(std::span<const StepItem> items) {
+  interrupted_ = false;
   list_items(items);
   const auto on_logits = [&](std::size_t index, int row, std::span<const float> logits) {
     const StepItem& item = items[index];
@@ -67,12 +102,15 @@ bool EngineLoop::run(std::span<const StepItem> items) {
          [&](Sequence& sequence) { sequence.on_token(item.begin + item.num_rows - 1, token); });
   };
   const std::vector<int> lost = runner_->run(runner_items_, on_logits, on_token);
-  ++totals_.steps;
+  if (!interrupted_) ++totals_.steps;
   if (!lost.empty()) handle_lost(lost);
-  return lost.empty();
+  if (!lost.empty() || interrupted_) return false;
+  count_rows(items);
+  return true;
 }
 
 void EngineLoop::run_alone(std::span<const StepItem> items, const std::string& message) {
+  interruptible_ = {};
   ++totals_.refused_steps;
   warn("a step of " + std::to_string(items.size()) +
        " requests was refused, each runs again alone: " + message);

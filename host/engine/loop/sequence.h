@@ -85,6 +85,7 @@ class Sequence {
   CallerQueue* queue = nullptr;
   int num_reached = 0;          // tokens that were computed before it gave up its pages
   std::uint64_t last_step = 0;  // in which it had rows
+  int num_passed = 0;           // by newer ones of other callers, while its own had none running
 
  private:
   void accept(const model::SampledToken& sampled);

@@ -35,13 +35,16 @@ class Admission {
 
   Caller& caller_of(int index) { return callers_[static_cast<std::size_t>(index)]; }
   void preempt(std::size_t index);
+  bool join(Caller& caller);
   void undo_preemptions(std::size_t num_left);
   std::size_t newest_of(const Caller& caller) const;
   std::size_t page_victim();
+  Caller* overdue_caller();
   Caller* next_caller();
   bool make_room(Caller& caller, const WaitingView& sequence);
   bool free_slot(Caller& caller);
   bool free_pages(Caller& caller, int wanted);
+  bool free_pages_of_turns(int wanted);
   const Caller* largest(int Caller::*amount) const;
 
   const SchedulerOptions& options_;
@@ -105,13 +108,12 @@ void Admission::undo_preemptions(std::size_t num_left) {
   }
 }
 
-// Its newest running sequence; kept_.size(): it has none.
+// Its newest running sequence that may give way; kept_.size(): it has none.
 std::size_t Admission::newest_of(const Caller& caller) const {
   for (std::size_t i = kept_.size(); i > 0; --i) {
     const Kept& kept = kept_[i - 1];
-    if (!kept.preempted && &callers_[static_cast<std::size_t>(kept.view->caller)] == &caller) {
-      return i - 1;
-    }
+    if (kept.preempted || kept.view->overdue) continue;
+    if (&callers_[static_cast<std::size_t>(kept.view->caller)] == &caller) return i - 1;
   }
   return kept_.size();
 }
@@ -124,8 +126,13 @@ const Admission::Caller* Admission::largest(int Caller::*amount) const {
 std::size_t Admission::page_victim() {
   const std::size_t victim = newest_of(*largest(&Caller::pages));
   if (victim < kept_.size()) return victim;
-  std::size_t newest = kept_.size() - 1;
-  while (kept_[newest].preempted) --newest;
+  std::size_t newest = 0;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i].preempted) continue;
+    if (kept_[newest].preempted || kept_[newest].view->overdue || !kept_[i].view->overdue) {
+      newest = i;
+    }
+  }
   return newest;
 }
 
@@ -155,21 +162,37 @@ Admission::Caller* Admission::next_caller() {
   return best;
 }
 
-void Admission::admit() {
-  while (Caller* caller = next_caller()) {
-    const WaitingView& sequence = *caller->waiting[caller->next];
-    const std::size_t num_preempted = plan_.preempted.size();
-    if (!make_room(*caller, sequence)) {
-      undo_preemptions(num_preempted);
-      caller->blocked = true;
-      continue;
+// The caller whose first request is overdue; of several the oldest. Null: none is.
+Admission::Caller* Admission::overdue_caller() {
+  Caller* oldest = nullptr;
+  for (Caller& caller : callers_) {
+    if (caller.waiting.empty() || !caller.waiting.front()->overdue) continue;
+    if (oldest == nullptr || caller.waiting.front()->id < oldest->waiting.front()->id) {
+      oldest = &caller;
     }
-    ++caller->next;
-    ++caller->slots;
-    ++num_members_;
-    joined_.push_back(&sequence);
-    plan_.admitted.push_back(sequence.id);
   }
+  return oldest;
+}
+
+// While an overdue request waits, nobody else takes what becomes free.
+void Admission::admit() {
+  if (Caller* caller = overdue_caller(); caller != nullptr && !join(*caller)) return;
+  while (Caller* caller = next_caller()) caller->blocked = !join(*caller);
+}
+
+bool Admission::join(Caller& caller) {
+  const WaitingView& sequence = *caller.waiting[caller.next];
+  const std::size_t num_preempted = plan_.preempted.size();
+  if (!make_room(caller, sequence)) {
+    undo_preemptions(num_preempted);
+    return false;
+  }
+  ++caller.next;
+  ++caller.slots;
+  ++num_members_;
+  joined_.push_back(&sequence);
+  plan_.admitted.push_back(sequence.id);
+  return true;
 }
 
 bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
@@ -180,7 +203,8 @@ bool Admission::make_room(Caller& caller, const WaitingView& sequence) {
     return plan_.preempted.empty() ? blocks - sequence.num_cached_in_use : blocks;
   };
   if (head_waits_ && caller.pages + wanted() > page_share_) return false;
-  if (wanted() + num_members_ > available_ && !free_pages(caller, blocks)) {
+  if (wanted() + num_members_ > available_ && !free_pages(caller, blocks) &&
+      !(sequence.overdue && free_pages_of_turns(blocks))) {
     head_waits_ = true;
     return false;
   }
@@ -220,6 +244,14 @@ bool Admission::free_pages(Caller& caller, int wanted) {
     preempt(victim);
   }
   return true;
+}
+
+// The same from sequences that had their turn, newest first, whoever asked for them.
+bool Admission::free_pages_of_turns(int wanted) {
+  for (std::size_t i = kept_.size(); i > 0 && wanted + num_members_ > available_; --i) {
+    if (!kept_[i - 1].preempted && kept_[i - 1].view->had_turn) preempt(i - 1);
+  }
+  return wanted + num_members_ <= available_;
 }
 
 std::vector<Member> Admission::members() const {

@@ -62,19 +62,43 @@ class CallerRows {
   const int most_;
 };
 
+std::vector<CallerWish> wishes_of(const std::vector<std::vector<Member*>>& by_caller,
+                                  std::span<const CallerView> callers) {
+  std::vector<CallerWish> wishes(by_caller.size());
+  for (std::size_t i = 0; i < wishes.size(); ++i) {
+    if (i < callers.size()) wishes[i].served_rows = callers[i].served_rows;
+    for (const Member* member : by_caller[i]) {
+      wishes[i].num_rows += member->wanted();
+      wishes[i].has_prompt |= !member->decodes();
+    }
+  }
+  return wishes;
+}
+
+// The rows that each may get. Few are never none: the oldest sequence of a caller advances.
+std::vector<int> bounded_wishes(const std::vector<CallerWish>& wishes,
+                                const SchedulerOptions& options, bool& holds_back) {
+  std::vector<int> wanted;
+  for (const CallerWish& wish : wishes) {
+    const bool waits = std::ranges::any_of(
+        wishes, [&](const CallerWish& first) { return goes_before(first, wish, options); });
+    wanted.push_back(waits ? options.rows_beside : wish.num_rows);
+    holds_back |= waits;
+  }
+  return wanted;
+}
+
 // Max-min: the callers that want least first, each at most an equal part of what is left. Among
 // those that want more than that, the one that was served least comes last and gets the odd rows.
-std::vector<int> shares_of(const std::vector<int>& wanted, std::span<const CallerView> callers,
+std::vector<int> shares_of(const std::vector<int>& wanted, const std::vector<CallerWish>& wishes,
                            int rows) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto served = [&](std::size_t i) {
-    return i < callers.size() ? callers[i].served_rows : 0;
-  };
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     const int most = rows;  // more than a step is no difference
     const int wanted_a = std::min(wanted[a], most), wanted_b = std::min(wanted[b], most);
-    return wanted_a != wanted_b ? wanted_a < wanted_b : served(a) > served(b);
+    return wanted_a != wanted_b ? wanted_a < wanted_b
+                                : wishes[a].served_rows > wishes[b].served_rows;
   });
   std::vector<int> shares(wanted.size());
   int left = rows;
@@ -88,23 +112,34 @@ std::vector<int> shares_of(const std::vector<int>& wanted, std::span<const Calle
 
 }  // namespace
 
-void deal_rows(std::span<Member> members, std::span<const CallerView> callers,
+bool goes_before(const CallerWish& first, const CallerWish& other,
+                 const SchedulerOptions& options) {
+  if (options.rows_beside <= 0 || other.num_rows <= options.rows_beside) return false;
+  if (!first.has_prompt || first.served_rows >= other.served_rows + options.max_step_tokens) {
+    return false;
+  }
+  return !other.has_prompt || first.num_rows < other.num_rows;
+}
+
+bool deal_rows(std::span<Member> members, std::span<const CallerView> callers,
                const SchedulerOptions& options) {
-  if (members.empty()) return;
+  if (members.empty()) return false;
   const std::size_t num_callers = std::max<std::size_t>(1, callers.size());
   std::vector<std::vector<Member*>> by_caller(num_callers);
-  std::vector<int> wanted(num_callers);
   for (Member& member : members) {
     by_caller[static_cast<std::size_t>(member.caller)].push_back(&member);
-    wanted[static_cast<std::size_t>(member.caller)] += member.wanted();
   }
+  const std::vector<CallerWish> wishes = wishes_of(by_caller, callers);
+  bool holds_back = false;
+  const std::vector<int> wanted = bounded_wishes(wishes, options, holds_back);
   const int half = std::max(1, options.max_step_tokens / 2);
   const int most = options.max_prefill_rows > 0 ? options.max_prefill_rows : half;
-  const std::vector<int> shares = shares_of(wanted, callers, options.max_step_tokens);
+  const std::vector<int> shares = shares_of(wanted, wishes, options.max_step_tokens);
   for (std::size_t i = 0; i < num_callers; ++i) {
     if (by_caller[i].empty()) continue;
     CallerRows(std::move(by_caller[i]), shares[i], most).deal();
   }
+  return holds_back;
 }
 
 }  // namespace tandem::engine

@@ -56,7 +56,7 @@ StepPlan plan_step(const QueueView& queue, const SchedulerOptions& options,
                    const planner::StepCost& cost) {
   StepPlan plan;
   std::vector<Member> members = choose_members(queue, options, plan);
-  deal_rows(members, queue.callers, options);
+  plan.holds_back = deal_rows(members, queue.callers, options);
   leave_rowless(members, plan);
   for (const bool decode : {true, false}) {
     for (const Member& member : members) {
@@ -78,6 +78,7 @@ std::ostream& operator<<(std::ostream& out, const StepPlan& plan) {
   };
   list("preempt", plan.preempted);
   list("admit", plan.admitted);
+  if (plan.holds_back) out << "; hold back";
   int sub_batch = -1;
   for (const StepItem& item : plan.items) {
     if (item.sub_batch != sub_batch) {

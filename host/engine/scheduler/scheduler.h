@@ -24,6 +24,7 @@ struct WaitingView {
   int num_cached_tokens = 0;  // leading tokens whose KV is cached; < num_tokens
   int num_cached_in_use = 0;  // their blocks that running sequences hold; these cost no page
   int caller = 0;             // into QueueView::callers
+  bool overdue = false;       // newer ones of other callers passed it too often
 };
 
 // In order of admission.
@@ -35,6 +36,7 @@ struct RunningView {
   int num_sole = 0;      // of these, the pages that no other sequence holds
   int caller = 0;
   bool had_turn = false;        // it has come further than it would have to be rebuilt
+  bool overdue = false;         // it was, and has not had its turn: nobody takes its place
   std::uint64_t last_step = 0;  // in which it had rows
 };
 
@@ -55,7 +57,8 @@ struct SchedulerOptions {
   int max_running = 64;
   int max_step_tokens = 256;
   int max_prefill_rows = 0;  // of one prompt while others want rows; 0: half of max_step_tokens
-  int num_sub_batches = 1;   // at most; 1 or 2
+  int rows_beside = 0;  // a caller's, while a prompt of one that goes before it runs; 0: no limit
+  int num_sub_batches = 1;  // at most; 1 or 2
   int page_tokens = 16;
 };
 

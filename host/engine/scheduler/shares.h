@@ -7,8 +7,10 @@
 // from callers beyond theirs: their newest sequences are preempted. With more callers than slots,
 // one that has nothing takes the place of a sequence that had its turn. Rows are dealt max-min: no
 // caller gets more while another wants more and has less; the odd rows go to the caller that was
-// served least (deficit round robin over steps). A request that needs more pages than its caller's
-// share waits until others leave them. Threads: any. Errors: none.
+// served least (deficit round robin over steps). A caller with a prompt goes before those that were
+// not served a step less: they keep few rows, so that its first token comes soon. A request that
+// needs more pages than its caller's share waits until others leave them. Once it is overdue,
+// nobody else joins, and sequences that had their turn leave their pages to it. Threads: any.
 #pragma once
 
 #include <span>
@@ -36,8 +38,19 @@ struct Member {
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 
-// How many rows each gets.
-void deal_rows(std::span<Member> members, std::span<const CallerView> callers,
+// What a caller wants of a step.
+struct CallerWish {
+  int num_rows = 0;
+  bool has_prompt = false;  // else all rows are decode rows
+  std::int64_t served_rows = 0;
+};
+
+// Whether `other` keeps few rows until the prompt of `first` is computed. Of two with prompts, the
+// one that wants less can go first.
+bool goes_before(const CallerWish& first, const CallerWish& other, const SchedulerOptions& options);
+
+// How many rows each gets; true when a caller is held back.
+bool deal_rows(std::span<Member> members, std::span<const CallerView> callers,
                const SchedulerOptions& options);
 
 }  // namespace tandem::engine

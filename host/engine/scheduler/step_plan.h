@@ -30,6 +30,7 @@ struct StepPlan {
   std::vector<SequenceId> admitted;   // in order
   std::vector<StepItem> items;
   int num_sub_batches = 0;  // 0 when there is nothing to run
+  bool holds_back = false;  // a caller has fewer rows, so that a prompt of another ends sooner
   friend bool operator==(const StepPlan&, const StepPlan&) = default;
 };
 

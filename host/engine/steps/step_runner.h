@@ -68,6 +68,12 @@ class StepRunner {
                                const TokenSink& tokens) = 0;
   virtual std::vector<int> take_lost() = 0;
 
+  // Whether few rows take much less time than many, as on a CPU. Then run() can be interrupted.
+  virtual bool follows_rows() const { return false; }
+  // `interrupts` is asked between layers, if follows_rows(). When it returns true, run() ends soon
+  // and has called no sink.
+  virtual void interrupt_when(std::function<bool()> /*interrupts*/) {}
+
   // Whether a unit that timed out may still use the runner's buffers.
   virtual bool holds_lent() const = 0;
 

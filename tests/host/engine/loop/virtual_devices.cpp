@@ -95,6 +95,16 @@ TokenId& VirtualRunner::token_at(const RunnerItem& item, int position) {
   return units_[static_cast<std::size_t>(place.unit)]->token(place.page, position % page_tokens_);
 }
 
+bool VirtualRunner::pass(Clock::Duration time) {
+  const Clock::TimePoint end = clock_.now() + time;
+  for (int part = 1; part < options_.num_parts && options_.follows_rows; ++part) {
+    clock_.advance(time / options_.num_parts);
+    if (interrupts_ && interrupts_()) return false;
+  }
+  clock_.advance(end - clock_.now());
+  return true;
+}
+
 // All tokens of the sequence as its pages hold them.
 std::vector<TokenId> VirtualRunner::append(const RunnerItem& item) {
   const int num_rows = static_cast<int>(item.tokens.size());
@@ -123,7 +133,7 @@ std::vector<int> VirtualRunner::run(std::span<const RunnerItem> items, const Log
     work += planner::work_of_rows(item.past, static_cast<int>(item.tokens.size()));
   }
   const std::chrono::duration<double> time(options_.cost->seconds(work));
-  clock_.advance(std::chrono::duration_cast<Clock::Duration>(time));
+  if (!pass(std::chrono::duration_cast<Clock::Duration>(time))) return {};
   ++num_steps_;
   if (clock_.now() >= options_.dies_at) throw DeviceError("test", "what computes has failed");
   if (std::vector<int> silent = silent_units(items); !silent.empty()) {

@@ -79,6 +79,8 @@ struct VirtualRunnerOptions {
   Clock::Duration device_timeout{};
   Clock::TimePoint dies_at = kNever;  // what computes
   std::vector<int> lost_with_it;      // attention units, by take_lost()
+  bool follows_rows = true;  // and can be interrupted after each of so many parts of its time
+  int num_parts = 8;
   // Called before the rows run, and behind the first result; may throw. May be empty.
   std::function<void(std::span<const RunnerItem>)> before_run, between_results;
 };
@@ -96,12 +98,17 @@ class VirtualRunner final : public StepRunner {
   std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                        const TokenSink& tokens) override;
   std::vector<int> take_lost() override { return std::exchange(options_.lost_with_it, {}); }
+  bool follows_rows() const override { return options_.follows_rows; }
+  void interrupt_when(std::function<bool()> interrupts) override {
+    interrupts_ = std::move(interrupts);
+  }
   bool holds_lent() const override { return false; }
   device::ComputeStats stats() const override { return {num_steps_, 0, 0}; }
 
  private:
   // Units that the items need and that no longer answer.
   std::vector<int> silent_units(std::span<const RunnerItem> items) const;
+  bool pass(Clock::Duration time);  // false: interrupted on the way
   std::vector<TokenId> append(const RunnerItem& item);
   void answer(std::size_t index, const RunnerItem& item, std::span<const TokenId> known,
               const LogitsSink& logits, const TokenSink& tokens) const;
@@ -109,6 +116,7 @@ class VirtualRunner final : public StepRunner {
 
   VirtualClock& clock_;
   VirtualRunnerOptions options_;
+  std::function<bool()> interrupts_;
   const LoadedWeights weights_;
   std::vector<VirtualUnit*> units_;
   int page_tokens_ = 1;
