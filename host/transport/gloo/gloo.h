@@ -19,12 +19,15 @@
 
 namespace tandem::transport::gloo {
 
+class Store;  // transport/gloo/store.h
+
 struct Options {
   int rank = 0;
   int world = 1;
 
-  // The store where ranks meet: a directory that all can reach (made if absent), or else a Redis
-  // server.
+  // The store where ranks meet: the caller's own, or else a directory that all can reach (made if
+  // absent), or else a Redis server.
+  std::shared_ptr<Store> store;
   std::string store_directory;
   std::string redis_host;
   int redis_port = 6379;

@@ -119,12 +119,13 @@ class RedisStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> open_store(const Options& options, Deadline deadline) {
+std::shared_ptr<Store> open_store(const Options& options, Deadline deadline) {
+  if (options.store != nullptr) return options.store;
   if (!options.store_directory.empty()) {
-    return std::make_unique<DirectoryStore>(options.store_directory);
+    return std::make_shared<DirectoryStore>(options.store_directory);
   }
   if (!options.redis_host.empty()) {
-    return std::make_unique<RedisStore>(options.redis_host, options.redis_port, deadline);
+    return std::make_shared<RedisStore>(options.redis_host, options.redis_port, deadline);
   }
   throw Error("transport", "gloo: name a store directory or a Redis server where ranks meet");
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the handles of the C ABI hold.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "collectives/group.h"
+#include "trace/timeline.h"
+#include "training/c_api/tandem_training.h"
+#include "training/reducer/reducer.h"
+
+struct tandem_group {
+  tandem::collectives::Group group;
+};
+
+struct tandem_reducer {
+  std::unique_ptr<tandem::trace::Timeline> timeline;  // outlives the reducer
+  std::unique_ptr<tandem::training::Reducer> reducer;
+};
+
+struct tandem_rows {
+  tandem::collectives::SparseTensor tensor;
+};

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The communication hook of DistributedDataParallel.
+
+    tandem.torch.attach(ddp, sparsifier="exdyna", density=0.01)
+
+or, in DDP's own idiom::
+
+    hook = tandem.torch.SparseHook(ddp, sparsifier="exdyna", density=0.01)
+    ddp.register_comm_hook(hook, hook.reduce)
+
+Residuals belong to parameters by name and outlive DDP's rebuilding of buckets. See README.md.
+"""
+
+import ctypes
+import weakref
+from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
+
+import torch
+import torch.distributed as dist
+
+from tandem.errors import TandemError, TransportError
+from tandem.torch import backward
+from tandem.torch.copies import Copies
+from tandem.torch.engine import Engine, Work
+from tandem.torch.layout import Layout
+from tandem.torch.options import Options
+
+Parameters = Union[torch.nn.Module, Iterable[Tuple[str, torch.nn.Parameter]]]
+STATE_FORMAT = 1
+
+
+class SparseHook:
+    """Reduces DDP's buckets, sparsified. Making one waits until every rank of `process_group` makes its own.
+
+    `parameters` is the DDP module, the module in it, or its named parameters. None: `bind` comes later.
+    `options` are those of Options. Pickling keeps the options and the state, not the connections: `bind` a copy again.
+    """
+
+    def __init__(self, parameters: Optional[Parameters] = None, *, process_group: Any = None, **options: Any) -> None:
+        self.options = Options.of(options)
+        self._process_group = process_group
+        self._saved: Optional[Dict[str, Any]] = None
+        self._unbind()
+        if parameters is not None:
+            self.bind(parameters)
+
+    def _unbind(self) -> None:
+        self._engine: Optional[Engine] = None
+        self._copies: Optional[Copies] = None
+        self._layout = Layout()
+        self._last_index = -1
+        self._names: Dict[int, str] = {}
+        self._kept: "list[torch.nn.Parameter]" = []  # ids stay those of living parameters
+        self._numbers: Dict[str, int] = {}
+
+    def bind(self, parameters: Parameters) -> "SparseHook":
+        """Joins the other ranks, for these parameters. A state that was loaded before goes into the reducer."""
+        if self._engine is not None:
+            raise TandemError("this hook is bound already: make one hook for each DistributedDataParallel")
+        if isinstance(parameters, torch.nn.parallel.DistributedDataParallel):
+            self._process_group = self._process_group or parameters.process_group
+        named = [(name, value) for name, value in _named(parameters) if value.requires_grad]
+        if not named:
+            raise TandemError("none of the parameters requires a gradient: there is nothing to reduce")
+        engine = Engine(self._process_group, self.options)
+        try:
+            for name, value in named:
+                self._names[id(value)] = name
+                self._kept.append(value)
+                self._numbers[name] = engine.reducer.add_parameter(name, tuple(value.shape))
+        except BaseException:
+            engine.close()
+            self._unbind()
+            raise
+        self._engine = engine
+        backward.watch(self)
+        if self._saved is not None:
+            saved, self._saved = self._saved, None
+            self.load_state_dict(saved)
+        return self
+
+    @staticmethod
+    def reduce(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        """What DDP calls for every bucket; `state` is the hook."""
+        return state._reduce(bucket)
+
+    def state_dict(self) -> Dict[str, Any]:
+        """This rank's residuals and all else that is carried between steps. Every rank saves its own."""
+        if self._engine is None:
+            return self._saved or {}
+        self._engine.drain()
+        content = self._engine.reducer.state()
+        return {"format": STATE_FORMAT, "rank": self._engine.ranks.index(dist.get_rank()),
+                "world": len(self._engine.ranks), "options": self.options.as_dict(), "layout": self._layout.state(),
+                "reducer": torch.frombuffer(bytearray(content or b"\0"), dtype=torch.uint8)[:len(content)]}
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        """The inverse, on the rank that saved it, in a run with as many ranks."""
+        if not state:
+            return
+        if state.get("format") != STATE_FORMAT:
+            raise TandemError(f"this is no state of a SparseHook in format {STATE_FORMAT}: it has format "
+                              f"{state.get('format')}")
+        if self._engine is None:
+            self._saved = state
+            return
+        mine = (self._engine.ranks.index(dist.get_rank()), len(self._engine.ranks))
+        if (state["rank"], state["world"]) != mine:
+            raise TandemError(f"the state is that of rank {state['rank']} of {state['world']}, and this is rank {mine[0]} "
+                              f"of {mine[1]}: residuals belong to a rank; load its own file, or start without one")
+        self._engine.drain()
+        content = state["reducer"].cpu().contiguous()
+        self._engine.reducer.restore(ctypes.string_at(content.data_ptr(), content.numel()))
+        self._layout.restore(state["layout"])
+
+    def statistics(self) -> Dict[str, Any]:
+        """Densities, bytes and seconds per bucket, and under "hook" how many steps were exact; see README.md."""
+        engine = self._bound()
+        found = engine.reducer.statistics()
+        found["hook"] = {"settled": self._layout.settled, "steps": self._layout.steps,
+                         "exact_steps": self._layout.exact_steps}
+        return found
+
+    def close(self) -> None:
+        """Leaves the group of ranks. The end of the process does it too."""
+        if self._engine is not None:
+            self._engine.close()
+            self._unbind()
+
+    def take_error(self) -> Optional[Exception]:
+        """For the wrapper round backward passes."""
+        return self._engine.take_error() if self._engine is not None else None
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"options": self.options, "saved": self.state_dict() or None}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.options, self._saved, self._process_group = state["options"], state["saved"], None
+        self._unbind()
+
+    def _bound(self) -> Engine:
+        if self._engine is None:
+            raise TandemError("this hook is not bound to parameters: call bind(ddp) first, on every rank")
+        return self._engine
+
+    def _raise_error(self, first: bool) -> None:
+        """An error that no backward pass has raised. Within a step only a lost group stops the hook: the other ranks
+        wait for this step's remaining buckets."""
+        error = self._bound().error
+        if error is not None and (first or isinstance(error, TransportError)):
+            found = self.take_error()
+            if found is not None:
+                raise found
+
+    def _reduce(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
+        first, self._last_index = bucket.index() <= self._last_index or self._last_index < 0, bucket.index()
+        self._raise_error(first)
+        buffer = bucket.buffer()
+        names = tuple(self._name(value) for value in bucket.parameters())
+        if bucket.is_last():
+            self._last_index = -1
+        parts, exact = self._layout.take(names, first)
+        if buffer.layout == torch.sparse_coo:
+            return self._reduce_rows(names[0], buffer, bucket.is_last())
+        pieces = {name: value.numel() for name, value in zip(names, bucket.parameters())}
+        return self._reduce_values(buffer, pieces, (parts, exact or self.options.dense_exact, bucket.is_last()))
+
+    def _reduce_values(self, buffer: torch.Tensor, pieces: Dict[str, int], how: "tuple[Any, bool, bool]") -> Any:
+        engine = self._bound()
+        parts, exact, last = how
+        work = self._work(buffer)
+        values = buffer
+        if buffer.is_cuda:
+            assert self._copies is not None
+            values, event = self._copies.out(buffer)
+            work.copied = event.synchronize
+        cut = _Cut(values, pieces, parts) if len(parts) > 1 else None
+        kind = str(buffer.dtype).replace("torch.", "")
+        for number, part in enumerate(parts):
+            work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1])))
+
+        def finish(_tickets: Sequence[int]) -> torch.Tensor:
+            if cut is not None:
+                cut.put_back()
+            if values is not buffer:
+                self._copies.back(values, buffer)
+            return buffer
+
+        work.finish = finish
+        return engine.give(work)
+
+    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: "tuple[bool, bool]",
+                ) -> Any:
+        cut, number, values = place
+        numbers = [self._numbers[name] for name in part]
+        reducer = self._bound().reducer
+
+        def submit() -> int:
+            memory = cut.gather(number) if cut is not None else values
+            return reducer.submit(numbers, memory.data_ptr(), kind, exact=flags[0], last=flags[1])
+        return submit
+
+    def _reduce_rows(self, name: str, gradient: torch.Tensor, last: bool) -> Any:
+        """Rows of an embedding with sparse=True; they may repeat, and there may be none."""
+        work = self._work(gradient)
+        rows = gradient._indices()[0].to("cpu").contiguous()
+        values = gradient._values().to("cpu").contiguous()
+        kind = str(values.dtype).replace("torch.", "")
+        reducer, number = self._bound().reducer, self._numbers[name]
+        work.submits.append(lambda: reducer.submit_rows(number, (rows.data_ptr(), rows.numel()), values.data_ptr(), kind,
+                                                        last=last))
+
+        def finish(tickets: Sequence[int]) -> torch.Tensor:
+            found = reducer.take_rows(tickets[0])
+            try:
+                indices = torch.empty(len(found), dtype=torch.int64)
+                mean = torch.empty((len(found),) + tuple(values.shape[1:]), dtype=values.dtype)
+                found.copy(indices.data_ptr(), mean.data_ptr())
+            finally:
+                found.destroy()
+            result = torch.sparse_coo_tensor(indices[None], mean, gradient.shape)
+            return result._coalesced_(True).to(gradient.device)
+
+        work.finish = finish
+        return self._bound().give(work)
+
+    def _work(self, tensor: torch.Tensor) -> Work:
+        if not tensor.is_cuda:
+            return Work([], lambda tickets: tensor, torch.futures.Future())
+        if self._copies is None:
+            self._copies = Copies()
+            self._bound().start_copies()
+        work = Work([], lambda tickets: tensor, torch.futures.Future(devices=[tensor.device]))
+        work.stream = self._copies.stream(tensor.device)
+        return work
+
+    def _name(self, value: torch.Tensor) -> str:
+        name = self._names.get(id(value))
+        if name is None:
+            raise TandemError(f"DDP reduces a parameter of shape {tuple(value.shape)} that this hook does not know: give "
+                              "SparseHook the model that DDP wraps, after its parameters have been replaced")
+        return name
+
+
+class _Cut:
+    """A bucket's values as several buckets: those of a checkpoint, while DDP has not built its own anew."""
+
+    def __init__(self, values: torch.Tensor, sizes: Dict[str, int], parts: Sequence[Sequence[str]]) -> None:
+        offsets, offset = {}, 0
+        for name, size in sizes.items():
+            offsets[name], offset = values[offset:offset + size], offset + size
+        self._views = [[offsets[name] for name in part] for part in parts]
+        self._gathered: "Dict[int, torch.Tensor]" = {}
+
+    def gather(self, number: int) -> torch.Tensor:
+        self._gathered[number] = torch.cat(self._views[number])
+        return self._gathered[number]
+
+    def put_back(self) -> None:
+        for number, gathered in self._gathered.items():
+            offset = 0
+            for view in self._views[number]:
+                view.copy_(gathered[offset:offset + view.numel()])
+                offset += view.numel()
+
+
+reduce = SparseHook.reduce
+
+
+def attach(ddp: torch.nn.parallel.DistributedDataParallel, hook: Optional[SparseHook] = None,
+           **options: Any) -> SparseHook:
+    """Gives a DDP module a new SparseHook with these options, or binds `hook`; every rank calls this, before the first
+    backward pass."""
+    if hook is None:
+        hook = SparseHook(None, **options)
+    elif options:
+        raise TandemError(f"options {', '.join(options)} cannot change a hook that exists: make it with them")
+    if not isinstance(ddp, torch.nn.parallel.DistributedDataParallel):
+        raise TandemError(f"attach() needs a DistributedDataParallel and got a {type(ddp).__name__}: wrap the model first")
+    hook.bind(ddp)
+    try:
+        ddp.register_comm_hook(hook, SparseHook.reduce)
+    except BaseException:  # it has a hook already
+        hook.close()
+        raise
+    _hooks[ddp] = hook
+    return hook
+
+
+_hooks: "weakref.WeakKeyDictionary[Any, SparseHook]" = weakref.WeakKeyDictionary()
+
+
+def hook_of(ddp: Any) -> Optional[SparseHook]:
+    """The hook that attach() gave a module."""
+    return _hooks.get(ddp)
+
+
+def _named(parameters: Parameters) -> "Iterable[Tuple[str, torch.nn.Parameter]]":
+    if isinstance(parameters, torch.nn.parallel.DistributedDataParallel):
+        parameters = parameters.module
+    return parameters.named_parameters() if isinstance(parameters, torch.nn.Module) else parameters

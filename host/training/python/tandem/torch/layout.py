@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which parameters DDP puts together, and whether that has settled.
+
+DDP builds its buckets anew after the first step (static_graph: the second; find_unused_parameters: never). A step is
+exact until the step before it had the same buckets as the one before that. After a checkpoint, buckets that DDP has not
+built anew yet are cut into those of the checkpoint, so that a resumed run repeats what an unbroken one does.
+"""
+
+from typing import Any, Mapping, Sequence
+
+
+class Layout:
+    """Follows the buckets of one DDP module. Not thread-safe: the backward pass is one thread."""
+
+    def __init__(self) -> None:
+        self.settled = False
+        self.steps = 0
+        self.exact_steps = 0
+        self._before: "list[tuple[str, ...]]" = []
+        self._current: "list[tuple[str, ...]]" = []
+        self._current_exact = False
+
+    def take(self, names: "tuple[str, ...]", first: bool) -> "tuple[list[tuple[str, ...]], bool]":
+        """The buckets to reduce for DDP's bucket of `names`, and whether they are reduced exactly. `first`: a new step."""
+        if first:
+            self._end_step()
+        parts = self._cut(names)
+        if not parts:
+            self.settled = False
+        exact = not self.settled
+        self._current_exact = self._current_exact or exact
+        parts = parts or [names]
+        self._current += parts
+        return parts, exact
+
+    def _end_step(self) -> None:
+        if not self._current:
+            return
+        self.settled = self._current == self._before
+        self.steps += 1
+        self.exact_steps += self._current_exact
+        self._before, self._current, self._current_exact = self._current, [], False
+
+    def _cut(self, names: "tuple[str, ...]") -> "list[tuple[str, ...]]":
+        """`names` as buckets of the step before; empty if they do not make up exactly those names."""
+        if names in self._before:
+            return [names]
+        wanted = set(names)
+        parts = [bucket for bucket in self._before if wanted.issuperset(bucket)]
+        return parts if sum(map(len, parts)) == len(wanted) and len(parts) > 1 else []
+
+    def state(self) -> "dict[str, Any]":
+        """Call between steps."""
+        self._end_step()
+        return {"settled": self.settled, "steps": self.steps, "exact_steps": self.exact_steps,
+                "buckets": [list(bucket) for bucket in self._before]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of state()."""
+        buckets: "Sequence[Sequence[str]]" = state["buckets"]
+        self.settled, self.steps, self.exact_steps = state["settled"], state["steps"], state["exact_steps"]
+        self._before, self._current, self._current_exact = [tuple(bucket) for bucket in buckets], [], False

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Before a call changes anything, the ranks compare what each is about to do.
+//
+// A hash of the lines and the place of a value that is not finite go round: one all-gather of 24
+// bytes. Where hashes differ, the lines follow, and every rank throws the same Error: it names the
+// first line that differs, both values and both ranks. An error of one rank is every rank's.
+// Threads: the reducer's own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/collective.h"
+
+namespace tandem::training {
+
+// What all calls of a reducer have in common: lines of options and parameters, with their hash.
+struct ModelText {
+  std::string text;
+  std::uint64_t hash = 0;
+};
+ModelText model_text(const std::vector<std::string>& options,
+                     const std::vector<std::string>& parameters);
+
+struct CallPlan {
+  const ModelText& model;
+  std::vector<std::string> lines;           // "name=value"; equal on all ranks
+  std::string error;                        // what is wrong with the own arguments; empty: nothing
+  std::optional<std::uint64_t> non_finite;  // parameter of the first such value
+};
+
+struct NonFiniteValue {
+  int rank;                 // the first that has one
+  std::uint64_t parameter;  // there
+};
+
+std::optional<NonFiniteValue> agree_on_call(collectives::Group& group, const CallPlan& own,
+                                            const collectives::CallOptions& options);
+
+}  // namespace tandem::training

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of a Reducer, equal on all ranks; README.md of host/training lists them with their JSON
+// names.
+//
+// treatment_of() tells how the gradient of a parameter travels. The first rule whose glob matches
+// the parameter's name applies: what it names replaces the defaults. A rule that names a sparsifier
+// is obeyed whatever the parameter's size; else small parameters and vectors are dense. Threads:
+// plain data.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/sparsifier/sparsifier.h"
+#include "tensor/dtype.h"
+
+namespace tandem::trace {
+class Timeline;
+}
+
+namespace tandem::training {
+
+// What a NaN or an infinity in a bucket does. One rank's is enough.
+enum class OnNonFinite : std::uint8_t {
+  kStop,  // NonFiniteError on every rank; nothing changes
+  kSkip,  // the bucket's mean is 0 on every rank; residuals stay
+  kClip,  // a NaN becomes 0, an infinity the largest finite magnitude of its parameter
+  kPass,  // the bucket's mean is NaN on every rank, as a loss scaler expects; residuals stay
+};
+
+// When a call's time stops being hidden.
+enum class HiddenUntil : std::uint8_t {
+  kWait,  // while a thread is in wait()
+  kLast,  // once the step's last bucket is submitted: for callers that wait on a thread beside
+};
+
+constexpr std::string_view kDense = "dense";  // exact, by a dense all-reduce
+constexpr std::string_view kRows = "rows";    // exact; only rows that are not zero travel
+
+struct Rule {
+  std::string match;                      // glob: *, ? and [...] of a parameter's name
+  std::optional<std::string> sparsifier;  // kDense, kRows, or one of sparsifier_names()
+  std::optional<double> density;
+  std::optional<std::string> scheme;
+};
+
+struct ReducerOptions {
+  std::string sparsifier = "exdyna";
+  double density = 0.01;
+  std::string scheme = "auto";
+  DType wire = DType::kF32;  // of dense sums and rows: f32, f16 or bf16
+  std::uint64_t dense_below = 16384;
+  bool dense_vectors = true;  // parameters with fewer than two dimensions are dense
+  std::vector<Rule> rules;
+
+  // The first steps: dense where warmup_density is 1; else from warmup_density down to the density,
+  // by a quarter each time (0.25: 25, 6.25, 1.56, 0.39, ... %), in equal parts.
+  std::uint64_t warmup_steps = 0;
+  double warmup_density = 1;
+
+  OnNonFinite non_finite = OnNonFinite::kStop;
+  HiddenUntil hidden_until = HiddenUntil::kWait;
+  std::uint64_t bucket_bytes = 25 << 20;  // of GradientBuckets
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds timeout{60'000};  // of a call, from its start
+  int threads = 1;                            // that select
+  std::uint64_t log_every = 0;                // steps between two log lines; 0: none
+  collectives::SparsifierOptions algorithm;   // the constants of sparsifiers
+  trace::Timeline* timeline = nullptr;        // null: none; outlives the reducer
+};
+
+// How a parameter's gradient travels.
+struct Treatment {
+  std::string sparsifier;
+  double density = 1;
+  std::string scheme = "auto";
+
+  bool operator==(const Treatment&) const = default;
+};
+
+// Error naming an option that is out of range or unknown.
+void check_options(const ReducerOptions& options);
+
+Treatment treatment_of(const ReducerOptions& options, const std::string& name,
+                       const std::vector<std::int64_t>& shape);
+
+// The density of `step` where `density` is the one to reach; 1 in dense steps.
+double scheduled_density(const ReducerOptions& options, double density, std::uint64_t step);
+
+// A line per option that must be equal on all ranks: "option density=0.01".
+std::vector<std::string> option_lines(const ReducerOptions& options);
+
+}  // namespace tandem::training

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reducer: the mean over ranks of gradients, sparsified, while the backward pass goes on.
+//
+//   Reducer reducer(group, options);
+//   const auto weight = reducer.add_parameter("layer.weight", {1024, 1024});
+//   const Ticket ticket = reducer.submit({.parameters = {&weight, 1}, .values = gradient,
+//                                         .last = true});
+//   reducer.wait(ticket, Deadline::never());        // `gradient` is the mean of what was sent
+//
+// All ranks add the same parameters and submit the same buckets in the same order. submit() returns
+// at once; a thread of the reducer's own runs the calls in their order. Every call begins with a
+// comparison of the ranks, so what differs, or is wrong on one rank, is the same Error on every
+// rank, and the reducer stays usable. After a TransportError every later call fails at once with
+// that error. Buckets may be composed anew in any step: residuals belong to parameters. A step ends
+// with the bucket that says `last`. Numerics: the same bits on every rank; with a named scheme also
+// in every run. Ownership: borrows the group, and gradients until their ticket is done; nobody else
+// uses the group meanwhile. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "training/reducer/call_queue.h"
+#include "training/reducer/options.h"
+#include "training/reducer/statistics.h"
+
+namespace tandem::training {
+
+// Gradients of parameters, one after another without gaps; the mean replaces them.
+struct Bucket {
+  std::span<const std::uint32_t> parameters;
+  void* values = nullptr;
+  DType type = DType::kF32;  // f32, f16, bf16 or f64; f64 is summed densely
+  bool exact = false;        // sum densely this time; residuals stay
+  bool last = false;         // of the step
+};
+
+// The gradient of some rows of a parameter; rows may repeat, in any order; there may be none.
+struct RowGradient {
+  std::uint32_t parameter = 0;
+  std::span<const std::int64_t> rows;
+  const void* values = nullptr;  // [rows.size(), width]
+  DType type = DType::kF32;
+  bool last = false;
+};
+
+class Reducer {
+ public:
+  Reducer(collectives::Group& group, const ReducerOptions& options);
+  // Runs what is queued; each call ends by its timeout.
+  ~Reducer();
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  // Error for a name that is there already, or a shape without values.
+  std::uint32_t add_parameter(const std::string& name, const std::vector<std::int64_t>& shape);
+
+  Ticket submit(const Bucket& bucket);
+  Ticket submit_rows(const RowGradient& gradient);
+  // Copies `values` of rank `root` to all.
+  Ticket broadcast(std::span<std::uint32_t> values, int root);
+
+  // False if the deadline passes first. Rethrows the call's error.
+  bool wait(Ticket ticket, Deadline deadline);
+  // The mean of a submit_rows() that wait() has ended: rows sorted and unique. Once per ticket; it
+  // is kept until then.
+  collectives::SparseTensor take_rows(Ticket ticket);
+
+  // This rank's residuals, momentum, thresholds and step, as bytes. Between steps.
+  std::vector<std::byte> state();
+  // Error, and no change, for bytes that are damaged, or of another model, rank or world.
+  void restore(std::span<const std::byte> bytes);
+
+  ReducerStatistics statistics();
+  std::uint64_t step() const;  // of the next submit()
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::training

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a reducer as bytes: versioned, and checked as a whole.
+//
+// Layout, little endian: "TANDRDCR", u32 version, u32 rank, u32 world, u64 step, the parameters
+// (name, shape, tensors of f32 by name), the parts (sparsifier, f64 density, u64 step, places of
+// its parameters, numbers by name), XXH3-64 of all that. Texts and lists have a u64 length in
+// front. parse_state() checks every length against the bytes that are left before it allocates.
+// Errors: Error naming what is wrong. Threads: any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "training/reducer/error_feedback.h"
+
+namespace tandem::training {
+
+struct SavedParameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  Tensors tensors;  // each with as many values as the shape; may be empty
+};
+
+struct ReducerState {
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint64_t step = 0;
+  std::vector<SavedParameter> parameters;
+  std::vector<SavedPart> parts;  // parameters by their places in the list above
+};
+
+std::vector<std::byte> state_bytes(const ReducerState& state);
+ReducerState parse_state(std::span<const std::byte> bytes);
+
+}  // namespace tandem::training

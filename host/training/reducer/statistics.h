@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statistics of a reducer: totals, and figures of each bucket.
+//
+// A bucket is a list of parameters; those of earlier compositions stay in the list, up to
+// kMostBuckets. Densities are shares of the sparsified values. Threads: record() and snapshot()
+// from any, one lock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "training/reducer/call_queue.h"
+#include "training/reducer/calls.h"
+
+namespace tandem::training {
+
+struct BucketStatistics {
+  std::vector<std::string> parameters;
+  bool rows = false;  // calls of submit_rows()
+  std::uint64_t num_values = 0;
+  std::uint64_t sparsified_values = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t dense_calls = 0;  // exact, of the warm-up, or f64
+  std::uint64_t skipped_calls = 0;
+  std::uint64_t clipped_calls = 0;
+  std::uint64_t failed_calls = 0;
+  double density_asked = 1;      // of the last call that sparsified
+  double density_sent = 1;       // likewise
+  double mean_density_sent = 1;  // over those calls
+  double build_up = 1;           // of the last: entries of the mean over those that were meant
+  double residual_norm = 0;      // of its parameters, when the statistics are read
+  std::uint64_t bytes_sent = 0;
+  double seconds = 0;
+  double hidden_seconds = 0;
+  double exposed_seconds = 0;
+  double select_seconds = 0;
+};
+
+struct ReducerStatistics {
+  std::uint64_t steps = 0;
+  int rank = 0;
+  int world = 1;
+  double residual_norm = 0;
+  std::uint64_t bytes_sent = 0;
+  double seconds = 0;
+  double hidden_seconds = 0;
+  double exposed_seconds = 0;
+  std::vector<BucketStatistics> buckets;  // in the order of their first calls
+};
+
+// Which bucket a call was of.
+struct BucketName {
+  std::vector<std::string> parameters;
+  bool rows = false;
+  std::uint64_t num_values = 0;
+
+  bool operator<(const BucketName& other) const {
+    return rows != other.rows ? rows < other.rows : parameters < other.parameters;
+  }
+};
+
+class StatisticsTable {
+ public:
+  static constexpr std::size_t kMostBuckets = 4096;
+
+  void record(const BucketName& bucket, const CallResult& result, std::uint64_t bytes_sent,
+              const CallTimes& times, bool failed);
+  // Without residual norms, rank, world and steps.
+  ReducerStatistics snapshot() const;
+
+ private:
+  struct Entry {
+    BucketStatistics figures;
+    std::uint64_t sparsified_calls = 0;
+    double density_sent_sum = 0;
+  };
+
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+  std::map<BucketName, std::size_t> places_;
+};
+
+// Of a parameter's "residual"; the sum of squares.
+double residual_squares(const Tensors& tensors);
+// Fills the norms from sums of squares by parameter name.
+void add_residual_norms(ReducerStatistics& to, const std::map<std::string, double>& squares);
+
+// One JSON object.
+std::string to_json(const ReducerStatistics& statistics);
+
+}  // namespace tandem::training

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/reducer/step_report.h"
+
+#include <array>
+
+#include "common/log_event.h"
+
+namespace tandem::training {
+
+StepReport::StepReport(const ReducerOptions& options, int rank)
+    : timeline_(options.timeline), log_every_(options.log_every), rank_(rank) {
+  if (timeline_ == nullptr) return;
+  track_ = timeline_->track("reducer, rank " + std::to_string(rank), "calls");
+}
+
+void StepReport::call(const Call& call, const CallResult& result, const CallTimes& times) {
+  if (timeline_ != nullptr) {
+    trace::SpanDetails details;
+    details.rows = static_cast<std::int64_t>(call.num_values);
+    details.bytes = static_cast<std::int64_t>(call.bytes_sent);
+    timeline_->span(track_, call.title, times.begin, times.end, details);
+  }
+  if (log_every_ == 0) return;
+  bytes_sent_ += call.bytes_sent;
+  sparsified_values_ += result.sparsified_values;
+  skipped_ += result.skipped;
+  asked_ += result.asked;
+  sent_ += result.sent * (result.sparsified_values > 0 ? 1 : 0);
+  seconds_ += times.seconds;
+  hidden_seconds_ += times.hidden_seconds;
+  if (call.last && ++steps_ >= log_every_) log_step(call.step);
+}
+
+void StepReport::log_step(std::uint64_t step) {
+  const auto share = [this](double count) {
+    return sparsified_values_ > 0 ? count / static_cast<double>(sparsified_values_) : 1.0;
+  };
+  const std::array<LogField, 8> fields = {{{"step", static_cast<std::int64_t>(step)},
+                                           {"rank", static_cast<std::int64_t>(rank_)},
+                                           {"density_asked", share(asked_)},
+                                           {"density_sent", share(sent_)},
+                                           {"bytes_sent", static_cast<std::int64_t>(bytes_sent_)},
+                                           {"seconds", seconds_},
+                                           {"hidden_seconds", hidden_seconds_},
+                                           {"skipped", static_cast<std::int64_t>(skipped_)}}};
+  log_event(LogLevel::kInfo, "[training] steps", fields);
+  steps_ = bytes_sent_ = sparsified_values_ = skipped_ = 0;
+  asked_ = sent_ = seconds_ = hidden_seconds_ = 0;
+}
+
+}  // namespace tandem::training

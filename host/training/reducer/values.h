@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over the values of a gradient. 16-bit values are widened to f32 first.
+//
+// Threads: any; no allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tensor/dtype.h"
+
+namespace tandem::training {
+
+bool is_16_bit(DType type);
+std::size_t bytes_of(DType type);  // of a value: f32, f16, bf16 or f64
+
+// The first place of a NaN or an infinity. type: f32 or f64.
+std::optional<std::uint64_t> first_non_finite(const void* values, std::uint64_t count, DType type);
+
+// A NaN becomes 0, an infinity the largest finite magnitude of the span.
+void clip(void* values, std::uint64_t count, DType type);
+
+void fill(void* values, std::uint64_t count, DType type, double value);
+
+// wide: [count] f32. narrow: [count] of f16 or bf16.
+void widen(const void* narrow, std::uint64_t count, DType type, float* wide);
+void narrow(const float* wide, std::uint64_t count, DType type, void* narrow);
+
+}  // namespace tandem::training

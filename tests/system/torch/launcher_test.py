@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# python -m tandem.torch round a script that stays as it is, under torchrun, mpirun and torch.multiprocessing.
+import re
+import shutil
+import subprocess
+import unittest
+
+from ranks import DEBIAN, HERE, environment, free_port, require
+
+SCRIPT = str(HERE / "plain_script.py")
+
+
+def launch(*command, code=0, **more):
+    found = subprocess.run(command, capture_output=True, text=True, timeout=400, env=environment(**more), cwd=HERE)
+    if found.returncode != code:
+        raise AssertionError(f"{command} ended with {found.returncode}:\n{found.stdout}{found.stderr}")
+    return found.stdout + found.stderr
+
+
+def torchrun(*arguments, **more):
+    return launch(DEBIAN, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()), "-m",
+                  "tandem.torch", *arguments, **more)
+
+
+class LauncherTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        require(DEBIAN)
+
+    def distances(self, output, world=2):
+        found = dict(re.findall(r"rank (\d) of \d: ([\d.]+) from one process", output))
+        self.assertEqual(len(found), world, output)
+        return [float(value) for value in found.values()]
+
+    def test_exact_gradients_pass_a_scripts_own_check_under_torchrun(self):
+        output = torchrun("--dense-exact", SCRIPT, "--steps", "10")
+        self.assertLess(max(self.distances(output)), 1e-6)
+        self.assertEqual(output.count("ranks meet at"), 1)
+        self.assertIn("rank 0 of 2 by torchrun", output)
+        self.assertIn("hook on DistributedDataParallel(Sequential): dense, exact", output)
+        self.assertIn(f"__main__ is {SCRIPT}", output)
+
+    def test_options_come_from_flags_and_from_the_environment(self):
+        output = torchrun("--sparsifier", "topk", SCRIPT, TANDEM_DENSITY="0.25", TANDEM_DENSE_BELOW="0",
+                          TANDEM_SPARSIFIER="dgc")
+        self.assertIn("topk, density 0.25", output)
+        self.assertGreater(min(self.distances(output)), 1e-5)
+
+    def test_mpirun_tells_the_ranks(self):
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        output = launch("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "-mca", "btl_vader_single_copy_mechanism",
+                        "none", DEBIAN, "-m", "tandem.torch", "--dense-exact", SCRIPT)
+        self.assertIn("by mpirun (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)", output)
+        self.assertLess(max(self.distances(output)), 1e-6)
+
+    def test_spawned_processes_have_the_hook_too(self):
+        output = launch(DEBIAN, "-m", "tandem.torch", "--dense-exact", SCRIPT, "--spawn", "2", MASTER_ADDR="127.0.0.1",
+                        MASTER_PORT=free_port())
+        self.assertIn("no launcher has set a rank", output)
+        self.assertIn("hook on DistributedDataParallel", output)
+        self.assertLess(max(self.distances(output)), 1e-6)
+
+    def test_a_scripts_own_hook_stays(self):
+        output = torchrun("--density", "0.01", SCRIPT, "--own-hook")
+        self.assertIn("a communication hook of its own, which stays", output)
+        self.assertNotIn("tandem: hook on", output)
+        self.assertLess(max(self.distances(output)), 1e-6)
+
+    def test_modules_run_as_scripts_do(self):
+        output = torchrun("--dense-exact", "-m", "plain_script", "--steps", "4")
+        self.assertLess(max(self.distances(output)), 1e-6)
+
+    def test_mistakes_are_sentences(self):
+        for arguments, text in ((["nowhere.py"], "nowhere.py is not a file"), (["--density", "3", SCRIPT], "density 3"),
+                                (["--rank", "0", SCRIPT], "belong together")):
+            output = launch(DEBIAN, "-m", "tandem.torch", *arguments, code=1)
+            self.assertIn(text, output)
+            self.assertNotIn("Traceback", output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts ranks of a Python program and looks at how they end.
+
+Debian's PyTorch (/usr/bin/python3) is the one that is always tested; TANDEM_TORCH_PYTHON names the Python of another.
+"""
+
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[3]
+BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", SOURCE / "build" / "release")).resolve()
+PACKAGE = BUILD / "python"
+HERE = Path(__file__).resolve().parent
+DEBIAN = "/usr/bin/python3"
+
+
+@functools.lru_cache(maxsize=None)
+def torch_version(python):
+    """The version of PyTorch that a Python has, as two numbers; None without."""
+    try:
+        found = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True,
+                               timeout=300)
+    except OSError:
+        return None
+    return tuple(int(part) for part in found.stdout.split(".")[:2]) if found.returncode == 0 else None
+
+
+def pythons():
+    """Those to test. Debian's is first, the other one may be missing."""
+    return [python for python in (DEBIAN, os.environ.get("TANDEM_TORCH_PYTHON")) if python]
+
+
+def require(python=DEBIAN):
+    """Skips where PyTorch or the package is missing."""
+    if not (PACKAGE / "tandem" / "libtandem_training.so").is_file():
+        raise unittest.SkipTest(f"{PACKAGE} is not built (target tandem_python)")
+    if not python or torch_version(python) is None:
+        raise unittest.SkipTest(f"{python or 'TANDEM_TORCH_PYTHON'} has no PyTorch (Debian: python3-torch)")
+
+
+def require_current():
+    """A PyTorch with FSDP2."""
+    python = os.environ.get("TANDEM_TORCH_PYTHON")
+    require(python)
+    if torch_version(python) < (2, 6):
+        raise unittest.SkipTest(f"{python} has PyTorch {torch_version(python)}, FSDP2 needs 2.6")
+    return python
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(**more):
+    """Without what a launcher round this test may have set."""
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "TANDEM_"))
+            and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
+    return dict(kept, PYTHONPATH=str(PACKAGE), OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", MKL_NUM_THREADS="1",
+                **{name: str(value) for name, value in more.items()})
+
+
+class Ranks:
+    """`world` processes of `command`; output is kept per rank."""
+
+    def __init__(self, world, command, **more):
+        self.folder = tempfile.TemporaryDirectory()
+        port = free_port()
+        self.processes, self.files = [], []
+        for rank in range(world):
+            self.files.append(open(Path(self.folder.name) / f"rank{rank}", "w+"))
+            self.processes.append(subprocess.Popen(
+                command, stdout=self.files[-1], stderr=subprocess.STDOUT, cwd=self.folder.name,
+                env=environment(RANK=rank, WORLD_SIZE=world, LOCAL_RANK=rank, LOCAL_WORLD_SIZE=world,
+                                MASTER_ADDR="127.0.0.1", MASTER_PORT=port, OUT=self.folder.name, **more)))
+
+    def wait(self, seconds=300):
+        """Their exit statuses and outputs."""
+        try:
+            codes = [process.wait(seconds) for process in self.processes]
+        except subprocess.TimeoutExpired:
+            raise AssertionError("ranks hang:\n" + "\n".join(self.outputs())) from None
+        finally:
+            self.end()
+        return codes, self.outputs()
+
+    def outputs(self):
+        return [(Path(self.folder.name) / f"rank{rank}").read_text() for rank in range(len(self.processes))]
+
+    def end(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def results(self):
+        return [json.loads((Path(self.folder.name) / f"results{rank}.json").read_text())
+                for rank in range(len(self.processes))]
+
+    def close(self):
+        self.end()
+        for file in self.files:
+            file.close()
+        self.folder.cleanup()
+
+
+def run_ranks(test, world, command, seconds=300, **more):
+    """Runs them to their end; the Ranks, exit statuses and outputs."""
+    ranks = Ranks(world, command, **more)
+    test.addCleanup(ranks.close)
+    codes, outputs = ranks.wait(seconds)
+    return ranks, codes, outputs
+
+
+if __name__ == "__main__":
+    sys.exit("a module of the tests")

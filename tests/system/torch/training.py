@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small model, data that depend on rank and step only, and a loop; for the ranks of the tests."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+OPTIONS = dict(sparsifier="exdyna", density=0.05, dense_below=0, timeout_s=60)
+
+
+def small_model(seed=1):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.Tanh(), torch.nn.Linear(128, 64), torch.nn.Tanh(),
+                               torch.nn.Linear(64, 4))
+
+
+def batch(step, rank=None):
+    generator = torch.Generator().manual_seed(1000 * step + (dist.get_rank() if rank is None else rank))
+    teacher = torch.randn(32, 4, generator=torch.Generator().manual_seed(7)) / 4
+    inputs = torch.randn(16, 32, generator=generator)
+    return inputs, torch.tanh(inputs @ teacher)
+
+
+class Run:
+    """A DDP module, its optimizer and, unless `options` is None, its hook."""
+
+    def __init__(self, options=None, model=None, **ddp):
+        from tandem.torch import attach
+        self.module = model if model is not None else small_model()
+        self.ddp = DistributedDataParallel(self.module, **ddp)
+        self.hook = attach(self.ddp, **options) if options is not None else None
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.2)
+
+    def loss(self, step):
+        inputs, targets = batch(step)
+        return torch.nn.functional.mse_loss(self.ddp(inputs), targets)
+
+    def step(self, step):
+        self.optimizer.zero_grad()
+        loss = self.loss(step)
+        loss.backward()
+        self.optimizer.step()
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
+        return mean.item() / dist.get_world_size()
+
+    def steps(self, first, last):
+        return [self.step(step) for step in range(first, last)]
+
+    def weights(self):
+        return torch.cat([value.detach().double().reshape(-1) for value in self.module.parameters()])
+
+
+def distance(first, second):
+    return (first.weights() - second.weights()).abs().max().item()
+
+
+def same_on_all_ranks(run):
+    mine = run.weights()
+    other = mine.clone()
+    dist.broadcast(other, 0)
+    return torch.equal(mine, other)
+
+
+def start():
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method="env://", rank=int(os.environ["RANK"]),
+                            world_size=int(os.environ["WORLD_SIZE"]))
