@@ -155,9 +155,10 @@ void EngineLoop::apply(StepPlan& plan) {
 // Of the oldest sequences of callers that have nothing running.
 void EngineLoop::count_passes(SequenceId admitted) {
   for (const auto& [name, caller] : waiting_.callers()) {
-    if (caller.num_running > 0 || caller.waiting.empty()) continue;
-    Sequence& oldest = *caller.waiting.front();
-    if (oldest.id() < admitted) ++oldest.num_passed;
+    if (caller.waiting.empty() || caller.waiting.front()->id() > admitted) continue;
+    const bool has_running = std::ranges::any_of(
+        running_, [queue = &caller](const auto& s) { return s->queue == queue; });
+    if (!has_running) ++caller.waiting.front()->num_passed;
   }
 }
 

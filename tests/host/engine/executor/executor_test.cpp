@@ -145,5 +145,31 @@ TEST(Executor, LetsArgumentErrorsPassAndStaysUsable) {
   EXPECT_THAT(executor.run({&good, 1}, sink), testing::IsEmpty());
 }
 
+// Two layers: it is asked once, since the second is in the last quarter of the way.
+TEST(Executor, AnInterruptedStepShowsNoLogitsAndGivesTheSameWhenItRunsAgain) {
+  EngineRig rig;
+  NamedUnit units[] = {rig.cpu_unit(8), rig.naive_unit("host", {.num_pages = 8})};
+  for (const NamedUnit& unit : units) {
+    Executor executor(rig.model(), rig.compute(), {});
+    executor.add_unit(*unit.unit);
+    ASSERT_TRUE(executor.follows_rows());
+    const auto tokens = rig.prompt(20, 1);
+    const BlockPlace blocks[] = {{0, 0}, {0, 1}};
+    const RunnerItem item{tokens, blocks, 0, LogitRows::kLast, 0};
+    std::vector<std::vector<float>> shown;
+    const auto sink = [&](std::size_t, int, std::span<const float> logits) {
+      shown.emplace_back(logits.begin(), logits.end());
+    };
+    int num_asked = 0;
+    for (const bool interrupts : {false, true, false}) {
+      executor.interrupt_when([&] { return ++num_asked, interrupts; });
+      EXPECT_THAT(executor.run({&item, 1}, sink), testing::IsEmpty());
+    }
+    EXPECT_EQ(num_asked, 3);
+    ASSERT_EQ(shown.size(), 2u);
+    EXPECT_EQ(shown[0], shown[1]);
+  }
+}
+
 }  // namespace
 }  // namespace tandem::engine

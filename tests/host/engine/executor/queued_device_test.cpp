@@ -109,6 +109,8 @@ class QueuedStep : public QueuedDevice {
     Executor executor(rig_.model(), compute, {});
     executor.add_unit(first);
     executor.add_unit(second);
+    EXPECT_FALSE(executor.follows_rows());
+    executor.interrupt_when([] { return true; });  // not asked: all is in the queue
     const auto one = rig_.prompt(21, 1), other = rig_.prompt(25, 2);
     const BlockPlace left[] = {{0, 0}, {0, 1}}, right[] = {{1, 0}, {1, 1}};
     const auto item = [](const std::vector<model::TokenId>& tokens,

@@ -6,6 +6,7 @@
 #include <future>
 
 #include "host/engine/engine_rig.h"
+#include "support/hooked_attention_unit.h"
 
 namespace tandem::engine {
 namespace {
@@ -67,6 +68,32 @@ TEST_F(CallersOfAnEngine, AFullQueueTakesACallerThatHasLessThanItsPart) {
   EXPECT_EQ(submit(*engine, "third", 2, 8), SubmitStatus::kAccepted);
   go_on.set_value();
   EXPECT_TRUE(engine->drain(Deadline::after(std::chrono::minutes(1))));
+}
+
+// Of two calls in a row, one is for the first of two layers.
+TEST_F(CallersOfAnEngine, AStepEndsForARequestThatArrivesInItsMiddle) {
+  Engine* running = nullptr;
+  Listener second, third;
+  int num_calls = 0;
+  test::UnitHooks hooks;
+  hooks.on_submit = [&] {
+    if (++num_calls != 41 && num_calls != 42) return;
+    Request request = greedy(rig_.prompt(8, 100), 3);
+    request.caller = num_calls == 41 ? "second" : "third";
+    running->submit(std::move(request), (num_calls == 41 ? second : third).sink());
+  };
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.cpu_unit(200));
+  units[0].unit = std::make_unique<test::HookedAttentionUnit>(std::move(units[0].unit), hooks);
+  const auto engine = rig_.engine(std::move(units), {});
+  running = engine.get();
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    ASSERT_EQ(submit(*engine, "greedy", 60, i), SubmitStatus::kAccepted);
+  }
+  for (const auto& listener : listeners_) EXPECT_EQ(listener->wait().tokens.size(), 60u);
+  EXPECT_EQ(second.wait().tokens.size(), 3u);
+  EXPECT_EQ(third.wait().tokens.size(), 3u);
+  EXPECT_EQ(engine->status().interrupted_steps, 1u);
 }
 
 }  // namespace

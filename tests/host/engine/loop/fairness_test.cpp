@@ -231,11 +231,15 @@ class LargeRequests : public VirtualTime {
  protected:
   // The other caller always has requests of a fifth of all pages in the queue.
   void keep_busy() {
-    while (num_small_ < 4 || loop_->num_waiting() < 3) {
-      small_.push_back(submit(request(0, 200, 40, 1000 + num_small_++, "steady")));
+    while (num_started_ < small_.size() && !served_.at(small_[num_started_]).tokens.empty()) {
+      ++num_started_;
+    }
+    while (small_.size() < num_started_ + 3) {
+      const auto seed = 1000 + static_cast<std::uint32_t>(small_.size());
+      small_.push_back(submit(request(0, 200, 40, seed, "steady")));
     }
   }
-  std::uint32_t num_small_ = 0;
+  std::size_t num_started_ = 0;
   std::vector<RequestId> small_;
 };
 
@@ -258,20 +262,24 @@ TEST_F(LargeRequests, ARequestBeyondItsCallersShareRunsUnderSteadyLoadOfAnother)
 TEST_F(LargeRequests, ItDoesNotHoldUpTheOtherForLong) {
   start(two_units({.num_pages = 40}, {.num_pages = 40}));
   keep_busy();
-  std::uint32_t seed = 0;
-  std::size_t next = 0;
+  std::vector<RequestId> large;
+  std::size_t num_ended = 0, started = 0;
   int waited = 0, longest = 0;
   for (int i = 0; i < 4000; ++i) {
-    keep_busy();
-    // Requests of the greedy one that need nearly all pages, and would keep them long.
-    if (loop_->num_waiting() < 5) submit(request(0, 70 * 16, 100, seed++, "large"));
+    // Requests that need nearly all pages, and would keep them long.
+    if (num_ended == large.size()) {
+      const auto seed = static_cast<std::uint32_t>(large.size());
+      large.push_back(submit(request(0, 70 * 16, 100, seed, "large")));
+    }
     step();
-    while (next < small_.size() && !served_.at(small_[next]).tokens.empty()) ++next, waited = 0;
+    num_ended += served_.at(large.back()).last.finish.has_value();
+    keep_busy();
+    if (std::exchange(started, num_started_) != num_started_) waited = 0;
     longest = std::max(longest, ++waited);
   }
-  EXPECT_GT(next, 200u);
-  EXPECT_LT(longest, 200);
-  EXPECT_GT(served_.at(5).tokens.size(), 0u);
+  EXPECT_GT(num_started_, 100u);
+  EXPECT_GT(num_ended, 2u);
+  EXPECT_LT(longest, 150);
   while (!loop_->idle()) step();
   expect_all_served();
 }

@@ -120,13 +120,13 @@ TEST(Overdue, ARequestTakesPagesFromThoseThatHadTheirTurnNewestFirst) {
 TEST(Overdue, NobodyElseJoinsWhileARequestWaitsForPages) {
   const RunningView running[] = {decoding(1, 0, 17), decoding(2, 0, 17)};
   const WaitingView waiting[] = {{.id = 6, .num_tokens = 3, .caller = 0}, kLarge};
-  const StepPlan plan = plan_of(waiting, running, 10, 20);
+  const StepPlan plan = plan_of(waiting, running, 14, 24);
   EXPECT_THAT(plan.admitted, IsEmpty());
   EXPECT_THAT(plan.preempted, IsEmpty()) << "they did not have their turn";
   EXPECT_EQ(plan.items.size(), 2u) << "and go on";
   const WaitingView before[] = {{.id = 6, .num_tokens = 3, .caller = 0},
                                 {.id = 5, .num_tokens = 49, .caller = 1}};
-  EXPECT_THAT(plan_of(before, running, 10, 20).admitted, ElementsAre(6));
+  EXPECT_THAT(plan_of(before, running, 14, 24).admitted, ElementsAre(6));
 }
 
 TEST(Overdue, TheOldestOfSeveralComesFirst) {
