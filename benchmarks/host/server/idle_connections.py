@@ -114,13 +114,32 @@ def probe(port, tls):
     return (time.monotonic() - start) * 1e3
 
 
-def probe_until(port, tls, stop, samples):
-    while not stop.is_set():
-        try:
-            samples.append(probe(port, tls))
-        except (OSError, RuntimeError):
-            samples.append(float("inf"))
-        time.sleep(0.02)
+class Prober:
+    """Probes in a process of its own, where it does not wait for the clients' interpreter lock."""
+
+    def __init__(self, port, tls):
+        self.reader, writer = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            stop, samples = threading.Event(), []
+            signal.signal(signal.SIGTERM, lambda *_: stop.set())
+            while not stop.is_set():
+                try:
+                    samples.append(probe(port, tls))
+                except (OSError, RuntimeError):
+                    samples.append(float("inf"))
+                time.sleep(0.02)
+            os.write(writer, json.dumps(samples).encode())
+            os._exit(0)
+        os.close(writer)
+
+    def end(self):
+        """The milliseconds of all probes, in order."""
+        os.kill(self.child, signal.SIGTERM)
+        with os.fdopen(self.reader, "rb") as pipe:
+            samples = sorted(json.loads(pipe.read()))
+        os.waitpid(self.child, 0)
+        return samples
 
 
 def serve(options, folder):
@@ -141,16 +160,7 @@ def measure(options, server):
     before = resident_bytes(pid)
     alone = sorted(probe(port, tls) for _ in range(200))
     clients = Clients(port, options.connections, options.seconds, tls)
-    stop, samples = threading.Event(), []
-    # In a process of its own the prober would not wait for this one's interpreter lock.
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        probe_until(port, tls, stop, samples)
-        os.write(writer, json.dumps(samples).encode())
-        os._exit(0)
-    os.close(writer)
+    prober = Prober(port, tls)
     lost = clients.wait_for(clients.idle, 60)
     clients.dribble()
     peak = resident_bytes(pid)
@@ -164,10 +174,7 @@ def measure(options, server):
             pass
     lost += clients.wait_for(clients.idle, 60)
     peak = max(peak, resident_bytes(pid))
-    os.kill(child, signal.SIGTERM)
-    with os.fdopen(reader, "rb") as pipe:
-        samples = sorted(json.loads(pipe.read()))
-    os.waitpid(child, 0)
+    samples = prober.end()
     return {
         "name": "idle_connections", "tls": options.tls, "connections": options.connections,
         "lost": lost, "refused": refused, "probes": len(samples),

@@ -15,6 +15,7 @@ Standard library and openssl only.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ from soak_clients import CONTEXT, MAX_BODY, Client, Tally
 from soak_faults import CARD_TIMEOUT_S, Faults, Site
 
 RESIDENT_LIMIT_PERCENT = 2.0
+GAUGES_EVERY = 5  # samples
 MIB = 1 << 20
 
 
@@ -60,7 +62,7 @@ class Watch(threading.Thread):
     def __init__(self, pid, site, stop):
         super().__init__(daemon=True)
         self.pid, self.site, self.stop = pid, site, stop
-        self.samples = []
+        self.samples, self.gauge_samples = [], []
 
     def run(self):
         begin = time.monotonic()
@@ -69,6 +71,9 @@ class Watch(threading.Thread):
                 self.samples.append({"seconds": time.monotonic() - begin, "load": os.getloadavg()[0], **self.sample()})
             except OSError:
                 return  # it has ended, which the judge sees
+            if len(self.samples) % GAUGES_EVERY == 0:
+                with contextlib.suppress(OSError, EOFError):  # it may be too busy
+                    self.gauge_samples.append(self.gauges())
 
     def sample(self):
         memory = memory_of(self.pid)
@@ -76,9 +81,23 @@ class Watch(threading.Thread):
         return {"resident": memory["VmRSS"], "anonymous": memory["RssAnon"], "shared": memory["RssShmem"],
                 "files": len(list((process / "fd").iterdir())), "threads": len(list((process / "task").iterdir()))}
 
-    def status(self):
+    def ask(self, path):
         admin = {"Authorization": f"Bearer {self.site.keys['admin']}", "Connection": "close"}
-        return http_client.ask(self.site.unix, http_client.request("GET", "/status", None, admin)).json()
+        answer = http_client.ask(self.site.unix, http_client.request("GET", path, None, admin))
+        if answer.status != 200:
+            raise EOFError(f"{path}: {answer.status}")
+        return answer
+
+    def status(self):
+        return self.ask("/status").json()
+
+    def gauges(self):
+        """Pages in use, and connections but for the one that asks."""
+        def total(start):
+            return sum(int(float(line.rsplit(" ", 1)[1])) for line in lines if line.startswith(start))
+
+        lines = self.ask("/metrics").body.decode().splitlines()
+        return {"pages": total('tandem_unit_kv_pages{state="used"'), "connections": total("tandem_http_connections ") - 1}
 
     def quarter(self, number):
         length = len(self.samples) // 4
@@ -88,17 +107,19 @@ class Watch(threading.Thread):
         return statistics.fmean(sample[figure] for sample in self.quarter(number))
 
 
-def at_rest(status):
+def unrest(watch):
     """What is not as it should be once all clients have gone."""
+    status = watch.status()
     attention = [device for device in status["devices"] if device["role"] == "attention"]
     held = sum(device["pages_used"] for device in attention if device["alive"])
-    found = {"running": status["running"], "waiting": status["waiting"], "pages": held, "lost_cards": len(status["lost_devices"])}
+    found = {"running": status["running"], "waiting": status["waiting"], "pages": held, "lost_cards": len(status["lost_devices"]),
+             "connections": watch.gauges()["connections"]}
     return found if any(found.values()) else {}
 
 
 def wait_for_rest(watch, seconds=120):
     end = time.monotonic() + seconds
-    while (found := at_rest(watch.status())) and time.monotonic() < end:
+    while (found := unrest(watch)) and time.monotonic() < end:
         time.sleep(0.5)
     return found
 
@@ -166,6 +187,7 @@ def result_of(options, tally, watched, exit_code):
         "anonymous_mib": {f"quarter_{number + 1}": round(watch.mean(number, "anonymous") / MIB, 2) for number in range(4)},
         "files": {"before": before["files"], "after": after.get("files"), "most": max(s["files"] for s in watch.samples)},
         "threads": {"before": before["threads"], "after": after.get("threads"), "most": max(s["threads"] for s in watch.samples)},
+        **{f"{name}_most": max((gauge[name] for gauge in watch.gauge_samples), default=None) for name in ("pages", "connections")},
         "load_median": statistics.median(sample["load"] for sample in watch.samples),
         "exit_code": exit_code, "problems": problems, "losses": tally.losses[:20],
     }

@@ -300,7 +300,8 @@ def huge_body(client):
     if client.random.random() < 0.5:
         data = request("POST", "/v1/completions", body, headers)
     else:
-        head = request("POST", "/v1/completions", None, {"Transfer-Encoding": "chunked", "Content-Type": "application/json", **headers})
+        head = request("POST", "/v1/completions", None,
+                       {"Transfer-Encoding": "chunked", "Content-Type": "application/json", **headers})
         data = head + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
     with client.connect() as connection:
         send_all(connection, data)

@@ -54,8 +54,11 @@ class Site:
         """With a new rotating key; requests with the one before are then refused."""
         self.keys["rotating"] = secrets.token_hex(24)
         more = {"limited": "requests-per-minute = 120\nconcurrent-requests = 2\nmax-choices = 4\n", "admin": 'role = "admin"\n'}
-        text = "".join(f'[[key]]\nname = "{name}"\nhash = "sha256:{hashlib.sha256(key.encode()).hexdigest()}"\n{more.get(name, "")}'
-                       for name, key in self.keys.items())
+        def entry(name, key):
+            digest = hashlib.sha256(key.encode()).hexdigest()
+            return f'[[key]]\nname = "{name}"\nhash = "sha256:{digest}"\n{more.get(name, "")}'
+
+        text = "".join(entry(name, key) for name, key in self.keys.items())
         self.key_file.touch(0o600)
         self.key_file.write_text(text)
 

@@ -142,8 +142,8 @@ class EngineLoop {
   std::vector<NamedUnit> lost_units_;            // to be taken
   std::map<std::string, std::uint64_t> losses_;  // by id
   std::map<std::string, device::AttentionStats> past_stats_;  // of those that were replaced, by id
-  std::map<std::string, Clock::TimePoint> silent_since_;  // units that gave no answer, by id
-  bool all_units_lost_ = false;                           // why it is broken
+  std::map<std::string, Clock::TimePoint> silent_since_;      // units that gave no answer, by id
+  bool all_units_lost_ = false;                               // why it is broken
 
   CallerQueues waiting_;
   std::map<std::string, PrefixKey> salts_;          // of every caller so far
