@@ -30,6 +30,10 @@ EXACT = ["--quantize", "f32"]
 FOR_EVER = ["--revive-seconds", "0"]
 
 
+# Without shares a card that was slow when it was measured may get no sequence.
+EVEN_CARDS = "xrt:0=0.5,xrt:1=0.5"
+
+
 class CardLossTest(unittest.TestCase):
     def stream_while(self, daemon, count, disturb, tokens=150):
         """`count` streams at once; calls disturb() when every one has begun. Returns their texts."""
@@ -93,7 +97,7 @@ class CardLossTest(unittest.TestCase):
 
     def check_comes_back(self, stop, go_on, timeout_ms):
         """`timeout_ms` is long for a card that works: a loaded machine may give it no time for seconds."""
-        arguments = [*EXACT, "--attention", "xrt:0,xrt:1", "--device-timeout-ms", timeout_ms, "--revive-seconds", "3"]
+        arguments = [*EXACT, "--attention", EVEN_CARDS, "--device-timeout-ms", timeout_ms, "--revive-seconds", "10"]
         with Daemon(*arguments, cards=2) as daemon:
             expected = self.stream_while(daemon, 4, lambda: None)
             cards = daemon.card_processes()
@@ -103,14 +107,14 @@ class CardLossTest(unittest.TestCase):
             def disturb():
                 stop(cards[1])
                 self.wait_until("the card is lost", lambda: heard.append(daemon.status()) or heard[-1]["degraded"])
-                heard.append((heard[-1], daemon.request("GET", "/health"), daemon.request("GET", "/metrics")[2]))
+                heard.append((heard[-1], daemon.request("GET", "/health")))
 
             self.assertEqual(self.stream_while(daemon, 4, disturb, 400), self.long(daemon))
-            status, health, metrics = heard[-1]
+            status, health = heard[-1]
             self.assertEqual(len(status["lost_devices"]), 1)
             lost = status["lost_devices"][0]
             self.assertEqual((health[0], health[2]), (200, {"status": "degraded", "lost": [lost]}))
-            self.assertIn(f'tandem_unit_losses_total{{unit="{lost}"}} 1', metrics)
+            self.assertIn(f'tandem_unit_losses_total{{unit="{lost}"}} 1', daemon.request("GET", "/metrics")[2])
             self.assertIn(f"attention unit {lost} is lost", daemon.log_path.read_text())
             go_on(cards[1])
             self.wait_until("the card is back", lambda: not daemon.status()["degraded"])

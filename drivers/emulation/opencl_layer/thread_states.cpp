@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// States from /proc: a thread that ends meanwhile has no file any more, and counts as asleep.
 #include "emulation/opencl_layer/thread_states.h"
 
 #include <ctime>

@@ -66,14 +66,10 @@ cl_program CL_API_CALL same_program(cl_context, cl_uint, const cl_device_id*, co
   return kProgram;
 }
 
-cl_int CL_API_CALL nothing_to_wait_for(cl_uint, const cl_event*) { return CL_SUCCESS; }
-
-cl_int CL_API_CALL read_nothing(cl_command_queue, cl_mem, cl_bool, size_t, size_t, void*, cl_uint,
-                                const cl_event*, cl_event*) {
+template <typename... Arguments>
+cl_int CL_API_CALL do_nothing(Arguments...) {
   return CL_SUCCESS;
 }
-
-cl_int CL_API_CALL release_nothing(cl_program) { return CL_SUCCESS; }
 
 // The layer's functions, in front of those above.
 const cl_icd_dispatch& layer() {
@@ -84,9 +80,9 @@ const cl_icd_dispatch& layer() {
   next.clFinish = finished;
   next.clGetDeviceInfo = device_info;
   next.clCreateProgramWithBinary = same_program;
-  next.clReleaseProgram = release_nothing;
-  next.clWaitForEvents = nothing_to_wait_for;
-  next.clEnqueueReadBuffer = read_nothing;
+  next.clReleaseProgram = do_nothing;
+  next.clWaitForEvents = do_nothing;
+  next.clEnqueueReadBuffer = do_nothing;
   void* library = dlopen(TANDEM_OPENCL_LAYER, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   const auto start = reinterpret_cast<pfn_clInitLayer>(dlsym(library, "clInitLayer"));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The swap of the entry's state decides between this side and a card that still runs.
 #include "emulation/xrt_shim/card/unfinished_commands.h"
 
 #include <ert.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A stable sort: units without registers have the address ~0.
 #include "emulation/xrt_shim/card/unit_order.h"
 
 #include <algorithm>
