@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from ranks import DEBIAN, HERE, environment, free_port, require
+from ranks import DEBIAN, HERE, TORCHRUN, environment, free_port, require
 
 SCRIPT = str(HERE / "plain_script.py")
 
@@ -19,8 +19,7 @@ def launch(*command, code=0, **more):
 
 
 def torchrun(*arguments, **more):
-    return launch(DEBIAN, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()), "-m",
-                  "tandem.torch", *arguments, **more)
+    return launch(DEBIAN, *TORCHRUN, "--master_port", str(free_port()), "-m", "tandem.torch", *arguments, **more)
 
 
 class LauncherTest(unittest.TestCase):

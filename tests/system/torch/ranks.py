@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -18,6 +19,8 @@ SOURCE = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("TANDEM_BINARY_DIR", SOURCE / "build" / "release")).resolve()
 PACKAGE = BUILD / "python"
 HERE = Path(__file__).resolve().parent
+# PyTorch 1.13's torchrun breaks on Python 3.11 at its default for both; this names a rank that is not there.
+TORCHRUN = ["-m", "torch.distributed.run", "-r", "9:1", "-t", "9:1", "--nproc_per_node", "2"]
 DEBIAN = "/usr/bin/python3"
 
 
@@ -84,14 +87,20 @@ class Ranks:
                                 MASTER_ADDR="127.0.0.1", MASTER_PORT=port, OUT=self.folder.name, **more)))
 
     def wait(self, seconds=300):
-        """Their exit statuses and outputs."""
-        try:
-            codes = [process.wait(seconds) for process in self.processes]
-        except subprocess.TimeoutExpired:
-            raise AssertionError("ranks hang:\n" + "\n".join(self.outputs())) from None
-        finally:
-            self.end()
-        return codes, self.outputs()
+        """Their exit statuses and outputs. A rank that fails ends the others, which may wait for it, soon after."""
+        end = time.monotonic() + seconds
+        while any(process.poll() is None for process in self.processes):
+            if any(process.returncode for process in self.processes):
+                end = min(end, time.monotonic() + 20)
+            if time.monotonic() > end:
+                break
+            time.sleep(0.1)
+        hanging = [rank for rank, process in enumerate(self.processes) if process.poll() is None]
+        self.end()
+        outputs = self.outputs()
+        if hanging and not any(process.returncode > 0 for process in self.processes):
+            raise AssertionError(f"ranks {hanging} hang:\n" + "\n".join(outputs))
+        return [process.returncode for process in self.processes], outputs
 
     def outputs(self):
         return [(Path(self.folder.name) / f"rank{rank}").read_text() for rank in range(len(self.processes))]

@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     hook.add_argument("--threads", type=int, help="that select, on each rank (1)")
     hook.add_argument("--timeout-s", type=float, help="until a silent rank counts as lost (60)")
     hook.add_argument("--interface", help="network interface on which ranks listen")
-    hook.add_argument("--address", dest="listen", help="address on which this rank listens")
+    hook.add_argument("--listen", help="address on which this rank listens")
     hook.add_argument("--store-directory", help="folder in which ranks meet, instead of PyTorch's store")
     ranks = made.add_argument_group("ranks, where no launcher tells them")
     ranks.add_argument("--rank", type=int)

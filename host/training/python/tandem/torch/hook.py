@@ -214,7 +214,7 @@ class SparseHook:
             found = reducer.take_rows(tickets[0])
             try:
                 indices = torch.empty(len(found), dtype=torch.int64)
-                mean = torch.empty((len(found),) + tuple(values.shape[1:]), dtype=values.dtype)
+                mean = torch.empty((len(found),) + tuple(gradient.shape[1:]), dtype=values.dtype)
                 found.copy(indices.data_ptr(), mean.data_ptr())
             finally:
                 found.destroy()

@@ -7,6 +7,7 @@ treated alike.
 """
 
 import functools
+import importlib
 import os
 import sys
 import weakref
@@ -69,8 +70,7 @@ class _Started:
 
 
 def _follow_spawn(options: Mapping[str, Any]) -> None:
-    import torch.multiprocessing.spawn as spawn
-
+    spawn = importlib.import_module("torch.multiprocessing.spawn")  # the attribute of that name is a function
     original = spawn.start_processes
 
     @functools.wraps(original)
