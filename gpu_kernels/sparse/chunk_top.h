@@ -20,11 +20,11 @@ namespace tandem::gpu_kernels {
 inline constexpr std::uint32_t kChunkValues = 4096;
 
 // Of a chunk with `count` entries.
-constexpr std::size_t chunk_bytes(std::uint32_t count) {
+__host__ __device__ constexpr std::size_t chunk_bytes(std::uint32_t count) {
   return 2 * sizeof(float) + (std::size_t{count} * 14 + 7) / 8;
 }
 
-// The last chunk has what is left of the values. One launch, a block per chunk; 38 KB of shared
+// The last chunk has what is left of the values. One launch, a block per chunk; 34 KB of shared
 // memory. Bytes: 4 per value, and the message. One thread adds up the levels, in the CPU's order:
 // two f64 additions per entry. With values that are not finite the message is unspecified.
 struct PackChunks {

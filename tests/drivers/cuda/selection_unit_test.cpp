@@ -165,12 +165,21 @@ TEST_P(SelectionUnitTest, MeasuresClipsAndCorrectsByMomentum) {
   EXPECT_EQ(got[700], 0);
   EXPECT_EQ(got_velocity[5], 0) << "the velocity is cleared too";
   EXPECT_EQ(got_velocity[6], velocity[6]);
+}
 
-  const GradientMoments large = unit->moments_at_least({1, kSize}, 2.0f, true, soon());
-  EXPECT_EQ(large.count, kSize - 1 - 3);  // without the places 5, 31 and 700
-  EXPECT_EQ(large.smallest, residual[6]);
-  EXPECT_NEAR(large.log_sum,
-              static_cast<double>(large.count) * std::log(static_cast<double>(residual[6])), 1e-9);
+TEST_P(SelectionUnitTest, MeasuresTheSurvivorsOfAThresholdInARange) {
+  const auto unit = make(6);
+  unit->accumulate(view_of({9, -2, 2, 0, -3, 7}), {}, soon());
+  const GradientMoments large = unit->moments_at_least({1, 5}, 2.0f, true, soon());
+  EXPECT_EQ(large.count, 3u);
+  EXPECT_EQ(large.sum, 7);
+  EXPECT_EQ(large.signed_sum, -3);
+  EXPECT_EQ(large.squares, 17);
+  EXPECT_EQ(large.smallest, 2);
+  EXPECT_EQ(large.largest, 3);
+  EXPECT_EQ(large.positive, 3u);
+  EXPECT_NEAR(large.log_sum, std::log(12.0), 1e-12);
+  EXPECT_EQ(unit->moments_at_least({1, 5}, 2.0f, false, soon()).positive, 0u);
 }
 
 TEST_P(SelectionUnitTest, ReadsHalvesAsTheirFloats) {
