@@ -22,7 +22,7 @@ double uniform(std::mt19937_64& random) {
 WordModel::WordModel() : parameters_(kParameters) {
   double sum = 0;
   for (std::size_t word = 0; word < kWords; ++word) {
-    frequencies_.push_back(sum += std::pow(static_cast<double>(word + 1), -1.1));
+    frequencies_.push_back(sum += std::pow(static_cast<double>(word + 1), -1.3));
   }
   std::mt19937_64 random(5);
   for (float& value : parameters_) value = static_cast<float>(uniform(random) - 0.5);
