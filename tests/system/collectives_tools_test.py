@@ -205,8 +205,39 @@ class SparsifyBenchTest(unittest.TestCase):
                                    4, "--sparsifiers", "deft,topk", "--json"))
             self.assertEqual([line["values"] for line in lines], [5000, 5000])
             self.assertAlmostEqual(lines[0]["density_sent"], 0.02, places=6)
+            narrow = json_lines(run("sparsify-bench", "--gradients", folder, "--density", 0.02, "--world", 2, "--steps",
+                                    4, "--sparsifiers", "deft,topk", "--wire", "bf16", "--json"))
+            self.assertEqual([line["wire"] for line in narrow], ["bf16", "bf16"])
+            self.assertNotEqual(narrow[0]["residual_norm"], lines[0]["residual_norm"])
             (Path(folder) / "tensors.json").write_text("{")
             self.assertIn("tensors.json", run("sparsify-bench", "--gradients", folder, code=2))
+
+    def test_a_simulated_network_times_the_exchange(self):
+        def line(speed):
+            return json_lines(run("sparsify-bench", "--synthetic", 100000, "--density", 0.01, "--world", 4, "--steps", 4,
+                                  "--sparsifiers", "micro", "--bandwidth-gbps", speed, "--latency-us", 5, "--json"))[0]
+        slow, fast = line(1), line(10)
+        self.assertAlmostEqual(slow["dense_ms"], 2 * 0.75 * 100000 * 32 / 1e6, delta=0.5)  # a ring's bytes at 1 Gb/s
+        self.assertLess(slow["exchange_ms"], slow["dense_ms"] / 5)
+        self.assertLess(fast["exchange_ms"], slow["exchange_ms"])
+        self.assertEqual(line(1)["exchange_ms"], slow["exchange_ms"])
+
+    def test_a_recording_gives_every_rank_its_own_steps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(6):  # 2 ranks, 3 steps; the value at place 10 rank + step is largest
+                values = [0.001] * 100
+                values[10 * (number % 2) + number // 2] = 1.0
+                (Path(folder) / f"gradient-{number}.f32").write_bytes(struct.pack("<100f", *values))
+            recording = Path(folder) / "recording.json"
+            recording.write_text(json.dumps({"ranks": 2, "steps": 3}))
+            arguments = ["sparsify-bench", "--gradients", folder, "--density", 0.01, "--world", 2, "--steps", 3,
+                         "--sparsifiers", "topk", "--only-own", "--json"]
+            line = json_lines(run(*arguments))[0]
+            self.assertAlmostEqual(line["residual_norm"], (100 * 0.003 ** 2) ** 0.5, delta=0.0002)  # all large ones are sent
+            for text, name in (('{"ranks": 2, "steps": 4}', "gradient-7.f32"), ('{"ranks": 0, "steps": 4}', "from 1"),
+                               ("[]", "recording.json")):
+                recording.write_text(text)
+                self.assertIn(name, run(*arguments, code=2))
 
     def test_wrong_arguments_are_named(self):
         some = ["--synthetic", 1000]

@@ -24,6 +24,7 @@ struct SparsifyBenchOptions {
   std::vector<std::string> sparsifiers;
   std::string sidco_fit = "exponential";
   std::string scheme = "allgather_sparse";
+  std::string wire = "f32";
   int threads = 1;
   bool json = false;
 };
@@ -57,6 +58,16 @@ void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
   auto& sparsifier = options.run.sparsifier;
   command.add_option("--scheme", options.scheme, "where ranks send their own entries")
       ->capture_default_str();
+  command.add_option("--wire", options.wire, "values on the wire: f32, f16 or bf16")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str();
+  command
+      .add_option("--bandwidth-gbps", options.run.gbit_per_s,
+                  "of a rank's simulated link, Gb/s each way; reports exchange_ms and dense_ms")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--latency-us", options.run.latency_us, "of a simulated message")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_flag("--published-control", sparsifier.published_control,
                    "micro, exdyna: the published steps of the threshold");
   command.add_flag("--only-own", sparsifier.only_own_entries,
@@ -80,6 +91,7 @@ nlohmann::json measurement_json(const SparsifyBenchOptions& options, std::uint64
                          {"world", options.run.world},
                          {"steps", options.run.steps},
                          {"threads", options.threads},
+                         {"wire", options.wire},
                          {"density", options.run.sparsifier.density},
                          {"density_sent", measured.density_sent},
                          {"density_all_steps", measured.density_all},
@@ -89,7 +101,14 @@ nlohmann::json measurement_json(const SparsifyBenchOptions& options, std::uint64
                          {"accumulate_ms", measured.accumulate_ms},
                          {"plain_read_ms", measured.plain_read_ms},
                          {"of_plain_read", measured.of_plain_read},
+                         {"rest_ms", measured.rest_ms},
+                         {"update_ms", measured.update_ms},
                          {"residual_norm", measured.residual_norm}};
+  if (options.run.gbit_per_s > 0) {
+    line["gbit_per_s"] = options.run.gbit_per_s;
+    line["exchange_ms"] = measured.exchange_ms;
+    line["dense_ms"] = measured.dense_ms;
+  }
   if (measured.of_plain_read == 0) line["of_plain_read"] = nullptr;
   return line;
 }
@@ -106,6 +125,8 @@ void run_sparsify_bench(SparsifyBenchOptions& options) {
   }
   auto& sparsifier = options.run.sparsifier;
   sparsifier.reduce.scheme = options.scheme;
+  if (options.wire == "f16") sparsifier.reduce.wire = DType::kF16;
+  if (options.wire == "bf16") sparsifier.reduce.wire = DType::kBF16;
   sparsifier.reduce.timeout = std::chrono::minutes(10);
   if (options.sidco_fit == "pareto") {
     sparsifier.sidco_fit = collectives::SidcoFit::kGeneralisedPareto;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/error.h"
 #include "tensor/sparse/generate/captured.h"
@@ -44,25 +45,73 @@ std::vector<std::uint64_t> layers_of_folder(const std::filesystem::path& folder,
                                     " must be a list of tensors whose offsets begin at 0");
 }
 
+std::string file_of(const std::string& folder, std::uint64_t number) {
+  return (std::filesystem::path(folder) / ("gradient-" + std::to_string(number) + ".f32")).string();
+}
+
+struct Recording {
+  std::uint64_t ranks, steps;
+};
+
+std::optional<Recording> recording_of_folder(const std::filesystem::path& folder) {
+  const auto path = folder / "recording.json";
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  constexpr std::uint64_t kMost = 1'000'000;
+  try {
+    const auto json = nlohmann::json::parse(file);
+    const Recording recording{json.at("ranks").get<std::uint64_t>(),
+                              json.at("steps").get<std::uint64_t>()};
+    const auto usable = [](std::uint64_t count) { return count > 0 && count <= kMost; };
+    if (usable(recording.ranks) && usable(recording.steps)) return recording;
+  } catch (const nlohmann::json::exception&) {
+  }
+  throw Error(
+      "sparsify-bench",
+      path.string() + " must have numbers `ranks` and `steps` from 1 to " + std::to_string(kMost));
+}
+
 }  // namespace
 
 SparsifyGradients SparsifyGradients::captured(const std::string& folder) {
   SparsifyGradients gradients;
   const std::filesystem::path path(folder);
-  for (int i = 0;; ++i) {
-    const auto file = path / ("gradient-" + std::to_string(i) + ".f32");
-    if (!std::filesystem::exists(file)) break;
-    gradients.files_.push_back(sparse::read_captured_gradient(file.string()));
-    if (gradients.files_.back().size() != gradients.files_.front().size()) {
-      throw Error("sparsify-bench", file.string() + " has another size than gradient-0.f32");
-    }
-  }
-  if (gradients.files_.empty()) {
+  gradients.folder_ = folder;
+  if (!std::filesystem::exists(file_of(folder, 0))) {
     throw Error("sparsify-bench", folder + " has no file gradient-0.f32");
   }
-  gradients.num_values_ = gradients.files_.front().size();
+  gradients.num_values_ = sparse::read_captured_gradient(file_of(folder, 0)).size();
+  if (const auto recording = recording_of_folder(path)) {
+    gradients.check_recording(recording->ranks, recording->steps);
+  } else {
+    for (std::uint64_t i = 0; std::filesystem::exists(file_of(folder, i)); ++i) {
+      gradients.files_.push_back(gradients.read_file(i));
+    }
+  }
   gradients.layer_sizes_ = layers_of_folder(path, gradients.num_values_);
   return gradients;
+}
+
+// Errors before the first sparsifier runs for minutes.
+void SparsifyGradients::check_recording(std::uint64_t ranks, std::uint64_t steps) {
+  const std::uint64_t last = ranks * steps - 1;
+  if (!std::filesystem::exists(file_of(folder_, last))) {
+    throw Error("sparsify-bench", "recording.json says " + std::to_string(ranks) + " ranks and " +
+                                      std::to_string(steps) + " steps, but there is no " +
+                                      file_of(folder_, last));
+  }
+  recorded_ranks_ = ranks;
+  recorded_steps_ = steps;
+}
+
+std::vector<float> SparsifyGradients::read_file(std::uint64_t number) const {
+  const std::string file = file_of(folder_, number);
+  std::vector<float> values = sparse::read_captured_gradient(file);
+  if (values.size() != num_values_) {
+    throw Error("sparsify-bench", file + " has " + std::to_string(values.size()) +
+                                      " values; gradient-0.f32 has " + std::to_string(num_values_));
+  }
+  return values;
 }
 
 SparsifyGradients SparsifyGradients::synthetic(std::uint64_t num_values, double skew,
@@ -110,6 +159,11 @@ void SparsifyGradients::fill_layer(std::size_t layer, std::uint64_t first, int r
 
 void SparsifyGradients::fill(int rank, std::uint64_t step, std::vector<float>& to) const {
   to.resize(num_values_);
+  if (recorded_ranks_ > 0) {
+    to = read_file(step % recorded_steps_ * recorded_ranks_ +
+                   static_cast<std::uint64_t>(rank) % recorded_ranks_);
+    return;
+  }
   if (!files_.empty()) {
     const auto& file = files_[(static_cast<std::uint64_t>(rank) + step) % files_.size()];
     std::copy(file.begin(), file.end(), to.begin());

@@ -3,10 +3,11 @@
 // Gradients for `tandem sparsify-bench` that change from step to step: captured ones, or synthetic.
 //
 // Captured: rank r gets file (r + step) mod files of a folder of gradient-<i>.f32; tensors.json, if
-// it is there, gives the layers. Synthetic: heavy-tailed values, a third of their size common to
-// all ranks; layers of unequal sizes, whose scales differ (`skew`: the deviation of their
-// logarithm) and drift. Equal arguments give equal bits. Threads: any, after construction. Errors:
-// Error naming the file.
+// it is there, gives the layers. With a recording.json of R ranks and S steps file i is that of
+// rank i mod R in step i / R, read when it is needed; steps repeat after S. Synthetic: heavy-tailed
+// values, a third of their size common to all ranks; layers of unequal sizes, whose scales differ
+// (`skew`: the deviation of their logarithm) and drift. Equal arguments give equal bits. Threads:
+// any, after construction. Errors: Error naming the file.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,11 @@ class SparsifyGradients {
   void fill_layer(std::size_t layer, std::uint64_t first, int rank, std::uint64_t step,
                   float* to) const;
 
+  std::vector<float> read_file(std::uint64_t number) const;
+  void check_recording(std::uint64_t ranks, std::uint64_t steps);
+
+  std::string folder_;                                     // captured
+  std::uint64_t recorded_ranks_ = 0, recorded_steps_ = 0;  // 0: no recording
   std::uint64_t num_values_ = 0;
   std::uint64_t seed_ = 0;
   std::vector<std::uint64_t> layer_sizes_;

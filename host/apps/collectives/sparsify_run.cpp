@@ -10,6 +10,7 @@
 
 #include "apps/collectives/bench_options.h"
 #include "apps/collectives/launch_ranks.h"
+#include "apps/collectives/simulated_ranks.h"
 #include "collectives/sparsifier/candidates.h"
 #include "collectives/sparsifier/selection_kernels.h"
 
@@ -18,7 +19,9 @@ namespace {
 
 struct RankMeasurements {
   std::vector<collectives::StepResult> steps;
-  std::vector<double> plain_reads_s;
+  std::vector<double> plain_reads_s, rests_s, updates_s;
+  std::vector<double> exchanges_s;  // virtual
+  double dense_s = 0;               // virtual
   double residual_norm = 0;
   std::string clears;
 };
@@ -41,17 +44,46 @@ double plain_read_s(std::span<const float> values, ThreadPool* threads, std::mut
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-RankMeasurements run_steps(collectives::Group& group, const std::string& name,
-                           const SparsifyGradients& gradients, const SparsifyRunOptions& options) {
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double update_s(std::vector<float>& weights, const collectives::SparseTensor& mean) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto indices = mean.indices_as<std::uint32_t>();
+  const auto values = mean.values_as<float>();
+  for (std::size_t i = 0; i < indices.size(); ++i) weights[indices[i]] -= 0.1f * values[i];
+  return seconds_since(begin);
+}
+
+RankMeasurements run_steps(collectives::Group& group, const VirtualClock& clock,
+                           const std::string& name, const SparsifyGradients& gradients,
+                           const SparsifyRunOptions& options) {
   RankMeasurements history;
   const auto sparsifier =
       collectives::make_sparsifier(name, gradients.num_values(), options.sparsifier);
   history.clears = collectives::clearing_rule_name(sparsifier->clearing_rule());
-  std::vector<float> gradient;
+  std::vector<float> gradient(gradients.num_values());
+  if (options.gbit_per_s > 0) {
+    collectives::ReduceOptions dense = options.sparsifier.reduce;
+    dense.scheme = "dense_ring";
+    const double begin = clock();
+    collectives::allreduce(group, collectives::DenseView::of(gradient), dense);
+    history.dense_s = clock() - begin;
+  }
+  std::vector<float> weights(group.rank() == 0 ? gradients.num_values() : 0);
   for (std::uint64_t step = 0; step < options.steps; ++step) {
     gradients.fill(group.rank(), step, gradient);
+    collectives::barrier(group, options.sparsifier.reduce);  // clocks are compared from here
+    const double virtual_begin = clock();
+    const auto begin = std::chrono::steady_clock::now();
     history.steps.push_back(sparsifier->step(group, gradient));
-    history.steps.back().mean = {};  // its memory is not needed
+    collectives::StepResult& result = history.steps.back();
+    history.rests_s.push_back(seconds_since(begin) - result.accumulate_seconds -
+                              result.select_seconds);
+    history.exchanges_s.push_back(clock() - virtual_begin);
+    if (group.rank() == 0) history.updates_s.push_back(update_s(weights, result.mean));
+    result.mean = {};  // its memory is not needed
     if (group.rank() != 0) continue;
     history.plain_reads_s.push_back(
         plain_read_s(sparsifier->residual(), options.sparsifier.threads, *options.sparsifier.turn));
@@ -81,11 +113,19 @@ SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
     measured.density_sent += share / num_counted;
     measured.build_up += result.build_up / num_counted;
     measured.inefficiency += result.inefficiency / num_counted;
+    double exchange_s = 0;
+    for (const RankMeasurements& rank : ranks) {
+      exchange_s = std::max(exchange_s, rank.exchanges_s[step]);
+    }
+    measured.exchange_ms += exchange_s * 1e3 / num_counted;
   }
   measured.select_ms = median(select_ms);
   measured.accumulate_ms = median(accumulate_ms);
   measured.plain_read_ms = median(ranks.front().plain_reads_s) * 1e3;
   if (measured.select_ms > 0) measured.of_plain_read = measured.plain_read_ms / measured.select_ms;
+  measured.rest_ms = median(ranks.front().rests_s) * 1e3;
+  measured.update_ms = median(ranks.front().updates_s) * 1e3;
+  measured.dense_ms = ranks.front().dense_s * 1e3;
   measured.residual_norm = ranks.front().residual_norm;
   measured.clears = ranks.front().clears;
   return measured;
@@ -102,9 +142,15 @@ SparsifyMeasurement measure_sparsifier(const std::string& name, const SparsifyGr
   std::vector<RankMeasurements> ranks(static_cast<std::size_t>(run.world));
   BenchOptions launch;  // inproc
   launch.world = run.world;
-  launch_ranks(launch, {}, [&](collectives::Group& group) {
-    ranks[static_cast<std::size_t>(group.rank())] = run_steps(group, name, gradients, run);
-  });
+  const auto run_rank = [&](collectives::Group& group, const VirtualClock& clock) {
+    ranks[static_cast<std::size_t>(group.rank())] = run_steps(group, clock, name, gradients, run);
+  };
+  if (run.gbit_per_s > 0) {
+    run_simulated_ranks({run.world, run.gbit_per_s, run.latency_us}, run_rank);
+  } else {
+    launch_ranks(launch, {},
+                 [&](collectives::Group& group) { run_rank(group, [] { return 0.0; }); });
+  }
   SparsifyMeasurement measured = summary(ranks, run, gradients.num_values());
   measured.name = name;
   return measured;

@@ -4,7 +4,8 @@
 //
 // Ranks select in turns, so a time is that of a rank which has the processors for itself. After a
 // selection rank 0 reads its residual once: the plain read that the selection is compared with.
-// Errors: those of the sparsifier.
+// With a bandwidth the ranks exchange over the simulated network, whose virtual time is reported;
+// local work takes none of it. Errors: those of the sparsifier.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,8 @@ struct SparsifyRunOptions {
   int world = 4;
   std::uint64_t steps = 50;
   collectives::SparsifierOptions sparsifier;  // `turn` is set by the run
+  double gbit_per_s = 0;                      // of a rank's link; 0: no simulated network
+  double latency_us = 20;
 };
 
 // Shares and ratios are means over the last quarter of the steps; times are medians over all.
@@ -33,7 +36,11 @@ struct SparsifyMeasurement {
   double accumulate_ms = 0;  // likewise
   double plain_read_ms = 0;
   double of_plain_read = 0;  // plain_read_ms / select_ms: 1 is the speed of reading; 0: not timed
+  double rest_ms = 0;        // rank 0: the step's time without accumulating and selecting
+  double update_ms = 0;      // rank 0: weights minus rate times the mean
   double residual_norm = 0;  // of rank 0 at the end
+  double exchange_ms = 0;    // simulated: of the step on the slowest rank; mean as the shares
+  double dense_ms = 0;       // simulated: the dense ring all-reduce of all values
 };
 
 SparsifyMeasurement measure_sparsifier(const std::string& name, const SparsifyGradients& gradients,

@@ -40,10 +40,19 @@ Moments SparsifierAlgorithm::accumulate_and_measure(std::span<const float> gradi
 
 void SparsifierAlgorithm::send_own(StepContext& context, const Indices& own) {
   reduce_own(context, residual_, own, options_.reduce);
-  for (const std::uint32_t index : own) residual_[index] = 0;
+  clear(own, context.remainder);
 }
 
-void SparsifierAlgorithm::clear_all() { std::ranges::fill(residual_, 0.0f); }
+void SparsifierAlgorithm::clear(const Indices& exchanged, const RawVector<float>& remainder) {
+  for (std::size_t i = 0; i < exchanged.size(); ++i) {
+    residual_[exchanged[i]] = remainder.empty() ? 0 : remainder[i];
+  }
+}
+
+void SparsifierAlgorithm::clear_all(const RawVector<float>& remainder) {
+  std::ranges::fill(residual_, 0.0f);
+  std::ranges::copy(remainder, residual_.begin());
+}
 
 void SparsifierAlgorithm::save(SparsifierState& state) const {
   state.tensors["residual"] = residual_;

@@ -24,7 +24,11 @@ struct StepContext {
   Group& group;
   std::uint64_t step;
   StepResult& result;
-  std::vector<std::uint64_t> counts = {};  // [world] selected by each rank, after the exchange
+  std::uint32_t note = 0;  // goes to all ranks with the own indices of reduce_union()
+  // After the exchange:
+  std::vector<std::uint64_t> counts = {};  // [world] selected by each rank
+  std::vector<std::uint32_t> notes = {};   // [world]
+  RawVector<float> remainder = {};  // [entries exchanged] what 16 bits did not carry; f32: empty
 };
 
 class SparsifierAlgorithm {
@@ -41,8 +45,8 @@ class SparsifierAlgorithm {
   virtual void accumulate(std::span<const float> gradient, std::uint64_t step, int world);
   // Selects, exchanges, fills result.mean and the counts, and clears.
   virtual void reduce(StepContext& context) = 0;
-  // Clears everything, after an exchange of everything.
-  virtual void clear_all();
+  // Clears everything but `remainder`, after an exchange of everything.
+  virtual void clear_all(const RawVector<float>& remainder);
 
   virtual void save(SparsifierState& state) const;
   virtual void load(const SparsifierState& state);
@@ -75,6 +79,8 @@ class SparsifierAlgorithm {
     return body();
   }
 
+  // After an exchange of these entries: keeps of each what was not carried.
+  void clear(const Indices& exchanged, const RawVector<float>& remainder);
   // reduce_own() of the residual, then clears what was sent.
   void send_own(StepContext& context, const Indices& own);
 

@@ -55,6 +55,8 @@ class Candidates {
   float smallest_at_least(float threshold);
 
   Indices at_least(float threshold);
+  // All candidates; there are none afterwards.
+  Indices release();
   // The `count` largest; of equal magnitudes the lower index. All if there are fewer.
   Indices top(std::uint64_t count);
   // The smallest magnitude of top(count). count: at least 1, at most num_values().

@@ -29,7 +29,7 @@ class CltK final : public SparsifierAlgorithm {
     std::vector<std::uint64_t> counts(static_cast<std::size_t>(group.world()));
     counts[static_cast<std::size_t>(leader)] = indices.size();
     count_selected(context, counts);
-    for (const std::uint32_t index : indices) residual_[index] = 0;
+    clear(indices, context.remainder);
   }
 };
 

@@ -74,7 +74,7 @@ class Deft final : public SparsifierAlgorithm {
     });
     const Indices all =
         reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce, known);
-    for (const std::uint32_t index : all) residual_[index] = 0;
+    clear(all, context.remainder);
   }
 
  private:

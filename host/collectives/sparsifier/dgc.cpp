@@ -3,17 +3,18 @@
 // DGC: momentum correction (u = m u + g, v += u; v is selected from), momentum factor masking,
 // clipping of the local gradient by clip_norm / sqrt n, and a warm-up of the density by epoch.
 //
-// The threshold comes from a strided 1 % sample with a random start. At most 10 adaptations: above
+// The threshold comes from a strided sample with a random start, 1 % of the values or, where
+// that has enough large ones, as little as 0.1 % (the paper's range). At most 10 adaptations: above
 // 1.3 k entries the exact top-k among them; below 0.8 k the threshold times 0.8. Sends: own
 // entries, through the scheme. Clears own, u and v; the state has both. Sent + residual = the sums
 // of u; with momentum 0 the gradients. Cost: one read, the sample, a read more for each two
 // adaptations. Source: Lin et al., Deep Gradient Compression, ICLR 2018.
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "collectives/sparsifier/algorithms.h"
 #include "collectives/sparsifier/exchange.h"
+#include "collectives/sparsifier/magnitude_rank.h"
 #include "tensor/sparse/generate/random_subset.h"
 
 namespace tandem::collectives {
@@ -45,11 +46,12 @@ class Dgc final : public SparsifierAlgorithm {
     const Indices own =
         timed_selection(context, [&] { return select(context.step, context.group.rank()); });
     reduce_own(context, residual_, own, options_.reduce);
-    for (const std::uint32_t index : own) velocity_[index] = residual_[index] = 0;
+    clear(own, context.remainder);
+    for (const std::uint32_t index : own) velocity_[index] = 0;
   }
 
-  void clear_all() override {
-    SparsifierAlgorithm::clear_all();
+  void clear_all(const RawVector<float>& remainder) override {
+    SparsifierAlgorithm::clear_all(remainder);
     std::ranges::fill(velocity_, 0.0f);
   }
 
@@ -75,25 +77,29 @@ class Dgc final : public SparsifierAlgorithm {
 
   // The magnitude above which a share `density` of the sample lies.
   float sampled_threshold(std::uint64_t step, int rank) const {
-    const std::uint64_t stride = num_values_ > kSampledWhole ? kStride : 1;
+    const std::uint64_t stride = stride_for(step);
     const std::uint64_t seed = sparse::mix(options_.seed, step);
     const std::uint64_t start = sparse::mix(seed, static_cast<std::uint64_t>(rank)) % stride;
-    std::vector<float> sample;
+    RawVector<float> sample;
     sample.reserve(num_values_ / stride + 1);
     for (std::uint64_t i = start; i < num_values_; i += stride) {
       sample.push_back(std::fabs(residual_[i]));
     }
     const auto wanted = std::llround(density(step) * static_cast<double>(sample.size()));
-    const auto nth = sample.begin() + std::max<std::ptrdiff_t>(wanted, 1) - 1;
-    std::nth_element(sample.begin(), nth, sample.end(), std::greater<>());
-    return *nth;
+    return nth_magnitude(sample, static_cast<std::uint64_t>(std::max(wanted, 1LL))).value;
+  }
+
+  std::uint64_t stride_for(std::uint64_t step) const {
+    if (num_values_ <= kSampledWhole) return 1;
+    return std::clamp<std::uint64_t>(target(step) / kLargeInSample, kStride, kLongestStride);
   }
 
   Indices select(std::uint64_t step, int rank) const {
     const auto k = static_cast<double>(target(step));
     float threshold = sampled_threshold(step, rank);
     Candidates found = candidates();
-    found.collect_from(threshold * kLower * kLower);
+    const bool sure = target(step) / stride_for(step) >= kLargeInSample;
+    found.collect_from(sure ? threshold : threshold * kLower);
     for (int i = 0; i < kAdaptations; ++i) {
       if (threshold < found.floor()) found.collect_from(threshold * kLower);
       const auto count = static_cast<double>(found.count_at_least(threshold));
@@ -107,7 +113,8 @@ class Dgc final : public SparsifierAlgorithm {
   static constexpr std::array kWarmUp = {0.25, 0.0625, 0.0156, 0.004};
   static constexpr int kAdaptations = 10;
   static constexpr float kLower = 0.8f;
-  static constexpr std::uint64_t kStride = 100;
+  static constexpr std::uint64_t kStride = 100, kLongestStride = 1000;
+  static constexpr std::uint64_t kLargeInSample = 400;  // a threshold is then within 5 %
   static constexpr std::uint64_t kSampledWhole = 10'000;
 
   RawVector<float> velocity_ = RawVector<float>(num_values_, 0.0f);

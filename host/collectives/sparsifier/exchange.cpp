@@ -7,15 +7,25 @@
 #include <cstring>
 #include <numeric>
 
+#include "collectives/sparsifier/narrow_exchange.h"
+
 namespace tandem::collectives {
 namespace {
 
-std::vector<Indices> gather_indices(Group& group, const Indices& own, const CallOptions& options) {
-  const auto received = allgatherv(group, std::as_bytes(std::span(own)), options);
+// A message is the indices, then the note.
+std::vector<Indices> gather_indices(StepContext& context, const Indices& own,
+                                    const CallOptions& options) {
+  Indices message(own.size() + 1);
+  std::ranges::copy(own, message.begin());
+  message.back() = context.note;
+  const auto received = allgatherv(context.group, std::as_bytes(std::span(message)), options);
   std::vector<Indices> lists;
   for (const auto& bytes : received) {
+    TANDEM_CHECK_OP(bytes.size(), >=, sizeof(std::uint32_t));
     Indices& list = lists.emplace_back(bytes.size() / sizeof(std::uint32_t));
-    if (!list.empty()) std::memcpy(list.data(), bytes.data(), list.size() * sizeof(std::uint32_t));
+    std::memcpy(list.data(), bytes.data(), list.size() * sizeof(std::uint32_t));
+    context.notes.push_back(list.back());
+    list.pop_back();
   }
   return lists;
 }
@@ -39,9 +49,26 @@ Indices union_of_lists(std::vector<const Indices*> lists) {
 void reduce_values_at(StepContext& context, const AccumulatedValues& accumulated,
                       const Indices& indices, const ReduceOptions& options) {
   std::vector<float> values = accumulated.at(indices);
-  if (!values.empty()) allreduce(context.group, DenseView::of(values), dense_options(options));
+  if (is_narrow(options)) {
+    context.remainder = narrow_mean(context.group, values, options);
+  } else if (!values.empty()) {
+    allreduce(context.group, DenseView::of(values), dense_options(options));
+  }
   context.result.mean = make_sparse(accumulated.size(), indices, values);
   context.result.sent = static_cast<double>(indices.size());
+}
+
+SparseTensor own_mean(Group& group, std::uint64_t num_values, const Indices& own,
+                      std::span<const float> values, const ReduceOptions& options) {
+  SparseView view;
+  view.num_units = num_values;
+  view.num_entries = own.size();
+  view.indices = own.data();
+  view.values = values.data();
+  view.sorted_unique = true;
+  ReduceOptions mean = options;
+  mean.reduction = Reduction::kMean;
+  return sparse_allreduce(group, view, mean);
 }
 
 double over(double part, double whole) { return whole > 0 ? part / whole : 1; }
@@ -52,6 +79,7 @@ ReduceOptions dense_options(const ReduceOptions& options) {
   ReduceOptions dense = options;
   if (dense.scheme != "dense_ring") dense.scheme = "auto";  // by size only
   dense.reduction = Reduction::kMean;
+  dense.wire.reset();
   return dense;
 }
 
@@ -66,6 +94,10 @@ SparseTensor make_sparse(std::uint64_t num_values, const Indices& indices,
   std::memcpy(tensor.indices.data(), indices.data(), tensor.indices.size());
   std::memcpy(tensor.values.data(), values.data(), tensor.values.size());
   return tensor;
+}
+
+std::uint64_t sum_of(const std::vector<std::uint32_t>& notes) {
+  return std::accumulate(notes.begin(), notes.end(), std::uint64_t{0});
 }
 
 void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts) {
@@ -93,15 +125,13 @@ void reduce_entries(StepContext& context, std::uint64_t num_values, const Indice
        allgatherv(context.group, std::as_bytes(std::span(&count, 1)), options)) {
     std::memcpy(&counts.emplace_back(), bytes.data(), sizeof(count));
   }
-  SparseView view;
-  view.num_units = num_values;
-  view.num_entries = own.size();
-  view.indices = own.data();
-  view.values = values.data();
-  view.sorted_unique = true;
-  ReduceOptions mean = options;
-  mean.reduction = Reduction::kMean;
-  context.result.mean = sparse_allreduce(context.group, view, mean);
+  if (is_narrow(options)) {
+    NarrowMean reduced = narrow_own_mean(context.group, num_values, own, values, options);
+    context.result.mean = make_sparse(num_values, reduced.indices, reduced.values);
+    context.remainder = std::move(reduced.remainder);
+  } else {
+    context.result.mean = own_mean(context.group, num_values, own, values, options);
+  }
   count_selected(context, counts);
   const double meant = static_cast<double>(context.result.selected_total) /
                        static_cast<double>(context.group.world());
@@ -111,7 +141,7 @@ void reduce_entries(StepContext& context, std::uint64_t num_values, const Indice
 
 Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known) {
-  const std::vector<Indices> lists = gather_indices(context.group, own, options);
+  const std::vector<Indices> lists = gather_indices(context, own, options);
   std::vector<const Indices*> parts{&known};
   std::vector<std::uint64_t> counts;
   for (const Indices& list : lists) {

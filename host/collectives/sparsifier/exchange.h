@@ -5,8 +5,9 @@
 // Each fills result.mean, selected*, sent, build_up and inefficiency. Steps and bytes per rank (n
 // ranks, k entries each, U in the union), frames and headers aside:
 //   reduce_own            the scheme's, on k entries; and one all-gather of 8 bytes
-//   reduce_union          all-gather of 4 k; all-reduce of 4 U
+//   reduce_union          all-gather of 4 k + 4; all-reduce of 4 U
 //   reduce_agreed         all-reduce of 4 U: every rank knows the indices
+// With ReduceOptions::wire f16 or bf16 values take 2 bytes instead; see narrow_exchange.h.
 // Errors: those of the collective calls; the accumulated values are unchanged then.
 #pragma once
 
@@ -42,7 +43,9 @@ void reduce_agreed(StepContext& context, const AccumulatedValues& accumulated,
 // Counts of all ranks into the result.
 void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts);
 
-// options for an all-reduce of dense values
+std::uint64_t sum_of(const std::vector<std::uint32_t>& notes);
+
+// options for an all-reduce of dense values, in their own type
 ReduceOptions dense_options(const ReduceOptions& options);
 
 SparseTensor make_sparse(std::uint64_t num_values, const Indices& indices,

@@ -41,15 +41,16 @@ class ExDyna final : public SparsifierAlgorithm {
     const bool seeded = control_.seeded();
     const auto partition_of = [&](std::uint64_t rank) { return (context.step % n + rank) % n; };
     const std::uint64_t part = partition_of(static_cast<std::uint64_t>(context.group.rank()));
-    const Indices own = timed_selection(context, [&] {
+    const PartitionSelection own = timed_selection(context, [&] {
       return select_at_least_one(residual_, first_value(part), first_value(part + 1), control_,
                                  options_.threads);
     });
+    context.note = own.steep;
     const Indices all =
-        reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce);
-    for (const std::uint32_t index : all) residual_[index] = 0;
+        reduce_union(context, residual_, own.indices, Selectors::kExclusive, options_.reduce);
+    clear(all, context.remainder);
     if (!seeded) return;
-    control_.follow(all.size(), k);
+    control_.follow(all.size(), sum_of(context.notes), k);
     std::vector<double> counts(n);
     for (std::uint64_t rank = 0; rank < n; ++rank) {
       counts[partition_of(rank)] = static_cast<double>(context.counts[rank]);

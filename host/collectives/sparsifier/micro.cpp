@@ -30,14 +30,15 @@ class Micro final : public SparsifierAlgorithm {
     const auto n = static_cast<std::uint64_t>(context.group.world());
     const std::uint64_t part =
         (context.step % n + static_cast<std::uint64_t>(context.group.rank())) % n;
-    const Indices own = timed_selection(context, [&] {
+    const PartitionSelection own = timed_selection(context, [&] {
       return select_at_least_one(residual_, num_values_ * part / n, num_values_ * (part + 1) / n,
                                  control_, options_.threads);
     });
+    context.note = own.steep;
     const Indices all =
-        reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce);
-    for (const std::uint32_t index : all) residual_[index] = 0;
-    if (seeded) control_.follow(all.size(), k);
+        reduce_union(context, residual_, own.indices, Selectors::kExclusive, options_.reduce);
+    clear(all, context.remainder);
+    if (seeded) control_.follow(all.size(), sum_of(context.notes), k);
   }
 
   void save(SparsifierState& state) const override {

@@ -32,9 +32,10 @@ class OkTopKThresholds final : public SparsifierAlgorithm {
     keep_large(mean);
     const auto kept = mean.indices_as<std::uint32_t>();
     auto next = kept.begin();
-    for (const std::uint32_t index : own) {
-      next = std::lower_bound(next, kept.end(), index);
-      if (next != kept.end() && *next == index) residual_[index] = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      next = std::lower_bound(next, kept.end(), own[i]);
+      if (next == kept.end() || *next != own[i]) continue;
+      residual_[own[i]] = context.remainder.empty() ? 0 : context.remainder[i];
     }
   }
 

@@ -26,7 +26,7 @@ class RandomK final : public SparsifierAlgorithm {
       return Indices(places.begin(), places.end());
     });
     reduce_agreed(context, residual_, indices, options_.reduce);
-    for (const std::uint32_t index : indices) residual_[index] = 0;
+    clear(indices, context.remainder);
   }
 };
 

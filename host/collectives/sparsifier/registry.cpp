@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "collectives/sparsifier/algorithms.h"
+#include "collectives/sparsifier/narrow_exchange.h"
 
 namespace tandem::collectives {
 namespace {
@@ -52,8 +53,9 @@ void check_sparsifier_options(const SparsifierOptions& options, std::uint64_t nu
                  "hard_threshold must not be negative");
   require_option(options.local_steps > 0, "local_steps must be at least 1");
   require_option(options.threshold_steps > 0, "threshold_steps must be at least 1");
-  require_option(!options.reduce.wire || *options.reduce.wire == DType::kF32,
-                 "sparsifiers send f32; leave the wire type out");
+  const DType wire = options.reduce.wire.value_or(DType::kF32);
+  require_option(wire == DType::kF32 || is_narrow(options.reduce),
+                 "sparsifiers send f32, f16 or bf16, not " + std::string(dtype_name(wire)));
   std::uint64_t layers = 0;
   for (const std::uint64_t size : options.layer_sizes) {
     require_option(size > 0 && size <= num_values, "a layer has 1 value at least");
@@ -71,8 +73,14 @@ std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t
   check_sparsifier_options(options, num_values);
   for (const NamedSparsifier& each : kSparsifiers) {
     if (name != each.name) continue;
-    return std::make_unique<Sparsifier>(each.name, num_values, options,
-                                        each.make(num_values, options));
+    auto algorithm = each.make(num_values, options);
+    const std::string& scheme = options.reduce.scheme;
+    require_option(!is_narrow(options.reduce) ||
+                       algorithm->clearing_rule() == ClearingRule::kAllGlobal || scheme == "auto" ||
+                       scheme == "allgather_sparse",
+                   "own entries of 16 bits travel by all-gather, not by " + scheme +
+                       "; leave the scheme auto, or the wire type out");
+    return std::make_unique<Sparsifier>(each.name, num_values, options, std::move(algorithm));
   }
   std::string known;
   for (const std::string& each : sparsifier_names()) known += (known.empty() ? "" : ", ") + each;

@@ -73,7 +73,8 @@ StepPlan plan_of(std::string_view name, std::uint64_t step, std::uint64_t num_va
                  {"layer_sizes", layers},
                  {"threshold_steps", std::to_string(options.threshold_steps)},
                  {"local_steps", std::to_string(options.local_steps)},
-                 {"decay", number_text(options.decay)}};
+                 {"decay", number_text(options.decay)},
+                 {"wire", std::string(dtype_name(options.reduce.wire.value_or(DType::kF32)))}};
   return plan;
 }
 
@@ -82,7 +83,7 @@ void exchange_everything(StepContext& context, SparsifierAlgorithm& algorithm,
   Indices all(algorithm.residual().size());
   std::iota(all.begin(), all.end(), std::uint32_t{0});
   reduce_agreed(context, algorithm.residual(), all, options);
-  algorithm.clear_all();
+  algorithm.clear_all(context.remainder);
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ struct SparsifierOptions {
   double density = 0.01;  // target, in [0, 1]
   std::uint64_t seed = 1;
   NonFinite non_finite = NonFinite::kStop;
-  ReduceOptions reduce;           // scheme, codec, bucket, timeout; f32 on the wire
+  // Scheme, codec, bucket, timeout; wire: f32, f16 or bf16. With 16 bits rounding errors stay in
+  // the residuals, and own entries travel by all-gather: the scheme is auto or allgather_sparse.
+  ReduceOptions reduce;
   ThreadPool* threads = nullptr;  // null: the calling thread only
   std::mutex* turn = nullptr;     // held while selecting: ranks of one machine measure in turns
 

@@ -11,7 +11,9 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr double kGain = 0.05, kTrendGain = 0.003;  // larger ones oscillate
+constexpr double kGain = 0.7, kTrendGain = 0.07;  // over the slope; larger ones oscillate
+constexpr double kLeastSlope = 1, kMostSlope = 40;
+constexpr double kSlopeShare = 0.1;  // of a step's slope in the mean
 constexpr double kMostError = 1;
 constexpr double kMostTrend = 0.1;
 
@@ -30,35 +32,44 @@ void ThresholdControl::seed(StepContext& context, double own_threshold,
   threshold_ = thresholds.front();
 }
 
-void ThresholdControl::follow(std::uint64_t count, std::uint64_t goal) {
+void ThresholdControl::follow(std::uint64_t count, std::uint64_t steep, std::uint64_t goal) {
   const double ratio =
       static_cast<double>(std::max<std::uint64_t>(count, 1)) / static_cast<double>(goal);
   if (published_) {
     threshold_ *= published_factor(ratio);
   } else {
+    const double fall = static_cast<double>(std::max<std::uint64_t>(count, 1)) /
+                        std::max(static_cast<double>(steep), 0.5);
+    const double slope =
+        std::clamp(std::log(fall) / std::log(kSteepFactor), kLeastSlope, kMostSlope);
+    slope_ = slope_ == 0 ? slope : slope_ + kSlopeShare * (slope - slope_);
     const double error = std::min(ratio - 1, kMostError);
-    trend_ = std::clamp(trend_ + kTrendGain * error, -kMostTrend, kMostTrend);
-    threshold_ *= std::exp(kGain * error + trend_);
+    trend_ = std::clamp(trend_ + kTrendGain / slope_ * error, -kMostTrend, kMostTrend);
+    threshold_ *= std::exp(kGain / slope_ * error + trend_);
   }
   threshold_ = std::clamp(threshold_, 1e-37, 1e37);  // stays a positive f32
 }
 
 void ThresholdControl::save(SparsifierState& state) const {
-  state.numbers["threshold"] = {threshold_, trend_};
+  state.numbers["threshold"] = {threshold_, trend_, slope_};
 }
 
 void ThresholdControl::load(const SparsifierState& state) {
-  const std::vector<double>& saved = numbers_of(state, "threshold", 2);
+  const std::vector<double>& saved = numbers_of(state, "threshold", 3);
   threshold_ = saved[0];
   trend_ = saved[1];
+  slope_ = saved[2];
 }
 
-Indices select_at_least_one(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
-                            const ThresholdControl& control, ThreadPool* threads) {
+PartitionSelection select_at_least_one(std::span<const float> values, std::uint64_t begin,
+                                       std::uint64_t end, const ThresholdControl& control,
+                                       ThreadPool* threads) {
   if (begin == end) return {};
-  Indices found;
-  if (control.seeded()) found = find_at_least(values, begin, end, control.threshold(), threads);
-  return found.empty() ? Candidates(values, begin, end, threads).top(1) : found;
+  Candidates found(values, begin, end, threads);
+  if (control.seeded()) found.collect_from(control.threshold());
+  if (found.size() == 0) return {found.top(1), 0};
+  const std::uint64_t steep = found.count_at_least(control.steep_threshold());
+  return {found.release(), static_cast<std::uint32_t>(steep)};
 }
 
 }  // namespace tandem::collectives

@@ -2,12 +2,13 @@
 //
 // The threshold of MiCRO and ExDyna: it follows the counts of all ranks, so it is equal on all.
 //
-// Before the first count it is the mean over ranks of the k-th largest magnitude (one all-reduce of
-// 8 bytes). The published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995 (its inner test is
-// always true; here it is the one that was meant). By default its logarithm moves by kGain of count
-// / k - 1, and by a trend that sums this error up: residuals grow for many steps, and a threshold
-// that only follows would stay behind them. The error is not a logarithm, so its mean is that of
-// the density.
+// It begins as the mean over ranks of the k-th largest magnitude (one all-reduce of 8 bytes). The
+// published rule multiplies it by 1.005, 1.00125, 0.9987 or 0.995 (its inner test is always true;
+// here it is the one that was meant). By default its logarithm moves by a share of count / k - 1,
+// and by a trend that sums this error up, since residuals grow for many steps. The shares are
+// divided by the slope: how many per cent the count falls where the threshold rises by one. A share
+// that holds a flat tail oscillates on a steep one. Ranks send how many entries reach a slightly
+// higher threshold, which gives the slope.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +26,30 @@ class ThresholdControl {
   bool seeded() const { return threshold_ > 0; }
   void seed(StepContext& context, double own_threshold, const ReduceOptions& options);
   // count: entries that all ranks selected with the threshold; goal: k.
-  void follow(std::uint64_t count, std::uint64_t goal);
+  // steep: how many of them reach steep_threshold().
+  void follow(std::uint64_t count, std::uint64_t steep, std::uint64_t goal);
+  float steep_threshold() const { return static_cast<float>(threshold_ * kSteepFactor); }
 
   void save(SparsifierState& state) const;
   void load(const SparsifierState& state);
 
  private:
+  static constexpr double kSteepFactor = 1.05;
+
   bool published_;
   double threshold_ = 0;
   double trend_ = 0;
+  double slope_ = 0;  // 0: no count yet
+};
+
+struct PartitionSelection {
+  Indices indices;
+  std::uint32_t steep = 0;  // entries that reach steep_threshold()
 };
 
 // The entries of [begin, end) with |value| >= threshold; the largest one if there are none.
-Indices select_at_least_one(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
-                            const ThresholdControl& control, ThreadPool* threads);
+PartitionSelection select_at_least_one(std::span<const float> values, std::uint64_t begin,
+                                       std::uint64_t end, const ThresholdControl& control,
+                                       ThreadPool* threads);
 
 }  // namespace tandem::collectives

@@ -28,7 +28,7 @@ class TopK final : public SparsifierAlgorithm {
     }
     const Indices all =
         reduce_union(context, residual_, own, Selectors::kEveryRankAll, options_.reduce);
-    for (const std::uint32_t index : all) residual_[index] = 0;
+    clear(all, context.remainder);
   }
 };
 

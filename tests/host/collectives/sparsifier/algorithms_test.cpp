@@ -53,65 +53,6 @@ TEST(ExclusiveSparsifiers, SendWholeFragmentsWithoutIndices) {
   }
 }
 
-// Residuals grow, and the scale of the gradients drifts by 2 between extremes.
-GradientOf drifting_gradients(std::uint64_t num_values) {
-  const Gradient table = training_gradient(1 << 17, 0, 0);
-  return [=](int rank, std::uint64_t step) {
-    Gradient gradient(num_values);
-    const std::size_t first = (step * 7919 + static_cast<std::size_t>(rank) * 104'729);
-    const float scale = step % 120 < 60 ? 1.0f : 0.5f;
-    for (std::size_t i = 0; i < num_values; ++i) {
-      gradient[i] = scale * table[(first + i) % table.size()];
-    }
-    return gradient;
-  };
-}
-
-double mean_density(const std::vector<StepResult>& steps, std::size_t first) {
-  double sum = 0;
-  for (std::size_t step = first; step < steps.size(); ++step) {
-    sum += static_cast<double>(steps[step].mean.num_entries);
-  }
-  return sum / static_cast<double>(steps.size() - first) /
-         static_cast<double>(steps.front().mean.num_units);
-}
-
-TEST(DensityControl, HoldsTheTargetWithinOnePercentAfterTwoHundredSteps) {
-  for (const std::string name : {"micro", "exdyna"}) {
-    Training training = of_name(name, 0.01);
-    training.num_values = 20'000;
-    training.steps = 320;
-    training.gradient = drifting_gradients(training.num_values);
-    const auto ranks = train(training);
-    EXPECT_NEAR(mean_density(ranks[0].steps, 200), 0.01, 0.0001) << name;
-  }
-}
-
-TEST(DensityControl, ExdynaBalancesPartitionsWhereGradientsAreSkewed) {
-  for (const bool balances : {false, true}) {
-    Training training = of_name(balances ? "exdyna" : "micro", 0.01);
-    training.num_values = 64'000;
-    training.world = 8;
-    training.steps = 330;
-    const GradientOf even = drifting_gradients(training.num_values);
-    training.gradient = [&](int rank, std::uint64_t step) {
-      Gradient gradient = even(rank, step);
-      for (std::size_t i = training.num_values / 8; i < gradient.size(); ++i) gradient[i] /= 4;
-      return gradient;
-    };
-    const auto ranks = train(training);
-    double inefficiency = 0;
-    for (std::size_t step = 290; step < 330; ++step) {
-      inefficiency += ranks[0].steps[step].inefficiency / 40;
-    }
-    if (balances) {
-      EXPECT_LT(inefficiency, 1.1);
-    } else {
-      EXPECT_GT(inefficiency, 2.5);
-    }
-  }
-}
-
 TEST(Dgc, CorrectsMomentumAndMasksItWhereItSends) {
   Training training = of_name("dgc");
   training.world = 1;

@@ -201,8 +201,8 @@ TEST(BadInput, OptionsOutOfRangeAreRefusedByName) {
   options.layer_sizes = {4, 7};
   EXPECT_THAT(text_of(10, options), HasSubstr("layer_sizes add up to 11"));
   options = {};
-  options.reduce.wire = DType::kBF16;
-  EXPECT_THAT(text_of(10, options), HasSubstr("wire"));
+  options.reduce.wire = DType::kF64;
+  EXPECT_THAT(text_of(10, options), HasSubstr("f32, f16 or bf16, not f64"));
   options = {};
   options.local_steps = 0;
   EXPECT_THAT(text_of(10, options), HasSubstr("local_steps"));

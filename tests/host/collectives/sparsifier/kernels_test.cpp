@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "collectives/sparsifier/candidates.h"
+#include "collectives/sparsifier/magnitude_rank.h"
 #include "host/collectives/sparsifier/training.h"
 
 namespace tandem::collectives::test {
@@ -48,6 +49,70 @@ TEST(SelectionKernels, FindLargeFindsWhatAPlainLoopFindsAtAnyLength) {
       ASSERT_EQ(found, naive_at_least(values, threshold)) << count << " " << threshold;
     }
   }
+}
+
+// Blocks without large values, with a few, and with many take different ways.
+TEST(SelectionKernels, FindLargeFindsMagnitudesTooWhereverLargeValuesLie) {
+  for (const std::size_t count : {4096, 5000, 8191}) {
+    Gradient values(count, -0.25f);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t block = i / 1024;
+      const std::size_t every = block % 4 == 0   ? 5000
+                                : block % 4 == 1 ? 300
+                                : block % 4 == 2 ? 2
+                                                 : 63;
+      if ((i * 7 + block) % every == 0) values[i] = i % 2 == 0 ? 3.0f : -static_cast<float>(i);
+    }
+    const auto expected = naive_at_least(values, 1.0f);
+    std::vector<std::uint32_t> places(count + kSelectionSlack), plain_places(places);
+    std::vector<float> magnitudes(count + kSelectionSlack);
+    const std::size_t found =
+        find_large(values.data(), count, 1.0f, 1000, places.data(), magnitudes.data());
+    ASSERT_EQ(find_large(values.data(), count, 1.0f, 0, plain_places.data()), expected.size());
+    ASSERT_EQ(found, expected.size());
+    for (std::size_t i = 0; i < found; ++i) {
+      ASSERT_EQ(plain_places[i], expected[i]);
+      ASSERT_EQ(places[i], expected[i] + 1000);
+      ASSERT_EQ(magnitudes[i], std::fabs(values[expected[i]]));
+    }
+  }
+}
+
+TEST(SelectionKernels, KeepLargeAndCountAreThoseOfAPlainLoop) {
+  for (const std::size_t count : {0, 1, 15, 16, 17, 1000}) {
+    Gradient magnitudes = training_gradient(count, 5, count);
+    std::vector<std::uint32_t> places(count), expected;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      magnitudes[i] = std::fabs(magnitudes[i]);
+      places[i] = 3 * i;
+      if (magnitudes[i] >= 1) expected.push_back(3 * i);
+    }
+    std::vector<std::uint32_t> kept(count + kSelectionSlack);
+    kept.resize(keep_large(places.data(), magnitudes.data(), count, 1, kept.data()));
+    EXPECT_EQ(kept, expected);
+    EXPECT_EQ(count_at_least(magnitudes.data(), count, 1), expected.size());
+  }
+}
+
+TEST(MagnitudeRank, IsThatOfASortedList) {
+  for (const std::size_t count : {1, 5, 4096, 4097, 50'000}) {
+    Gradient values = training_gradient(count, 6, count);  // many ties
+    for (float& value : values) value = std::fabs(value);
+    if (count > 100) values[17] = 1e30f, values[18] = 0, values[19] = 1e-40f;
+    Gradient sorted = values;
+    std::ranges::sort(sorted, std::greater<>());
+    for (const std::size_t rank : {std::size_t{1}, count / 100 + 1, count / 2 + 1, count}) {
+      const RankedMagnitude found = nth_magnitude(values, rank);
+      const float value = sorted[rank - 1];
+      ASSERT_EQ(found.value, value) << count << " " << rank;
+      ASSERT_EQ(found.above, static_cast<std::uint64_t>(std::ranges::count_if(
+                                 sorted, [&](float x) { return x > value; })));
+      ASSERT_EQ(found.at_least, static_cast<std::uint64_t>(std::ranges::count_if(
+                                    sorted, [&](float x) { return x >= value; })));
+    }
+  }
+  const std::vector<float> equal(10'000, 2.0f);
+  EXPECT_EQ(nth_magnitude(equal, 10'000).at_least, 10'000u);
 }
 
 TEST(SelectionKernels, FindNonFiniteNamesTheFirstPlace) {

@@ -29,6 +29,19 @@ GradientOf training_gradients(std::uint64_t num_values) {
   };
 }
 
+GradientOf drifting_gradients(std::uint64_t num_values) {
+  const Gradient table = training_gradient(1 << 17, 0, 0);
+  return [=](int rank, std::uint64_t step) {
+    Gradient gradient(num_values);
+    const std::size_t first = (step * 7919 + static_cast<std::size_t>(rank) * 104'729);
+    const float scale = step % 120 < 60 ? 1.0f : 0.5f;
+    for (std::size_t i = 0; i < num_values; ++i) {
+      gradient[i] = scale * table[(first + i) % table.size()];
+    }
+    return gradient;
+  };
+}
+
 SparsifierOptions plain_options(double density) {
   SparsifierOptions options;
   options.density = density;
@@ -52,6 +65,8 @@ std::vector<RankHistory> resume(const Training& training,
       for (std::uint64_t i = 0; i < training.steps; ++i) {
         const std::uint64_t step = sparsifier->num_steps();
         history.steps.push_back(sparsifier->step(group, gradient(group.rank(), step)));
+        if (training.apply) training.apply(group.rank(), history.steps.back());
+        if (!training.keep_residuals) continue;
         const auto residual = sparsifier->residual();
         history.residuals.emplace_back(residual.begin(), residual.end());
       }
@@ -68,6 +83,15 @@ std::vector<RankHistory> resume(const Training& training,
 }
 
 std::vector<RankHistory> train(const Training& training) { return resume(training, {}); }
+
+double mean_density(const std::vector<StepResult>& steps, std::size_t first) {
+  double sum = 0;
+  for (std::size_t step = first; step < steps.size(); ++step) {
+    sum += static_cast<double>(steps[step].mean.num_entries);
+  }
+  return sum / static_cast<double>(steps.size() - first) /
+         static_cast<double>(steps.front().mean.num_units);
+}
 
 std::vector<std::uint32_t> indices_of(const SparseTensor& tensor) {
   const auto indices = tensor.indices_as<std::uint32_t>();

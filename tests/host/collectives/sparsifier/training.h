@@ -19,6 +19,8 @@ using GradientOf = std::function<Gradient(int rank, std::uint64_t step)>;
 // Heavy-tailed, of other scales in every eighth, and different for each rank and step.
 Gradient training_gradient(std::uint64_t num_values, int rank, std::uint64_t step);
 GradientOf training_gradients(std::uint64_t num_values);
+// The scale changes by 2 every 60 steps.
+GradientOf drifting_gradients(std::uint64_t num_values);
 
 struct Training {
   std::string name;
@@ -27,6 +29,9 @@ struct Training {
   std::uint64_t steps = 8;
   SparsifierOptions options;
   GradientOf gradient;  // empty: training_gradients(num_values)
+  // Hears each result on its rank; may be empty.
+  std::function<void(int rank, const StepResult&)> apply = {};
+  bool keep_residuals = true;  // of every step
 };
 
 struct RankHistory {
@@ -44,6 +49,9 @@ std::vector<RankHistory> train(const Training& training);
 // From the given states on, one per rank.
 std::vector<RankHistory> resume(const Training& training,
                                 const std::vector<SparsifierState>& states);
+
+// Entries of the mean over all values, mean over the steps from `first` on.
+double mean_density(const std::vector<StepResult>& steps, std::size_t first);
 
 std::vector<std::uint32_t> indices_of(const SparseTensor& tensor);
 std::vector<float> values_of(const SparseTensor& tensor);

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Does sparsifying pay? Per model and density: what a step costs with each sparsifier, and the link speed that pays.
+
+    python3 benchmarks/host/collectives/sparsifier_study/study.py --tandem build/release/bin/tandem --out FOLDER
+
+Writes RESULTS.md, an SVG per model and figures.json. Local work is measured: `tandem sparsify-bench` with one rank on
+synthetic gradients of the model's size (exclusive sparsifiers on an N-th of it, which is what a rank selects from).
+Communication is the bench's virtual time over a simulated network, by the same code, at two sizes and extended linearly
+to the model's. `--figures FILE` writes the pages again from saved figures.
+"""
+import argparse
+import json
+import pathlib
+import platform
+import subprocess
+
+import chart
+
+MODELS = {"demo": ("the demo model", 3_967_744), "resnet50": ("as large as ResNet-50", 25_557_032),
+          "bert": ("as large as BERT-base", 109_482_240)}
+DENSITIES = (0.1, 0.01, 0.001)
+SPEEDS = (1, 10, 25, 100)  # Gb/s
+EXCLUSIVE = ("deft", "micro", "exdyna")
+SPARSIFIERS = ("topk", "dgc", "sidco", "gaussiank", "redsync", "ok_topk", "chunk_topk") + EXCLUSIVE
+SIZES = (250_000, 1_000_000)  # of simulated exchanges
+
+
+def bench(options, names, *arguments):
+    command = [options.tandem, "sparsify-bench", "--json", "--sparsifiers", ",".join(names), *map(str, arguments)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {line["name"]: line for line in map(json.loads, output.splitlines())}
+
+
+def measure_exchanges(options):
+    """exchanges[density][name][speed] = milliseconds at each of SIZES; beside them build-up and density sent."""
+    exchanges = {}
+    for density in DENSITIES:
+        by_name = exchanges[str(density)] = {}
+        for speed in SPEEDS:
+            for size in SIZES:
+                lines = bench(options, SPARSIFIERS, "--synthetic", size, "--density", density, "--world", options.world,
+                              "--steps", options.exchange_steps, "--bandwidth-gbps", speed)
+                for name, line in lines.items():
+                    entry = by_name.setdefault(name, {})
+                    entry.setdefault(str(speed), []).append(line["exchange_ms"])
+                    entry.update({key: line[key] for key in ("build_up", "inefficiency", "density_sent")})
+                    by_name.setdefault("dense", {}).setdefault(str(speed), {})[str(size)] = line["dense_ms"]
+                print(f"density {density}, {speed} Gb/s, {size} values", flush=True)
+        for speed in SPEEDS:
+            by_name["dense"][str(speed)] = [by_name["dense"][str(speed)][str(size)] for size in SIZES]
+    return exchanges
+
+
+def measure_local(options):
+    """local[model][density][name]: the bench's times on one rank."""
+    local = {}
+    for model in options.models:
+        values = MODELS[model][1]
+        for density in DENSITIES:
+            whole = [name for name in SPARSIFIERS if name not in EXCLUSIVE]
+            steps = ["--world", 1, "--steps", options.steps, "--density", density]
+            lines = bench(options, whole, "--synthetic", values, *steps)
+            lines |= bench(options, EXCLUSIVE, "--synthetic", values // options.world, *steps)
+            local.setdefault(model, {})[str(density)] = {
+                name: {key: line[key] for key in ("select_ms", "rest_ms", "update_ms", "accumulate_ms", "plain_read_ms")}
+                for name, line in lines.items()}
+            print(f"{model}, density {density}: one rank", flush=True)
+    return local
+
+
+def extended(pair, values):
+    """The line through both sizes, at `values`."""
+    slope = (pair[1] - pair[0]) / (SIZES[1] - SIZES[0])
+    return pair[0] + slope * (values - SIZES[0])
+
+
+def cost_of(figures, model, density, name):
+    """select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
+    values, line = MODELS[model][1], figures["local"][model][str(density)][name]
+    share = figures["world"] if name in EXCLUSIVE else 1
+    communication = {speed: extended(figures["exchanges"][str(density)][name][str(speed)], values) for speed in SPEEDS}
+    return {"select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
+            "communication": communication}
+
+
+def dense_cost(figures, model):
+    """The dense update streams weights and gradient as accumulating does, so that time stands for it."""
+    line = figures["local"][model][str(DENSITIES[-1])]["topk"]
+    exchanges = figures["exchanges"][str(DENSITIES[-1])]["dense"]
+    return {"select": 0, "encode": 0, "update": line["accumulate_ms"],
+            "communication": {speed: extended(exchanges[str(speed)], MODELS[model][1]) for speed in SPEEDS}}
+
+
+def local_sum(cost):
+    return cost["select"] + cost["encode"] + cost["update"]
+
+
+def through(cost):
+    """communication = latency + megabits / (Gb/s), from the slowest and the fastest link."""
+    slow, fast = SPEEDS[0], SPEEDS[-1]
+    megabits = (cost["communication"][slow] - cost["communication"][fast]) / (1 / slow - 1 / fast)
+    return cost["communication"][slow] - megabits / slow, megabits
+
+
+def break_even(sparse, dense):
+    """The Gb/s below which `sparse` is faster; None: nowhere."""
+    (latency, megabits), (dense_latency, dense_megabits) = through(sparse), through(dense)
+    lost = local_sum(sparse) + latency - local_sum(dense) - dense_latency
+    saved = dense_megabits - megabits
+    if saved <= 0:
+        return None
+    return saved / lost if lost > 0 else float("inf")
+
+
+def speed_text(speed):
+    if speed is None:
+        return "never"
+    return "at any" if speed == float("inf") else f"{speed:.3g}"
+
+
+def table(figures, model, density):
+    dense = dense_cost(figures, model)
+    rows = ["| sparsifier | select | encode | 1 Gb/s | 10 | 25 | 100 | update | pays below, Gb/s |", "|---" * 9 + "|"]
+    for name in ("dense",) + SPARSIFIERS:
+        cost = dense if name == "dense" else cost_of(figures, model, density, name)
+        cells = [f"{cost['select']:.3g}", f"{cost['encode']:.3g}"]
+        cells += [f"{cost['communication'][speed]:.3g}" for speed in SPEEDS]
+        pays = "" if name == "dense" else speed_text(break_even(cost, dense))
+        rows.append("| " + " | ".join([name, *cells, f"{cost['update']:.3g}", pays]) + " |")
+    return "\n".join(rows)
+
+
+def page(figures):
+    text = [(pathlib.Path(__file__).parent / "introduction.md").read_text().format(**figures["run"], world=figures["world"])]
+    forward = figures.get("forward_backward", {})
+    for model in figures["local"]:
+        name, values = MODELS[model]
+        text.append(f"\n## {name[0].upper()}{name[1:]}: {values:,} values\n")
+        if model in forward:
+            text.append(forward[model] + "\n")
+        text.append(f"![{name}]({model}.svg)\n")
+        for density in DENSITIES:
+            text.append(f"Density {100 * density:g} %, milliseconds:\n\n{table(figures, model, density)}\n")
+    text.append("\n## What is sent\n\n| sparsifier | " + " | ".join(f"{100 * d:g} %" for d in DENSITIES) + " |\n" + "|---" * 4 + "|")
+    for name in SPARSIFIERS:
+        lines = [figures["exchanges"][str(d)][name] for d in DENSITIES]
+        text.append(f"| {name} | " + " | ".join(f"{line['density_sent']:.3g}, build-up {line['build_up']:.3g}" for line in lines) + " |")
+    return "\n".join(text) + "\n"
+
+
+def write_pages(figures, folder):
+    (folder / "RESULTS.md").write_text(page(figures))
+    for model in figures["local"]:
+        density = 0.001
+        lines = {"dense": dense_cost(figures, model)}
+        lines |= {name: cost_of(figures, model, density, name) for name in SPARSIFIERS}
+        points = {name: [(speed, local_sum(cost) + cost["communication"][speed]) for speed in SPEEDS]
+                  for name, cost in lines.items()}
+        title = f"{MODELS[model][0]}, density 0.1 %, {figures['world']} ranks: a step without forward and backward"
+        (folder / f"{model}.svg").write_text(chart.log_log(title, "link, Gb/s", "ms", points))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tandem", default="build/release/bin/tandem")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--figures", help="saved figures.json: measure nothing")
+    parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS))
+    parser.add_argument("--world", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=30, help="of one rank")
+    parser.add_argument("--exchange-steps", type=int, default=8)
+    options = parser.parse_args()
+    folder = pathlib.Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    if options.figures:
+        figures = json.loads(pathlib.Path(options.figures).read_text())
+    else:
+        load = pathlib.Path("/proc/loadavg").read_text().split()[0]
+        figures = {"world": options.world, "exchanges": measure_exchanges(options), "local": measure_local(options),
+                   "run": {"steps": options.steps, "exchange_steps": options.exchange_steps, "machine": platform.machine(),
+                           "load_before": load, "load_after": pathlib.Path("/proc/loadavg").read_text().split()[0]}}
+        (folder / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
+    write_pages(figures, folder)
+
+
+if __name__ == "__main__":
+    main()

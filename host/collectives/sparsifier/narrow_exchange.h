@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exchanges of exchange.h with values of 16 bits (f16 or bf16): every rounding error stays in
+// the residual of a rank, so no mass is lost.
+//
+// A rank rounds its values and keeps what rounding took; what is beyond the type's range stays too.
+// Sums are in f64 in rank order: the same bits on all ranks. Bytes per rank (n ranks, U values; k
+// entries each), frames aside: narrow_mean 4 U (n - 1) / n in 2 steps, where rank r adds up the
+// r-th of n even slices, sends the rounded means and keeps what that rounding took;
+// narrow_own_mean 6 k (n - 1), an all-gather.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "collectives/collective.h"
+#include "collectives/sparsifier/candidates.h"
+
+namespace tandem::collectives {
+
+// True if options.wire is f16 or bf16.
+bool is_narrow(const ReduceOptions& options);
+
+// Makes `values` the mean over ranks of equally many. Returns what stays on this rank.
+RawVector<float> narrow_mean(Group& group, std::vector<float>& values,
+                             const ReduceOptions& options);
+
+struct NarrowMean {
+  Indices indices;             // the union, ascending
+  std::vector<float> values;   // [indices]
+  RawVector<float> remainder;  // of the own entries
+};
+
+// own: ascending, different on every rank. values: [own]
+NarrowMean narrow_own_mean(Group& group, std::uint64_t num_values, const Indices& own,
+                           std::span<const float> values, const ReduceOptions& options);
+
+}  // namespace tandem::collectives
