@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "collectives/sparsifier/narrow_exchange.h"
 #include "collectives/sparsifier/step_agreement.h"
 
 namespace tandem::collectives {
@@ -167,12 +168,15 @@ void DeviceSparsifier::reduce_partition(StepContext& context) {
   SelectedEntries own;
   if (seeded) {
     own = timed(context, [&] { return unit_->at_least(range, control_.threshold(), deadline()); });
+    const float steep = control_.steep_threshold();
+    context.note = static_cast<std::uint32_t>(std::ranges::count_if(
+        own.values, [&](float value) { return std::fabs(value) >= steep; }));
   }
   if (own.indices.empty() && range.begin < range.end) {
     own = timed(context, [&] { return unit_->top(range, 1, deadline()); });
   }
   send_union(context, places_of(own), Selectors::kExclusive);
-  if (seeded) control_.follow(context.result.selected_total, k);
+  if (seeded) control_.follow(context.result.selected_total, sum_of(context.notes), k);
 }
 
 void DeviceSparsifier::exchange_everything(StepContext& context) {
@@ -227,6 +231,11 @@ std::unique_ptr<DeviceSparsifier> make_device_sparsifier(
     SparsifierOptions checked = options;
     checked.layer_sizes.clear();
     make_sparsifier(name, 1, checked);  // throws for an option out of range
+    if (is_narrow(options.reduce)) {
+      throw Error("sparsifier",
+                  "a device keeps no rounding errors of 16-bit values; use f32 on the wire, or copy "
+                  "the gradient to host memory");
+    }
     return std::make_unique<DeviceSparsifier>(each.name, each.rule, std::move(unit), options);
   }
   std::string known;

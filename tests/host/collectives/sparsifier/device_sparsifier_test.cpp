@@ -169,6 +169,9 @@ TEST(DeviceSparsifier, OtherNamesAndOptionsAreRefusedWithTheNamesThatThereAre) {
   };
   EXPECT_THAT(error_of("sidco", {}), testing::HasSubstr("there are: topk, hard_threshold, micro"));
   EXPECT_THAT(error_of("topk", {.density = 2}), testing::HasSubstr("density"));
+  SparsifierOptions narrow;
+  narrow.reduce.wire = DType::kF16;
+  EXPECT_THAT(error_of("topk", narrow), testing::HasSubstr("16-bit"));
   EXPECT_EQ(error_of("topk", {}), "none");
   EXPECT_EQ(make("hard_threshold", {})->clearing_rule(), ClearingRule::kOwn);
   EXPECT_EQ(make("micro", {})->clearing_rule(), ClearingRule::kAllGlobal);
