@@ -65,6 +65,9 @@ function(tandem_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
+  if(TANDEM_SANITIZE MATCHES "address")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/leaks_of_libraries.cpp)
+  endif()
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)

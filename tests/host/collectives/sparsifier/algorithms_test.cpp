@@ -46,7 +46,8 @@ TEST(ExclusiveSparsifiers, SendWholeFragmentsWithoutIndices) {
     for (std::size_t i = 900; i < 1000; ++i) gradient[i] = 100;  // its norm asks for more than all
     return gradient;
   };
-  for (const StepResult& step : train(training)[0].steps) {
+  const auto ranks = train(training);
+  for (const StepResult& step : ranks[0].steps) {
     EXPECT_EQ(step.mean.num_entries, 500u);
     EXPECT_EQ(step.selected_total, 400u);
     EXPECT_EQ(step.build_up, 1);
