@@ -45,7 +45,7 @@ cudaError_t write_selected(const SelectLarge& job, cudaStream_t stream);
 
 inline constexpr int kMostThresholds = 16;
 
-// Two launches (one clears the counts). Bytes: 4 per value, for all thresholds together.
+// One launch, after a memset. Bytes: 4 per value, for all thresholds together.
 struct CountLarge {
   const float* values = nullptr;  // [end] at least
   std::uint64_t begin = 0;

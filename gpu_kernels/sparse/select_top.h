@@ -17,7 +17,7 @@
 
 namespace tandem::gpu_kernels {
 
-// Twelve launches and one that clears the histograms. Bytes per value: 8, and 3/4 for the bitmap;
+// Twelve launches, after a memset. Bytes per value: 8, and 7/8 for the bitmap;
 // per candidate (values in the k-th largest's eighth of a power of two, or above) 16 and what
 // sectors waste. If all magnitudes are equal, all are candidates.
 struct SelectTop {

@@ -146,14 +146,18 @@ TEST_P(SelectionUnitTest, MeasuresClipsAndCorrectsByMomentum) {
   AccumulateStep step;
   step.momentum = 0.5f;
   step.scale = 2;
+  step.decay = 0.25f;
+  step.logarithms = true;
   step.clip_at = seen.largest;
   Floats velocity(kSize, 0.0f), residual(kSize, 0.0f);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_FALSE(unit->accumulate(view_of(gradient), step, soon()).first_non_finite);
+    const GradientMoments added = unit->accumulate(view_of(gradient), step, soon());
+    EXPECT_FALSE(added.first_non_finite);
+    EXPECT_EQ(added.positive, kSize - 1);  // place 31 is 0
     for (std::size_t at = 0; at < kSize; ++at) {
       const float g = at == 31 ? 0.0f : at == 700 ? -2.0f : gradient[at];
       velocity[at] = 0.5f * velocity[at] + 2 * g;
-      residual[at] += velocity[at];
+      residual[at] = 0.25f * residual[at] + velocity[at];
     }
   }
   Floats got(kSize), got_velocity(kSize);

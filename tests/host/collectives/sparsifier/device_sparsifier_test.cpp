@@ -158,6 +158,29 @@ TEST(DeviceSparsifier, AGradientThatTheUnitRefusesOnOneRankIsAnErrorOnAll) {
   }
 }
 
+TEST(DeviceSparsifier, RanksWithOtherOptionsOrNoDeviceGetTheSameError) {
+  const auto errors = [](const std::function<void(Group&, const Gradient&)>& step) {
+    std::vector<std::string> texts;
+    for (const RankResult& rank : run_groups(
+             2, [&](Group& group) { step(group, training_gradient(kSize, group.rank(), 0)); })) {
+      texts.push_back(rank.text);
+    }
+    return texts;
+  };
+  const auto densities = errors([](Group& group, const Gradient& gradient) {
+    make("topk", {.density = group.rank() == 0 ? 0.5 : 0.25})->step(group, view_of(gradient));
+  });
+  EXPECT_THAT(densities, testing::Each(testing::HasSubstr("density is 0.5 on rank 0 and 0.25")));
+  const auto places = errors([](Group& group, const Gradient& gradient) {
+    if (group.rank() == 0) {
+      make("topk", {})->step(group, view_of(gradient));
+    } else {
+      make_sparsifier("topk", kSize)->step(group, gradient);
+    }
+  });
+  EXPECT_THAT(places, testing::Each(testing::HasSubstr("topk on a device on rank 0")));
+}
+
 TEST(DeviceSparsifier, OtherNamesAndOptionsAreRefusedWithTheNamesThatThereAre) {
   const auto error_of = [](std::string_view name, const SparsifierOptions& options) {
     try {
