@@ -3,10 +3,10 @@
 // Gradients for `tandem sparsify-bench` that change from step to step: captured ones, or synthetic.
 //
 // Captured: rank r gets file (r + step) mod files of a folder of gradient-<i>.f32; tensors.json, if
-// it is there, gives the layers. Synthetic: heavy-tailed values, a third of their size common to
-// all ranks; layers of unequal sizes, whose scales differ (`skew`: the deviation of their
-// logarithm) and drift. Equal arguments give equal bits. Threads: any, after construction. Errors:
-// Error naming the file.
+// it is there, gives the layers. Synthetic: heavy-tailed values; a part that all ranks share is
+// half as large as each rank's own. Layers have unequal sizes, and scales that differ (`skew`: the
+// deviation of their logarithm) and drift. Equal arguments give equal bits. Threads: any, after
+// construction. Errors: Error naming the file.
 #pragma once
 
 #include <cstdint>
