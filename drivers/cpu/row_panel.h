@@ -19,8 +19,9 @@ class RowPanel {
   void start(std::size_t rows, std::size_t head_dim, float softcap);
   void set_query(std::size_t row, const float* q /* [head_dim] */, float scale);
 
-  // Rows [begin, end) see the tiles, at most kStoredTiles, for kF32 kMaxTiles. next: the same
-  // number of tiles of the next step, or `tiles`.
+  // Rows [begin, end) see `tiles`: at most kMaxTiles of f32, or kStoredTiles of another type.
+  // `next`: as many tiles that are attended after these, to be fetched ahead; `tiles` itself if
+  // there are none.
   void attend(DType type, std::size_t begin, std::size_t end, std::span<const KvTile> tiles,
               const KvTile* next);
 

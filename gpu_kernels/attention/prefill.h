@@ -19,13 +19,15 @@
 namespace tandem::gpu_kernels {
 
 // Numerics: stored values are exact 16-bit operands (f16; bf16 for all other types). Scales
-// multiply scores and probabilities. Scores, softmax and O are f32. Exact: q, scaled by a power of
-// two, and probabilities are sums of two operands. A score is off by 2^-17 of sum |q k|, O by 2^-17
-// of sum p |v| (2^-22 for f16; 2^-16 when unrounded, where k and v are split too). Not exact: 2^-8
-// (bf16) and 2^-11 (f16). Infinite values in K or V give NaN. NaN in q stays with its query head;
-// NaN in k and v stays with the rows of the KV head that see it. The results of a sequence do not
-// depend on the rest of the call.
+// multiply scores and probabilities. Scores, softmax and O are f32. An exact plan splits q (scaled
+// by a power of two) and each probability into a sum of two operands. A score is then off by 2^-17
+// of sum |q k|, O by 2^-17 of sum p |v| (2^-22 for f16; 2^-16 when unrounded, where k and v are
+// split too). Without that the errors are 2^-8 (bf16) and 2^-11 (f16). Infinite values in K or V
+// give NaN. NaN in q stays with its query head; NaN in k and v stays with the rows of the KV head
+// that see it. The results of a sequence do not depend on the rest of the call.
+//
 // The caller owns plan and workspace, in device memory, aligned to 16.
+//
 // Shared memory of a block: at most 61 KiB for 64 values per head, 108 KiB for 128, 139 KiB for
 // 256. GPUs with 99 KiB per block (sm_86, sm_89, sm_120) get tiles of 32 tokens for 128 values,
 // with other bits than tiles of 64, and no bucket for 256. The Hopper path (prefill_hopper.cuh)

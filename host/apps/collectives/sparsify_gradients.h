@@ -3,11 +3,11 @@
 // Gradients for `tandem sparsify-bench` that change from step to step: captured ones, or synthetic.
 //
 // Captured: rank r gets file (r + step) mod files of a folder of gradient-<i>.f32; tensors.json, if
-// it is there, gives the layers. With a recording.json of R ranks and S steps file i is that of
-// rank i mod R in step i / R, read when it is needed; steps repeat after S. Synthetic: heavy-tailed
-// values, a third of their size common to all ranks; layers of unequal sizes, whose scales differ
-// (`skew`: the deviation of their logarithm) and drift. Equal arguments give equal bits. Threads:
-// any, after construction. Errors: Error naming the file.
+// it is there, gives the layers. With a recording.json of R ranks and S steps, file i is that of
+// rank i mod R in step i / R. It is read when it is needed; steps repeat after S. Synthetic:
+// heavy-tailed values; a part that all ranks share is half as large as each rank's own. Layers have
+// unequal sizes, and scales that differ (`skew`: the deviation of their logarithm) and drift. Equal
+// arguments give equal bits. Threads: any, after construction. Errors: Error naming the file.
 #pragma once
 
 #include <cstdint>
