@@ -29,6 +29,13 @@ const char* wrong_type(DType type) {
   }
 }
 
+// An error's text for other ranks, which put the module's name in front.
+std::string own_text(const Error& error) {
+  const std::string text = error.what();
+  const std::string module = "[training] ";
+  return text.starts_with(module) ? text.substr(module.size()) : text;
+}
+
 }  // namespace
 
 class Reducer::State {
@@ -168,7 +175,7 @@ Ticket Reducer::State::submit(const Bucket& bucket) {
     title = call.plan->title;
     if (bucket.values == nullptr) call.head.error = "the bucket has no values; give their address";
   } catch (const Error& error) {
-    call.head.error = collectives::plain_text(error);
+    call.head.error = own_text(error);
   }
   if (bucket.last) ++step_;
   return queue_.submit(communicating(
@@ -185,7 +192,7 @@ Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
   try {
     call.parameter = parameters_.at(gradient.parameter);
   } catch (const Error& error) {
-    call.head.error = collectives::plain_text(error);
+    call.head.error = own_text(error);
   }
   if (gradient.last) ++step_;
   BucketName name{{}, true, call.parameter.num_values};

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/log_event.h"
 #include "host/training/reducer/reducers.h"
 #include "trace/timeline.h"
 #include "trace/training_metrics.h"
@@ -46,7 +47,7 @@ TEST(ReducerStatistics, CountWhatABucketAskedAndSent) {
     EXPECT_EQ(bucket.dense_calls, 1u);
     EXPECT_EQ(bucket.density_asked, 0.1);
     EXPECT_EQ(bucket.density_sent, 0.1);
-    EXPECT_EQ(bucket.mean_density_sent, 0.1);
+    EXPECT_NEAR(bucket.mean_density_sent, 0.1, 1e-12);
     EXPECT_EQ(bucket.build_up, 1);
     EXPECT_EQ(all.bytes_sent, bucket.bytes_sent);
     EXPECT_GT(bucket.bytes_sent, 3 * 490u * 4 / 2);
@@ -119,6 +120,7 @@ TEST(ReducerReport, GoesToMetricsTimelineAndLog) {
   const auto before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
       "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  use_log_format(LogFormat::kText);
   expect_done(run_groups(1, [&](Group& group) {
     trace::Timeline timeline(path.string());
     trace::TrainingMetrics metrics;

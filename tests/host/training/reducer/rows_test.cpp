@@ -150,6 +150,7 @@ TEST(ReducerRows, AreTakenOnce) {
     EXPECT_THAT(text_of([&] { reducer.take_rows(ticket); }), HasSubstr("they were taken"));
     Values bucket(20);
     const Ticket other = reducer.submit({.parameters = {&embed, 1}, .values = bucket.data()});
+    reducer.wait(other, Deadline::never());
     EXPECT_THAT(text_of([&] { reducer.take_rows(other); }), HasSubstr("is not of submit_rows()"));
   }));
 }
@@ -172,8 +173,12 @@ TEST(ReducerRows, ThatAreNotFiniteFollowTheOption) {
         return;
       }
       EXPECT_EQ(text, "");
-      if (choice == OnNonFinite::kSkip) EXPECT_TRUE(mean.rows.empty());
-      if (choice == OnNonFinite::kClip) EXPECT_THAT(mean.values, ElementsAre(1, 6, 3, 4));
+      if (choice == OnNonFinite::kSkip) {
+        EXPECT_TRUE(mean.rows.empty());
+      }
+      if (choice == OnNonFinite::kClip) {
+        EXPECT_THAT(mean.values, ElementsAre(1, 6, 3, 4));
+      }
       if (choice == OnNonFinite::kPass) {
         EXPECT_THAT(mean.values, ElementsAre(testing::IsNan(), infinity, 3, 4));
       }

@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include <cstring>
-#include <mutex>
 
 #include "host/training/reducer/reducers.h"
 
@@ -109,15 +108,13 @@ TEST(ReducerState, KeepsResidualsForAnotherSparsifierAndSeedsItsThresholds) {
 // The error of a restore by rank 0 of `world` ranks, which must change nothing.
 std::string restore_error(const Bytes& bytes, int world, const Shapes& model) {
   std::string text;
-  std::mutex mutex;
   expect_done(run_groups(world, [&](Group& group) {
     RankReducer reducer(group, options_of("micro"), model);
     reducer.step({{0}});
+    if (group.rank() != 0) return;
     const Bytes before = reducer->state();
-    const std::string error = text_of([&] { reducer->restore(bytes); });
+    text = text_of([&] { reducer->restore(bytes); });
     EXPECT_EQ(reducer->state(), before);
-    const std::lock_guard lock(mutex);
-    if (group.rank() == 0) text = error;
   }));
   return text;
 }
