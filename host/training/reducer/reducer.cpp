@@ -29,6 +29,13 @@ const char* wrong_type(DType type) {
   }
 }
 
+// An error's text for other ranks, which put the module's name in front.
+std::string own_text(const Error& error) {
+  const std::string text = error.what();
+  const std::string module = "[training] ";
+  return text.starts_with(module) ? text.substr(module.size()) : text;
+}
+
 }  // namespace
 
 class Reducer::State {
@@ -151,7 +158,8 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
   call.finished = [this, outcome, bucket, title, step = head.step,
                    last = head.last](const CallTimes& times) {
     statistics_.record(bucket, outcome->result, outcome->bytes, times, outcome->failed);
-    report_.call({title, step, last, outcome->bytes, bucket.num_values}, outcome->result, times);
+    report_.call({title, step, last, outcome->bytes, bucket.num_values, outcome->failed},
+                 outcome->result, times);
   };
   return call;
 }
@@ -167,7 +175,7 @@ Ticket Reducer::State::submit(const Bucket& bucket) {
     title = call.plan->title;
     if (bucket.values == nullptr) call.head.error = "the bucket has no values; give their address";
   } catch (const Error& error) {
-    call.head.error = collectives::plain_text(error);
+    call.head.error = own_text(error);
   }
   if (bucket.last) ++step_;
   return queue_.submit(communicating(
@@ -184,10 +192,11 @@ Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
   try {
     call.parameter = parameters_.at(gradient.parameter);
   } catch (const Error& error) {
-    call.head.error = collectives::plain_text(error);
+    call.head.error = own_text(error);
   }
   if (gradient.last) ++step_;
-  const BucketName name{{call.parameter.name}, true, call.parameter.num_values};
+  BucketName name{{}, true, call.parameter.num_values};
+  if (!call.parameter.name.empty()) name.parameters = {call.parameter.name};
   const auto mean = std::make_shared<collectives::SparseTensor>();
   const Ticket ticket = queue_.submit(
       communicating(call.head, name, call.parameter.name,
@@ -282,6 +291,7 @@ ReducerStatistics Reducer::State::statistics() {
     }
   });
   add_residual_norms(all, squares);
+  if (options_.metrics != nullptr) options_.metrics->set_residual_norm(all.residual_norm);
   return all;
 }
 
