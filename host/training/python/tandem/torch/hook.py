@@ -174,7 +174,7 @@ class SparseHook:
             assert self._copies is not None
             values, event = self._copies.out(buffer)
             work.copied = event.synchronize
-        cut = _Cut(values, pieces, parts) if len(parts) > 1 else None
+        cut = _Cut(values, pieces, parts) if parts != [tuple(pieces)] else None
         kind = str(buffer.dtype).replace("torch.", "")
         for number, part in enumerate(parts):
             work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1])))
