@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs programs, libraries, headers, data and the package description: find_package(Tandem) gives Tandem::engine, ...
 #
-# Three components, each of which can be installed alone with `cmake --install --component`: `collectives` (the library of
+# Components, each of which can be installed alone with `cmake --install --component`: `collectives` (the library of
 # collective calls, its transports, its tool tandem-collectives and the contracts below them), `fpga` (the tree of emulated
-# cards with v++ and the other tools, bitstreams, and the CMake functions for projects with FPGA applications), and
-# `serving`, everything else, which needs `collectives`.
+# cards with v++ and the other tools, bitstreams, and the CMake functions for projects with FPGA applications),
+# `training` (libtandem_training.so and its C header; host/training/c_api), and `serving`, everything else, which needs
+# `collectives`.
 
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
-     tandem_dataflow tandem_emulation_protocol)
+     tandem_dataflow tandem_emulation_protocol tandem_training_c_api)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*)$")
 set(serving_libraries ${libraries})

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Each function checks its pointers and calls the reducer; exceptions end here.
 #include <cstring>
 #include <span>
 
@@ -49,6 +51,7 @@ tandem_status tandem_reducer_create(tandem_group* group, const char* options,
       handle->timeline = std::make_unique<trace::Timeline>(named.timeline);
       named.options.timeline = handle->timeline.get();
     }
+    named.options.metrics = &handle->metrics;
     handle->reducer = std::make_unique<training::Reducer>(group->group, named.options);
     *reducer = handle.release();
   });
@@ -149,5 +152,14 @@ tandem_status tandem_reducer_statistics(tandem_reducer* reducer, char** json) {
     require_pointer(json, "json");
     const std::string text = to_json(reducer_of(reducer).statistics());
     *json = training::handed_out(text.data(), text.size());
+  });
+}
+
+tandem_status tandem_reducer_metrics(tandem_reducer* reducer, char** text) {
+  return guarded([&] {
+    require_pointer(reducer, "reducer");
+    require_pointer(text, "text");
+    const std::string metrics = reducer->metrics.text();
+    *text = training::handed_out(metrics.data(), metrics.size());
   });
 }

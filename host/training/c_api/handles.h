@@ -8,6 +8,7 @@
 
 #include "collectives/group.h"
 #include "trace/timeline.h"
+#include "trace/training_metrics.h"
 #include "training/c_api/tandem_training.h"
 #include "training/reducer/reducer.h"
 
@@ -17,6 +18,7 @@ struct tandem_group {
 
 struct tandem_reducer {
   std::unique_ptr<tandem::trace::Timeline> timeline;  // outlives the reducer
+  tandem::trace::TrainingMetrics metrics;             // likewise
   std::unique_ptr<tandem::training::Reducer> reducer;
 };
 

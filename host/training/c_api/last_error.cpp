@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The text lies in a fixed array per thread.
 #include "training/c_api/last_error.h"
 
 #include <cstdlib>

@@ -1,14 +1,13 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The C ABI of the gradient reducer, for callers from other languages (the Python package uses it
- * through ctypes).
- *
- * Every function returns a tandem_status; tandem_last_error() has the text of the calling thread's
- * last failure. Options and statistics are JSON objects; README.md of host/training lists their
- * fields. Values are raw pointers to host memory, in the caller's ownership until the call (or the
- * ticket) is done. Threads: any; calls of one reducer are queued and run in their order on the
- * reducer's own thread. All ranks make the same calls in the same order.
- */
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C ABI of the gradient reducer, for callers from other languages (the Python package uses it
+// through ctypes).
+//
+// Every function returns a tandem_status; tandem_last_error() has the text of the calling thread's
+// last failure. Options and statistics are JSON objects; README.md of host/training lists their
+// fields. Values are raw pointers to host memory, in the caller's ownership until the call (or the
+// ticket) is done. Threads: any; calls of one reducer are queued and run in their order on the
+// reducer's own thread. All ranks make the same calls in the same order.
 #pragma once
 
 #include <stddef.h>
@@ -60,11 +59,11 @@ void tandem_group_abort(tandem_group* group,
 void tandem_group_destroy(tandem_group* group); /* after its reducers */
 
 /* {"sparsifier": "exdyna", "density": 0.01, "scheme": "auto", "wire": "f32" | "f16" | "bf16",
- *  "dense_below": 16384, "warmup_steps": 0, "warmup_density": 0.25, "non_finite": "stop" | "skip" |
- * "clip", "bucket_bytes": 26214400, "seed": 1, "timeout_s": 60, "threads": 1, "rules": [{"match":
- * "*.bias", "sparsifier": "dense"}, {"match": "embed*", "density": 0.001, "scheme": "..."}]}
- * Unknown fields are errors. The first rule whose glob matches a parameter's name applies; "dense"
- * is exact. */
+ *  "dense_below": 16384, "warmup_steps": 0, "warmup_density": 1, "timeout_s": 60, "threads": 1,
+ *  "non_finite": "stop" | "skip" | "clip" | "pass", "hidden_until": "last" | "wait",
+ *  "rules": [{"match": "*.bias", "sparsifier": "dense"}, {"match": "embed*", "density": 0.001}]}
+ * and what README.md of host/training lists besides. Unknown fields are errors. The first rule
+ * whose glob matches a parameter's name applies; "dense" is exact. */
 tandem_status tandem_reducer_create(tandem_group* group, const char* options,
                                     tandem_reducer** reducer);
 void tandem_reducer_destroy(
@@ -90,9 +89,11 @@ tandem_status tandem_reducer_submit_rows(tandem_reducer* reducer, uint32_t param
                                          const int64_t* rows, size_t num_rows, const void* values,
                                          tandem_dtype type, int last, uint64_t* ticket);
 
-/* Waits until the call of `ticket` is done; at most its timeout. The status is that call's. */
+/* Waits until the call of `ticket` is done; every exchange of it ends by its timeout. The status is
+ * that call's, as often as it is asked. */
 tandem_status tandem_reducer_wait(tandem_reducer* reducer, uint64_t ticket);
-/* After the wait of a submit_rows: the mean's rows, sorted and unique. Copy, then destroy. */
+/* After the wait of a submit_rows: the mean's rows, sorted and unique, once per ticket; they are
+ * kept until then. Values are of the submitted type. Copy, then destroy. */
 tandem_status tandem_reducer_take_rows(tandem_reducer* reducer, uint64_t ticket,
                                        tandem_rows** rows);
 size_t tandem_rows_count(const tandem_rows* rows);
@@ -108,6 +109,8 @@ tandem_status tandem_reducer_restore(tandem_reducer* reducer, const void* bytes,
  * "residual_norm", "bytes_sent", "seconds", "hidden_seconds", ...}], ...}; free with tandem_free.
  */
 tandem_status tandem_reducer_statistics(tandem_reducer* reducer, char** json);
+/* The reducer's figures in Prometheus' text format; free with tandem_free. */
+tandem_status tandem_reducer_metrics(tandem_reducer* reducer, char** text);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The time in which somebody waits is summed up for the queue; a call takes the difference.
 #include "training/reducer/call_queue.h"
 
 #include <algorithm>
@@ -65,6 +67,11 @@ bool CallQueue::wait(Ticket ticket, Deadline deadline) {
   const auto error = errors_.find(ticket);
   if (error != errors_.end()) std::rethrow_exception(error->second);
   return true;
+}
+
+bool CallQueue::somebody_waits() {
+  const std::lock_guard lock(mutex_);
+  return waiting_ > 0;
 }
 
 double CallQueue::waited_until(SteadyClock::time_point now) const {

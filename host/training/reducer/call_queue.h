@@ -50,6 +50,7 @@ class CallQueue {
   Ticket submit(QueuedCall call);
   // False if the deadline passes first. Rethrows the call's error. Error for an unknown ticket.
   bool wait(Ticket ticket, Deadline deadline);
+  bool somebody_waits();
 
  private:
   void run_calls();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Names are checked where an option is taken, so that every rank refuses the same thing alone.
 #include "training/reducer/options.h"
 
 #include <fnmatch.h>

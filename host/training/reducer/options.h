@@ -20,7 +20,8 @@
 
 namespace tandem::trace {
 class Timeline;
-}
+class TrainingMetrics;
+}  // namespace tandem::trace
 
 namespace tandem::training {
 
@@ -71,6 +72,7 @@ struct ReducerOptions {
   std::uint64_t log_every = 0;                // steps between two log lines; 0: none
   collectives::SparsifierOptions algorithm;   // the constants of sparsifiers
   trace::Timeline* timeline = nullptr;        // null: none; outlives the reducer
+  trace::TrainingMetrics* metrics = nullptr;  // likewise
 };
 
 // How a parameter's gradient travels.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Plans are made once per composition and shared with the calls in flight.
 #include "training/reducer/parameters.h"
 
 #include <algorithm>

@@ -151,7 +151,8 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
   call.finished = [this, outcome, bucket, title, step = head.step,
                    last = head.last](const CallTimes& times) {
     statistics_.record(bucket, outcome->result, outcome->bytes, times, outcome->failed);
-    report_.call({title, step, last, outcome->bytes, bucket.num_values}, outcome->result, times);
+    report_.call({title, step, last, outcome->bytes, bucket.num_values, outcome->failed},
+                 outcome->result, times);
   };
   return call;
 }
@@ -187,7 +188,8 @@ Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
     call.head.error = collectives::plain_text(error);
   }
   if (gradient.last) ++step_;
-  const BucketName name{{call.parameter.name}, true, call.parameter.num_values};
+  BucketName name{{}, true, call.parameter.num_values};
+  if (!call.parameter.name.empty()) name.parameters = {call.parameter.name};
   const auto mean = std::make_shared<collectives::SparseTensor>();
   const Ticket ticket = queue_.submit(
       communicating(call.head, name, call.parameter.name,
@@ -282,6 +284,7 @@ ReducerStatistics Reducer::State::statistics() {
     }
   });
   add_residual_norms(all, squares);
+  if (options_.metrics != nullptr) options_.metrics->set_residual_norm(all.residual_norm);
   return all;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Everything is checked before anything is moved.
 #include "training/reducer/restored_state.h"
 
 #include <set>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reader and writer are mirrored: each read_ function takes what its write_ function gave.
 #include "training/reducer/state_bytes.h"
 
 #include <xxhash.h>

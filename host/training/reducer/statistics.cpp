@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Means are kept as sums; figures of the last call are overwritten.
 #include "training/reducer/statistics.h"
 
 #include <cmath>
@@ -34,6 +36,7 @@ nlohmann::ordered_json json_of(const BucketStatistics& bucket) {
 
 void StatisticsTable::record(const BucketName& bucket, const CallResult& result,
                              std::uint64_t bytes_sent, const CallTimes& times, bool failed) {
+  if (bucket.parameters.empty()) return;  // the call named none that there are
   const std::lock_guard lock(mutex_);
   auto place = places_.find(bucket);
   if (place == places_.end()) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Sums of the log line begin anew after each line.
 #include "training/reducer/step_report.h"
 
 #include <array>
@@ -8,9 +10,30 @@
 namespace tandem::training {
 
 StepReport::StepReport(const ReducerOptions& options, int rank)
-    : timeline_(options.timeline), log_every_(options.log_every), rank_(rank) {
+    : metrics_(options.metrics),
+      timeline_(options.timeline),
+      log_every_(options.log_every),
+      rank_(rank) {
   if (timeline_ == nullptr) return;
   track_ = timeline_->track("reducer, rank " + std::to_string(rank), "calls");
+}
+
+void StepReport::count(const Call& call, const CallResult& result, const CallTimes& times) {
+  trace::ReducerCall figures;
+  figures.seconds = times.seconds;
+  figures.hidden_seconds = times.hidden_seconds;
+  figures.bytes_sent = call.bytes_sent;
+  figures.skipped = result.skipped;
+  figures.failed = call.failed;
+  figures.sparsified = result.sparsified_values > 0;
+  if (figures.sparsified) {
+    const auto values = static_cast<double>(result.sparsified_values);
+    figures.density_asked = result.asked / values;
+    figures.density_sent = result.sent / values;
+    figures.build_up = result.meant > 0 ? result.entries / result.meant : 1;
+  }
+  metrics_->observe_call(call.title, figures);
+  if (call.last) metrics_->count_step();
 }
 
 void StepReport::call(const Call& call, const CallResult& result, const CallTimes& times) {
@@ -20,6 +43,7 @@ void StepReport::call(const Call& call, const CallResult& result, const CallTime
     details.bytes = static_cast<std::int64_t>(call.bytes_sent);
     timeline_->span(track_, call.title, times.begin, times.end, details);
   }
+  if (metrics_ != nullptr) count(call, result, times);
   if (log_every_ == 0) return;
   bytes_sent_ += call.bytes_sent;
   sparsified_values_ += result.sparsified_values;

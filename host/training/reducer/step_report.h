@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepReport: tells the timeline and the log what the reducer's calls did.
+// StepReport: tells metrics, timeline and log what the reducer's calls did.
 //
 // Timeline: a span per call, on the track "calls" of the device "reducer, rank r". Log: every
 // `log_every` steps a line with the sums since the line before. Threads: the reducer's own.
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "trace/timeline.h"
+#include "trace/training_metrics.h"
 #include "training/reducer/call_queue.h"
 #include "training/reducer/calls.h"
 
@@ -23,14 +24,17 @@ class StepReport {
     bool last = false;
     std::uint64_t bytes_sent = 0;
     std::uint64_t num_values = 0;
+    bool failed = false;
   };
 
   StepReport(const ReducerOptions& options, int rank);
   void call(const Call& call, const CallResult& result, const CallTimes& times);
 
  private:
+  void count(const Call& call, const CallResult& result, const CallTimes& times);
   void log_step(std::uint64_t step);
 
+  trace::TrainingMetrics* const metrics_;
   trace::Timeline* const timeline_;
   trace::TrackId track_;
   const std::uint64_t log_every_;

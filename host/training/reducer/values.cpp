@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// f32 goes through the kernels of the sparsifiers and of the wire types; f64 is rare and plain.
 #include "training/reducer/values.h"
 
 #include <algorithm>

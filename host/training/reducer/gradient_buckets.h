@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GradientBuckets: fills buckets while a backward pass produces gradients, for callers in C++.
+//
+//   GradientBuckets buckets(reducer, options.bucket_bytes, {{"layer.weight", {64, 64}}, ...});
+//   buckets.ready(0, gradient);   // as each gradient is done, in whatever order
+//   buckets.finish(deadline);     // the end of the backward pass: every gradient is its mean
+//
+// The first step's buckets go backwards through the parameters. After it they are composed anew in
+// the order in which rank 0's gradients arrived. The first bucket has at most 1 MiB, so that the
+// communication begins early. Buckets are submitted in their order, whatever the order of arrival.
+// Parameters without a gradient in a step count as zeros. Ownership: borrows the reducer, and
+// gradients until finish() returns. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/raw_vector.h"
+#include "training/reducer/reducer.h"
+
+namespace tandem::training {
+
+class GradientBuckets {
+ public:
+  using NamedShape = std::pair<std::string, std::vector<std::int64_t>>;
+
+  // Adds the parameters to the reducer.
+  GradientBuckets(Reducer& reducer, std::uint64_t bucket_bytes,
+                  const std::vector<NamedShape>& parameters);
+  ~GradientBuckets();  // waits for its buckets, each at most its timeout
+  GradientBuckets(const GradientBuckets&) = delete;
+  GradientBuckets& operator=(const GradientBuckets&) = delete;
+
+  // parameter: a place in the constructor's list. Error for a gradient of another size, or one that
+  // is there already.
+  void ready(std::size_t parameter, std::span<float> gradient);
+
+  // Submits the rest, waits, and writes the means over the gradients. Rethrows the first error of a
+  // bucket after all have ended; then the gradients are as they were. Error if the deadline passes;
+  // then no other step is possible.
+  void finish(Deadline deadline);
+
+  // A parameter's mean, also where this rank had no gradient: until the next ready().
+  std::span<const float> mean(std::size_t parameter) const;
+
+  std::size_t num_buckets() const { return buckets_.size(); }
+
+ private:
+  struct Slot {
+    std::uint32_t number = 0;  // in the reducer
+    std::uint64_t num_values = 0;
+    std::size_t bucket = 0;
+    std::uint64_t begin = 0;    // in the bucket
+    std::span<float> gradient;  // of this step
+    bool is_ready = false;
+  };
+  struct OpenBucket {
+    std::vector<std::size_t> parameters;
+    std::vector<std::uint32_t> numbers;
+    RawVector<float> values;
+    std::size_t missing = 0;
+    Ticket ticket = 0;
+  };
+
+  void compose(const std::vector<std::uint32_t>& order);
+  void submit_complete();
+  void wait_for_all(Deadline deadline);
+  void agree_on_order();
+  void open_step();
+  void begin_step();
+  float* values_of(const Slot& slot) { return buckets_[slot.bucket].values.data() + slot.begin; }
+
+  Reducer& reducer_;
+  const std::uint64_t bucket_values_;
+  std::vector<Slot> slots_;
+  std::vector<OpenBucket> buckets_;
+  std::vector<std::uint32_t> arrived_;  // of the first step
+  std::size_t next_ = 0;                // bucket to submit
+  std::vector<std::uint32_t> order_;    // of the composition that the next step begins with
+  bool settled_ = false;                // the order is that of the first step
+  bool stuck_ = false;                  // a deadline has passed
+};
+
+}  // namespace tandem::training
