@@ -189,8 +189,7 @@ class SparseHook:
         work.finish = finish
         return engine.give(work)
 
-    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: "tuple[bool, bool]",
-                ) -> Any:
+    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: Any) -> Any:
         cut, number, values = place
         numbers = [self._numbers[name] for name in part]
         reducer = self._bound().reducer
