@@ -107,6 +107,7 @@ state = layout.state()
 layout = Layout()
 layout.restore(state)
 assert step(*one) == [([("c",), ("b", "a")], False)]
+assert step(("c",), ("a", "b")) == [([("c",)], False), ([("b", "a")], False)]
 assert step(*two) == [([("c",)], False), ([("b", "a")], False)]
 assert step(("a",), ("b", "c"))[0] == ([("a",)], True)
 print(layout.state()["exact_steps"])

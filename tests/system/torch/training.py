@@ -11,9 +11,18 @@ OPTIONS = dict(sparsifier="exdyna", density=0.05, dense_below=0, timeout_s=60)
 
 
 def small_model(seed=1):
+    return make_model(seed, 128, 64)
+
+
+def two_bucket_model(seed=1):
+    """More than 1 MiB, which DDP's first bucket takes whatever bucket_cap_mb says."""
+    return make_model(seed, 512, 512)
+
+
+def make_model(seed, first, second):
     torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.Tanh(), torch.nn.Linear(128, 64), torch.nn.Tanh(),
-                               torch.nn.Linear(64, 4))
+    return torch.nn.Sequential(torch.nn.Linear(32, first), torch.nn.Tanh(), torch.nn.Linear(first, second), torch.nn.Tanh(),
+                               torch.nn.Linear(second, 4))
 
 
 def batch(step, rank=None):

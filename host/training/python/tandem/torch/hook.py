@@ -174,7 +174,7 @@ class SparseHook:
             assert self._copies is not None
             values, event = self._copies.out(buffer)
             work.copied = event.synchronize
-        cut = _Cut(values, pieces, parts) if len(parts) > 1 else None
+        cut = _Cut(values, pieces, parts) if parts != [tuple(pieces)] else None
         kind = str(buffer.dtype).replace("torch.", "")
         for number, part in enumerate(parts):
             work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1])))
@@ -189,8 +189,7 @@ class SparseHook:
         work.finish = finish
         return engine.give(work)
 
-    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: "tuple[bool, bool]",
-                ) -> Any:
+    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: Any) -> Any:
         cut, number, values = place
         numbers = [self._numbers[name] for name in part]
         reducer = self._bound().reducer

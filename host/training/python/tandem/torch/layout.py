@@ -42,12 +42,12 @@ class Layout:
         self._before, self._current, self._current_exact = self._current, [], False
 
     def _cut(self, names: "tuple[str, ...]") -> "list[tuple[str, ...]]":
-        """`names` as buckets of the step before; empty if they do not make up exactly those names."""
+        """`names` as buckets of the step before, in whatever order; empty if they do not make up exactly those names."""
         if names in self._before:
             return [names]
         wanted = set(names)
         parts = [bucket for bucket in self._before if wanted.issuperset(bucket)]
-        return parts if sum(map(len, parts)) == len(wanted) and len(parts) > 1 else []
+        return parts if sum(map(len, parts)) == len(wanted) else []
 
     def state(self) -> "dict[str, Any]":
         """Call between steps."""
