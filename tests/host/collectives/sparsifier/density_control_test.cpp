@@ -94,7 +94,7 @@ TEST(DensityControl, BeginsWithTheFirstGradientThatIsNotZero) {
     };
     const auto ranks = train(training);
     EXPECT_LE(ranks[0].steps[1].mean.num_entries, 4u) << name;  // one a rank
-    EXPECT_NEAR(static_cast<double>(ranks[0].steps[2].mean.num_entries), 200, 60) << name;
+    EXPECT_NEAR(static_cast<double>(ranks[0].steps[2].mean.num_entries), 200, 100) << name;
   }
 }
 
