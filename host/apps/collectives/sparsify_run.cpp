@@ -110,14 +110,18 @@ SparsifyMeasurement summary(const std::vector<RankMeasurements>& ranks,
     const double share = result.sent / static_cast<double>(num_values);
     measured.density_all += share / static_cast<double>(options.steps);
     if (step < first_counted) continue;
-    measured.density_sent += share / num_counted;
-    measured.build_up += result.build_up / num_counted;
-    measured.inefficiency += result.inefficiency / num_counted;
+    measured.density_sent += share;
+    measured.build_up += result.build_up;
+    measured.inefficiency += result.inefficiency;
     double exchange_s = 0;
     for (const RankMeasurements& rank : ranks) {
       exchange_s = std::max(exchange_s, rank.exchanges_s[step]);
     }
-    measured.exchange_ms += exchange_s * 1e3 / num_counted;
+    measured.exchange_ms += exchange_s * 1e3;
+  }
+  for (double* mean : {&measured.density_sent, &measured.build_up, &measured.inefficiency,
+                       &measured.exchange_ms}) {
+    *mean /= num_counted;
   }
   measured.select_ms = median(select_ms);
   measured.accumulate_ms = median(accumulate_ms);

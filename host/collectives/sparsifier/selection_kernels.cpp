@@ -80,42 +80,43 @@ constexpr std::size_t kRun = 64;         // values that are passed over together
 constexpr std::size_t kBlock = 1024;     // after each the way is chosen anew
 constexpr std::size_t kManyOfBlock = 4;  // passing over mispredicts too often from here on
 
+void read_ahead(const float* run) {  // may be after the end: no access
+  for (std::size_t i = 0; i < kRun; i += 16) __builtin_prefetch(run + i + kReadAhead, 0, 2);
+}
+
+template <class Tag, class Vector>
+HWY_INLINE bool is_small(Tag tag, const float* run, Vector least) {
+  auto most = hn::Zero(tag);
+  for (std::size_t i = 0; i < kRun; i += hn::Lanes(tag)) {
+    most = hn::Max(most, hn::Abs(hn::LoadU(tag, run + i)));
+  }
+  return hn::AllFalse(tag, hn::Ge(most, least));
+}
+
 // A block with few large values passes over runs without one; one with many tests nothing.
+// `found` is a copy: vector stores might alias one that is referred to, so its count would go
+// through memory each time.
 template <bool kMagnitudes>
-void large(const float* values, std::size_t count, float threshold, std::uint32_t first,
-           Found& found) {
+std::size_t large(const float* values, std::size_t count, float threshold, std::uint32_t first,
+                  Found found) {
   const hn::CappedTag<float, 16> tag;
   const hn::RebindToUnsigned<decltype(tag)> index_tag;
-  const std::size_t lanes = hn::Lanes(tag);
   const auto least = hn::Set(tag, threshold);
   const auto lane_numbers = hn::Iota(index_tag, 0);
-  const auto keep_run = [&](std::size_t at) {
-    for (std::size_t i = at; i < at + kRun; i += lanes) {
-      const auto magnitudes = hn::Abs(hn::LoadU(tag, values + i));
-      const auto base = hn::Set(index_tag, first + static_cast<std::uint32_t>(i));
-      keep_lanes<kMagnitudes>(tag, magnitudes, hn::Add(lane_numbers, base),
-                              hn::Ge(magnitudes, least), found);
-    }
-  };
-  const auto read_ahead = [&](std::size_t at) {  // may be after the end: no access
-    for (std::size_t i = 0; i < kRun; i += 16)
-      __builtin_prefetch(values + at + i + kReadAhead, 0, 2);
-  };
   bool many = false;
   std::size_t at = 0;
   while (at + kRun <= count) {
     const std::size_t before = found.count;
     const std::size_t end = at + std::min(kBlock, (count - at) / kRun * kRun);
     for (; at < end; at += kRun) {
-      read_ahead(at);
-      if (!many) {
-        auto most = hn::Zero(tag);
-        for (std::size_t i = 0; i < kRun; i += lanes) {
-          most = hn::Max(most, hn::Abs(hn::LoadU(tag, values + at + i)));
-        }
-        if (hn::AllFalse(tag, hn::Ge(most, least))) continue;
+      read_ahead(values + at);
+      if (!many && is_small(tag, values + at, least)) continue;
+      for (std::size_t i = at; i < at + kRun; i += hn::Lanes(tag)) {
+        const auto magnitudes = hn::Abs(hn::LoadU(tag, values + i));
+        const auto base = hn::Set(index_tag, first + static_cast<std::uint32_t>(i));
+        keep_lanes<kMagnitudes>(tag, magnitudes, hn::Add(lane_numbers, base),
+                                hn::Ge(magnitudes, least), found);
       }
-      keep_run(at);
     }
     many = found.count - before >= kManyOfBlock;
   }
@@ -125,20 +126,17 @@ void large(const float* values, std::size_t count, float threshold, std::uint32_
     if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
     found.count += magnitude >= threshold ? 1 : 0;
   }
+  return found.count;
 }
 
 std::size_t large_places(const float* values, std::size_t count, float threshold,
                          std::uint32_t first, std::uint32_t* places) {
-  Found found{places, nullptr, 0};
-  large<false>(values, count, threshold, first, found);
-  return found.count;
+  return large<false>(values, count, threshold, first, {places, nullptr, 0});
 }
 
 std::size_t large_entries(const float* values, std::size_t count, float threshold,
                           std::uint32_t first, std::uint32_t* places, float* magnitudes) {
-  Found found{places, magnitudes, 0};
-  large<true>(values, count, threshold, first, found);
-  return found.count;
+  return large<true>(values, count, threshold, first, {places, magnitudes, 0});
 }
 
 std::size_t keep(const std::uint32_t* places, const float* magnitudes, std::size_t count,

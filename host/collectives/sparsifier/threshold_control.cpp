@@ -11,7 +11,7 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr double kGain = 0.7, kTrendGain = 0.07;  // over the slope; larger ones oscillate
+constexpr double kGain = 0.8, kTrendGain = 0.12;  // over the slope; larger ones oscillate
 constexpr double kLeastSlope = 1, kMostSlope = 40;
 constexpr double kSlopeShare = 0.1;  // of a step's slope in the mean
 constexpr double kMostError = 1;

@@ -83,6 +83,21 @@ TEST(DensityControl, HoldsTheTargetOnSteepAndOnFlatTails) {
   }
 }
 
+TEST(DensityControl, BeginsWithTheFirstGradientThatIsNotZero) {
+  for (const std::string name : {"micro", "exdyna"}) {
+    Training training = of_name(name, 0.01);
+    training.num_values = 20'000;
+    training.steps = 4;
+    const GradientOf later = drifting_gradients(training.num_values);
+    training.gradient = [&](int rank, std::uint64_t step) {
+      return step < 2 ? Gradient(training.num_values) : later(rank, step);
+    };
+    const auto ranks = train(training);
+    EXPECT_LE(ranks[0].steps[1].mean.num_entries, 4u) << name;  // one a rank
+    EXPECT_NEAR(static_cast<double>(ranks[0].steps[2].mean.num_entries), 200, 100) << name;
+  }
+}
+
 struct Outcome {
   double density, inefficiency, loss_before, loss_after;
   bool exclusive = true;
