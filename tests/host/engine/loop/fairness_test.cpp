@@ -278,7 +278,7 @@ TEST_F(LargeRequests, ItDoesNotHoldUpTheOtherForLong) {
     longest = std::max(longest, ++waited);
   }
   EXPECT_GT(num_started_, 100u);
-  EXPECT_GT(num_ended, 2u);
+  EXPECT_GE(num_ended, 2u);
   EXPECT_LT(longest, 150);
   while (!loop_->idle()) step();
   expect_all_served();
