@@ -259,6 +259,20 @@ TEST_F(LargeRequests, ARequestBeyondItsCallersShareRunsUnderSteadyLoadOfAnother)
   expect_all_served();
 }
 
+TEST_F(LargeRequests, OneWhoseCallerHasSomethingRunningIsNotOverdue) {
+  start(two_units({.num_pages = 40}, {.num_pages = 40}));
+  submit(request(0, 10, 600, 1, "large"));
+  step();
+  const RequestId large = submit(request(0, 60 * 16, 30, 2, "large"));
+  for (int i = 0; i < 400; ++i) {
+    keep_busy();
+    step();
+  }
+  EXPECT_GT(num_started_, 20u) << "newer ones pass it";
+  EXPECT_EQ(loop_->status().preemptions, 2u) << "its own: twice it joined while there was room";
+  EXPECT_EQ(served_.at(large).tokens.size(), 0u);
+}
+
 TEST_F(LargeRequests, ItDoesNotHoldUpTheOtherForLong) {
   start(two_units({.num_pages = 40}, {.num_pages = 40}));
   keep_busy();
@@ -278,7 +292,7 @@ TEST_F(LargeRequests, ItDoesNotHoldUpTheOtherForLong) {
     longest = std::max(longest, ++waited);
   }
   EXPECT_GT(num_started_, 100u);
-  EXPECT_GT(num_ended, 2u);
+  EXPECT_GE(num_ended, 2u);
   EXPECT_LT(longest, 150);
   while (!loop_->idle()) step();
   expect_all_served();
