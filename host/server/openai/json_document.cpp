@@ -17,6 +17,18 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+// operator[] would look for the name each time. A vector that grows by itself copies the values,
+// since names are const.
+json& append(json::object_t& object, std::string name, json value) {
+  if (object.size() == object.capacity()) {
+    json::object_t grown;
+    grown.reserve(2 * object.size() + 1);
+    for (auto& [old_name, old_value] : object) grown.emplace_back(old_name, std::move(old_value));
+    object = std::move(grown);
+  }
+  return object.emplace_back(std::move(name), std::move(value)).second;
+}
+
 class DocumentBuilder final : public nlohmann::json_sax<json> {
  public:
   explicit DocumentBuilder(const DocumentLimits& limits) : limits_(limits) {}
@@ -68,10 +80,7 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    // Without the look-up of operator[]: it would be quadratic.
-    return &parent.get_ref<json::object_t&>()
-                .emplace_back(std::move(key_), std::move(value))
-                .second;
+    return &append(parent.get_ref<json::object_t&>(), std::move(key_), std::move(value));
   }
 
   bool open(json container) {

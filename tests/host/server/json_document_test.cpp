@@ -106,6 +106,14 @@ TEST(JsonDocument, RefusesDeepNestingWithoutRecursion) {
   EXPECT_TRUE(refused("{\"a\":" + std::string(4'000'000, '[')));
 }
 
+TEST(JsonDocument, AnObjectOfManyMembersIsReadInOnePass) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += '"' + std::to_string(i) + "\":1,";
+  const auto document = parse_document(text + "\"x\":2}");
+  EXPECT_EQ(document.size(), 200'001u);
+  EXPECT_EQ(document.back(), 2);
+}
+
 TEST(JsonDocument, RefusesMoreValuesThanTheLimit) {
   DocumentLimits limits;
   limits.max_values = 4;

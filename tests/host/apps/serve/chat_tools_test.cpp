@@ -22,8 +22,8 @@ You may call:
 [{{ call.id }} {{ call.function.name }}
 {%- for key, value in call.function.arguments | items %} {{ key }}={{ value }}{% endfor %}]
 {%- endfor -%}
-{%- if message.tool_call_id %} (for {{ message.tool_call_id }}){% endif %}
-{% endfor -%}
+{%- if message.tool_call_id %} (for {{ message.tool_call_id }}){% endif %}{{ '\n' }}
+{%- endfor -%}
 <assistant>{% if not enable_thinking | default(true) %}<quick>{% endif %})";
 
 std::string rendered(const std::string& body) {
