@@ -30,7 +30,7 @@ ChatRequest parsed(const std::string& members, const Reading& reading = {}) {
     return !reading.unread.contains(std::string(name));
   };
   const std::string user = R"("messages": [{"role": "user", "content": "hi"}])";
-  const bool has_messages = members.find("\"messages\"") != std::string::npos;
+  const bool has_messages = members.find("\"messages\": [") != std::string::npos;
   return parse_chat_request("{" + members + (has_messages ? "" : ", " + user) + "}", context);
 }
 
@@ -289,8 +289,11 @@ TEST(Conversation, TokenCountsIncludeTools) {
     return reply["count"].integer();
   };
   const std::int64_t plain = count("");
-  EXPECT_EQ(count(", " + kTools), plain + 78 + 1);
-  EXPECT_EQ(count(R"(, "chat_template_kwargs": {"a": 1})"), plain + 7 + 1);
+  const std::string tools =
+      R"([{"type":"function","function":{"name":"look","parameters":{"b":1,"a":2}}}])";
+  const auto bytes = [](const std::string& text) { return static_cast<std::int64_t>(text.size()); };
+  EXPECT_EQ(count(", " + kTools), plain + bytes(tools + "\n"));
+  EXPECT_EQ(count(R"(, "chat_template_kwargs": {"a": 1})"), plain + bytes("{\"a\":1}\n"));
 }
 
 }  // namespace

@@ -162,9 +162,10 @@ TEST_F(Tls, AnRsaCertificateServesNoWeakCipher) {
 
 TEST_F(Tls, NobodyRenegotiates) {
   RunningServer running({}, options_);
-  const Ran ran =
-      run("(sleep 0.2; echo R; sleep 0.2) | openssl s_client -tls1_2 -connect 127.0.0.1:" +
-          std::to_string(running.port()));
+  // The client's input stays open, so it ends only when the server refuses.
+  const Ran ran = run("mkfifo " + file("input") + "; exec 3<>" + file("input") +
+                      "; echo R >&3; timeout 60 openssl s_client -tls1_2 -connect 127.0.0.1:" +
+                      std::to_string(running.port()) + " <&3");
   EXPECT_NE(ran.output.find("RENEGOTIATING"), std::string::npos) << ran.output;
   EXPECT_NE(ran.output.find("no renegotiation"), std::string::npos) << ran.output;
 }
