@@ -33,7 +33,7 @@ std::shared_ptr<Parsed> add_serve_alone(CLI::App& app) {
 
 void run(const std::string& path) {
   CLI::App app("", "tandem");
-  const ServeOptions& options = add_serve_alone(app)->serve;
+  ServeOptions& options = add_serve_alone(app)->serve;
   const std::vector<ConfigEntry> entries = read_config(*app.get_subcommand("serve"), path);
   std::vector<std::string> errors =
       wrong_values("serve", entries, [](CLI::App& scratch) { add_serve_alone(scratch); });
@@ -48,10 +48,11 @@ void run(const std::string& path) {
     } catch (const CLI::ParseError& error) {  // of values that are right alone
       errors.push_back(path + ": " + error.what());
     }
-    for (const Error& error : serve_errors(options)) errors.emplace_back(error.what());
-  }
-  for (const std::string& warning : serve_warnings(options)) {
-    fmt::print(stderr, "warning: {}\n", warning);
+    const ServeFindings findings = check_serve(options);
+    for (const Error& error : findings.errors) errors.emplace_back(error.what());
+    for (const std::string& warning : findings.warnings) {
+      fmt::print(stderr, "warning: {}\n", warning);
+    }
   }
   for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
   if (!errors.empty()) {

@@ -182,13 +182,18 @@ std::vector<std::string> with_config_file(const CLI::App& app,
   const std::vector<ConfigEntry> entries = read_config(*command, path);
   const std::vector<std::string> wrong = wrong_values(command->get_name(), entries, add_commands);
   if (!wrong.empty()) throw Error("config", wrong.front());
-  std::vector<std::string> result(arguments.begin(),
-                                  arguments.begin() + static_cast<std::ptrdiff_t>(position));
-  for (const ConfigEntry& entry : entries) {
-    if (!entry.argument.empty()) result.push_back(entry.argument);
-  }
-  result.insert(result.end(), arguments.begin() + static_cast<std::ptrdiff_t>(position),
-                arguments.end());
+  std::vector<std::string> result;
+  const auto add = [&](bool of_program) {
+    for (const ConfigEntry& entry : entries) {
+      const bool fits = entry.of_program == of_program && !entry.argument.empty();
+      if (fits) result.push_back(entry.argument);
+    }
+  };
+  const auto typed = arguments.begin() + static_cast<std::ptrdiff_t>(position);
+  add(true);
+  result.insert(result.end(), arguments.begin(), typed);
+  add(false);
+  result.insert(result.end(), typed, arguments.end());
   return result;
 }
 

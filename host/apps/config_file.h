@@ -31,7 +31,8 @@ std::vector<std::string> wrong_values(const std::string& command,
                                       const std::vector<ConfigEntry>& entries,
                                       const std::function<void(CLI::App&)>& add_commands);
 
-// The arguments with those of the file, if one is named, placed before the user's own options.
+// The arguments with those of the file, if one is named, placed before the user's own: those of
+// the program before all words, since the user may name them before the subcommand.
 std::vector<std::string> with_config_file(const CLI::App& app,
                                           const std::vector<std::string>& arguments,
                                           const std::function<void(CLI::App&)>& add_commands);

@@ -63,11 +63,13 @@ int run(const std::vector<std::string>& words, ErrorLines& lines) {
   } catch (const CLI::ExtrasError&) {
     throw Error("options", unknown_words(app));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error, std::cout, lines.raw());
+    const bool is_unknown = app.get_subcommands().empty() && app.remaining_size() > 0;
+    if (error.get_exit_code() == 0 && !is_unknown) return app.exit(error, std::cout, lines.raw());
     // A required option is missing when its name is mistyped, so the mistyped name is reported
     // first.
     const bool is_mistyped =
-        dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && app.remaining_size(true) > 0;
+        is_unknown || (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+                       app.remaining_size(true) > 0);
     throw Error("options", is_mistyped ? unknown_words(app) : parse_error_text(app, error));
   }
   return 0;

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 
@@ -100,6 +101,30 @@ void print_json(const nlohmann::ordered_json& fields, const Lists& lists) {
   fmt::print("{}\n}}\n", text);
 }
 
+// Negative log-likelihoods of the tokens, window by window; every window begins with `head`, BOS or
+// nothing.
+std::vector<double> score_all(engine::Engine& engine, const std::vector<model::TokenId>& ids,
+                              const std::vector<model::TokenId>& head, Progress& progress) {
+  // One token is generated after every window.
+  const auto window_tokens = static_cast<std::size_t>(engine.max_request_tokens() - 1);
+  if (window_tokens < head.size() + 2) {
+    throw Error("perplexity", "a context of " + std::to_string(window_tokens + 1) +
+                                  " tokens is too short to score anything; raise --context");
+  }
+  std::vector<double> nll;
+  const std::size_t stride = window_tokens - head.size();
+  for (std::size_t at = head.size(); at < ids.size(); at += stride) {
+    const std::size_t end = std::min(ids.size(), at + stride);
+    std::vector<model::TokenId> window = head;
+    window.insert(window.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
+                  ids.begin() + static_cast<std::ptrdiff_t>(end));
+    if (window.size() < 2) break;
+    for (const float logprob : score(engine, std::move(window))) nll.push_back(-logprob);
+    progress.report(end, ids.size());
+  }
+  return nll;
+}
+
 void run(const PerplexityOptions& options) {
   if (options.as_json && spdlog::get_level() == spdlog::level::info)
     spdlog::set_level(spdlog::level::warn);
@@ -108,30 +133,12 @@ void run(const PerplexityOptions& options) {
   Runtime runtime(options.runtime, nullptr);
   const model::Tokenizer& tokenizer = runtime.model().tokenizer();
   const std::vector<model::TokenId> ids = tokenizer.encode(text, {.add_special = true});
-  const bool has_bos = !ids.empty() && ids.front() == tokenizer.bos();
-  const std::size_t head = has_bos ? 1 : 0;
-  // One token is generated after every window.
-  const auto window_tokens = static_cast<std::size_t>(runtime.engine().max_request_tokens() - 1);
-  if (window_tokens < head + 2) {
-    throw Error("perplexity", "a context of " + std::to_string(window_tokens + 1) +
-                                  " tokens is too short to score anything; raise --context");
-  }
   if (ids.size() < 2) throw Error("perplexity", "'" + options.file + "' has fewer than two tokens");
-
-  std::vector<double> nll;
+  const bool has_bos = ids.front() == tokenizer.bos();
+  const std::vector<model::TokenId> head(ids.begin(), ids.begin() + (has_bos ? 1 : 0));
   Progress progress(options.as_json);
-  for (std::size_t at = head; at < ids.size(); at += window_tokens - head) {
-    const std::size_t end = std::min(ids.size(), at + window_tokens - head);
-    std::vector<model::TokenId> window;
-    if (has_bos) window.push_back(tokenizer.bos());
-    window.insert(window.end(), ids.begin() + static_cast<std::ptrdiff_t>(at),
-                  ids.begin() + static_cast<std::ptrdiff_t>(end));
-    if (window.size() < 2) break;
-    for (const float logprob : score(runtime.engine(), std::move(window))) nll.push_back(-logprob);
-    progress.report(end, ids.size());
-  }
-  double sum = 0;
-  for (const double value : nll) sum += value;
+  const std::vector<double> nll = score_all(runtime.engine(), ids, head, progress);
+  const double sum = std::accumulate(nll.begin(), nll.end(), 0.0);
   const double mean = sum / static_cast<double>(nll.size());
   if (!options.as_json) {
     fmt::print("perplexity {:.4f} over {} tokens (mean negative log-likelihood {:.5f})\n",

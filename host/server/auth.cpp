@@ -5,10 +5,10 @@
 
 #include <openssl/rand.h>
 #include <openssl/sha.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -127,13 +127,22 @@ std::vector<ApiKey> distinct_keys(std::vector<PlacedKey> keys, const std::string
   return result;
 }
 
-void warn_if_readable_by_others(const std::string& path) {
+// What the owner of the file should mend; empty: nothing. Hashes of random keys may be read.
+std::string warning_of(const std::string& path, bool has_unhashed) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0 || (status.st_mode & (S_IRGRP | S_IROTH)) == 0) return;
-  spdlog::warn(
-      "[server] other users can read the API key file '{}', and it holds keys that are not hashed: "
-      "chmod 600, or store hashes",
-      path);
+  if (stat(path.c_str(), &status) != 0) return {};
+  const mode_t mode = status.st_mode & 0777;
+  const auto warning = [&](const std::string& who, const std::string& problem) {
+    char octal[8];
+    std::snprintf(octal, sizeof octal, "%03o", static_cast<unsigned>(mode));
+    return who + " of this machine can " + problem + " (mode " + octal + "): chmod 600 '" + path +
+           "'";
+  };
+  const std::string file = "the key file '" + path + "'";
+  if ((mode & S_IWOTH) != 0) return warning("every user", "write " + file);
+  if (!has_unhashed || (mode & (S_IRGRP | S_IROTH)) == 0) return {};
+  const std::string read = "read " + file + ", and it holds keys that are not hashed";
+  return warning((mode & S_IROTH) != 0 ? "every user" : "a group of users", read);
 }
 
 }  // namespace
@@ -209,12 +218,12 @@ std::string ApiKey::role_text() const {
   return text;
 }
 
-std::vector<ApiKey> load_api_keys(const std::string& path) {
+LoadedKeys load_api_keys(const std::string& path) {
   const std::string text = text_of_file(path);
-  if (holds_key_tables(text)) return distinct_keys(read_key_tables(text, path), path);
-  KeyLines lines = read_key_lines(text, path);
-  if (lines.has_unhashed) warn_if_readable_by_others(path);
-  return distinct_keys(std::move(lines.keys), path);
+  KeyLines lines =
+      holds_key_tables(text) ? KeyLines{read_key_tables(text, path)} : read_key_lines(text, path);
+  std::string warning = warning_of(path, lines.has_unhashed);
+  return {distinct_keys(std::move(lines.keys), path), std::move(warning)};
 }
 
 }  // namespace tandem::server

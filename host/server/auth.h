@@ -51,9 +51,13 @@ struct ApiKey {
   KeyLimits limits;
 };
 
+struct LoadedKeys {
+  std::vector<ApiKey> keys;
+  std::string warning;  // others can write the file, or read unhashed keys in it; empty: neither
+};
+
 // Throws Error("server", ...) naming file and line when the file cannot be read, an entry is wrong,
-// a name or a key comes twice, or there is no key (an empty file must not open the server). Warns
-// in the log when others can read a file that holds unhashed keys.
-std::vector<ApiKey> load_api_keys(const std::string& path);
+// a name or a key comes twice, or there is no key (an empty file must not open the server).
+LoadedKeys load_api_keys(const std::string& path);
 
 }  // namespace tandem::server

@@ -46,6 +46,16 @@ struct TokenizeOptions {
 struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
+  // A JSON object of what else the message has (tool_calls, tool_call_id, name). A "content" in it
+  // (null) replaces the text above. Empty: nothing.
+  std::string fields = {};
+};
+
+// What a chat template sees. The texts are JSON; empty: none.
+struct Conversation {
+  std::vector<ChatMessage> messages;
+  std::string tools = {};      // an array
+  std::string variables = {};  // an object of further names, such as enable_thinking
 };
 
 // How the next token is drawn. The defaults change nothing: a draw from the model's distribution.
@@ -146,7 +156,10 @@ class GenerationService {
   // Throws Error("chat", ...) when the model has no template or the template refuses the
   // conversation; ChatTemplateFault when the template cannot be used; PromptTooLong when the
   // rendered text cannot fit.
-  virtual std::vector<TokenId> tokenize_chat(std::vector<ChatMessage> messages) const = 0;
+  virtual std::vector<TokenId> tokenize_chat(Conversation conversation) const = 0;
+
+  // Whether the chat template reads this variable or field; what it does not read is lost.
+  virtual bool chat_template_reads(std::string_view /*name*/) const { return true; }
 
   virtual std::string token_bytes(TokenId id) const = 0;
 

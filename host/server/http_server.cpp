@@ -17,6 +17,8 @@
 #include "common/error.h"
 #include "server/descriptor_limit.h"
 #include "server/http/listener.h"
+#include "server/http/sockets.h"
+#include "server/http/tls.h"
 #include "server/http/wire.h"
 #include "server/openai/api_error.h"
 
@@ -34,7 +36,7 @@ RouteOptions route_options(const ServerOptions& options) {
 
 }  // namespace
 
-void check(const ServerOptions& options) {
+void check(ServerOptions& options) {
   const http::Limits& limits = options.limits;
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
     throw Error("server", "io threads must be between 1 and 256");
@@ -55,8 +57,13 @@ void check(const ServerOptions& options) {
       options.listen.inherited.empty()) {
     throw Error("server", "there is nothing to listen on: set --host or --unix");
   }
+  if (options.listen.inherited.empty() && !options.listen.unix_path.empty()) {
+    http::check_unix_path(options.listen.unix_path);
+  }
   require_descriptors(limits.max_connections);
-  if (!options.tls.certificate.empty()) http::load_tls_keys(options.tls);
+  if (!options.tls.certificate.empty() && options.tls.keys == nullptr) {
+    options.tls.keys = http::load_tls_keys(options.tls);
+  }
 }
 
 struct HttpServer::Impl {
@@ -88,7 +95,7 @@ struct HttpServer::Impl {
       hooks->closed = [metrics] { metrics->count_connection_closed(); };
     }
     listener = std::make_shared<http::Listener>(io, options.listen, std::move(hooks), gate);
-    reload();
+    listener->set_tls(options.tls.keys);
   }
 
   void reload() {

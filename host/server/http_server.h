@@ -33,8 +33,8 @@ struct ServerOptions {
 };
 
 // Throws what the constructor below throws, but for addresses in use: what is wrong is said before
-// a model is loaded.
-void check(const ServerOptions& options);
+// a model is loaded. The TLS files are read into `options`, unless they are there.
+void check(ServerOptions& options);
 
 class HttpServer {
  public:

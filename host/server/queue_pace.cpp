@@ -44,8 +44,7 @@ void QueuePace::count_end() {
 int QueuePace::seconds_for(int waiting) const {
   const std::lock_guard lock(mutex_);
   const Window window = window_at(clock_.now());
-  if (window.ends <= 0) return 1;
-  const double seconds = waiting * window.seconds / window.ends;
+  const double seconds = window.ends <= 0 ? window.seconds : waiting * window.seconds / window.ends;
   return static_cast<int>(std::clamp(std::ceil(seconds), 1.0, kMostSeconds));
 }
 

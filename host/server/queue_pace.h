@@ -20,7 +20,8 @@ class QueuePace {
   void count_begin();
   void count_end();
 
-  // Seconds until `waiting` more have ended, 1..120. 1 while none has ended yet.
+  // Seconds until `waiting` more have ended, 1..120. While none has ended yet: about as long as the
+  // first ones run already.
   int seconds_for(int waiting) const;
 
  private:

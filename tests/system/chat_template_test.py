@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A chat template that cannot be used: the reason with its line and column is in the log, in the answers to chats, and in
-# the error of `tandem generate --chat`. Plain prompts work.
+# What reaches a chat template: tools, calls, variables. Of one that cannot be used: the reason with its line and column is
+# in the log, in the answers to chats, and in the error of `tandem generate --chat`. Plain prompts work.
 import tempfile
 import unittest
 from pathlib import Path
@@ -14,6 +14,10 @@ CASES = {  # template: what every message names
         "line 2, column 41: unknown filter 'frobnicate'",
     "{% if true %}never closed": "line 1, column 26: the template ends before 'endif'",
 }
+TOOLS = ("{{ tools[0].function.name }} {{ tools[0].function.parameters | tojson }}"
+         "{% for m in messages %}|{{ m.role }} {{ m.content }}"
+         "{% for c in m.tool_calls or [] %} {{ c.id }} {{ c.function.name }} {{ c.function.arguments['in'] }}{% endfor %}"
+         "{% if m.tool_call_id %} {{ m.tool_call_id }}{% endif %}{% endfor %}|{{ mood }} {{ enable_thinking }}")
 CHAT = {"model": "broken", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
 
 
@@ -54,6 +58,39 @@ class ChatTemplateTest(unittest.TestCase):
             status, _, body = daemon.request("POST", "/v1/chat/completions", CHAT)
             self.assertEqual(status, 400, body)
             self.assertIn("say more", body["error"]["message"])
+
+    def test_tools_and_their_calls_reach_the_template(self):
+        body = {"messages": [
+                    {"role": "user", "content": "Rain?"},
+                    {"role": "assistant", "content": None, "tool_calls": [
+                        {"id": "c1", "type": "function", "function": {"name": "sky", "arguments": '{"in": "Ulm"}'}}]},
+                    {"role": "tool", "tool_call_id": "c1", "content": "dry </s>"}],
+                "tools": [{"type": "function", "function": {"name": "sky", "parameters": {"z": 1, "a": 2}}}],
+                "chat_template_kwargs": {"mood": "glad"}, "reasoning_effort": "none"}
+        text = ('sky {"z": 1, "a": 2}|user Rain?|assistant None c1 sky Ulm|tool dry </s> c1|glad False')
+        with Daemon("--model", self.model(TOOLS), "--attention", "cpu") as daemon:
+            status, headers, tokens = daemon.request("POST", "/tokenize", body)
+            self.assertEqual(status, 200, tokens)
+            status, _, back = daemon.request("POST", "/detokenize", {"tokens": tokens["tokens"]})
+            self.assertEqual(back["content"].strip(), text)
+            self.assertNotIn(2, tokens["tokens"], "the text of a control token in a message stays text")
+            status, headers, answer = daemon.request("POST", "/v1/chat/completions", {**body, "max_tokens": 1})
+            self.assertEqual(status, 200, answer)
+            self.assertNotIn("Warning", headers)
+            self.assertEqual(answer["usage"]["prompt_tokens"], tokens["count"])
+            _, headers, _ = daemon.request("POST", "/v1/chat/completions",
+                                           {**body, "max_tokens": 1, "tool_choice": "required"})
+            self.assertIn("tool_choice", headers["Warning"])
+
+    def test_a_template_without_tools_is_told(self):
+        tools = [{"type": "function", "function": {"name": "sky"}}]
+        with Daemon("--model", self.model("{{ messages[0].content }}"), "--attention", "cpu") as daemon:
+            status, headers, _ = daemon.request("POST", "/v1/chat/completions", {**CHAT, "tools": tools})
+            self.assertEqual(status, 200)
+            self.assertIn("ignored: tools", headers["Warning"])
+        with Daemon("--model", self.model("{{ messages[0].content }}"), "--attention", "cpu", "--strict") as daemon:
+            status, _, body = daemon.request("POST", "/v1/chat/completions", {**CHAT, "tools": tools})
+            self.assertEqual((status, body["error"]["param"]), (400, "tools"))
 
     def test_generate_names_the_reason(self):
         for template, reason in CASES.items():

@@ -25,6 +25,12 @@ class ErrorTest(unittest.TestCase):
         self.assertTrue(process.stderr.startswith("tandem: ["), process.stderr)
         return process.stderr
 
+    def test_help_of_no_command_is_an_error(self):
+        for words in (("help", "sevre"), ("sevre", "--help")):
+            self.expect(*words, words="unknown command 'sevre' (did you mean 'serve'?)")
+        self.assertEqual(run("help", "serve").returncode, 0)
+        self.assertEqual(run("help").returncode, 0)
+
     def test_every_error_has_one_form(self):
         self.expect("serve", "--port", "70000", words="--port: Value 70000 not in range 0 to 65535; see `tandem serve --help`")
         self.expect("simulate-collectives", "--density", "3", words="'3' is no number from 1e-12 to 1")
@@ -118,6 +124,22 @@ class ConfigTest(unittest.TestCase):
         with Daemon("--config", self.path) as daemon:
             self.assertEqual(daemon.request("GET", "/health")[0], 200)
         self.assertNotIn(" info ", daemon.log_text)
+
+    def test_the_file_sets_the_log(self):
+        self.path.write_text('attention = "cpu"\nlog-format = "json"\nlog-level = "debug"\n')
+        with Daemon("--config", self.path) as daemon:
+            daemon.request("GET", "/livez")
+        lines = [json.loads(line) for line in daemon.log_text.splitlines()]
+        self.assertTrue(any(line["level"] == "debug" and line["message"].endswith("answers 200") for line in lines))
+        with Daemon("--config", self.path, "--log-level", "off") as daemon:
+            daemon.request("GET", "/livez")
+        self.assertEqual(daemon.log_text, "", "the command line counts more")
+        before = run("--log-format", "text", "serve", "--config", self.path, "--attention", "abacus:1")
+        self.assertTrue(before.stderr.startswith("tandem: ["), before.stderr)
+        process = self.check('log-format = "yaml"\nlog-level = "loud"\n')
+        self.assertEqual(process.returncode, 2)
+        self.assertIn(f"{self.path}:1: --log-format: yaml", process.stderr)
+        self.assertIn(f"{self.path}:2: --log-level: loud", process.stderr)
 
     def test_the_daemon_names_file_and_line_too(self):
         self.path.write_text("\nmax-running = 0\n")

@@ -28,9 +28,9 @@ std::size_t longest_token(const model::Tokenizer& tokenizer) {
 
 // `advice`: what else the caller can do when there is no usable template.
 model::ChatPrompt rendered(const model::Model& model, std::span<const model::ChatMessage> messages,
-                           const std::string& advice) {
+                           const model::ChatInputs& inputs, const std::string& advice) {
   if (model.chat_template() != nullptr) {
-    return model::render_chat(model.tokenizer(), *model.chat_template(), messages);
+    return model::render_chat(model.tokenizer(), *model.chat_template(), messages, inputs);
   }
   if (!model.chat_template_error().empty()) {
     throw model::ChatTemplateError("chat", unusable_template(model) + "; " + advice);
@@ -40,9 +40,11 @@ model::ChatPrompt rendered(const model::Model& model, std::span<const model::Cha
 
 // A template at fault becomes the server's own kind of error.
 model::ChatPrompt rendered_for_client(const model::Model& model,
-                                      std::span<const model::ChatMessage> messages) {
+                                      server::Conversation conversation) {
+  const model::ChatInputs inputs = chat_inputs(conversation);
+  const auto messages = model_messages(std::move(conversation.messages));
   try {
-    return rendered(model, messages, "use a completion with a plain prompt");
+    return rendered(model, messages, inputs, "use a completion with a plain prompt");
   } catch (const model::ChatTemplateError& error) {
     throw server::ChatTemplateFault(error.what());
   }
@@ -59,7 +61,7 @@ std::string unusable_template(const model::Model& model) {
 std::vector<model::TokenId> encode_chat(const model::Model& model,
                                         std::span<const model::ChatMessage> messages) {
   const std::string advice = "leave out --chat to complete a plain prompt";
-  return model::encode_chat(model.tokenizer(), rendered(model, messages, advice));
+  return model::encode_chat(model.tokenizer(), rendered(model, messages, {}, advice));
 }
 
 EngineService::EngineService(Runtime& runtime, trace::Metrics& metrics, ServiceNames names,
@@ -86,10 +88,8 @@ std::vector<server::TokenId> EngineService::tokenize(const std::vector<server::T
   return ids;
 }
 
-std::vector<server::TokenId> EngineService::tokenize_chat(
-    std::vector<server::ChatMessage> messages) const {
-  const model::ChatPrompt prompt =
-      rendered_for_client(runtime_.model(), model_messages(std::move(messages)));
+std::vector<server::TokenId> EngineService::tokenize_chat(server::Conversation conversation) const {
+  const model::ChatPrompt prompt = rendered_for_client(runtime_.model(), std::move(conversation));
   const std::size_t at_least =
       (prompt.text_bytes() + longest_token_bytes_ - 1) / longest_token_bytes_;
   const auto most = static_cast<std::size_t>(max_request_tokens());
@@ -99,6 +99,12 @@ std::vector<server::TokenId> EngineService::tokenize_chat(
       model::encode_chat(runtime_.model().tokenizer(), prompt, counted);
   if (ids.size() > counted) throw server::PromptTooLong(ids.size());
   return ids;
+}
+
+// Without a template a chat is refused anyway.
+bool EngineService::chat_template_reads(std::string_view name) const {
+  const model::ChatTemplate* chat_template = runtime_.model().chat_template();
+  return chat_template == nullptr || chat_template->reads(name);
 }
 
 std::string EngineService::token_bytes(server::TokenId id) const {

@@ -32,8 +32,8 @@ class EngineService final : public server::GenerationService {
   std::size_t longest_token_bytes() const override { return longest_token_bytes_; }
   std::vector<server::TokenId> tokenize(const std::vector<server::TextPart>& parts,
                                         const server::TokenizeOptions& options) const override;
-  std::vector<server::TokenId> tokenize_chat(
-      std::vector<server::ChatMessage> messages) const override;
+  std::vector<server::TokenId> tokenize_chat(server::Conversation conversation) const override;
+  bool chat_template_reads(std::string_view name) const override;
   std::string token_bytes(server::TokenId id) const override;
   std::string detokenize(const std::vector<server::TokenId>& ids) const override;
   int max_waiting() const override { return max_waiting_; }

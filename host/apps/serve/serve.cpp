@@ -22,7 +22,6 @@
 #include "apps/serve/signal_watch.h"
 #include "apps/whole_file.h"
 #include "common/error.h"
-#include "server/auth.h"
 #include "server/http_server.h"
 
 namespace tandem::apps {
@@ -62,10 +61,10 @@ void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch
 }
 
 // What is wrong with the options is said before a model is loaded.
-void check(const ServeOptions& options) {
-  for (const std::string& warning : serve_warnings(options)) spdlog::warn("{}", warning);
-  const std::vector<Error> errors = serve_errors(options);
-  if (!errors.empty()) throw Error(errors.front());
+void check(ServeOptions& options) {
+  const ServeFindings findings = check_serve(options);
+  for (const std::string& warning : findings.warnings) spdlog::warn("{}", warning);
+  if (!findings.errors.empty()) throw Error(findings.errors.front());
 }
 
 // What is wrong with the new files leaves the old ones in use.
@@ -78,24 +77,23 @@ void reload(server::HttpServer& server) {
   }
 }
 
+// Warns of a chat template that cannot be used.
+std::string served_name(const ServeOptions& options, const model::Model& model) {
+  if (!model.chat_template_error().empty()) {
+    spdlog::warn("{}; chat requests get 422, completions work", unusable_template(model));
+  }
+  return options.model_name.empty() ? client_name(model.config().name) : options.model_name;
+}
+
 void run(ServeOptions& options) {
   options.server.listen.inherited = inherited_sockets();
-  take_server_options(options);
   SignalWatch signals;
   const ServiceState state;
   trace::Metrics metrics;
   check(options);
-  if (!options.key_file.empty()) {
-    options.server.routes.api_keys = server::load_api_keys(options.key_file);
-    options.server.routes.key_file = options.key_file;
-  }
   state.status("loading the model");
   Runtime runtime(options.runtime, &metrics);
-  const std::string name =
-      options.model_name.empty() ? client_name(runtime.model().config().name) : options.model_name;
-  if (!runtime.model().chat_template_error().empty()) {
-    spdlog::warn("{}; chat requests get 422, completions work", unusable_template(runtime.model()));
-  }
+  const std::string name = served_name(options, runtime.model());
   EngineService service(runtime, metrics, {name, options.model_aliases},
                         options.runtime.max_waiting);
   options.server.routes.drain = [] { kill(getpid(), SIGTERM); };

@@ -4,7 +4,6 @@
 #include "apps/serve/serve_checks.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,24 +21,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_model(const ServeOptions& options) {
+using Warnings = std::vector<std::string>;
+
+void check_model(ServeOptions& options, Warnings& /*warnings*/) {
   const std::string& path = options.runtime.model_path;
   if (path.empty() || ::access(path.c_str(), R_OK) == 0) return;
   throw Error("model", fmt::format("cannot read '{}' of --model: {}", path, std::strerror(errno)));
 }
 
-void check_key_file(const ServeOptions& options) {
-  if (!options.key_file.empty()) server::load_api_keys(options.key_file);
+void take_keys(ServeOptions& options, Warnings& warnings) {
+  if (options.key_file.empty()) return;
+  server::LoadedKeys loaded = server::load_api_keys(options.key_file);
+  if (!loaded.warning.empty()) warnings.push_back(std::move(loaded.warning));
+  options.server.routes.api_keys = std::move(loaded.keys);
+  options.server.routes.key_file = options.key_file;
 }
 
 // Limits, TLS files, what is listened on.
-void check_server(const ServeOptions& options) {
-  ServeOptions taken = options;
-  take_server_options(taken);
-  server::check(taken.server);
+void check_server(ServeOptions& options, Warnings& /*warnings*/) {
+  take_server_options(options);
+  server::check(options.server);
 }
 
-void check_port_file(const ServeOptions& options) {
+void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
   if (options.port_file.empty()) return;
   fs::path folder = fs::path(options.port_file).parent_path();
   if (folder.empty()) folder = ".";
@@ -57,7 +61,7 @@ void check_port_file(const ServeOptions& options) {
 
 std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
 
-void check_devices(const ServeOptions& options) {
+void check_devices(ServeOptions& options, Warnings& /*warnings*/) {
   std::vector<std::string> ids = compute_ids(options.runtime.compute);
   if (options.runtime.attention != "auto") {
     for (const ListedDevice& each : listed_devices(options.runtime.attention)) {
@@ -77,38 +81,25 @@ void check_devices(const ServeOptions& options) {
   }
 }
 
-void check_backend_files(const ServeOptions& options) {
+void check_backend_files(ServeOptions& options, Warnings& /*warnings*/) {
   require_files(device::backends(), options.runtime.backend);
 }
 
-constexpr void (*kChecks[])(const ServeOptions&) = {
-    check_model, check_key_file, check_server, check_port_file, check_devices, check_backend_files};
+constexpr void (*kChecks[])(ServeOptions&, Warnings&) = {
+    check_model, take_keys, check_server, check_port_file, check_devices, check_backend_files};
 
 }  // namespace
 
-std::vector<Error> serve_errors(const ServeOptions& options) {
-  std::vector<Error> errors;
+ServeFindings check_serve(ServeOptions& options) {
+  ServeFindings findings;
   for (const auto check : kChecks) {
     try {
-      check(options);
+      check(options, findings.warnings);
     } catch (const Error& error) {
-      errors.push_back(error);
+      findings.errors.push_back(error);
     }
   }
-  return errors;
-}
-
-std::vector<std::string> serve_warnings(const ServeOptions& options) {
-  std::vector<std::string> warnings;
-  struct stat status {};
-  if (!options.key_file.empty() && ::stat(options.key_file.c_str(), &status) == 0 &&
-      (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    warnings.push_back(fmt::format(
-        "every user of this machine can {} the key file '{}' (mode {:03o}); chmod o= '{}'",
-        (status.st_mode & S_IWOTH) != 0 ? "write" : "read", options.key_file, status.st_mode & 0777,
-        options.key_file));
-  }
-  return warnings;
+  return findings;
 }
 
 }  // namespace tandem::apps

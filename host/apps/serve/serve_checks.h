@@ -3,7 +3,7 @@
 // What can be wrong with the options of `tandem serve` before a model is loaded: files that are not
 // there, devices that cannot be. `tandem check-config` reports all of it, `tandem serve` the first.
 //
-// Threads: pure functions of options and files.
+// Each file is read once. Threads: one.
 #pragma once
 
 #include <string>
@@ -14,10 +14,13 @@
 
 namespace tandem::apps {
 
-// One for each thing that is wrong; empty: none.
-std::vector<Error> serve_errors(const ServeOptions& options);
+struct ServeFindings {
+  std::vector<Error> errors;  // one for each thing that is wrong
+  // What the daemon can do with, but should not have: a key file that every user can read.
+  std::vector<std::string> warnings;
+};
 
-// What the daemon can do with, but should not have: a key file that every user can read.
-std::vector<std::string> serve_warnings(const ServeOptions& options);
+// Completes `options.server` with what it reads on the way: API keys, TLS keys.
+ServeFindings check_serve(ServeOptions& options);
 
 }  // namespace tandem::apps

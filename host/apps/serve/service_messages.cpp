@@ -96,11 +96,19 @@ server::SubmitResult server_result(const engine::SubmitResult& result) {
   return {server::SubmitStatus::kStopping, result.id};
 }
 
+model::ChatInputs chat_inputs(server::Conversation& conversation) {
+  model::ChatInputs inputs;
+  inputs.tools = std::move(conversation.tools);
+  inputs.variables = std::move(conversation.variables);
+  return inputs;
+}
+
 std::vector<model::ChatMessage> model_messages(std::vector<server::ChatMessage> messages) {
   std::vector<model::ChatMessage> result;
   result.reserve(messages.size());
   for (server::ChatMessage& message : messages) {
-    result.push_back({std::move(message.role), std::move(message.content)});
+    result.push_back(
+        {std::move(message.role), std::move(message.content), std::move(message.fields)});
   }
   return result;
 }

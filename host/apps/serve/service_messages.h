@@ -21,6 +21,8 @@ server::GenerationEvent server_event(engine::RequestEvent event, bool with_token
 
 server::SubmitResult server_result(const engine::SubmitResult& result);
 
+// Tools and variables.
+model::ChatInputs chat_inputs(server::Conversation& conversation);
 std::vector<model::ChatMessage> model_messages(std::vector<server::ChatMessage> messages);
 
 }  // namespace tandem::apps

@@ -4,10 +4,12 @@
 #include "model/chat/chat_template.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/error.h"
 #include "model/chat/jinja/evaluator.h"
 #include "model/chat/jinja/json_value.h"
+#include "model/chat/jinja/lexer.h"
 #include "model/chat/jinja/parser.h"
 
 namespace tandem::model {
@@ -64,6 +66,7 @@ jinja::Entries globals_of(std::span<const ChatMessage> messages, const ChatInput
 struct ChatTemplate::Impl {
   std::string source, bos, eos;
   std::vector<jinja::Statement> program;
+  std::set<std::string, std::less<>> names;
 };
 
 ChatTemplate::ChatTemplate(const std::string& source, std::string bos, std::string eos)
@@ -76,6 +79,11 @@ ChatTemplate::ChatTemplate(const std::string& source, std::string bos, std::stri
   impl_->eos = std::move(eos);
   try {
     impl_->program = jinja::parse(source);
+    for (jinja::Token& token : jinja::tokenize(source)) {
+      const bool names =
+          token.type == jinja::TokenType::kName || token.type == jinja::TokenType::kString;
+      if (names) impl_->names.insert(std::move(token.text));
+    }
   } catch (const jinja::Failure& failure) {
     throw ChatTemplateError("chat", failure.what());
   }
@@ -102,5 +110,7 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages, const Ch
 }
 
 const std::string& ChatTemplate::source() const { return impl_->source; }
+
+bool ChatTemplate::reads(std::string_view name) const { return impl_->names.contains(name); }
 
 }  // namespace tandem::model

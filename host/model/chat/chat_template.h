@@ -59,6 +59,10 @@ class ChatTemplate {
 
   const std::string& source() const;
 
+  // Whether the program names this variable or field, by itself or as a string ('tools' in x). Text
+  // that is only printed does not count.
+  bool reads(std::string_view name) const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -27,7 +27,7 @@ http::Response json_answer(int status, const ordered_json& body) {
 
 // The one field of a body.
 std::string read_field(std::string_view body, const char* name) {
-  const nlohmann::json document = openai::parse_document(body);
+  const ordered_json document = openai::parse_document(body);
   openai::FieldReader fields(document, "");
   std::string value = openai::string_value(fields.require(name), name);
   fields.check_unread(nullptr);

@@ -4,6 +4,7 @@
 #include "server/access/key_store.h"
 
 #include <openssl/crypto.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 
@@ -48,9 +49,10 @@ Caller KeyStore::find(std::string_view authorization) const {
 
 std::size_t KeyStore::reload() {
   if (!required_ || file_.empty()) return 0;
-  std::vector<ApiKey> keys = load_api_keys(file_);
-  const std::size_t count = keys.size();
-  put(std::move(keys));
+  LoadedKeys loaded = load_api_keys(file_);
+  if (!loaded.warning.empty()) spdlog::warn("[server] {}", loaded.warning);
+  const std::size_t count = loaded.keys.size();
+  put(std::move(loaded.keys));
   return count;
 }
 

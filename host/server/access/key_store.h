@@ -37,7 +37,8 @@ class KeyStore {
   // `authorization`: the header's value ("Bearer KEY").
   Caller find(std::string_view authorization) const;
 
-  // Throws what load_api_keys() throws; then the keys stay as they were. Returns their number.
+  // Throws what load_api_keys() throws; then the keys stay as they were. Logs its warning. Returns
+  // the number of keys.
   std::size_t reload();
 
  private:

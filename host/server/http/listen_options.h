@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace tandem::server::http {
+
+class TlsKeys;
 
 struct ListenOptions {
   std::string host = "127.0.0.1";  // every address of it; empty: no TCP
@@ -20,6 +23,8 @@ struct ListenOptions {
 struct TlsFiles {
   std::string certificate;  // PEM, with the chain; empty: no TLS
   std::string key;          // PEM
+  // What check() has read of both, so that they are read once; null: nothing yet.
+  std::shared_ptr<TlsKeys> keys = nullptr;
 };
 
 }  // namespace tandem::server::http

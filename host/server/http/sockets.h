@@ -33,6 +33,10 @@ std::vector<Acceptor> listen_on_host(boost::asio::io_context& io, const std::str
 // listens there, or when something else than a socket is there.
 Acceptor listen_on_path(boost::asio::io_context& io, const std::string& path, int mode);
 
+// What can be known before anything listens there: throws Error("server", ...) when the path is too
+// long, has no folder, or something else than a socket is there. Whether a socket is there.
+bool check_unix_path(const std::string& path);
+
 // Removes the file of a Unix socket that nobody listens on; does nothing where there is no file.
 // Throws Error("server", ...) as listen_on_path() does.
 void remove_stale_socket(const std::string& path);

@@ -24,6 +24,8 @@ class TlsKeys {
 
 namespace {
 
+// Of TLS 1.2: keys that no later loss of the certificate's key opens, and ciphers with a tag.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::size_t kTlsPieceBytes = 4 * 1024;
 
 int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* chosen_size,
@@ -113,6 +115,9 @@ std::shared_ptr<TlsKeys> load_tls_keys(const TlsFiles& files) {
   asio::ssl::context& context = keys->context;
   SSL_CTX* const native = context.native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
+  if (SSL_CTX_set_cipher_list(native, kCiphers) != 1) {
+    throw Error("server", "this OpenSSL knows none of the ciphers that TLS 1.2 needs here");
+  }
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_alpn_select_cb(native, choose_protocol, nullptr);

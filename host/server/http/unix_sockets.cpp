@@ -13,6 +13,7 @@
 #include <boost/asio/strand.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "common/error.h"
 #include "server/http/sockets.h"
@@ -48,13 +49,24 @@ bool answers(const sockaddr_un& address) {
 
 }  // namespace
 
+bool check_unix_path(const std::string& path) {
+  address_of(path);
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) {
+    std::error_code none;
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && !std::filesystem::is_directory(folder, none)) {
+      refuse_path(path, "there is no folder '" + folder.string() + "'");
+    }
+    return false;  // bind() says what else is wrong
+  }
+  if (S_ISSOCK(found.st_mode)) return true;
+  refuse_path(path, "something that is no socket is there; choose another path");
+}
+
 void remove_stale_socket(const std::string& path) {
   const sockaddr_un address = address_of(path);
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0) return;  // bind() says what else is wrong
-  if (!S_ISSOCK(found.st_mode)) {
-    refuse_path(path, "something that is no socket is there; choose another path");
-  }
+  if (!check_unix_path(path)) return;
   if (answers(address)) {
     refuse_path(path, "another process listens there, or may not be asked; stop it first");
   }

@@ -22,8 +22,14 @@ constexpr int kDefaultCompletionTokens = 16;  // OpenAI's
 // A request with more choices than can wait at once could never be admitted.
 RequestContext context_of(const ApiContext& context) {
   const ModelCard card = context.service.model();
-  RequestContext result{card.id, context.service.vocab_size(), context.limits, context.strict,
-                        card.aliases};
+  RequestContext result{card.id,
+                        context.service.vocab_size(),
+                        context.limits,
+                        context.strict,
+                        card.aliases,
+                        [&service = context.service](std::string_view name) {
+                          return service.chat_template_reads(name);
+                        }};
   result.limits.max_choices = std::min(result.limits.max_choices, context.service.max_waiting());
   return result;
 }
@@ -120,7 +126,7 @@ GenerationPlan plan_chat(const std::string& body, const ApiContext& context) {
   GenerationOptions& options = request.options;
   GenerationPlan plan = plan_for(AnswerKind::kChat, options);
   PromptTokens fitting =
-      with_room(tokens_of_chat(std::move(request.messages), service), service, "messages");
+      with_room(tokens_of_chat(std::move(request.conversation), service), service, "messages");
   PlannedPrompt& prompt = plan.prompts.emplace_back();
   prompt.request = generation_request(options, std::move(fitting.tokens));
   prompt.request.max_tokens = std::min(options.max_tokens.value_or(fitting.room), fitting.room);

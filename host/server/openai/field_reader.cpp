@@ -13,7 +13,7 @@
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostNamed = 16;  // ignored fields
 
@@ -41,6 +41,22 @@ std::string range_text(const NumberRange& range) {
 
 void fail_field(const std::string& path, const std::string& problem) {
   throw ApiError(400, "'" + path + "' " + problem, path);
+}
+
+void ignore_field(const std::string& path, const std::string& problem,
+                  std::vector<std::string>* ignored) {
+  if (ignored == nullptr) fail_field(path, problem);
+  if (ignored->size() < kMostNamed) ignored->push_back(path);
+}
+
+std::string indexed(const std::string& name, std::size_t index) {
+  return name + "[" + std::to_string(index) + "]";
+}
+
+void check_count(const std::string& field, const char* things, std::size_t count, int most) {
+  if (count <= static_cast<std::size_t>(most)) return;
+  fail_field(field, "must have at most " + std::to_string(most) + " " + things + ", got " +
+                        std::to_string(count));
 }
 
 double number_value(const json& value, const std::string& path, NumberRange range) {
@@ -120,7 +136,7 @@ void FieldReader::check_unread(std::vector<std::string>* ignored) const {
       fail_field(path(name), "is not supported by this server; leave it out" +
                                  (name.size() > 64 ? "" : suggestion(name, known)));
     }
-    if (ignored->size() < kMostNamed) ignored->push_back(path(name));
+    ignore_field(path(name), {}, ignored);
   }
 }
 

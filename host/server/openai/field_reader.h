@@ -27,21 +27,32 @@ struct NumberRange {
 // Throws the 400 that says what is wrong with the field at `path`.
 [[noreturn]] void fail_field(const std::string& path, const std::string& problem);
 
+// What this server cannot honour: listed in `ignored`, or the 400 where that is null.
+void ignore_field(const std::string& path, const std::string& problem,
+                  std::vector<std::string>* ignored);
+
+std::string indexed(const std::string& name, std::size_t index);  // "messages[0]"
+
+// 400 when there are more than `most` of the `things` ("texts").
+void check_count(const std::string& path, const char* things, std::size_t count, int most);
+
 // Checked conversions of a value; `path` names it in messages.
-double number_value(const nlohmann::json& value, const std::string& path, NumberRange range);
-std::int64_t integer_value(const nlohmann::json& value, const std::string& path, std::int64_t low,
-                           std::int64_t high);
-const std::string& string_value(const nlohmann::json& value, const std::string& path);
-const nlohmann::json& object_value(const nlohmann::json& value, const std::string& path);
+double number_value(const nlohmann::ordered_json& value, const std::string& path,
+                    NumberRange range);
+std::int64_t integer_value(const nlohmann::ordered_json& value, const std::string& path,
+                           std::int64_t low, std::int64_t high);
+const std::string& string_value(const nlohmann::ordered_json& value, const std::string& path);
+const nlohmann::ordered_json& object_value(const nlohmann::ordered_json& value,
+                                           const std::string& path);
 
 class FieldReader {
  public:
   // `prefix`: the path of the object itself with its dot; empty at the top. Borrows the object.
-  FieldReader(const nlohmann::json& object, std::string prefix);
+  FieldReader(const nlohmann::ordered_json& object, std::string prefix);
 
   // Null when absent or null; marks the field as read.
-  const nlohmann::json* find(std::string_view name);
-  const nlohmann::json& require(std::string_view name);
+  const nlohmann::ordered_json* find(std::string_view name);
+  const nlohmann::ordered_json& require(std::string_view name);
 
   std::optional<double> number(std::string_view name, NumberRange range);
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high);
@@ -54,7 +65,7 @@ class FieldReader {
   void check_unread(std::vector<std::string>* ignored) const;
 
  private:
-  const nlohmann::json* object_;
+  const nlohmann::ordered_json* object_;
   std::string prefix_;
   std::set<std::string, std::less<>> read_;
 };

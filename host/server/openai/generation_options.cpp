@@ -5,13 +5,14 @@
 
 #include <array>
 #include <charconv>
+#include <span>
 
 #include "server/openai/api_error.h"
 
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 // Ignored: none of them changes the output.
 constexpr std::array kIgnored = {
@@ -43,9 +44,7 @@ struct NeutralField {
 };
 
 constexpr std::array kNeutral = {
-    NeutralField{"tools", is_empty_array, "[]"},
     NeutralField{"functions", is_empty_array, "[]"},
-    NeutralField{"tool_choice", is_no_tool, "\"none\""},
     NeutralField{"function_call", is_no_tool, "\"none\""},
     NeutralField{"response_format", is_text_format, "{\"type\": \"text\"}"},
     NeutralField{"modalities", is_text_modality, "[\"text\"]"},
@@ -59,25 +58,29 @@ constexpr std::array kNeutral = {
     NeutralField{"continue_final_message", is_false, "false"},
 };
 
-void read_neutral_fields(FieldReader& fields, int num_choices) {
-  for (const char* name : kIgnored) fields.find(name);
-  for (const NeutralField& field : kNeutral) {
+// Only chats have tools.
+constexpr std::array kToolFields = {
+    NeutralField{"tools", is_empty_array, "[]"},
+    NeutralField{"tool_choice", is_no_tool, "\"none\""},
+};
+
+void read_neutral(FieldReader& fields, std::span<const NeutralField> list) {
+  for (const NeutralField& field : list) {
     const json* value = fields.find(field.name);
     if (value == nullptr || field.is_neutral(*value)) continue;
     fail_field(fields.path(field.name), std::string("is not supported by this server; leave it "
                                                     "out or set it to ") +
                                             field.neutral);
   }
+}
+
+void read_neutral_fields(FieldReader& fields, int num_choices) {
+  for (const char* name : kIgnored) fields.find(name);
+  read_neutral(fields, kNeutral);
   const auto best_of = fields.integer("best_of", 1, 1 << 20);
   if (best_of && *best_of != 1 && *best_of != num_choices) {
     fail_field("best_of", "is not supported by this server unless it equals 'n'");
   }
-}
-
-void check_count(const char* field, const char* things, std::size_t count, int most) {
-  if (count <= static_cast<std::size_t>(most)) return;
-  fail_field(field, "must have at most " + std::to_string(most) + " " + things + ", got " +
-                        std::to_string(count));
 }
 
 std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& limits) {
@@ -99,7 +102,7 @@ std::vector<std::string> read_stop(FieldReader& fields, const RequestLimits& lim
   }
   check_count("stop", "texts", stop->size(), limits.max_stop_texts);
   for (std::size_t i = 0; i < stop->size(); ++i) {
-    add((*stop)[i], "stop[" + std::to_string(i) + "]");
+    add((*stop)[i], indexed("stop", i));
   }
   return result;
 }
@@ -164,6 +167,8 @@ void read_stream(FieldReader& fields, const RequestContext& context, GenerationO
 
 }  // namespace
 
+void read_no_tools(FieldReader& fields) { read_neutral(fields, kToolFields); }
+
 std::vector<TokenId> read_token_ids(const json& array, const std::string& path,
                                     const RequestContext& context) {
   if (!array.is_array()) fail_field(path, "must be an array of token ids");
@@ -172,7 +177,7 @@ std::vector<TokenId> read_token_ids(const json& array, const std::string& path,
   for (const json& value : array) {
     const bool valid = value.is_number_integer() && value >= 0 && value < context.vocab_size;
     if (!valid) {
-      fail_field(path + "[" + std::to_string(result.size()) + "]",
+      fail_field(indexed(path, result.size()),
                  "must be a token id between 0 and " + std::to_string(context.vocab_size - 1));
     }
     result.push_back(value.get<TokenId>());

@@ -4,8 +4,10 @@
 // because only the innermost container grows.
 #include "server/openai/json_document.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/openai/api_error.h"
@@ -13,7 +15,19 @@
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
+
+// operator[] would look for the name each time. A vector that grows by itself copies the values,
+// since names are const.
+json& append(json::object_t& object, std::string name, json value) {
+  if (object.size() == object.capacity()) {
+    json::object_t grown;
+    grown.reserve(2 * object.size() + 1);
+    for (auto& [old_name, old_value] : object) grown.emplace_back(old_name, std::move(old_value));
+    object = std::move(grown);
+  }
+  return object.emplace_back(std::move(name), std::move(value)).second;
+}
 
 class DocumentBuilder final : public nlohmann::json_sax<json> {
  public:
@@ -33,14 +47,13 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
 
   bool start_object(std::size_t) override { return open(json::object()); }
   bool start_array(std::size_t) override { return open(json::array()); }
-  bool end_object() override { return close(); }
+  bool end_object() override {
+    check_names();
+    return close();
+  }
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    if (open_.back()->contains(name)) {
-      throw ApiError(400, "duplicate field '" + name + "' in the JSON body",
-                     open_.size() == 1 ? name : std::string());
-    }
     key_ = std::move(name);
     return true;
   }
@@ -67,7 +80,7 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    return &(parent[key_] = std::move(value));
+    return &append(parent.get_ref<json::object_t&>(), std::move(key_), std::move(value));
   }
 
   bool open(json container) {
@@ -82,6 +95,19 @@ class DocumentBuilder final : public nlohmann::json_sax<json> {
   bool close() {
     open_.pop_back();
     return true;
+  }
+
+  void check_names() const {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : open_.back()->get_ref<const json::object_t&>()) {
+      names.push_back(name);
+    }
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (twice == names.end()) return;
+    const std::string name(*twice);
+    throw ApiError(400, "duplicate field '" + name + "' in the JSON body",
+                   open_.size() == 1 ? name : std::string());
   }
 
   DocumentLimits limits_;

@@ -65,9 +65,9 @@ std::vector<TokenId> tokens_of_text(const std::vector<TextPart>& parts,
   return guarded(tokenize, service, "prompt");
 }
 
-std::vector<TokenId> tokens_of_chat(std::vector<ChatMessage> messages,
-                                    const GenerationService& service) {
-  return guarded([&] { return service.tokenize_chat(std::move(messages)); }, service, "messages");
+std::vector<TokenId> tokens_of_chat(Conversation conversation, const GenerationService& service) {
+  return guarded([&] { return service.tokenize_chat(std::move(conversation)); }, service,
+                 "messages");
 }
 
 }  // namespace tandem::server::openai

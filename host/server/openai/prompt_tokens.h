@@ -23,7 +23,6 @@ PromptTokens with_room(std::vector<TokenId> tokens, const GenerationService& ser
                        const char* param);
 std::vector<TokenId> tokens_of_text(const std::vector<TextPart>& parts,
                                     const GenerationService& service);
-std::vector<TokenId> tokens_of_chat(std::vector<ChatMessage> messages,
-                                    const GenerationService& service);
+std::vector<TokenId> tokens_of_chat(Conversation conversation, const GenerationService& service);
 
 }  // namespace tandem::server::openai

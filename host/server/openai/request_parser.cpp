@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields that belong to one kind of request: prompt, echo, messages, and the two forms of
-// logprobs and of the output limit.
+// The fields that belong to one kind of request: prompt, echo, and the two forms of logprobs and of
+// the output limit.
 #include "server/openai/request_parser.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "server/openai/api_error.h"
+#include "server/openai/conversation.h"
 #include "server/openai/field_reader.h"
 #include "server/openai/generation_options.h"
 #include "server/openai/json_document.h"
@@ -15,7 +16,7 @@
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr int kMaxTopLogprobs = 20;
 constexpr std::int64_t kMaxTokens = std::numeric_limits<int>::max();
@@ -31,10 +32,6 @@ void check_model(FieldReader& fields, const RequestContext& context) {
       404,
       "The model '" + model + "' does not exist here; this server has '" + context.model_id + "'",
       "model", "model_not_found");
-}
-
-std::string indexed(const std::string& name, std::size_t index) {
-  return name + "[" + std::to_string(index) + "]";
 }
 
 struct PromptReading {
@@ -101,59 +98,6 @@ std::vector<PromptInput> read_prompts(const json& prompt, const PromptReading& r
   return result;
 }
 
-// A text, or an array of {"type": "text", "text": ...} that are joined.
-std::string read_content(const json& content, const std::string& path,
-                         std::vector<std::string>* ignored) {
-  if (content.is_string()) return content.get<std::string>();
-  if (!content.is_array()) fail_field(path, "must be a string or an array of text parts");
-  std::string result;
-  for (std::size_t i = 0; i < content.size(); ++i) {
-    const std::string part_path = indexed(path, i);
-    FieldReader part(object_value(content[i], part_path), part_path + ".");
-    const std::string& type = string_value(part.require("type"), part.path("type"));
-    if (type != "text")
-      fail_field(part.path("type"), "must be \"text\"; this server supports no other type");
-    result += string_value(part.require("text"), part.path("text"));
-    part.check_unread(ignored);
-  }
-  return result;
-}
-
-ChatMessage read_message(const json& value, const std::string& path,
-                         std::vector<std::string>* ignored) {
-  FieldReader fields(object_value(value, path), path + ".");
-  ChatMessage message;
-  message.role = string_value(fields.require("role"), fields.path("role"));
-  if (message.role == "developer") message.role = "system";
-  if (message.role != "system" && message.role != "user" && message.role != "assistant" &&
-      message.role != "tool") {
-    fail_field(fields.path("role"), "must be system, developer, user, assistant or tool");
-  }
-  message.content = read_content(fields.require("content"), fields.path("content"), ignored);
-  fields.find("name");  // no template here names its speakers
-  if (message.role == "tool") fields.find("tool_call_id");
-  for (const char* name : {"tool_calls", "annotations"}) {  // answers sent back carry them empty
-    const json* list = fields.find(name);
-    if (list != nullptr && !(list->is_array() && list->empty())) {
-      fail_field(fields.path(name), "is not supported by this server");
-    }
-  }
-  fields.check_unread(ignored);
-  return message;
-}
-
-std::vector<ChatMessage> read_messages(FieldReader& fields, std::vector<std::string>* ignored) {
-  const json& messages = fields.require("messages");
-  if (!messages.is_array() || messages.empty()) {
-    fail_field("messages", "must be a non-empty array of messages");
-  }
-  std::vector<ChatMessage> result;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    result.push_back(read_message(messages[i], indexed("messages", i), ignored));
-  }
-  return result;
-}
-
 std::optional<int> as_int(const std::optional<std::int64_t>& value) {
   if (!value) return std::nullopt;
   return static_cast<int>(*value);
@@ -167,6 +111,7 @@ CompletionRequest parse_completion_request(std::string_view body, const RequestC
   check_model(fields, context);
   CompletionRequest request;
   request.options = read_generation_options(fields, context);
+  read_no_tools(fields);
   auto* ignored = request.options.unknown_fields(context.strict);
   const bool parse_special = fields.boolean("parse_special").value_or(true);
   request.prompts = read_prompts(fields.require("prompt"), {&context, parse_special, ignored});
@@ -190,7 +135,8 @@ ChatRequest parse_chat_request(std::string_view body, const RequestContext& cont
   check_model(fields, context);
   ChatRequest request;
   request.options = read_generation_options(fields, context);
-  request.messages = read_messages(fields, request.options.unknown_fields(context.strict));
+  request.conversation =
+      read_conversation(fields, context, request.options.unknown_fields(context.strict));
   request.options.logprobs = fields.boolean("logprobs").value_or(false);
   if (const auto top = fields.integer("top_logprobs", 0, kMaxTopLogprobs)) {
     if (!request.options.logprobs) fail_field("top_logprobs", "requires logprobs: true");
@@ -204,12 +150,6 @@ ChatRequest parse_chat_request(std::string_view body, const RequestContext& cont
   request.options.max_tokens = as_int(new_limit ? new_limit : old_limit);
   fields.check_unread(request.options.unknown_fields(context.strict));
   return request;
-}
-
-std::vector<ChatMessage> parse_chat_messages(const json& document) {
-  FieldReader fields(document, "");
-  std::vector<std::string> ignored;
-  return read_messages(fields, &ignored);
 }
 
 }  // namespace tandem::server::openai

@@ -11,7 +11,7 @@
 #pragma once
 
 #include <cstddef>
-#include <nlohmann/json_fwd.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +31,11 @@ struct RequestLimits {
   int max_biases = 1024;
   // Of an answer that is not streamed, and of what any answer echoes.
   std::size_t max_answer_bytes = std::size_t{32} << 20;
+  int max_tools = 128;       // that a chat describes, and calls of one message
+  int max_variables = 64;    // of chat_template_kwargs
+  int max_name_bytes = 256;  // "name", "tool_call_id", the id of a call
+  // Of the tools, calls and variables of one chat together, as JSON.
+  std::size_t max_template_bytes = std::size_t{1} << 20;
 };
 
 // The server's facts that a request is checked against.
@@ -40,6 +45,8 @@ struct RequestContext {
   RequestLimits limits;
   bool strict = false;  // fields of common clients are refused as well
   std::vector<std::string> aliases = {};
+  // Whether the chat template reads a name; empty: it reads all.
+  std::function<bool(std::string_view)> template_reads = {};
 };
 
 struct GenerationOptions {
@@ -72,14 +79,11 @@ struct CompletionRequest {
 
 struct ChatRequest {
   GenerationOptions options;
-  std::vector<ChatMessage> messages;  // at least one
+  Conversation conversation;  // at least one message
 };
 
 // Throw ApiError: 400, or 404 (model_not_found) for another model's name.
 CompletionRequest parse_completion_request(std::string_view body, const RequestContext& context);
 ChatRequest parse_chat_request(std::string_view body, const RequestContext& context);
-
-// The messages of a document alone; their unknown fields are ignored.
-std::vector<ChatMessage> parse_chat_messages(const nlohmann::json& document);
 
 }  // namespace tandem::server::openai

@@ -13,6 +13,7 @@
 #include "common/error.h"
 #include "common/utf8.h"
 #include "server/openai/api_error.h"
+#include "server/openai/conversation.h"
 #include "server/openai/field_reader.h"
 #include "server/openai/generation_options.h"
 #include "server/openai/json_document.h"
@@ -23,7 +24,7 @@
 namespace tandem::server::openai {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostTokens = std::size_t{1} << 20;  // of one request
 
@@ -116,13 +117,20 @@ std::vector<TokenId> tokens_of(FieldReader& fields, const ApiContext& context) {
   }
 }
 
+// Its tools and variables count as in a chat.
+Conversation conversation_of(FieldReader& fields, const ApiContext& context) {
+  const RequestContext reading{{}, 0, context.limits};
+  std::vector<std::string> ignored;
+  return read_conversation(fields, reading, &ignored);
+}
+
 std::string tokenize(const std::string& body, const ApiContext& context) {
   const json document = parse_document(body);
   FieldReader fields(document, "");
   const bool with_pieces = fields.boolean("with_pieces").value_or(false);
   std::vector<TokenId> tokens;
   if (fields.find("messages") != nullptr) {
-    tokens = tokens_of_chat(parse_chat_messages(document), context.service);
+    tokens = tokens_of_chat(conversation_of(fields, context), context.service);
   } else {
     tokens = tokens_of(fields, context);
   }

@@ -63,6 +63,14 @@ TEST_F(ConfigFileTest, KeysComeBeforeTheWordsThatAreTyped) {
                           "--port=1"));
 }
 
+TEST_F(ConfigFileTest, KeysOfTheProgramComeBeforeAllWords) {
+  std::ofstream(path_.string()) << "port = 2\nlevel = \"low\"\n";
+  const std::vector<std::string> typed = {"--level", "high", "serve", "--config", path_.string()};
+  EXPECT_THAT(with_config_file(app_, typed, add_commands),
+              ElementsAre("--level=low", "--level", "high", "serve", "--port=2", "--config",
+                          path_.string()));
+}
+
 TEST_F(ConfigFileTest, AWrongValueNamesFileAndLine) {
   EXPECT_THAT(error("name = \"x\"\n\nport = 70000\n"), HasSubstr(line(3) + " --port: "));
   EXPECT_THAT(error("[a]\nport = \"many\"\n"), HasSubstr(line(2)));

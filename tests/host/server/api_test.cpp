@@ -310,7 +310,7 @@ TEST(Api, BadRequestsAreAnsweredAndTheConnectionStaysOpen) {
   }
   const Reply unknown =
       client.post("/v1/chat/completions", chat_body({{"tools", {Json::object()}}}));
-  EXPECT_EQ(error_of(unknown)["param"], "tools");
+  EXPECT_EQ(error_of(unknown)["param"], "tools[0].type");
   const Reply model = client.post("/v1/completions", completion_body({{"model", "gpt-4"}}));
   EXPECT_EQ(model.status, 404);
   EXPECT_EQ(error_of(model)["code"], "model_not_found");

@@ -18,10 +18,9 @@ using test::Reply;
 using test::RunningServer;
 
 const Json kCommonFields = {{"cache_prompt", true},
-                            {"chat_template_kwargs", {{"enable_thinking", false}}},
                             {"repeat_penalty", 1.5},
                             {"session_id", "a"},
-                            {"reasoning_effort", "low"}};
+                            {"documents", Json::array()}};
 
 TEST(ClientFields, FieldsOfCommonClientsAreIgnoredWithAWarning) {
   RunningServer running;
@@ -32,8 +31,7 @@ TEST(ClientFields, FieldsOfCommonClientsAreIgnoredWithAWarning) {
     const Reply reply = client.post("/v1/chat/completions", body);
     EXPECT_EQ(reply.status, 200) << reply.body;
     const std::string& warning = reply.headers.at("warning");
-    for (const char* name :
-         {"299 tandem \"", "cache_prompt", "chat_template_kwargs", "session_id"}) {
+    for (const char* name : {"299 tandem \"", "cache_prompt", "documents", "session_id"}) {
       EXPECT_NE(warning.find(name), std::string::npos) << warning;
     }
     EXPECT_EQ(warning.find("repeat_penalty"), std::string::npos) << "it is mapped";

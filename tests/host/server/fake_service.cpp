@@ -76,8 +76,8 @@ std::string FakeService::detokenize(const std::vector<server::TokenId>& ids) con
   return text;
 }
 
-std::vector<server::TokenId> FakeService::tokenize_chat(
-    std::vector<server::ChatMessage> messages) const {
+std::vector<server::TokenId> FakeService::tokenize_chat(server::Conversation conversation) const {
+  const std::vector<server::ChatMessage>& messages = conversation.messages;
   if (messages.front().role == "assistant") {
     throw Error("chat", "the conversation must not begin with the assistant");
   }
@@ -85,8 +85,11 @@ std::vector<server::TokenId> FakeService::tokenize_chat(
     throw server::ChatTemplateFault("the chat template does not parse: line 3, column 9");
   }
   std::string text;
+  for (const std::string& json : {conversation.tools, conversation.variables}) {
+    if (!json.empty()) text += json + "\n";
+  }
   for (const server::ChatMessage& message : messages) {
-    text += message.role + ": " + message.content + "\n";
+    text += message.role + ": " + message.content + message.fields + "\n";
   }
   text += "assistant: ";
   if (behaviour_.knows_token_length &&
@@ -94,6 +97,10 @@ std::vector<server::TokenId> FakeService::tokenize_chat(
     throw server::PromptTooLong(text.size());
   }
   return tokenize({{text, false}}, {});
+}
+
+bool FakeService::chat_template_reads(std::string_view name) const {
+  return !behaviour_.unread_names.contains(std::string(name));
 }
 
 std::string FakeService::token_bytes(server::TokenId id) const {

@@ -42,7 +42,8 @@ struct FakeBehaviour {
   bool hold_tokenize = false;       // tokenize waits for release()
   std::vector<std::string> aliases = {};
   int retry_after_seconds = 1;
-  int most_choices = 1000;  // max_waiting()
+  int most_choices = 1000;                  // max_waiting()
+  std::set<std::string> unread_names = {};  // by the chat template
 };
 
 class FakeService : public server::GenerationService {
@@ -63,8 +64,8 @@ class FakeService : public server::GenerationService {
   // Where special tokens are parsed, "<s>" and "</s>" are tokens.
   std::vector<server::TokenId> tokenize(const std::vector<server::TextPart>& parts,
                                         const server::TokenizeOptions& options) const override;
-  std::vector<server::TokenId> tokenize_chat(
-      std::vector<server::ChatMessage> messages) const override;
+  std::vector<server::TokenId> tokenize_chat(server::Conversation conversation) const override;
+  bool chat_template_reads(std::string_view name) const override;
   std::string token_bytes(server::TokenId id) const override;
   std::string detokenize(const std::vector<server::TokenId>& ids) const override;
   int max_waiting() const override { return behaviour_.most_choices; }

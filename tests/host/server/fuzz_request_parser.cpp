@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const ChatRequest request = parse_chat_request(body, kContext);
     check(request.options);
-    require(!request.messages.empty(), "messages");
+    require(!request.conversation.messages.empty(), "messages");
   } catch (const ApiError& error) {
     require(error.status == 400 || error.status == 404 || error.status == 415, "status");
   }

@@ -26,7 +26,12 @@ bool refused(std::string_view text, const DocumentLimits& limits = {}) {
 TEST(JsonDocument, BuildsWhatTheTextSays) {
   const std::string text =
       R"({"a":[1,-2,2.5,"x\u00e9",null,true,{"b":[[],{}]}],"c":18446744073709551615})";
-  EXPECT_EQ(parse_document(text), nlohmann::json::parse(text));
+  EXPECT_EQ(parse_document(text), nlohmann::ordered_json::parse(text));
+}
+
+TEST(JsonDocument, MembersKeepTheirOrder) {
+  EXPECT_EQ(parse_document(R"({"b":1,"a":{"z":[],"c":2}})").dump(),
+            R"({"b":1,"a":{"z":[],"c":2}})");
 }
 
 TEST(JsonDocument, RefusesWhatIsNotOneObject) {
@@ -88,6 +93,7 @@ TEST(JsonDocument, RefusesDuplicateKeysNamingThem) {
     EXPECT_EQ(error.param, "n");
   }
   EXPECT_TRUE(refused(R"({"a":[{"b":1,"b":1}]})"));
+  EXPECT_TRUE(refused(R"({"b":1,"a":1,"c":1,"b":1})"));
   EXPECT_FALSE(refused(R"({"a":{"b":1},"b":{"a":1}})"));
 }
 
@@ -95,9 +101,17 @@ TEST(JsonDocument, RefusesDeepNestingWithoutRecursion) {
   const auto nested = [](std::size_t depth) {
     return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
   };
-  EXPECT_FALSE(refused(nested(16)));
-  EXPECT_TRUE(refused(nested(17)));
+  EXPECT_FALSE(refused(nested(32)));
+  EXPECT_TRUE(refused(nested(33)));
   EXPECT_TRUE(refused("{\"a\":" + std::string(4'000'000, '[')));
+}
+
+TEST(JsonDocument, AnObjectOfManyMembersIsReadInOnePass) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += '"' + std::to_string(i) + "\":1,";
+  const auto document = parse_document(text + "\"x\":2}");
+  EXPECT_EQ(document.size(), 200'001u);
+  EXPECT_EQ(document.back(), 2);
 }
 
 TEST(JsonDocument, RefusesMoreValuesThanTheLimit) {

@@ -50,14 +50,15 @@ class Tls : public testing::Test {
 
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
-  void make_certificate(const std::string& name) const {
-    const Ran made =
-        run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
-            "-days 2 -subj /CN=" +
-            name +
-            " -addext subjectAltName=DNS:localhost "
-            "-keyout " +
-            file(name + ".key") + " -out " + file(name + ".cert"));
+  void make_certificate(const std::string& name,
+                        const std::string& kind = "ec -pkeyopt ec_paramgen_curve:P-256") const {
+    const Ran made = run("openssl req -x509 -newkey " + kind +
+                         " -nodes "
+                         "-days 2 -subj /CN=" +
+                         name +
+                         " -addext subjectAltName=DNS:localhost "
+                         "-keyout " +
+                         file(name + ".key") + " -out " + file(name + ".cert"));
     ASSERT_EQ(made.code, 0) << made.output;
   }
 
@@ -141,6 +142,32 @@ TEST_F(Tls, OpensslIsAnsweredWithVersionsThatAreSafe) {
     const Ran ran = s_client(running, version);
     EXPECT_EQ(ran.output.find(R"({"status":"ok"})"), std::string::npos) << version << ran.output;
   }
+}
+
+TEST_F(Tls, AnRsaCertificateServesNoWeakCipher) {
+  make_certificate("rsa", "rsa:2048");
+  use("rsa");
+  RunningServer running({}, options_);
+  const std::string answer = R"({"status":"ok"})";
+  for (const char* cipher : {"ECDHE+AESGCM", "ECDHE+CHACHA20"}) {
+    const Ran ran = s_client(running, std::string("-tls1_2 -cipher ") + cipher);
+    EXPECT_NE(ran.output.find(answer), std::string::npos) << cipher << ran.output;
+  }
+  for (const char* cipher : {"kRSA", "AES128-SHA", "ECDHE+AES:!AESGCM:!AESCCM", "ALL:!ECDHE"}) {
+    const Ran ran = s_client(running, std::string("-tls1_2 -cipher ") + cipher + ":@SECLEVEL=0");
+    EXPECT_EQ(ran.output.find(answer), std::string::npos) << cipher << ran.output;
+    EXPECT_NE(ran.output.find("handshake failure"), std::string::npos) << cipher << ran.output;
+  }
+}
+
+TEST_F(Tls, NobodyRenegotiates) {
+  RunningServer running({}, options_);
+  // The client's input stays open, so it ends only when the server refuses.
+  const Ran ran = run("mkfifo " + file("input") + "; exec 3<>" + file("input") +
+                      "; echo R >&3; timeout 60 openssl s_client -tls1_2 -connect 127.0.0.1:" +
+                      std::to_string(running.port()) + " <&3");
+  EXPECT_NE(ran.output.find("RENEGOTIATING"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("no renegotiation"), std::string::npos) << ran.output;
 }
 
 TEST_F(Tls, OfTheOfferedProtocolsHttp11IsChosen) {

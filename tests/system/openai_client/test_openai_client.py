@@ -246,8 +246,8 @@ class ErrorTest(ApiTest):
                              "stop": 5, "presence_penalty": 9}.items():
             self.assertEqual(self.bad_request(self.chat, **{field: value}).param.split(".")[0], field)
             self.assertEqual(self.bad_request(self.complete, **{field: value}).param.split(".")[0], field)
-        tools = [{"type": "function", "function": {"name": "f"}}]
-        self.assertEqual(self.bad_request(self.chat, tools=tools).param, "tools")
+        tools = [{"type": "function", "function": {"name": 5}}]
+        self.assertEqual(self.bad_request(self.chat, tools=tools).param, "tools[0].function.name")
         self.assertEqual(self.bad_request(self.chat, extra_body={"colour": "red"}).param, "colour")
 
     def test_a_prompt_beyond_the_context_is_refused(self):

@@ -29,7 +29,9 @@ std::string refusal_of(const std::string& text) {
 }
 
 // A store that was filled from a file.
-KeyStore store_of(const KeyFile& file) { return KeyStore(load_api_keys(file.path()), file.path()); }
+KeyStore store_of(const KeyFile& file) {
+  return KeyStore(load_api_keys(file.path()).keys, file.path());
+}
 
 std::string name_of(const KeyStore& store, const std::string& authorization) {
   const Caller caller = store.find(authorization);
@@ -48,7 +50,7 @@ TEST(RandomKey, IsLongAndNeverTheSame) {
 
 TEST(ApiKeys, AreReadOnePerLineWithTheRolesThatSuchKeysAlwaysHad) {
   const KeyFile file("# comment\n\n  first \r\nsecond\n#last");
-  const auto keys = load_api_keys(file.path());
+  const auto keys = load_api_keys(file.path()).keys;
   ASSERT_EQ(keys.size(), 2u);
   EXPECT_EQ(keys[0].hash, hash_key("first"));
   EXPECT_EQ(keys[1].hash, hash_key("second"));
@@ -70,7 +72,7 @@ TEST(ApiKeys, TablesGiveNameRolesAndLimits) {
                                "tokens-per-minute = 9000\nconcurrent-requests = 3\n"
                                "max-choices = 2\nmax-tokens = 100\n") +
                      key_table("boss", "b", "role = \"admin\"\n") + key_table("carol", "c"));
-  const auto keys = load_api_keys(file.path());
+  const auto keys = load_api_keys(file.path()).keys;
   ASSERT_EQ(keys.size(), 3u);
   EXPECT_EQ(keys[0].name, "alice");
   EXPECT_EQ(keys[0].role_text(), "use and metrics");
@@ -121,16 +123,37 @@ TEST(ApiKeys, AWrongEntryNamesItsLineAndKeepsKeysSecret) {
   }
 }
 
+std::string warning_at(const KeyFile& file, mode_t mode) {
+  EXPECT_EQ(chmod(file.path().c_str(), mode), 0);
+  return load_api_keys(file.path()).warning;
+}
+
 TEST(ApiKeys, UnhashedKeysThatOthersCanReadAreWarnedOf) {
   const KeyFile file("plain\n");
+  const std::string read = " of this machine can read the key file '" + file.path() +
+                           "', and it holds keys that are not hashed (mode ";
+  EXPECT_EQ(warning_at(file, 0600), "");
+  EXPECT_EQ(warning_at(file, 0604), "every user" + read + "604): chmod 600 '" + file.path() + "'");
+  EXPECT_THAT(warning_at(file, 0644), HasSubstr("every user" + read));
+  EXPECT_THAT(warning_at(file, 0640), HasSubstr("a group of users" + read));
+  EXPECT_THAT(warning_at(file, 0602), HasSubstr("every user of this machine can write the key"));
+}
+
+TEST(ApiKeys, HashesMayBeReadButNotWritten) {
+  const KeyFile file(key_table("a", "alpha"));
+  EXPECT_EQ(warning_at(file, 0644), "");
+  EXPECT_THAT(warning_at(file, 0646), HasSubstr("can write"));
+}
+
+TEST(KeyStore, AReloadWarnsInTheLog) {
+  const KeyFile file("plain\n");
+  KeyStore store = store_of(file);
   test::CapturedLog log(LogFormat::kText);
-  load_api_keys(file.path());
+  store.reload();
   EXPECT_EQ(log.text(), "");
-  chmod(file.path().c_str(), 0640);
-  load_api_keys(file.path());
-  EXPECT_THAT(log.text(), HasSubstr("chmod 600"));
-  EXPECT_THAT(log.text(), HasSubstr(file.path()));
-  EXPECT_THAT(log.text(), Not(HasSubstr("plain")));
+  chmod(file.path().c_str(), 0644);
+  store.reload();
+  EXPECT_THAT(log.text(), HasSubstr("can read the key file"));
 }
 
 TEST(KeyStore, FindsOnlyItsKeys) {
@@ -175,7 +198,7 @@ TEST(KeyStore, AReloadDoesNotForgetWhatAKeyHasUsed) {
   const std::string limit = "requests-per-minute = 1\n";
   const KeyFile file(key_table("a", "alpha", limit));
   const VirtualClock clock;
-  KeyStore store(load_api_keys(file.path()), file.path(), clock);
+  KeyStore store(load_api_keys(file.path()).keys, file.path(), clock);
   const Caller first = store.find("Bearer alpha");
   EXPECT_FALSE(first.usage->begin(first.key->limits));
   store.reload();

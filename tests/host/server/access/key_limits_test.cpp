@@ -32,7 +32,7 @@ struct KeyedServer {
 
   static ServerOptions options_for(const KeyFile& file) {
     ServerOptions options;
-    options.routes.api_keys = load_api_keys(file.path());
+    options.routes.api_keys = load_api_keys(file.path()).keys;
     options.routes.key_file = file.path();
     return options;
   }

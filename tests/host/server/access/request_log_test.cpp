@@ -69,7 +69,7 @@ TEST(RequestLog, AnAnsweredRequestLeavesOneLineWithAllThatIsKnown) {
   const CapturedLog log;
   const test::KeyFile file(test::key_table("alice", "a"));
   ServerOptions options;
-  options.routes.api_keys = load_api_keys(file.path());
+  options.routes.api_keys = load_api_keys(file.path()).keys;
   RunningServer running({}, options);
   HttpClient client(running.port());
   const Reply reply = client.post("/v1/completions", completion_body({{"max_tokens", 4}}).dump(),
