@@ -43,7 +43,7 @@ class CallerStore final : public transport::gloo::Store {
   }
 
  private:
-  static constexpr std::size_t kFirstCapacity = 4096;
+  static constexpr std::size_t kFirstCapacity = 64;  // addresses are longer
   static constexpr std::int64_t kMostBytes = 16 << 20;
 
   const tandem_store store_;
