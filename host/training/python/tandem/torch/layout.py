@@ -24,12 +24,11 @@ class Layout:
         """The buckets to reduce for DDP's bucket of `names`, and whether they are reduced exactly. `first`: a new step."""
         if first:
             self._end_step()
-        parts = self._cut(names)
+        parts = self._cut(names) if self.settled else [names]
         if not parts:
-            self.settled = False
+            self.settled, parts = False, [names]
         exact = not self.settled
         self._current_exact = self._current_exact or exact
-        parts = parts or [names]
         self._current += parts
         return parts, exact
 
