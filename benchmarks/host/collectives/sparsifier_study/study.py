@@ -92,10 +92,10 @@ def communication(exchanges, values):
 
 
 def cost_of(figures, model, density, name):
-    """select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
+    """residual, select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
     values, line = MODELS[model][1], figures["local"][model][str(density)][name]
     share = figures["world"] if name in EXCLUSIVE else 1
-    return {"select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
+    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
             "communication": communication(figures["exchanges"][str(density)][name], values)}
 
 
@@ -103,12 +103,12 @@ def dense_cost(figures, model):
     """The dense update streams weights and gradient as accumulating does, so that time stands for it."""
     line = figures["local"][model][str(DENSITIES[-1])]["topk"]
     exchanges = figures["exchanges"][str(DENSITIES[-1])]["dense"]
-    return {"select": 0, "encode": 0, "update": line["accumulate_ms"],
+    return {"residual": 0, "select": 0, "encode": 0, "update": line["accumulate_ms"],
             "communication": communication(exchanges, MODELS[model][1])}
 
 
 def local_sum(cost):
-    return cost["select"] + cost["encode"] + cost["update"]
+    return cost["residual"] + cost["select"] + cost["encode"] + cost["update"]
 
 
 def through(cost):
@@ -136,10 +136,10 @@ def speed_text(speed):
 
 def table(figures, model, density):
     dense = dense_cost(figures, model)
-    rows = ["| sparsifier | select | encode | 1 Gb/s | 10 | 25 | 100 | update | pays below, Gb/s |", "|---" * 9 + "|"]
+    rows = ["| sparsifier | residual | select | encode | 1 Gb/s | 10 | 25 | 100 | update | pays below, Gb/s |", "|---" * 10 + "|"]
     for name in ("dense",) + SPARSIFIERS:
         cost = dense if name == "dense" else cost_of(figures, model, density, name)
-        cells = [f"{cost['select']:.3g}", f"{cost['encode']:.3g}"]
+        cells = [f"{cost[part]:.3g}" for part in ("residual", "select", "encode")]
         cells += [f"{cost['communication'][speed]:.3g}" for speed in SPEEDS]
         pays = "" if name == "dense" else speed_text(break_even(cost, dense))
         rows.append("| " + " | ".join([name, *cells, f"{cost['update']:.3g}", pays]) + " |")
