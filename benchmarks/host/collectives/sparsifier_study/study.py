@@ -11,6 +11,7 @@ to the model's. `--figures FILE` writes the pages again from saved figures.
 """
 import argparse
 import json
+import os
 import pathlib
 import platform
 import subprocess
@@ -21,14 +22,21 @@ MODELS = {"demo": ("the demo model", 3_967_744), "resnet50": ("as large as ResNe
           "bert": ("as large as BERT-base", 109_482_240)}
 DENSITIES = (0.1, 0.01, 0.001)
 SPEEDS = (1, 10, 25, 100)  # Gb/s
+SIMULATED = (1, 100)  # of these; a message takes latency + bytes / speed, which gives the others
 EXCLUSIVE = ("deft", "micro", "exdyna")
 SPARSIFIERS = ("topk", "dgc", "sidco", "gaussiank", "redsync", "ok_topk", "chunk_topk") + EXCLUSIVE
-SIZES = (250_000, 1_000_000)  # of simulated exchanges
+SIZES = (100_000, 400_000)  # of simulated exchanges
 
 
-def bench(options, names, *arguments):
+def steps_of(options, model):
+    """Large models get fewer: half a minute a density on one core."""
+    return max(4, min(options.steps, 200_000_000 // MODELS[model][1]))
+
+
+def bench(options, names, *arguments, clock=None):
     command = [options.tandem, "sparsify-bench", "--json", "--sparsifiers", ",".join(names), *map(str, arguments)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    environment = dict(os.environ, LD_PRELOAD=clock) if clock else None
+    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     return {line["name"]: line for line in map(json.loads, output.splitlines())}
 
 
@@ -37,7 +45,7 @@ def measure_exchanges(options):
     exchanges = {}
     for density in DENSITIES:
         by_name = exchanges[str(density)] = {}
-        for speed in SPEEDS:
+        for speed in SIMULATED:
             for size in SIZES:
                 lines = bench(options, SPARSIFIERS, "--synthetic", size, "--density", density, "--world", options.world,
                               "--steps", options.exchange_steps, "--bandwidth-gbps", speed)
@@ -47,7 +55,7 @@ def measure_exchanges(options):
                     entry.update({key: line[key] for key in ("build_up", "inefficiency", "density_sent")})
                     by_name.setdefault("dense", {}).setdefault(str(speed), {})[str(size)] = line["dense_ms"]
                 print(f"density {density}, {speed} Gb/s, {size} values", flush=True)
-        for speed in SPEEDS:
+        for speed in SIMULATED:
             by_name["dense"][str(speed)] = [by_name["dense"][str(speed)][str(size)] for size in SIZES]
     return exchanges
 
@@ -59,11 +67,12 @@ def measure_local(options):
         values = MODELS[model][1]
         for density in DENSITIES:
             whole = [name for name in SPARSIFIERS if name not in EXCLUSIVE]
-            steps = ["--world", 1, "--steps", options.steps, "--density", density]
-            lines = bench(options, whole, "--synthetic", values, *steps)
-            lines |= bench(options, EXCLUSIVE, "--synthetic", values // options.world, *steps)
+            steps = ["--world", 1, "--steps", steps_of(options, model), "--density", density]
+            lines = bench(options, whole, "--synthetic", values, *steps, clock=options.clock)
+            lines |= bench(options, EXCLUSIVE, "--synthetic", values // options.world, *steps, clock=options.clock)
             local.setdefault(model, {})[str(density)] = {
-                name: {key: line[key] for key in ("select_ms", "rest_ms", "update_ms", "accumulate_ms", "plain_read_ms")}
+                name: {key: line[key] for key in ("select_ms", "rest_ms", "update_ms", "accumulate_ms", "plain_read_ms",
+                                                   "of_plain_read", "values")}
                 for name, line in lines.items()}
             print(f"{model}, density {density}: one rank", flush=True)
     return local
@@ -75,25 +84,31 @@ def extended(pair, values):
     return pair[0] + slope * (values - SIZES[0])
 
 
+def communication(exchanges, values):
+    """{speed: ms} of a model's size."""
+    slow, fast = (extended(exchanges[str(speed)], values) for speed in SIMULATED)
+    megabits = (slow - fast) / (1 / SIMULATED[0] - 1 / SIMULATED[1])
+    return {speed: slow - megabits / SIMULATED[0] + megabits / speed for speed in SPEEDS}
+
+
 def cost_of(figures, model, density, name):
-    """select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
+    """residual, select, encode, update (ms), and {speed: communication}. A rank of exclusive ones clears and sends k of all."""
     values, line = MODELS[model][1], figures["local"][model][str(density)][name]
     share = figures["world"] if name in EXCLUSIVE else 1
-    communication = {speed: extended(figures["exchanges"][str(density)][name][str(speed)], values) for speed in SPEEDS}
-    return {"select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
-            "communication": communication}
+    return {"residual": line["accumulate_ms"] * share, "select": line["select_ms"], "encode": line["rest_ms"] * share, "update": line["update_ms"] * share,
+            "communication": communication(figures["exchanges"][str(density)][name], values)}
 
 
 def dense_cost(figures, model):
     """The dense update streams weights and gradient as accumulating does, so that time stands for it."""
     line = figures["local"][model][str(DENSITIES[-1])]["topk"]
     exchanges = figures["exchanges"][str(DENSITIES[-1])]["dense"]
-    return {"select": 0, "encode": 0, "update": line["accumulate_ms"],
-            "communication": {speed: extended(exchanges[str(speed)], MODELS[model][1]) for speed in SPEEDS}}
+    return {"residual": 0, "select": 0, "encode": 0, "update": line["accumulate_ms"],
+            "communication": communication(exchanges, MODELS[model][1])}
 
 
 def local_sum(cost):
-    return cost["select"] + cost["encode"] + cost["update"]
+    return cost["residual"] + cost["select"] + cost["encode"] + cost["update"]
 
 
 def through(cost):
@@ -121,10 +136,10 @@ def speed_text(speed):
 
 def table(figures, model, density):
     dense = dense_cost(figures, model)
-    rows = ["| sparsifier | select | encode | 1 Gb/s | 10 | 25 | 100 | update | pays below, Gb/s |", "|---" * 9 + "|"]
+    rows = ["| sparsifier | residual | select | encode | 1 Gb/s | 10 | 25 | 100 | update | pays below, Gb/s |", "|---" * 10 + "|"]
     for name in ("dense",) + SPARSIFIERS:
         cost = dense if name == "dense" else cost_of(figures, model, density, name)
-        cells = [f"{cost['select']:.3g}", f"{cost['encode']:.3g}"]
+        cells = [f"{cost[part]:.3g}" for part in ("residual", "select", "encode")]
         cells += [f"{cost['communication'][speed]:.3g}" for speed in SPEEDS]
         pays = "" if name == "dense" else speed_text(break_even(cost, dense))
         rows.append("| " + " | ".join([name, *cells, f"{cost['update']:.3g}", pays]) + " |")
@@ -167,6 +182,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--figures", help="saved figures.json: measure nothing")
     parser.add_argument("--models", type=lambda text: text.split(","), default=list(MODELS))
+    parser.add_argument("--clock", help="thread_clock.so: local times are processor times, for a busy machine")
     parser.add_argument("--world", type=int, default=8)
     parser.add_argument("--steps", type=int, default=30, help="of one rank")
     parser.add_argument("--exchange-steps", type=int, default=8)
