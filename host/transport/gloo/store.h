@@ -24,7 +24,8 @@ class Store {
   virtual std::optional<std::string> get(const std::string& key) = 0;
 };
 
-// The store that `options` name, or hold. The deadline bounds connecting to it and each of its answers.
+// The store that `options` name, or hold. The deadline bounds connecting to it and each of its
+// answers.
 std::shared_ptr<Store> open_store(const Options& options, Deadline deadline);
 
 }  // namespace tandem::transport::gloo
