@@ -53,7 +53,7 @@ struct ReducerOptions {
   std::string sparsifier = "exdyna";
   double density = 0.01;
   std::string scheme = "auto";
-  DType wire = DType::kF32;  // of dense sums and rows: f32, f16 or bf16
+  DType wire = DType::kF32;  // of values on the network: f32, f16 or bf16
   std::uint64_t dense_below = 16384;
   bool dense_vectors = true;  // parameters with fewer than two dimensions are dense
   std::vector<Rule> rules;

@@ -74,6 +74,7 @@ class Reducer::State {
     options.seed = options_.seed;
     options.non_finite = collectives::NonFinite::kStop;  // the call has looked before
     options.reduce.timeout = options_.timeout;
+    if (options_.wire != DType::kF32) options.reduce.wire = options_.wire;
     options.threads = threads_.get();
     return options;
   }

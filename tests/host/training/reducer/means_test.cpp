@@ -271,6 +271,25 @@ TEST(Reducer, RoundsDenseValuesToTheWireType) {
   }));
 }
 
+TEST(Reducer, SendsWhatSparsifiersSelectInTheWireTypeAndKeepsWhatRoundingTakes) {
+  expect_done(run_groups(2, [&](Group& group) {
+    ReducerOptions options = plain_options("topk", 0.5);
+    options.wire = DType::kBF16;
+    Reducer reducer(group, options);
+    const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100})};
+    Values own(100);
+    for (std::size_t i = 0; i < 50; ++i) own[i] = 1 + 0x1p-12f;
+    reducer.wait(reducer.submit({.parameters = bucket, .values = own.data(), .last = true}),
+                 Deadline::never());
+    const auto state = parse_state(reducer.state());
+    const auto& residual = state.parameters[0].tensors.at(kResidual);
+    for (std::size_t i = 0; i < 100; ++i) {
+      EXPECT_EQ(own[i], i < 50 ? 1.0f : 0.0f) << i;
+      EXPECT_EQ(residual[i], i < 50 ? 0x1p-12f : 0.0f) << i;
+    }
+  }));
+}
+
 TEST(Reducer, TakesGradientsThatAreZero) {
   for (const std::string& name : collectives::sparsifier_names()) {
     expect_done(run_groups(2, [&](Group& group) {
