@@ -169,8 +169,8 @@ void DeviceSparsifier::reduce_partition(StepContext& context) {
   if (seeded) {
     own = timed(context, [&] { return unit_->at_least(range, control_.threshold(), deadline()); });
     const float steep = control_.steep_threshold();
-    context.note = static_cast<std::uint32_t>(std::ranges::count_if(
-        own.values, [&](float value) { return std::fabs(value) >= steep; }));
+    context.note = static_cast<std::uint32_t>(
+        std::ranges::count_if(own.values, [&](float value) { return std::fabs(value) >= steep; }));
   }
   if (own.indices.empty() && range.begin < range.end) {
     own = timed(context, [&] { return unit_->top(range, 1, deadline()); });
@@ -232,9 +232,10 @@ std::unique_ptr<DeviceSparsifier> make_device_sparsifier(
     checked.layer_sizes.clear();
     make_sparsifier(name, 1, checked);  // throws for an option out of range
     if (is_narrow(options.reduce)) {
-      throw Error("sparsifier",
-                  "a device keeps no rounding errors of 16-bit values; use f32 on the wire, or copy "
-                  "the gradient to host memory");
+      throw Error(
+          "sparsifier",
+          "a device keeps no rounding errors of 16-bit values; use f32 on the wire, or copy "
+          "the gradient to host memory");
     }
     return std::make_unique<DeviceSparsifier>(each.name, each.rule, std::move(unit), options);
   }
