@@ -75,8 +75,10 @@ TEST_F(CallersOfAnEngine, AStepEndsForARequestThatArrivesInItsMiddle) {
   Engine* running = nullptr;
   Listener second, third;
   int num_calls = 0;
+  std::promise<void> all_there;  // the first call waits until the greedy caller's requests are in
   test::UnitHooks hooks;
   hooks.on_submit = [&] {
+    if (num_calls == 0) all_there.get_future().wait();
     if (++num_calls != 41 && num_calls != 42) return;
     Request request = greedy(rig_.prompt(8, 100), 3);
     request.caller = num_calls == 41 ? "second" : "third";
@@ -88,8 +90,9 @@ TEST_F(CallersOfAnEngine, AStepEndsForARequestThatArrivesInItsMiddle) {
   const auto engine = rig_.engine(std::move(units), {});
   running = engine.get();
   for (std::uint32_t i = 0; i < 6; ++i) {
-    ASSERT_EQ(submit(*engine, "greedy", 60, i), SubmitStatus::kAccepted);
+    EXPECT_EQ(submit(*engine, "greedy", 60, i), SubmitStatus::kAccepted);
   }
+  all_there.set_value();
   for (const auto& listener : listeners_) EXPECT_EQ(listener->wait().tokens.size(), 60u);
   EXPECT_EQ(second.wait().tokens.size(), 3u);
   EXPECT_EQ(third.wait().tokens.size(), 3u);

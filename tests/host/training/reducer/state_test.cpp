@@ -203,7 +203,7 @@ TEST(ReducerState, WithAPartTwiceOrNumbersThatASparsifierRefusesChangesNothing) 
   EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("is in two of its parts"));
   state.parts = parts;
   state.parts[0].numbers["threshold"] = {1};
-  EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("must have 2 numbers"));
+  EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("must have 3 numbers"));
   state.parts[0].parameters.clear();
   EXPECT_THAT(restore_error(state_bytes(state), 2, kModel), HasSubstr("a part without parameters"));
 }
