@@ -72,6 +72,12 @@ bool EngineLoop::interrupts() {
 }
 
 bool EngineLoop::interrupts(const Newcomer& newcomer) {
+  // A caller whose earlier requests are still here gains nothing by an interruption.
+  const auto known = waiting_.callers().find(newcomer.caller);
+  if (known != waiting_.callers().end() &&
+      (!known->second.waiting.empty() || known->second.num_running > 0)) {
+    return false;
+  }
   const SchedulerOptions options = scheduler_options();
   const CallerWish first{newcomer.num_tokens, true, waiting_.served_rows(newcomer.caller)};
   std::map<const CallerQueue*, CallerWish> others;

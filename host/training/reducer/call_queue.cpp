@@ -121,7 +121,11 @@ void CallQueue::run_calls() {
     }
     std::exception_ptr error;
     const CallTimes times = run(call, error);
-    if (call.finished) call.finished(times);
+    try {
+      if (call.finished) call.finished(times);
+    } catch (...) {  // no memory for statistics
+      if (!error) error = std::current_exception();
+    }
     call = {};  // what it holds goes before waits end
     {
       const std::lock_guard lock(mutex_);

@@ -51,6 +51,7 @@ void GradientBuckets::compose(const std::vector<std::uint32_t>& order) {
 
 void GradientBuckets::begin_step() {
   next_ = 0;
+  arrived_.clear();
   for (OpenBucket& bucket : buckets_) {
     bucket.missing = bucket.parameters.size();
     bucket.ticket = 0;
@@ -112,7 +113,7 @@ void GradientBuckets::wait_for_all(Deadline deadline) {
   for (const OpenBucket& bucket : buckets_) {
     try {
       stuck_ = stuck_ || !reducer_.wait(bucket.ticket, deadline);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       if (!error) error = std::current_exception();
     }
   }

@@ -4,9 +4,11 @@
 #include "training/reducer/parameters.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <set>
 
+#include "collectives/sparsifier/sparsifier.h"
 #include "common/error.h"
 
 namespace tandem::training {
@@ -47,6 +49,23 @@ PartPlan& part_of(BucketPlan& plan, const Treatment& treatment) {
   return part;
 }
 
+// A scheme and a wire type that do not go together are found here, before any bucket is changed.
+void check_treatment(const Treatment& treatment, const ReducerOptions& options) {
+  const auto names = collectives::sparsifier_names();
+  if (std::ranges::find(names, treatment.sparsifier) == names.end()) return;  // dense or rows
+  collectives::SparsifierOptions probe = options.algorithm;
+  probe.density = treatment.density;
+  probe.reduce.scheme = treatment.scheme;
+  if (options.wire != DType::kF32) probe.reduce.wire = options.wire;
+  collectives::make_sparsifier(treatment.sparsifier, 1, probe);
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.15g", value);
+  return text;
+}
+
 }  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -76,6 +95,7 @@ std::uint32_t Parameters::add(const std::string& name, const std::vector<std::in
   parameter.num_rows = shape.empty() ? 1 : static_cast<std::uint64_t>(shape.front());
   parameter.width = parameter.num_values / parameter.num_rows;
   parameter.treatment = treatment_of(options_, name, shape);
+  check_treatment(parameter.treatment, options_);
   const auto number = static_cast<std::uint32_t>(all_.size());
   all_.push_back(std::move(parameter));
   by_name_[name] = number;
@@ -139,7 +159,7 @@ std::shared_ptr<const std::vector<std::string>> Parameters::lines() {
     lines.push_back("parameter " + std::to_string(i) + "=" + all_[i].name + " " +
                     shape_text(all_[i].shape));
     lines.push_back("the treatment of parameter " + all_[i].name + "=" + treatment.sparsifier +
-                    " with density " + std::to_string(treatment.density) + " and scheme " +
+                    " with density " + number_text(treatment.density) + " and scheme " +
                     treatment.scheme);
   }
   lines_ = std::make_shared<const std::vector<std::string>>(std::move(lines));

@@ -4,6 +4,7 @@
 #include "training/reducer/values.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "collectives/sparsifier/selection_kernels.h"
@@ -83,7 +84,25 @@ void widen(const void* narrow, std::uint64_t count, DType type, float* wide) {
                     reinterpret_cast<std::byte*>(wide));
 }
 
+namespace {
+
+// A residual grows beyond what one gradient of 16 bits can hold. Its mean is cut to f16's range.
+void narrow_to_f16(const float* wide, std::uint64_t count, std::byte* narrow) {
+  constexpr std::uint64_t kBlock = 1024;
+  constexpr float kMost = 65504;
+  std::array<float, kBlock> block;
+  for (std::uint64_t begin = 0; begin < count; begin += kBlock) {
+    const std::uint64_t size = std::min(kBlock, count - begin);
+    for (std::uint64_t i = 0; i < size; ++i) block[i] = std::clamp(wide[begin + i], -kMost, kMost);
+    sparse::store_wire(reinterpret_cast<const std::byte*>(block.data()), size, DType::kF32,
+                       DType::kF16, narrow + begin * sizeof(std::uint16_t));
+  }
+}
+
+}  // namespace
+
 void narrow(const float* wide, std::uint64_t count, DType type, void* narrow) {
+  if (type == DType::kF16) return narrow_to_f16(wide, count, static_cast<std::byte*>(narrow));
   sparse::store_wire(reinterpret_cast<const std::byte*>(wide), count, DType::kF32, type,
                      static_cast<std::byte*>(narrow));
 }

@@ -148,6 +148,8 @@ class Group:
         given = ctypes.byref(self._callbacks.structure) if self._callbacks else None
         status = library.tandem_group_create(json.dumps(options).encode(), given, ctypes.byref(self.handle))
         if status != 0 and self._callbacks is not None and self._callbacks.error is not None:
+            if not isinstance(self._callbacks.error, Exception):
+                raise self._callbacks.error  # Ctrl-C while ranks meet
             raise TransportError(f"the store where ranks meet failed: {self._callbacks.error}") from \
                 self._callbacks.error
         check(status)

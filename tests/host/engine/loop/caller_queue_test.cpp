@@ -3,6 +3,7 @@
 // Two callers before a whole engine: one that fills the slots and the queue shuts nobody else out.
 #include <gmock/gmock.h>
 
+#include <deque>
 #include <future>
 
 #include "host/engine/engine_rig.h"
@@ -96,6 +97,37 @@ TEST_F(CallersOfAnEngine, AStepEndsForARequestThatArrivesInItsMiddle) {
   for (const auto& listener : listeners_) EXPECT_EQ(listener->wait().tokens.size(), 60u);
   EXPECT_EQ(second.wait().tokens.size(), 3u);
   EXPECT_EQ(third.wait().tokens.size(), 3u);
+  EXPECT_EQ(engine->status().interrupted_steps, 1u);
+}
+
+// All slots are taken. The first request interrupts a step; the later ones wait behind it.
+TEST_F(CallersOfAnEngine, ACallerWhoseRequestsWaitInterruptsNobody) {
+  Engine* running = nullptr;
+  std::deque<Listener> others;
+  int num_calls = 0;
+  std::promise<void> all_there;
+  test::UnitHooks hooks;
+  hooks.on_submit = [&] {
+    if (num_calls == 0) all_there.get_future().wait();
+    if (++num_calls < 41 || num_calls > 60) return;
+    Request request = greedy(rig_.prompt(8, static_cast<std::uint32_t>(num_calls)), 40);
+    request.caller = "other";
+    running->submit(std::move(request), others.emplace_back().sink());
+  };
+  std::vector<NamedUnit> units;
+  units.push_back(rig_.cpu_unit(800));
+  units[0].unit = std::make_unique<test::HookedAttentionUnit>(std::move(units[0].unit), hooks);
+  EngineOptions options;
+  options.max_running = 6;
+  const auto engine = rig_.engine(std::move(units), options);
+  running = engine.get();
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(submit(*engine, "greedy", 60, i), SubmitStatus::kAccepted);
+  }
+  all_there.set_value();
+  for (const auto& listener : listeners_) EXPECT_EQ(listener->wait().tokens.size(), 60u);
+  for (Listener& other : others) EXPECT_EQ(other.wait().tokens.size(), 40u);
+  EXPECT_EQ(others.size(), 20u);
   EXPECT_EQ(engine->status().interrupted_steps, 1u);
 }
 

@@ -55,8 +55,18 @@ TEST(ReducerErrors, NameTheOptionThatDiffersWithBothRanks) {
       [](ReducerOptions& options) {
         options.rules = {{"b", "dense", {}, {}}};
       },
-      "the treatment of parameter b is topk with density 0.100000 and scheme allgather_sparse on "
-      "rank 0 and dense with density 1.000000 and scheme allgather_sparse on rank 1");
+      "the treatment of parameter b is topk with density 0.1 and scheme allgather_sparse on "
+      "rank 0 and dense with density 1 and scheme allgather_sparse on rank 1");
+}
+
+TEST(ReducerErrors, RefuseASchemeThatSendsNo16BitValuesBeforeAnyStep) {
+  expect_done(run_groups(1, [](Group& group) {
+    ReducerOptions options = plain_options("dgc", 0.1);
+    options.scheme = "ok_topk";
+    options.wire = DType::kF16;
+    Reducer reducer(group, options);
+    EXPECT_THAT(text_of([&] { reducer.add_parameter("w", {100, 100}); }), HasSubstr("16 bits"));
+  }));
 }
 
 TEST(ReducerErrors, NameTheParameterThatDiffersWithBothRanks) {

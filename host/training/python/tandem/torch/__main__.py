@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     hook.add_argument("--dense-below", type=int, help="smaller parameters are sent whole")
     hook.add_argument("--warmup-steps", type=int, help="steps until the density is reached")
     hook.add_argument("--warmup-density", type=float, help="density at the first of these steps")
-    hook.add_argument("--non-finite", choices=("stop", "skip", "clip"), help="at NaN or infinity in a gradient (stop)")
+    hook.add_argument("--non-finite", choices=("stop", "skip", "clip", "pass"), help="at NaN or infinity in a gradient (stop)")
     hook.add_argument("--rules", type=json.loads, help='JSON: [{"match": "*.bias", "sparsifier": "dense"}]')
     hook.add_argument("--seed", type=int, help="of sparsifiers that draw")
     hook.add_argument("--threads", type=int, help="that select, on each rank (1)")

@@ -111,17 +111,19 @@ class Engine:
         if busy:
             self.abort(f"rank {torch.distributed.get_rank() if torch.distributed.is_initialized() else '?'} ended "
                        "while gradients were in flight")
-        for waiting in (self._copying, self._waiting):
-            if waiting is not None:
-                waiting.put(None)
-        for thread in self._threads:
+        # The copying thread hands its work to the waiting one, so it ends first.
+        for waiting, thread in reversed(list(zip((self._waiting, self._copying), self._threads))):
+            waiting.put(None)
             thread.join()
         self.reducer.destroy()
         self._group.destroy()
 
     def take_error(self) -> Optional[Exception]:
         """The error to raise; that of a broken group is given every time."""
-        with self._lock:
+        with self._idle:
+            if self.error is not None and not isinstance(self.error, TransportError):
+                # The step's other calls may fail for the same reason: that is no error of the next step.
+                self._idle.wait_for(lambda: self._in_flight == 0)
             error = self.error
             if not isinstance(error, TransportError):
                 self.error = None

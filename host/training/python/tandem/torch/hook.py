@@ -75,8 +75,14 @@ class SparseHook:
         self._engine = engine
         backward.watch(self)
         if self._saved is not None:
-            saved, self._saved = self._saved, None
-            self.load_state_dict(saved)
+            saved = self._saved
+            try:
+                self.load_state_dict(saved)
+            except BaseException:  # as before bind(): the state stays
+                self.close()
+                self._saved = saved
+                raise
+            self._saved = None
         return self
 
     @staticmethod
