@@ -50,7 +50,8 @@ void Timers::run() {
     }
     const auto first = actions_.begin();
     if (first->first.at > Clock::now()) {
-      changed_.wait_until(lock, first->first.at);
+      const auto at = first->first.at;  // a copy: the entry may go while this waits
+      changed_.wait_until(lock, at);
       continue;
     }
     auto action = std::move(first->second);

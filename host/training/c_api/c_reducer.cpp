@@ -11,7 +11,7 @@
 namespace tandem::training {
 namespace {
 
-DType dtype_of(tandem_dtype type) {
+DType dtype_of(int type) {
   switch (type) {
     case TANDEM_F32:
       return DType::kF32;
@@ -75,8 +75,8 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
 }
 
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
-                                    size_t num_parameters, void* values, tandem_dtype type,
-                                    int exact, int last, uint64_t* ticket) {
+                                    size_t num_parameters, void* values, int type, int exact,
+                                    int last, uint64_t* ticket) {
   return guarded([&] {
     require_pointer(ticket, "ticket");
     if (num_parameters > 0) require_pointer(parameters, "parameters");
@@ -90,7 +90,7 @@ tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* par
 
 tandem_status tandem_reducer_submit_rows(tandem_reducer* reducer, uint32_t parameter,
                                          const int64_t* rows, size_t num_rows, const void* values,
-                                         tandem_dtype type, int last, uint64_t* ticket) {
+                                         int type, int last, uint64_t* ticket) {
   return guarded([&] {
     require_pointer(ticket, "ticket");
     *ticket = reducer_of(reducer).submit_rows({.parameter = parameter,

@@ -29,6 +29,7 @@ typedef enum {
   TANDEM_INTERNAL = 5
 } tandem_status;
 
+/* Passed as int: a caller from another language may pass any number, and gets TANDEM_ERROR. */
 typedef enum { TANDEM_F32 = 0, TANDEM_F16 = 1, TANDEM_BF16 = 2, TANDEM_F64 = 3 } tandem_dtype;
 
 int tandem_training_abi(void);       /* TANDEM_TRAINING_ABI of the library */
@@ -80,14 +81,14 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
  * parameters. exact: 1 sums densely this time, whatever the rules (residuals stay). last: 1 if this
  * is the step's last bucket. */
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
-                                    size_t num_parameters, void* values, tandem_dtype type,
-                                    int exact, int last, uint64_t* ticket);
+                                    size_t num_parameters, void* values, int type, int exact,
+                                    int last, uint64_t* ticket);
 
 /* A row-sparse gradient, never made dense: rows may repeat and be in any order; a rank may have
  * none. */
 tandem_status tandem_reducer_submit_rows(tandem_reducer* reducer, uint32_t parameter,
                                          const int64_t* rows, size_t num_rows, const void* values,
-                                         tandem_dtype type, int last, uint64_t* ticket);
+                                         int type, int last, uint64_t* ticket);
 
 /* Waits until the call of `ticket` is done; every exchange of it ends by its timeout. The status is
  * that call's, as often as it is asked. */

@@ -165,8 +165,7 @@ TEST(CApi, TellsKindsOfErrorsApart) {
         TANDEM_OK);
     EXPECT_EQ(tandem_reducer_wait(rank.reducer, ticket), TANDEM_ERROR);
     EXPECT_THAT(tandem_last_error(), HasSubstr("there is no parameter 50"));
-    ASSERT_EQ(tandem_reducer_submit(rank.reducer, &rank.bias, 1, values.data(),
-                                    static_cast<tandem_dtype>(9), 0, 1, &ticket),
+    ASSERT_EQ(tandem_reducer_submit(rank.reducer, &rank.bias, 1, values.data(), 9, 0, 1, &ticket),
               TANDEM_OK);
     EXPECT_EQ(tandem_reducer_wait(rank.reducer, ticket), TANDEM_ERROR);
     EXPECT_THAT(tandem_last_error(), HasSubstr("gradients are of type f32"));
