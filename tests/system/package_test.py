@@ -95,7 +95,12 @@ class CollectivesPackageTest(unittest.TestCase):
             return sorted({str(path.relative_to(prefix)) for prefix in prefixes for path in prefix.rglob("*")
                            if not path.is_dir()})
 
-        self.assertEqual(files(serving, self.prefix, fpga), files(whole))
+        training = self.root / "training"
+        run_command("cmake", "--install", BUILD, "--prefix", training, "--component", "training")
+        self.assertTrue((training / "lib" / "libtandem_training.so").exists())
+        self.assertTrue((training / "include/tandem/training/c_api/tandem_training.h").exists())
+
+        self.assertEqual(files(serving, self.prefix, fpga, training), files(whole))
 
     def test_a_project_of_two_ranks_builds_and_reduces(self):
         build = self.root / "build"
