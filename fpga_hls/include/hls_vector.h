@@ -54,14 +54,15 @@ class alignas(detail::vector_alignment(sizeof(T) * N)) vector {
   const T* begin() const { return lanes_; }
   const T* end() const { return lanes_ + N; }
 
-#define TANDEM_HLS_VECTOR_OPERATOR(op)                             \
-  vector& operator op##=(const vector& other) {                    \
-    for (std::size_t i = 0; i < N; ++i) lanes_[i] op## = other[i]; \
-    return *this;                                                  \
-  }                                                                \
-  friend vector operator op(vector left, const vector& right) {    \
-    left op## = right;                                             \
-    return left;                                                   \
+#define TANDEM_HLS_VECTOR_OPERATOR(op)                                 \
+  vector& operator op##=(const vector& other) {                        \
+    for (std::size_t i = 0; i < N; ++i) lanes_[i] op## = other[i];     \
+    return *this;                                                      \
+  }                                                                    \
+  friend vector operator op(const vector& left, const vector& right) { \
+    vector result = left;                                              \
+    result op## = right;                                               \
+    return result;                                                     \
   }
   TANDEM_HLS_VECTOR_OPERATOR(+)
   TANDEM_HLS_VECTOR_OPERATOR(-)

@@ -59,7 +59,7 @@ void tandem_group_abort(tandem_group* group,
                         const char* reason); /* ends all waits, here and soon on the other ranks */
 void tandem_group_destroy(tandem_group* group); /* after its reducers */
 
-/* {"sparsifier": "exdyna", "density": 0.01, "scheme": "auto", "wire": "f32" | "f16" | "bf16",
+/* {"sparsifier": "auto", "density": 0.01, "scheme": "auto", "wire": "f32" | "f16" | "bf16",
  *  "dense_below": 16384, "warmup_steps": 0, "warmup_density": 1, "timeout_s": 60, "threads": 1,
  *  "non_finite": "stop" | "skip" | "clip" | "pass", "hidden_until": "last" | "wait",
  *  "rules": [{"match": "*.bias", "sparsifier": "dense"}, {"match": "embed*", "density": 0.001}]}

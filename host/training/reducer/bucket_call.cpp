@@ -146,6 +146,46 @@ void sparsify(CallContext& context, const Working& working, const PartPlan& part
   result.select_seconds += step_result.accumulate_seconds + step_result.select_seconds;
 }
 
+// Adds what trials and steps before have kept back.
+void add_residual(CallContext& context, const Working& working, const PartPlan& part) {
+  const RawVector<float> residual = context.feedback.take_residual(part);
+  if (residual.empty()) return;
+  auto from = residual.begin();
+  for (const Segment& segment : part.segments) {
+    auto* to = reinterpret_cast<float*>(at(working, segment.begin));
+    for (std::uint64_t i = 0; i < segment.count; ++i) to[i] += *from++;
+  }
+}
+
+bool is_sparsified_if_it_pays(const PartPlan& part) {
+  return part.kind == PartKind::kSparsified && part.treatment.if_it_pays;
+}
+
+// Whether this call sparsifies the parts that ask whether it pays.
+bool pays(CallContext& context, const BucketCall& call) {
+  if (std::ranges::none_of(call.plan->parts, is_sparsified_if_it_pays)) return false;
+  if (call.head.step < context.options.warmup_steps) return true;
+  collectives::CallOptions options;
+  options.timeout = context.options.timeout;
+  return context.trial.sparsifies(context.group, call.head.step, options);
+}
+
+// What is summed densely in one message, in the bucket's order.
+std::vector<Segment> dense_segments(CallContext& context, const Working& working,
+                                    const BucketPlan& plan, bool sparsifies) {
+  std::vector<Segment> dense;
+  for (const PartPlan& part : plan.parts) {
+    const bool waits = is_sparsified_if_it_pays(part) && !sparsifies;
+    if (!waits && part.kind != PartKind::kDense) continue;
+    if (waits && context.trial.outcome().payoff == Payoff::kDense) {
+      add_residual(context, working, part);
+    }
+    dense.insert(dense.end(), part.segments.begin(), part.segments.end());
+  }
+  std::ranges::sort(dense, {}, &Segment::begin);
+  return dense;
+}
+
 bool is_dense_step(const CallContext& context, const BucketCall& call) {
   const ReducerOptions& options = context.options;
   return call.exact || call.head.type == DType::kF64 ||
@@ -156,11 +196,18 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
                   CallResult& result) {
   const BucketPlan& plan = *call.plan;
   result.dense = is_dense_step(context, call);
-  if (result.dense) return sum_densely(context, working, plan.segments, call.head.type);
+  if (result.dense) {
+    if (call.exact) context.trial.interrupt();
+    return sum_densely(context, working, plan.segments, call.head.type);
+  }
+  const bool sparsifies = pays(context, call);
+  const std::vector<Segment> dense = dense_segments(context, working, plan, sparsifies);
+  if (!dense.empty()) sum_densely(context, working, dense, call.head.type);
+  result.dense = dense.size() == plan.segments.size() &&
+                 std::ranges::any_of(plan.parts, is_sparsified_if_it_pays);
   for (const PartPlan& part : plan.parts) {
     switch (part.kind) {
       case PartKind::kDense:
-        sum_densely(context, working, part.segments, call.head.type);
         break;
       case PartKind::kRows: {
         const auto same = [&](const Segment& one) { return one.begin == part.segments[0].begin; };
@@ -170,6 +217,7 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
         break;
       }
       case PartKind::kSparsified:
+        if (is_sparsified_if_it_pays(part) && !sparsifies) break;
         sparsify(context, working, part, call.head.step, result);
     }
   }

@@ -17,6 +17,7 @@
 #include "training/reducer/error_feedback.h"
 #include "training/reducer/options.h"
 #include "training/reducer/parameters.h"
+#include "training/reducer/pays_trial.h"
 
 namespace tandem::training {
 
@@ -24,6 +25,7 @@ struct CallContext {
   collectives::Group& group;
   const ReducerOptions& options;
   ErrorFeedback& feedback;
+  PaysTrial& trial;
 };
 
 // What both kinds of calls have.
@@ -57,7 +59,7 @@ struct CallResult {
   double meant = 0;    // how many of the mean's entries selections account for
   double entries = 0;  // entries of the mean
   double select_seconds = 0;
-  bool dense = false;  // everything was summed densely, by `exact`, a warm-up or f64
+  bool dense = false;  // everything was summed densely, by `exact`, a warm-up, a trial or f64
   bool skipped = false;
   bool clipped = false;
   bool passed = false;  // the mean is NaN

@@ -80,6 +80,24 @@ std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make(const PartPlan& pla
   return sparsifier;
 }
 
+RawVector<float> ErrorFeedback::take_residual(const PartPlan& plan) {
+  RawVector<float> residual;
+  std::uint64_t begin = 0;
+  for (const Segment& segment : plan.segments) {
+    const auto owner = owner_.find(segment.parameter);
+    if (owner != owner_.end()) dissolve(owner->second);
+    const auto stored = stored_.find(segment.parameter);
+    if (stored != stored_.end()) {
+      if (residual.empty()) residual.assign(plan.num_values, 0.0f);
+      std::ranges::copy(stored->second[kResidual],
+                        residual.begin() + static_cast<std::ptrdiff_t>(begin));
+      stored_.erase(stored);
+    }
+    begin += segment.count;
+  }
+  return residual;
+}
+
 void ErrorFeedback::add_slices(const Part& part, std::map<std::uint32_t, Tensors>& to) {
   const collectives::SparsifierState state = part.sparsifier->state();
   for (const auto& [name, values] : state.tensors) {

@@ -46,6 +46,10 @@ class ErrorFeedback {
   // The part's sparsifier, with the residuals of its parameters.
   collectives::Sparsifier& sparsifier_of(const PartPlan& part, double density);
 
+  // The residual of a part that is summed densely from now on: it is not kept. Empty where there is
+  // none.
+  RawVector<float> take_residual(const PartPlan& part);
+
   // A parameter's tensors; empty where nothing has been kept for it.
   std::map<std::uint32_t, Tensors> tensors() const;
   std::vector<SavedPart> parts() const;

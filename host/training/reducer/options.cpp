@@ -34,6 +34,7 @@ void check_name(const std::string& field, const std::string& name,
 
 void check_sparsifier(const std::string& field, const std::string& name) {
   std::vector<std::string> known = collectives::sparsifier_names();
+  known.emplace_back(kAuto);
   known.emplace_back(kDense);
   known.emplace_back(kRows);
   check_name(field, name, known);
@@ -120,6 +121,10 @@ Treatment treatment_of(const ReducerOptions& options, const std::string& name,
   }
   const bool vector = options.dense_vectors && shape.size() < 2;
   if (!named && (num_values < options.dense_below || vector)) treatment.sparsifier = kDense;
+  if (treatment.sparsifier == kAuto) {
+    treatment.sparsifier = kSparse;
+    treatment.if_it_pays = true;
+  }
   if (treatment.sparsifier == kDense || treatment.sparsifier == kRows) treatment.density = 1;
   return treatment;
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "collectives/sparsifier/sparsifier.h"
+#include "common/clock.h"
 #include "tensor/dtype.h"
 
 namespace tandem::trace {
@@ -40,17 +41,19 @@ enum class HiddenUntil : std::uint8_t {
 };
 
 constexpr std::string_view kDense = "dense";  // exact, by a dense all-reduce
-constexpr std::string_view kRows = "rows";    // exact; only rows that are not zero travel
+constexpr std::string_view kAuto = "auto";  // kSparse where a trial shows that it pays; else dense
+constexpr std::string_view kSparse = "exdyna";
+constexpr std::string_view kRows = "rows";  // exact; only rows that are not zero travel
 
 struct Rule {
   std::string match;                      // glob: *, ? and [...] of a parameter's name
-  std::optional<std::string> sparsifier;  // kDense, kRows, or one of sparsifier_names()
+  std::optional<std::string> sparsifier;  // kAuto, kDense, kRows, or one of sparsifier_names()
   std::optional<double> density;
   std::optional<std::string> scheme;
 };
 
 struct ReducerOptions {
-  std::string sparsifier = "exdyna";
+  std::string sparsifier{kAuto};
   double density = 0.01;
   std::string scheme = "auto";
   DType wire = DType::kF32;  // of values on the network: f32, f16 or bf16
@@ -73,13 +76,15 @@ struct ReducerOptions {
   collectives::SparsifierOptions algorithm;   // the constants of sparsifiers
   trace::Timeline* timeline = nullptr;        // null: none; outlives the reducer
   trace::TrainingMetrics* metrics = nullptr;  // likewise
+  const Clock* clock = &real_clock();         // of the trial of kAuto; likewise
 };
 
 // How a parameter's gradient travels.
 struct Treatment {
-  std::string sparsifier;
+  std::string sparsifier;  // never kAuto
   double density = 1;
   std::string scheme = "auto";
+  bool if_it_pays = false;  // kAuto: dense unless the trial says otherwise
 
   bool operator==(const Treatment&) const = default;
 };

@@ -160,7 +160,7 @@ std::shared_ptr<const std::vector<std::string>> Parameters::lines() {
                     shape_text(all_[i].shape));
     lines.push_back("the treatment of parameter " + all_[i].name + "=" + treatment.sparsifier +
                     " with density " + number_text(treatment.density) + " and scheme " +
-                    treatment.scheme);
+                    treatment.scheme + (treatment.if_it_pays ? " where it pays" : ""));
   }
   lines_ = std::make_shared<const std::vector<std::string>>(std::move(lines));
   return lines_;

@@ -112,6 +112,7 @@ class Reducer::State {
 
   // Of the queue's thread.
   ErrorFeedback feedback_;
+  PaysTrial trial_;
   std::exception_ptr failure_;  // the first that broke the group
 
   StatisticsTable statistics_;
@@ -150,7 +151,7 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
   call.run = [this, outcome, body = std::move(body)] {
     run_or_fail([&] {
       const std::uint64_t before = group_.traffic().bytes_sent();
-      CallContext context{group_, options_, feedback_};
+      CallContext context{group_, options_, feedback_, trial_};
       outcome->result = body(context);
       outcome->bytes = group_.traffic().bytes_sent() - before;
       outcome->failed = false;
@@ -167,6 +168,7 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
 
 Ticket Reducer::State::submit(const Bucket& bucket) {
   const std::lock_guard lock(mutex_);
+  trial_.step_begins(step_, options_.clock->now());
   BucketCall call{head_of(bucket.last, bucket.type), nullptr, bucket.values, bucket.exact};
   BucketName name;
   std::string title = "a bucket";
@@ -185,6 +187,7 @@ Ticket Reducer::State::submit(const Bucket& bucket) {
 
 Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
   const std::lock_guard lock(mutex_);
+  trial_.step_begins(step_, options_.clock->now());
   RowsCall call;
   call.head = head_of(gradient.last, gradient.type);
   call.rows = gradient.rows.data();
@@ -253,6 +256,7 @@ ReducerState Reducer::State::collect_state() const {
   state.rank = static_cast<std::uint32_t>(group_.rank());
   state.world = static_cast<std::uint32_t>(group_.world());
   state.step = step_;
+  state.payoff = trial_.outcome().payoff;
   std::map<std::uint32_t, Tensors> tensors = feedback_.tensors();
   for (std::uint32_t number = 0; number < parameters_.size(); ++number) {
     const Parameter& parameter = parameters_[number];
@@ -272,6 +276,7 @@ void Reducer::State::adopt_state(ReducerState state) {
   const std::lock_guard lock(mutex_);
   check_same_model(state, parameters_, group_.rank(), group_.world());
   feedback_.restore(tensors_by_number(state, parameters_), restored_parts(state, parameters_));
+  trial_.restore(state.payoff);
   step_ = state.step;
 }
 
@@ -287,6 +292,7 @@ ReducerStatistics Reducer::State::statistics() {
   between_calls([&] {
     const std::lock_guard lock(mutex_);
     all.steps = step_;
+    all.trial = trial_.outcome();
     for (const auto& [number, tensors] : feedback_.tensors()) {
       squares[parameters_[number].name] = residual_squares(tensors);
     }

@@ -17,7 +17,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the layout is that of memory");
 
 constexpr char kMagic[8] = {'T', 'A', 'N', 'D', 'R', 'D', 'C', 'R'};
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 class Writer {
  public:
@@ -178,6 +178,7 @@ std::vector<std::byte> state_bytes(const ReducerState& state) {
   to.value(state.rank);
   to.value(state.world);
   to.value(state.step);
+  to.value(static_cast<std::uint32_t>(state.payoff));
   to.value<std::uint64_t>(state.parameters.size());
   for (const SavedParameter& parameter : state.parameters) write_parameter(to, parameter);
   to.value<std::uint64_t>(state.parts.size());
@@ -196,6 +197,11 @@ ReducerState parse_state(std::span<const std::byte> bytes) {
   state.rank = from.value<std::uint32_t>();
   state.world = from.value<std::uint32_t>();
   state.step = from.value<std::uint64_t>();
+  const auto payoff = from.value<std::uint32_t>();
+  if (payoff > static_cast<std::uint32_t>(Payoff::kSparse)) {
+    Reader::fail("has the outcome " + std::to_string(payoff) + " of a trial");
+  }
+  state.payoff = static_cast<Payoff>(payoff);
   const std::size_t parameters = from.count(3 * sizeof(std::uint64_t));
   for (std::size_t i = 0; i < parameters; ++i) state.parameters.push_back(read_parameter(from));
   const std::size_t parts = from.count(5 * sizeof(std::uint64_t));

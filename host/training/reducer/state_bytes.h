@@ -2,7 +2,8 @@
 //
 // The state of a reducer as bytes: versioned, and checked as a whole.
 //
-// Layout, little endian: "TANDRDCR", u32 version, u32 rank, u32 world, u64 step, the parameters
+// Layout, little endian: "TANDRDCR", u32 version, u32 rank, u32 world, u64 step, u32
+// outcome of the trial, the parameters
 // (name, shape, tensors of f32 by name), the parts (sparsifier, f64 density, u64 step, places of
 // its parameters, numbers by name), XXH3-64 of all that. Texts and lists have a u64 length in
 // front. parse_state() checks every length against the bytes that are left before it allocates.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "training/reducer/error_feedback.h"
+#include "training/reducer/pays_trial.h"
 
 namespace tandem::training {
 
@@ -29,6 +31,7 @@ struct ReducerState {
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
   std::uint64_t step = 0;
+  Payoff payoff = Payoff::kOpen;
   std::vector<SavedParameter> parameters;
   std::vector<SavedPart> parts;  // parameters by their places in the list above
 };

@@ -114,6 +114,10 @@ std::string to_json(const ReducerStatistics& statistics) {
                                  {"seconds", statistics.seconds},
                                  {"hidden_seconds", statistics.hidden_seconds},
                                  {"exposed_seconds", statistics.exposed_seconds},
+                                 {"trial",
+                                  {{"outcome", name_of(statistics.trial.payoff)},
+                                   {"dense_step_seconds", statistics.trial.dense_seconds},
+                                   {"sparse_step_seconds", statistics.trial.sparse_seconds}}},
                                  {"buckets", nlohmann::ordered_json::array()}};
   for (const BucketStatistics& bucket : statistics.buckets) {
     json["buckets"].push_back(json_of(bucket));

@@ -15,6 +15,7 @@
 
 #include "training/reducer/call_queue.h"
 #include "training/reducer/calls.h"
+#include "training/reducer/pays_trial.h"
 
 namespace tandem::training {
 
@@ -24,7 +25,7 @@ struct BucketStatistics {
   std::uint64_t num_values = 0;
   std::uint64_t sparsified_values = 0;
   std::uint64_t calls = 0;
-  std::uint64_t dense_calls = 0;  // exact, of the warm-up, or f64
+  std::uint64_t dense_calls = 0;  // exact, of the warm-up or a trial, or f64
   std::uint64_t skipped_calls = 0;
   std::uint64_t clipped_calls = 0;
   std::uint64_t failed_calls = 0;
@@ -49,6 +50,7 @@ struct ReducerStatistics {
   double seconds = 0;
   double hidden_seconds = 0;
   double exposed_seconds = 0;
+  PaysTrial::Outcome trial;               // of the sparsifier auto
   std::vector<BucketStatistics> buckets;  // in the order of their first calls
 };
 

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 TEST(OptionsJson, HaveTheDocumentedNamesAndDefaults) {
   const ReducerOptions none = reducer_options("{}").options;
-  EXPECT_EQ(none.sparsifier, "exdyna");
+  EXPECT_EQ(none.sparsifier, "auto");
   EXPECT_EQ(none.density, 0.01);
   EXPECT_EQ(none.dense_below, 16384u);
   EXPECT_EQ(none.timeout.count(), 60'000);

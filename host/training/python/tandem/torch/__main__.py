@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
                                    epilog="Each option of the hook can also be set as TANDEM_<OPTION>, for example "
                                           "TANDEM_DENSITY=0.001; flags win.")
     hook = made.add_argument_group("hook")
-    hook.add_argument("--sparsifier", help="exdyna, micro, deft, dgc, topk, ... (exdyna)")
+    hook.add_argument("--sparsifier", help="exdyna, micro, deft, dgc, topk, ...; auto: exdyna where a trial shows that it pays, else dense (auto)")
     hook.add_argument("--density", type=float, help="fraction of the gradients that is sent (0.01)")
     hook.add_argument("--dense-exact", action="store_const", const=True, help="send everything: DDP's own results")
     hook.add_argument("--scheme", help="how the ranks exchange values (auto)")

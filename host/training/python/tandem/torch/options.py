@@ -12,7 +12,7 @@ from tandem.errors import TandemError
 class Options:
     """README.md explains each one. None leaves the choice to the library."""
 
-    sparsifier: str = "exdyna"
+    sparsifier: str = "auto"
     density: float = 0.01
     scheme: Optional[str] = None
     wire: Optional[str] = None
