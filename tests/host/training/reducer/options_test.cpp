@@ -42,11 +42,22 @@ TEST(Treatment, FollowsTheFirstRuleThatMatches) {
   // A named sparsifier is obeyed for a vector, too.
   EXPECT_EQ(treatment_of(options, "head.bias", {8}), (Treatment{"topk", 0.5, "auto"}));
   EXPECT_EQ(treatment_of(options, "head.weight", {80, 80}),
-            (Treatment{"exdyna", 0.25, "dense_ring"}));
+            (Treatment{"exdyna", 0.25, "dense_ring", true}));
   // A rule without a sparsifier leaves small parameters dense.
   EXPECT_EQ(sparsifier_of(options, "head.weight", {8, 8}), "dense");
   EXPECT_EQ(sparsifier_of(options, "hidden", {80, 80}), "dense");
-  EXPECT_EQ(treatment_of(options, "x", {80, 80}), (Treatment{"exdyna", 0.01, "auto"}));
+  EXPECT_EQ(treatment_of(options, "x", {80, 80}), (Treatment{"exdyna", 0.01, "auto", true}));
+}
+
+TEST(Treatment, OfAutoIsSparseOnlyIfItPaysUnlessARuleNamesASparsifier) {
+  ReducerOptions options;
+  EXPECT_EQ(options.sparsifier, "auto");
+  options.dense_below = 1000;
+  options.rules = {{"head.*", "exdyna", {}, {}}, {"tail.*", "auto", {}, {}}};
+  EXPECT_TRUE(treatment_of(options, "x", {80, 80}).if_it_pays);
+  EXPECT_FALSE(treatment_of(options, "head.weight", {80, 80}).if_it_pays);
+  EXPECT_EQ(treatment_of(options, "tail.bias", {8}), (Treatment{"exdyna", 0.01, "auto", true}));
+  EXPECT_EQ(sparsifier_of(options, "x", {8}), "dense");
 }
 
 TEST(Schedule, IsThePublishedWarmUpForADensityOfOneInAThousand) {
