@@ -84,6 +84,7 @@ tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* par
                                           .values = values,
                                           .type = training::dtype_of(type),
                                           .exact = exact != 0,
+                                          .flush = exact == 2,
                                           .last = last != 0});
   });
 }

@@ -78,8 +78,8 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
 
 /* Queues a bucket: the gradients of `parameters`, one after another in `values`, without gaps; the
  * mean over ranks replaces them. Buckets may be composed anew in any step: residuals belong to
- * parameters. exact: 1 sums densely this time, whatever the rules (residuals stay). last: 1 if this
- * is the step's last bucket. */
+ * parameters. exact: 1 sums densely this time, whatever the rules (residuals stay), 2 as well and
+ * with the residuals, which are 0 then. last: 1 if this is the step's last bucket. */
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
                                     size_t num_parameters, void* values, int type, int exact,
                                     int last, uint64_t* ticket);

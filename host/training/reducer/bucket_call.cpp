@@ -198,6 +198,10 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
   result.dense = is_dense_step(context, call);
   if (result.dense) {
     if (call.exact) context.trial.interrupt();
+    const bool flush = call.flush && working.type == DType::kF32;  // f64 has no residuals
+    for (const PartPlan& part : plan.parts) {
+      if (flush && part.kind == PartKind::kSparsified) add_residual(context, working, part);
+    }
     return sum_densely(context, working, plan.segments, call.head.type);
   }
   const bool sparsifies = pays(context, call);
@@ -225,9 +229,11 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
 
 CallPlan plan_of(const BucketCall& call) {
   CallPlan plan{*call.head.model, {}, call.head.error, {}};
-  plan.lines = {"the step=" + std::to_string(call.head.step), "the call=a bucket",
+  plan.lines = {"the step=" + std::to_string(call.head.step),
+                "the call=a bucket",
                 "the bucket's type=" + std::string(dtype_name(call.head.type)),
                 "the bucket's flag exact=" + std::to_string(call.exact),
+                "the bucket's flag flush=" + std::to_string(call.flush),
                 "the bucket's flag last=" + std::to_string(call.head.last)};
   if (call.plan == nullptr) return plan;
   plan.lines.push_back("the bucket's number of parameters=" +

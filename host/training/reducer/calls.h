@@ -42,6 +42,7 @@ struct BucketCall {
   std::shared_ptr<const BucketPlan> plan;  // null with an error
   void* values = nullptr;
   bool exact = false;
+  bool flush = false;
 };
 
 struct RowsCall {

@@ -169,7 +169,8 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
 Ticket Reducer::State::submit(const Bucket& bucket) {
   const std::lock_guard lock(mutex_);
   trial_.step_begins(step_, options_.clock->now());
-  BucketCall call{head_of(bucket.last, bucket.type), nullptr, bucket.values, bucket.exact};
+  BucketCall call{head_of(bucket.last, bucket.type), nullptr, bucket.values, bucket.exact,
+                  bucket.flush};
   BucketName name;
   std::string title = "a bucket";
   try {

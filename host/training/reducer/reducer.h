@@ -38,6 +38,7 @@ struct Bucket {
   void* values = nullptr;
   DType type = DType::kF32;  // f32, f16, bf16 or f64; f64 is summed densely
   bool exact = false;        // sum densely this time; residuals stay
+  bool flush = false;        // of an exact sum: residuals are added to it and are 0 then
   bool last = false;         // of the step
 };
 

@@ -183,8 +183,9 @@ class Reducer:
                                                          ctypes.byref(number)))
         return number.value
 
-    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: bool, last: bool) -> int:
-        """Queues a bucket, whose values lie at the address `values`; the ticket."""
+    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: int, last: bool) -> int:
+        """Queues a bucket, whose values lie at the address `values`; the ticket. exact: 1 for a dense sum, 2 for one with
+        the residuals."""
         ticket = _u64()
         numbers = (_u32 * max(len(parameters), 1))(*parameters)
         check(self._library.tandem_reducer_submit(self._open(), numbers, len(parameters), values, _number_of(dtype),

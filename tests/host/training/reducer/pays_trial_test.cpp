@@ -222,6 +222,28 @@ TEST(PaysTrial, ItsOutcomeIsPartOfTheState) {
   }
 }
 
+TEST(Flush, SendsTheResidualsOfEverySparsifierWithAnExactSum) {
+  for (const std::string& name : collectives::sparsifier_names()) {
+    expect_done(run_groups(2, [&](Group& group) {
+      ReducerOptions options = plain_options(name, 0.1);
+      options.algorithm.decay = 1;
+      RankReducer reducer(group, options, kModel);
+      Values sum(400), expected(400);
+      for (std::uint64_t step = 0; step < 4; ++step) {
+        const Values naive = naive_mean(2, step);
+        const Values mean = reducer.step(kBuckets, step >= 2, step == 3).at(0);
+        if (step == 2) EXPECT_EQ(mean, naive);  // exact, without residuals
+        for (std::size_t i = 0; i < 400; ++i) {
+          sum[i] += mean[i];
+          expected[i] += naive[i];
+        }
+      }
+      for (std::size_t i = 0; i < 400; ++i) EXPECT_NEAR(sum[i], expected[i], 1e-4) << name << i;
+      EXPECT_EQ(reducer->statistics().residual_norm, 0) << name;
+    }));
+  }
+}
+
 TEST(PaysTrial, LeavesNamedSparsifiersAlone) {
   expect_done(run_groups(2, [](Group& group) {
     ReducerOptions options = plain_options("auto", 0.1);

@@ -80,7 +80,7 @@ class RankReducer {
 
   // Means by parameter.
   std::map<std::uint32_t, Values> step(const std::vector<std::vector<std::uint32_t>>& buckets,
-                                       bool exact = false) {
+                                       bool exact = false, bool flush = false) {
     const std::uint64_t step = reducer_.step();
     std::vector<Values> values;
     std::vector<Ticket> tickets;
@@ -89,6 +89,7 @@ class RankReducer {
       tickets.push_back(reducer_.submit({.parameters = buckets[i],
                                          .values = values[i].data(),
                                          .exact = exact,
+                                         .flush = flush,
                                          .last = i + 1 == buckets.size()}));
     }
     std::map<std::uint32_t, Values> means;

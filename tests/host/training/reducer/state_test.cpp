@@ -156,10 +156,17 @@ void seal(Bytes& bytes) {
 
 TEST(ReducerState, OfAnotherVersionIsRefused) {
   Bytes saved = states_after(1, "micro", 1)[0];
-  saved[8] = std::byte{2};
+  saved[8] = std::byte{1};
   seal(saved);
   EXPECT_THAT(text_of([&] { parse_state(saved); }),
-              HasSubstr("has version 2; this program reads version 1"));
+              HasSubstr("has version 1; this program reads version 2"));
+}
+
+TEST(ReducerState, WithAnOutcomeOfTheTrialThatDoesNotExistIsRefused) {
+  Bytes saved = states_after(1, "micro", 1)[0];
+  saved[28] = std::byte{3};
+  seal(saved);
+  EXPECT_THAT(text_of([&] { parse_state(saved); }), HasSubstr("has the outcome 3 of a trial"));
 }
 
 ReducerState small_state() {
