@@ -33,7 +33,8 @@ fi
 # run_tests PRESET [ctest's options...]
 run_tests() {
   say "testing $*"
-  ctest --preset "$1" -j "$(nproc)" "${@:2}"
+  # One more than processors: many tests wait for something most of their time.
+  ctest --preset "$1" -j "$(($(nproc) + 1))" "${@:2}"
 }
 
 case $mode in
