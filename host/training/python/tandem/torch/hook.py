@@ -12,6 +12,7 @@ Residuals belong to parameters by name and outlive DDP's rebuilding of buckets. 
 """
 
 import ctypes
+import warnings
 import weakref
 from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
 
@@ -73,7 +74,9 @@ class SparseHook:
             self._unbind()
             raise
         self._engine = engine
+        engine.end_with(self)
         backward.watch(self)
+        self._say_unused_rules()
         if self._saved is not None:
             saved = self._saved
             try:
@@ -84,6 +87,15 @@ class SparseHook:
                 raise
             self._saved = None
         return self
+
+    def _say_unused_rules(self) -> None:
+        if self.options.dense_exact or dist.get_rank() != self._bound().ranks[0]:
+            return
+        for pattern in self.options.unused_rules(self._numbers):
+            names = list(self._numbers)
+            warnings.warn(f"tandem: the rule for '{pattern}' applies to none of the {len(names)} parameters "
+                          f"({', '.join(names[:3])}{', ...' if len(names) > 3 else ''}): it matches no name, or rules before it "
+                          "take them", stacklevel=3)
 
     @staticmethod
     def reduce(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -120,9 +132,12 @@ class SparseHook:
         self._layout.restore(state["layout"])
 
     def statistics(self) -> Dict[str, Any]:
-        """Densities, bytes and seconds per bucket, and under "hook" how many steps were exact; see README.md."""
+        """Densities, bytes and seconds per bucket of the latest step, and under "hook" how many steps were exact; see
+        README.md."""
         engine = self._bound()
         found = engine.reducer.statistics()
+        present = self._layout.present()
+        found["buckets"] = [bucket for bucket in found["buckets"] if tuple(bucket["parameters"]) in present]
         found["hook"] = {"settled": self._layout.settled, "steps": self._layout.steps,
                          "exact_steps": self._layout.exact_steps}
         return found
@@ -159,13 +174,18 @@ class SparseHook:
                 raise found
 
     def _reduce(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
-        first, self._last_index = bucket.index() <= self._last_index or self._last_index < 0, bucket.index()
+        first = self._last_index < 0 or bucket.index() <= self._last_index
         self._raise_error(first)
+        if first and self._layout.open:  # DDP left out the last bucket of the step before, or its backward pass failed
+            self._bound().end_step()
+            self._layout.end_step()
         buffer = bucket.buffer()
         names = tuple(self._name(value) for value in bucket.parameters())
+        parts, exact = self._layout.take(names)
+        self._last_index = bucket.index()
         if bucket.is_last():
             self._last_index = -1
-        parts, exact = self._layout.take(names, first)
+            self._layout.end_step()
         if buffer.layout == torch.sparse_coo:
             return self._reduce_rows(names[0], buffer, bucket.is_last())
         pieces = {name: value.numel() for name, value in zip(names, bucket.parameters())}
@@ -282,14 +302,24 @@ def attach(ddp: torch.nn.parallel.DistributedDataParallel, hook: Optional[Sparse
         raise TandemError(f"options {', '.join(options)} cannot change a hook that exists: make it with them")
     if not isinstance(ddp, torch.nn.parallel.DistributedDataParallel):
         raise TandemError(f"attach() needs a DistributedDataParallel and got a {type(ddp).__name__}: wrap the model first")
+    if ddp in _hooks or getattr(ddp, "_comm_hooks", None):
+        raise _second_hook(ddp)
     hook.bind(ddp)
     try:
         ddp.register_comm_hook(hook, SparseHook.reduce)
-    except BaseException:  # it has a hook already
+    except BaseException as error:
         hook.close()
+        if isinstance(error, RuntimeError) and "once" in str(error):  # PyTorch 1.13 does not tell before
+            raise _second_hook(ddp) from error
         raise
     _hooks[ddp] = hook
     return hook
+
+
+def _second_hook(ddp: Any) -> TandemError:
+    whose = "attach() gave it one" if ddp in _hooks else "another was registered"
+    return TandemError(f"this DistributedDataParallel has a communication hook already ({whose}) and PyTorch takes one for "
+                       "each: use that one, or attach to a new DistributedDataParallel")
 
 
 _hooks: "weakref.WeakKeyDictionary[Any, SparseHook]" = weakref.WeakKeyDictionary()
