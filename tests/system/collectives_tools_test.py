@@ -189,6 +189,12 @@ class SparsifyBenchTest(unittest.TestCase):
             self.assertEqual(build_up[name], 1, name)
         self.assertGreater(build_up["topk"], 1.5)
 
+    def test_a_fit_has_the_name_that_the_reducer_knows(self):
+        def line(fit):
+            return json_lines(run("sparsify-bench", "--synthetic", 50000, "--density", 0.001, "--world", 2, "--steps", 3,
+                                  "--sparsifiers", "sidco", "--sidco-fit", fit, "--json"))[0]["residual_norm"]
+        self.assertEqual(len({line(fit) for fit in ("exponential", "generalised_pareto", "gamma")}), 3)
+
     def test_micro_and_exdyna_hold_the_density(self):
         for line in json_lines(run("sparsify-bench", "--synthetic", 60000, "--density", 0.01, "--world", 2, "--steps",
                                    260, "--sparsifiers", "micro,exdyna", "--json")):
@@ -246,7 +252,8 @@ class SparsifyBenchTest(unittest.TestCase):
             for arguments, name in (([], "--synthetic"), (some + ["--gradients", folder], "one of the two"),
                                     (["--gradients", folder], "gradient-0.f32"), (some + ["--density", 2], "density"),
                                     (some + ["--sparsifiers", "topp"], "there are: topk"), (some + ["--world", 0], "--world"),
-                                    (some + ["--scheme", "nonsense", "--sparsifiers", "dgc"], "nonsense")):
+                                    (some + ["--scheme", "nonsense", "--sparsifiers", "dgc"], "nonsense"),
+                                    (some + ["--sidco-fit", "pareto"], "generalised_pareto")):
                 self.assertIn(name, run("sparsify-bench", *arguments, code=2))
 
 

@@ -74,6 +74,12 @@ double inverse_upper_gamma(double shape, double tail) {
   return (low + high) / 2;
 }
 
+std::map<std::string, SidcoFit> sidco_fit_names() {
+  return {{"exponential", SidcoFit::kExponential},
+          {"generalised_pareto", SidcoFit::kGeneralisedPareto},
+          {"gamma", SidcoFit::kGamma}};
+}
+
 double fitted_threshold(SidcoFit fit, const Moments& moments, double tail) {
   const double mean = mean_of(moments);
   if (fit == SidcoFit::kExponential) return exponential_threshold(mean, tail);

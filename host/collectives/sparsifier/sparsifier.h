@@ -46,6 +46,8 @@ enum class NonFinite : std::uint8_t {
 };
 
 enum class SidcoFit : std::uint8_t { kExponential, kGeneralisedPareto, kGamma };
+// As users write them.
+std::map<std::string, SidcoFit> sidco_fit_names();
 
 // Fields of algorithms have the published defaults.
 struct SparsifierOptions {

@@ -59,6 +59,13 @@ tandem_status tandem_reducer_create(tandem_group* group, const char* options,
   });
 }
 
+tandem_status tandem_reducer_check_options(const char* options) {
+  return guarded([&] {
+    require_pointer(options, "options");
+    training::reducer_options(options);
+  });
+}
+
 void tandem_reducer_destroy(tandem_reducer* reducer) { delete reducer; }
 
 tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* name,
@@ -87,6 +94,10 @@ tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* par
                                           .flush = exact == 2,
                                           .last = last != 0});
   });
+}
+
+tandem_status tandem_reducer_end_step(tandem_reducer* reducer) {
+  return guarded([&] { reducer_of(reducer).end_step(); });
 }
 
 tandem_status tandem_reducer_submit_rows(tandem_reducer* reducer, uint32_t parameter,

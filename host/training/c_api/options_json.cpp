@@ -125,19 +125,16 @@ Take rules(std::vector<Rule>& to) {
 }
 
 Fields algorithm_fields(collectives::SparsifierOptions& to) {
-  using collectives::SidcoFit;
-  return {{"only_own_entries", truth(to.only_own_entries)},
-          {"hard_threshold", number(to.hard_threshold)},
-          {"momentum", number(to.momentum)},
-          {"clip_norm", number(to.clip_norm)},
-          {"sidco_fit",
-           choice<SidcoFit>(to.sidco_fit, {{"exponential", SidcoFit::kExponential},
-                                           {"generalised_pareto", SidcoFit::kGeneralisedPareto},
-                                           {"gamma", SidcoFit::kGamma}})},
-          {"published_control", truth(to.published_control)},
-          {"threshold_steps", whole(to.threshold_steps)},
-          {"local_steps", whole(to.local_steps)},
-          {"decay", number(to.decay)}};
+  return {
+      {"only_own_entries", truth(to.only_own_entries)},
+      {"hard_threshold", number(to.hard_threshold)},
+      {"momentum", number(to.momentum)},
+      {"clip_norm", number(to.clip_norm)},
+      {"sidco_fit", choice<collectives::SidcoFit>(to.sidco_fit, collectives::sidco_fit_names())},
+      {"published_control", truth(to.published_control)},
+      {"threshold_steps", whole(to.threshold_steps)},
+      {"local_steps", whole(to.local_steps)},
+      {"decay", number(to.decay)}};
 }
 
 Fields reducer_fields(NamedReducerOptions& to) {

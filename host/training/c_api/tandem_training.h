@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define TANDEM_TRAINING_ABI 1
+#define TANDEM_TRAINING_ABI 2
 
 typedef enum {
   TANDEM_OK = 0,
@@ -67,6 +67,8 @@ void tandem_group_destroy(tandem_group* group); /* after its reducers */
  * whose glob matches a parameter's name applies; "dense" is exact. */
 tandem_status tandem_reducer_create(tandem_group* group, const char* options,
                                     tandem_reducer** reducer);
+/* Whether tandem_reducer_create would take the options; needs no group. */
+tandem_status tandem_reducer_check_options(const char* options);
 void tandem_reducer_destroy(
     tandem_reducer* reducer); /* waits for calls in flight, at most their timeouts */
 
@@ -83,6 +85,9 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
                                     size_t num_parameters, void* values, int type, int exact,
                                     int last, uint64_t* ticket);
+
+/* Ends the step, for callers that know its last bucket only afterwards. Sends nothing. */
+tandem_status tandem_reducer_end_step(tandem_reducer* reducer);
 
 /* A row-sparse gradient, never made dense: rows may repeat and be in any order; a rank may have
  * none. */

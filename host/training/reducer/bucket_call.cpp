@@ -2,6 +2,7 @@
 //
 // A part that lies in one piece is reduced where it lies; the segments of others are gathered.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -120,9 +121,24 @@ void write_mean(const collectives::SparseTensor& mean, const PartPlan& part,
   }
 }
 
+// A residual grows beyond what a gradient of f16 can hold. What is beyond in a mean goes back to
+// every rank's residual, so that no mass is lost.
+void keep_beyond_f16(const collectives::SparseTensor& mean, collectives::Sparsifier& sparsifier) {
+  const auto indices = mean.indices_as<std::uint32_t>();
+  const auto values = mean.values_as<float>();
+  const auto beyond = [](float value) { return std::fabs(value) > kMostF16; };
+  if (std::ranges::none_of(values, beyond)) return;
+  collectives::SparsifierState state = sparsifier.state();
+  auto& residual = state.tensors.at(kResidual);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (beyond(values[i])) residual[indices[i]] += values[i] - std::copysign(kMostF16, values[i]);
+  }
+  sparsifier.restore(state);
+}
+
 void sparsify(CallContext& context, const Working& working, const PartPlan& part,
-              std::uint64_t step, CallResult& result) {
-  const double density = scheduled_density(context.options, part.treatment.density, step);
+              const CallHead& head, CallResult& result) {
+  const double density = scheduled_density(context.options, part.treatment.density, head.step);
   collectives::Sparsifier& sparsifier = context.feedback.sparsifier_of(part, density);
   RawVector<float> gathered;
   std::span<const float> gradient(
@@ -136,6 +152,7 @@ void sparsify(CallContext& context, const Working& working, const PartPlan& part
     gradient = gathered;
   }
   const collectives::StepResult step_result = sparsifier.step(context.group, gradient);
+  if (head.type == DType::kF16) keep_beyond_f16(step_result.mean, sparsifier);
   write_mean(step_result.mean, part, working);
   const auto entries = static_cast<double>(step_result.mean.num_entries);
   result.sparsified_values += part.num_values;
@@ -222,7 +239,7 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
       }
       case PartKind::kSparsified:
         if (is_sparsified_if_it_pays(part) && !sparsifies) break;
-        sparsify(context, working, part, call.head.step, result);
+        sparsify(context, working, part, call.head, result);
     }
   }
 }

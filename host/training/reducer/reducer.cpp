@@ -57,6 +57,7 @@ class Reducer::State {
 
   Ticket submit(const Bucket& bucket);
   Ticket submit_rows(const RowGradient& gradient);
+  void end_step();
   Ticket broadcast(std::span<std::uint32_t> values, int root);
   bool wait(Ticket ticket, Deadline deadline) { return queue_.wait(ticket, deadline); }
   collectives::SparseTensor take_rows(Ticket ticket);
@@ -210,6 +211,15 @@ Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
   return ticket;
 }
 
+void Reducer::State::end_step() {
+  const std::lock_guard lock(mutex_);
+  QueuedCall call;
+  call.step = step_++;
+  call.last = true;
+  call.run = [this, step = call.step] { report_.end_step(step); };
+  queue_.submit(std::move(call));
+}
+
 Ticket Reducer::State::broadcast(std::span<std::uint32_t> values, int root) {
   const std::lock_guard lock(mutex_);
   QueuedCall call;
@@ -316,6 +326,7 @@ std::uint32_t Reducer::add_parameter(const std::string& name,
 }
 Ticket Reducer::submit(const Bucket& bucket) { return state_->submit(bucket); }
 Ticket Reducer::submit_rows(const RowGradient& gradient) { return state_->submit_rows(gradient); }
+void Reducer::end_step() { state_->end_step(); }
 Ticket Reducer::broadcast(std::span<std::uint32_t> values, int root) {
   return state_->broadcast(values, root);
 }

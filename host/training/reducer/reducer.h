@@ -13,9 +13,9 @@
 // comparison of the ranks, so what differs, or is wrong on one rank, is the same Error on every
 // rank, and the reducer stays usable. After a TransportError every later call fails at once with
 // that error. Buckets may be composed anew in any step: residuals belong to parameters. A step ends
-// with the bucket that says `last`. Numerics: the same bits on every rank; with a named scheme also
-// in every run. Ownership: borrows the group, and gradients until their ticket is done; nobody else
-// uses the group meanwhile. Threads: any.
+// with the bucket that says `last`, or with end_step(). Numerics: the same bits on every rank; with
+// a named scheme also in every run. Ownership: borrows the group, and gradients until their ticket
+// is done; nobody else uses the group meanwhile. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -64,6 +64,8 @@ class Reducer {
 
   Ticket submit(const Bucket& bucket);
   Ticket submit_rows(const RowGradient& gradient);
+  // Ends the step, for callers that know its last bucket only afterwards. Sends nothing.
+  void end_step();
   // Copies `values` of rank `root` to all.
   Ticket broadcast(std::span<std::uint32_t> values, int root);
 

@@ -33,7 +33,6 @@ void StepReport::count(const Call& call, const CallResult& result, const CallTim
     figures.build_up = result.meant > 0 ? result.entries / result.meant : 1;
   }
   metrics_->observe_call(call.title, figures);
-  if (call.last) metrics_->count_step();
 }
 
 void StepReport::call(const Call& call, const CallResult& result, const CallTimes& times) {
@@ -44,7 +43,6 @@ void StepReport::call(const Call& call, const CallResult& result, const CallTime
     timeline_->span(track_, call.title, times.begin, times.end, details);
   }
   if (metrics_ != nullptr) count(call, result, times);
-  if (log_every_ == 0) return;
   bytes_sent_ += call.bytes_sent;
   sparsified_values_ += result.sparsified_values;
   skipped_ += result.skipped;
@@ -52,7 +50,12 @@ void StepReport::call(const Call& call, const CallResult& result, const CallTime
   sent_ += result.sent * (result.sparsified_values > 0 ? 1 : 0);
   seconds_ += times.seconds;
   hidden_seconds_ += times.hidden_seconds;
-  if (call.last && ++steps_ >= log_every_) log_step(call.step);
+  if (call.last) end_step(call.step);
+}
+
+void StepReport::end_step(std::uint64_t step) {
+  if (metrics_ != nullptr) metrics_->count_step();
+  if (log_every_ > 0 && ++steps_ >= log_every_) log_step(step);
 }
 
 void StepReport::log_step(std::uint64_t step) {

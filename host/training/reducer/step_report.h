@@ -29,6 +29,7 @@ class StepReport {
 
   StepReport(const ReducerOptions& options, int rank);
   void call(const Call& call, const CallResult& result, const CallTimes& times);
+  void end_step(std::uint64_t step);
 
  private:
   void count(const Call& call, const CallResult& result, const CallTimes& times);

@@ -86,14 +86,15 @@ void widen(const void* narrow, std::uint64_t count, DType type, float* wide) {
 
 namespace {
 
-// A residual grows beyond what one gradient of 16 bits can hold. Its mean is cut to f16's range.
+// A mean beyond f16's range is cut: what lies beyond is in the residuals.
 void narrow_to_f16(const float* wide, std::uint64_t count, std::byte* narrow) {
   constexpr std::uint64_t kBlock = 1024;
-  constexpr float kMost = 65504;
   std::array<float, kBlock> block;
   for (std::uint64_t begin = 0; begin < count; begin += kBlock) {
     const std::uint64_t size = std::min(kBlock, count - begin);
-    for (std::uint64_t i = 0; i < size; ++i) block[i] = std::clamp(wide[begin + i], -kMost, kMost);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      block[i] = std::clamp(wide[begin + i], -kMostF16, kMostF16);
+    }
     sparse::store_wire(reinterpret_cast<const std::byte*>(block.data()), size, DType::kF32,
                        DType::kF16, narrow + begin * sizeof(std::uint16_t));
   }

@@ -14,6 +14,8 @@
 
 namespace tandem::training {
 
+constexpr float kMostF16 = 65504;  // the largest finite value of f16
+
 bool is_16_bit(DType type);
 std::size_t bytes_of(DType type);  // of a value: f32, f16, bf16 or f64
 

@@ -13,6 +13,7 @@ from tandem.torch import FlatState, attach_fsdp, flat_hook
 from training import OPTIONS, batch, small_model, start
 
 EXACT = dict(dense_exact=True)
+CPU = torch.device("cpu")
 
 
 def sharded(mesh):
@@ -65,15 +66,68 @@ def fsdp2(mesh, between, within):
     return found
 
 
-def fsdp1():
-    def weights(model):
-        with FullyShardedDataParallel.summon_full_params(model):
-            return [value.clone() for value in model.parameters()]
+def rootless(mesh):
+    """The root has no parameters of its own; after two steps of warm-up everything is sparse."""
+    model = small_model()
+    for layer in (model[0], model[2], model[4]):
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    reducer = attach_fsdp(model, within=dist.group.WORLD, **dict(OPTIONS, warmup_steps=2))
+    trained(model, 5)
+    return told(reducer)
 
+
+def told(reducer):
+    statistics = reducer.statistics()
+    reducer.close()
+    return {"steps": statistics["steps"], "buckets": {bucket["parameters"][0]: [bucket["values"], bucket["calls"],
+                                                                                bucket["dense_calls"]]
+                                                      for bucket in statistics["buckets"]}}
+
+
+class Layers(torch.nn.Module):
+    """Four layers of one size. The second is frozen at first, the third is used in every other step only."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(4))
+        self.out = torch.nn.Linear(32, 4)
+        self.step = 0
+
+    def forward(self, inputs):
+        self.step += 1
+        for number, layer in enumerate(self.layers):
+            inputs = torch.tanh(layer(inputs)) if number != 2 or self.step % 2 else inputs
+        return self.out(inputs)
+
+
+def frozen(strategy):
+    """What FSDP1's units have sent, and the exact weights against FSDP's own."""
+    made = []
+    for options in (None, EXACT, OPTIONS):
+        model = Layers()
+        model.layers[1].requires_grad_(False)
+        for number, layer in enumerate(model.layers):
+            model.layers[number] = FullyShardedDataParallel(layer, sharding_strategy=strategy, device_id=CPU)
+        model = FullyShardedDataParallel(model, sharding_strategy=strategy, device_id=CPU)
+        if options is not None:
+            state = FlatState(model, **options)
+            model.register_comm_hook(state, flat_hook)
+        made.append((trained(model, 4, weights), state if options is not None else None))
+    (plain, _), (exact, _), (_, state) = made
+    return dict(told(state), far=far(plain, exact))
+
+
+def weights(model):
+    with FullyShardedDataParallel.summon_full_params(model):
+        return [value.clone() for value in model.parameters()]
+
+
+def fsdp1():
     found = {}
     for strategy in (ShardingStrategy.NO_SHARD, ShardingStrategy.FULL_SHARD):
-        models = [FullyShardedDataParallel(small_model(), sharding_strategy=strategy, device_id=torch.device("cpu"))
-                  for _ in range(2)]
+        models = [FullyShardedDataParallel(small_model(), sharding_strategy=strategy, device_id=CPU) for _ in range(2)]
         state = FlatState(models[1], **EXACT)
         models[1].register_comm_hook(state, flat_hook)
         found[strategy.name] = [far(*[trained(model, 6, weights) for model in models]), state.statistics()["steps"]]
@@ -83,7 +137,10 @@ def fsdp1():
 def main():
     start()
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("between", "host"))
-    results = {"fsdp2": fsdp2(mesh, mesh.get_group("between"), dist.group.WORLD), "fsdp1": fsdp1()}
+    results = {"fsdp2": fsdp2(mesh, mesh.get_group("between"), dist.group.WORLD), "fsdp1": fsdp1(),
+               "rootless": rootless(init_device_mesh("cpu", (dist.get_world_size(),))),
+               "frozen": {strategy.name: frozen(strategy) for strategy in (ShardingStrategy.NO_SHARD,
+                                                                           ShardingStrategy.FULL_SHARD)}}
     with open(os.path.join(os.environ["OUT"], f"results{dist.get_rank()}.json"), "w") as file:
         json.dump(results, file)
     dist.barrier()

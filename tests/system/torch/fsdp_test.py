@@ -31,6 +31,21 @@ class FsdpTest(unittest.TestCase):
             self.assertLess(losses[-1], 0.6 * losses[0])
         self.assertLess(max(sparse["sent"]), 0.4)
 
+    def test_steps_end_where_the_root_has_no_parameters(self):
+        found = self.found["rootless"]
+        self.assertEqual(found["steps"], 5)
+        self.assertEqual(sorted(found["buckets"]), ["0", "2", "4"])
+        for _, calls, dense_calls in found["buckets"].values():
+            self.assertEqual([calls, dense_calls], [5, 2])
+
+    def test_units_of_fsdp1_keep_their_residuals_where_others_are_frozen_or_unused(self):
+        for name, found in self.found["frozen"].items():
+            with self.subTest(name):
+                self.assertLess(found["far"], 1e-6)
+                self.assertEqual(found["steps"], 4)
+                calls = {unit: figures[1] for unit, figures in found["buckets"].items()}
+                self.assertEqual(calls, {"root": 4, "layers.0": 4, "layers.2": 2, "layers.3": 4})
+
     def test_fsdp1_takes_the_alias(self):
         for name, (far, steps) in self.found["fsdp1"].items():
             self.assertLess(far, 1e-6, name)

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of hook_test.py, run one after another by every rank; each gives figures, which the test judges."""
 
-import faulthandler
-import json
 import os
 import pickle
-import sys
-import traceback
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-import tandem
 from tandem.torch import SparseHook, attach
-from training import OPTIONS, Run, distance, same_on_all_ranks, small_model, start, two_bucket_model
+from training import (OPTIONS, Run, broken_step, caught, distance, run_cases, same_on_all_ranks, small_model,
+                      two_bucket_model)
 
 EXACT = dict(dense_exact=True)
 
@@ -228,23 +224,6 @@ def case_types():
     return found
 
 
-def caught(action):
-    try:
-        action()
-    except Exception as error:
-        return [type(error).__name__, str(error)]
-    return None
-
-
-def broken_step(run, step, value=float("nan")):
-    """A bad gradient on the last rank only."""
-    run.optimizer.zero_grad()
-    loss = run.loss(step)
-    if dist.get_rank() == dist.get_world_size() - 1:
-        loss = loss * value
-    loss.backward()
-
-
 def case_non_finite():
     found = {}
     for choice in ("stop", "skip", "clip"):
@@ -297,7 +276,10 @@ def case_misuse():
     run = Run(OPTIONS)
     state = dict(run.hook.state_dict(), rank=17)
     unbound = pickle.loads(pickle.dumps(run.hook))
-    return {"twice": caught(lambda: attach(run.ddp, **OPTIONS)), "no_ddp": caught(lambda: attach(small_model())),
+    foreign = Run()
+    foreign.ddp.register_comm_hook(None, lambda state, bucket: dist.all_reduce(bucket.buffer(), async_op=True).get_future())
+    return {"twice": caught(lambda: attach(run.ddp, **OPTIONS)), "foreign": caught(lambda: attach(foreign.ddp)),
+            "no_ddp": caught(lambda: attach(small_model())),
             "option": caught(lambda: SparseHook(None, densty=0.1)),
             "density": caught(lambda: SparseHook(None, density=2)),
             "sparsifier": caught(lambda: SparseHook(small_model(), sparsifier="top_k")),
@@ -307,22 +289,5 @@ def case_misuse():
             "works": run.steps(0, 2)}
 
 
-def main():
-    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER_S", "500")), exit=True)
-    start()
-    wanted = sys.argv[1:] or [name for name in globals() if name.startswith("case_")]
-    results = {"version": tandem.__version__}
-    for name in wanted:
-        try:
-            results[name] = globals()[name]()
-        except Exception:  # the other ranks are in a collective call of PyTorch's own and cannot go on
-            print(name, "failed:", traceback.format_exc(), flush=True)
-            os._exit(1)
-        print(name, "done", flush=True)
-    with open(os.path.join(os.environ["OUT"], f"results{dist.get_rank()}.json"), "w") as file:
-        json.dump(results, file)
-    dist.barrier()
-
-
 if __name__ == "__main__":
-    main()
+    run_cases(globals())

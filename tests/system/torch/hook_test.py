@@ -4,32 +4,11 @@
 import os
 import unittest
 
-from ranks import DEBIAN, HERE, require, run_ranks
+from ranks import Cases
 
 
-class HookCases:
-    """The cases' figures; subclasses say which Python and how many ranks."""
-
-    python, world = DEBIAN, 2
-
-    @classmethod
-    def setUpClass(cls):
-        require(cls.python)
-        cls.stopped = unittest.TestCase()
-        ranks, codes, outputs = run_ranks(cls.stopped, cls.world, [cls.python, str(HERE / "hook_cases.py")], 500)
-        try:
-            if any(codes):
-                raise AssertionError(f"ranks ended with {codes}:\n" + "\n".join(outputs))
-            cls.all_results = ranks.results()
-        finally:
-            cls.stopped.doCleanups()
-
-    def of(self, case):
-        """The case's figures on every rank."""
-        return [results["case_" + case] for results in self.all_results]
-
-    def first(self, case):
-        return self.of(case)[0]
+class HookCases(Cases):
+    program = "hook_cases.py"
 
     def test_exact_gradients_are_those_of_plain_ddp(self):
         for found in self.of("exact"):
@@ -146,7 +125,9 @@ class HookCases:
 
     def test_misuse_is_a_sentence(self):
         found = self.first("misuse")
-        self.assertIn("register_comm_hook", found["twice"][1])
+        for name, text in (("twice", "attach() gave it one"), ("foreign", "has a communication hook already")):
+            self.assertEqual(found[name][0], "TandemError")
+            self.assertIn(text, found[name][1])
         self.assertIn("Sequential", found["no_ddp"][1])
         self.assertIn("did you mean 'density'", found["option"][1])
         self.assertIn("density 2", found["density"][1])

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The package in a new virtual environment, by the lines of its page; Debian's PyTorch comes from the system.
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
 import zipfile
 from pathlib import Path
 
-from ranks import DEBIAN, PACKAGE, SOURCE, TORCHRUN, environment, free_port, require
+from ranks import DEBIAN, PACKAGE, SOURCE, TORCHRUN, environment, free_port, require, require_current
 
 PAGE = SOURCE / "host" / "training" / "python" / "README.md"
 
 
 def run(*command, cwd, **more):
     variables = dict(environment(**more), PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
-    variables.pop("PYTHONPATH")
+    variables["PYTHONPATH"] = variables.pop("INSTALLED", "")
     found = subprocess.run(command, capture_output=True, text=True, timeout=500, env=variables, cwd=cwd)
     if found.returncode != 0:
         raise AssertionError(f"{command} ended with {found.returncode}:\n{found.stdout}{found.stderr}")
@@ -59,6 +61,37 @@ class InstallTest(unittest.TestCase):
                     self.assertIn(name, names)
                 after = [path for path in sorted(PAGE.parent.rglob("*")) if "__pycache__" not in path.parts]
                 self.assertEqual(after, [path for path in before if "__pycache__" not in path.parts])
+
+    def test_without_a_built_library_cmake_builds_it(self):
+        """In a copy of the package's part of the tree, with a cmake that notes its arguments and gives the library."""
+        tree = self.place / "tree"
+        shutil.copytree(PAGE.parent, tree / "host" / "training" / "python")
+        shutil.copy(SOURCE / "CMakePresets.json", tree)
+        cmake = self.place / "bin" / "cmake"
+        cmake.parent.mkdir()
+        cmake.write_text("""#!/bin/sh
+echo "$@" >>cmake-calls
+case "$1" in --build) mkdir -p build/demo/python/tandem && cp "$LIBRARY" build/demo/python/tandem ;; esac
+""")
+        cmake.chmod(0o755)
+        library = PACKAGE / "tandem" / "libtandem_training.so"
+        run(DEBIAN, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", self.place / "made",
+            tree / "host" / "training" / "python", cwd=self.place, LIBRARY=library,
+            PATH=f"{cmake.parent}:{os.environ['PATH']}")
+        self.assertEqual((tree / "cmake-calls").read_text(),
+                         "--preset demo\n--build --preset demo --target tandem_training_c\n")
+        wheel, = (self.place / "made").glob("*.whl")
+        with zipfile.ZipFile(wheel) as made:
+            self.assertEqual(made.read("tandem/libtandem_training.so"), library.read_bytes())
+
+    def test_the_pages_lines_install_it_beside_a_current_torch(self):
+        python = require_current()
+        target = self.place / "current"
+        run(python, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--target", target, str(PACKAGE),
+            cwd=self.place)
+        output = run(python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()),
+                     PACKAGE / "examples" / "ddp_three_lines.py", cwd=self.place, STEPS="21", INSTALLED=target)
+        self.assertIn("'exact_steps'", output)
 
 
 if __name__ == "__main__":

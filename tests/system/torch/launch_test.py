@@ -83,21 +83,69 @@ class ResolverTest(unittest.TestCase):
             self.assertEqual(launch.first_slurm_host(nodes), first)
 
 
+def run_python(test, text):
+    """What a program prints that imports the package with PyTorch."""
+    require(DEBIAN)
+    found = subprocess.run([DEBIAN, "-c", text], capture_output=True, text=True, timeout=200, env=environment())
+    test.assertEqual(found.returncode, 0, found.stderr)
+    return found.stdout
+
+
+class OptionsTest(unittest.TestCase):
+    def test_rules_come_as_a_list_or_as_a_dict(self):
+        output = run_python(self, """
+from tandem.torch import Options
+def rules(given):
+    return list(Options.of({"rules": given}).rules)
+two = [{"match": "embed*", "density": 0.001}, {"match": "*.head", "sparsifier": "dense"}]
+assert rules(two) == two
+assert rules({"embed*": {"density": 0.001}, "*.head": "dense"}) == two
+assert rules(two[0]) == two[:1]
+assert rules(None) == rules({}) == []
+for wrong in ("embed*", 3, ["embed*"], {"embed*": 0.001}, [{"density": 0.001}], {"embed*": None}):
+    try:
+        rules(wrong)
+    except Exception as error:
+        print(type(error).__name__, "patterns of names" in str(error))
+""")
+        self.assertEqual(output.split("\n"), ["TandemError True"] * 6 + [""])
+
+    def test_rules_that_apply_to_nothing_are_found(self):
+        output = run_python(self, """
+from tandem.torch import Options
+options = Options.of({"rules": {"a.*": "dense", "*.weight": "topk", "a.w*": "dgc", "enbed*": "dense", "[^a]*": "topk"}})
+print(options.unused_rules(["a.weight", "a.bias", "b.weight", "c"]))
+""")
+        self.assertEqual(output, "['a.w*', 'enbed*']\n")
+
+    def test_values_that_are_no_numbers_are_refused_by_name(self):
+        output = run_python(self, """
+from tandem.torch import Options
+for given in ({"density": "high"}, {"timeout_s": None}, {"algorithm": "dgc"}, {"density": float("nan")}):
+    try:
+        Options.of(given)
+    except Exception as error:
+        print(type(error).__name__, str(error)[:12])
+for given in ({"sparsifier": "mircro"}, {"rules": {"a": {"densty": 1}}}, {"algorithm": {"momentum": {1, 2}}}):
+    try:
+        Options.of(given).check_all()
+    except Exception as error:
+        print(type(error).__name__, "did you mean" in str(error) or "no plain values" in str(error))
+""")
+        self.assertEqual(output.split("\n"), ["TandemError density is '", "TandemError timeout_s is", "TandemError algorithm is",
+                                              "TandemError density nan ", "TandemError True", "TandemError True",
+                                              "TandemError True", ""])
+
+
 class LayoutTest(unittest.TestCase):
-    def setUp(self):
-        require(DEBIAN)
-
-    def run_python(self, text):
-        found = subprocess.run([DEBIAN, "-c", text], capture_output=True, text=True, timeout=200, env=environment())
-        self.assertEqual(found.returncode, 0, found.stderr)
-        return found.stdout
-
     def test_buckets_settle_and_are_cut_into_those_of_a_checkpoint(self):
-        output = self.run_python("""
+        output = run_python(self, """
 from tandem.torch.layout import Layout
 layout = Layout()
 def step(*buckets):
-    return [layout.take(bucket, number == 0) for number, bucket in enumerate(buckets)]
+    taken = [layout.take(bucket) for bucket in buckets]
+    layout.end_step()
+    return taken
 one, two = [("a", "b", "c")], [("c",), ("b", "a")]
 assert [exact for _, exact in step(*one)] == [True]
 assert [exact for _, exact in step(*two)] == [True, True]
@@ -111,8 +159,12 @@ assert step(("c",), ("a", "b")) == [([("c",)], False), ([("b", "a")], False)]
 assert step(*two) == [([("c",)], False), ([("b", "a")], False)]
 assert step(("a",), ("b", "c"))[0] == ([("a",)], True)
 print(layout.state()["exact_steps"])
+layout = Layout()
+half = two[:1]
+for buckets in (half, half, two, half, two):
+    print([exact for _, exact in step(*buckets)], end=" ")
 """)
-        self.assertEqual(output, "4\n")
+        self.assertEqual(output, "4\n[True] [True] [False, True] [False] [False, False] ")
 
 
 class MissingTorchTest(unittest.TestCase):

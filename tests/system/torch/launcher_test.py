@@ -67,16 +67,60 @@ class LauncherTest(unittest.TestCase):
         self.assertNotIn("tandem: hook on", output)
         self.assertLess(max(self.distances(output)), 1e-6)
 
+    def test_a_script_without_a_ddp_module_is_told_so(self):
+        output = torchrun("--dense-exact", SCRIPT, "--steps", "0")
+        self.assertEqual(output.count("the script has trained no DistributedDataParallel"), 1)
+        self.assertNotIn("has trained no", torchrun("--dense-exact", SCRIPT, "--steps", "1"))
+
+    def test_modules_that_exchange_from_the_second_pass_on_have_the_hook(self):
+        output = torchrun("--dense-exact", SCRIPT, "--steps", "3", "--switch-late")
+        self.assertIn("hook on DistributedDataParallel", output)
+        self.assertLess(max(self.distances(output)), 1e-6)
+
     def test_modules_run_as_scripts_do(self):
         output = torchrun("--dense-exact", "-m", "plain_script", "--steps", "4")
         self.assertLess(max(self.distances(output)), 1e-6)
 
-    def test_mistakes_are_sentences(self):
+    def test_dense_exact_wins_over_a_sparsifier_and_says_so(self):
+        output = torchrun("--sparsifier", "micro", "--density", "0.01", "--dense-exact", SCRIPT, "--steps", "4")
+        self.assertLess(max(self.distances(output)), 1e-6)
+        self.assertEqual(output.count("dense-exact wins: everything is sent, and sparsifier, density have no effect"), 1)
+
+    def test_mistyped_variables_are_named_once(self):
+        output = torchrun("--dense-exact", SCRIPT, "--steps", "2", TANDEM_DENSTY="0.1", TANDEM_FOO="1", TANDEM_XCLBIN="a")
+        self.assertEqual(output.count("TANDEM_DENSTY is no option and has no effect; did you mean TANDEM_DENSITY?"), 1)
+        self.assertEqual(output.count("TANDEM_FOO is no option and has no effect\n"), 1)
+        self.assertNotIn("TANDEM_XCLBIN", output)
+
+    def fails(self, *arguments, code=1, **more):
+        output = launch(DEBIAN, "-m", "tandem.torch", *arguments, code=code, **more)
+        self.assertNotIn("Traceback", output)
+        return output
+
+    def test_mistakes_are_sentences_before_the_script_runs(self):
         for arguments, text in ((["nowhere.py"], "nowhere.py is not a file"), (["--density", "3", SCRIPT], "density 3"),
+                                (["--sparsifier", "mircro", SCRIPT], "did you mean 'micro'"),
+                                (["--scheme", "alltogether", SCRIPT], "the option scheme"),
+                                (["--rules", '{"a": {"densty": 1}}', SCRIPT], "did you mean 'density'"),
                                 (["--rank", "0", SCRIPT], "belong together")):
-            output = launch(DEBIAN, "-m", "tandem.torch", *arguments, code=1)
+            self.assertIn(text, self.fails(*arguments))
+        for variable, text in (("TANDEM_DENSITY", "x"), ("TANDEM_RULES", "{"), ("TANDEM_DENSE_EXACT", "perhaps")):
+            self.assertIn(f"{variable}={text} of the environment cannot be read", self.fails(SCRIPT, **{variable: text}))
+
+    def test_mistyped_flags_name_the_nearest(self):
+        for arguments in (["--sparsifer", "micro", SCRIPT, "--epochs", "3"], ["--sparsifer=micro"]):
+            self.assertIn("there is no option --sparsifer; did you mean '--sparsifier'?", self.fails(*arguments, code=2))
+        self.assertIn("--density: invalid float value: 'x'", self.fails("--density", "x", SCRIPT, code=2))
+        self.assertIn("'{' is no JSON", self.fails("--rules", "{", SCRIPT, code=2))
+        self.assertIn("required: SCRIPT", self.fails("--density", "0.1", code=2))
+
+    def test_a_script_that_finds_no_rank_says_how_to_start_ranks(self):
+        self.assertIn("start the ranks with torchrun, mpirun or srun", self.fails(SCRIPT))
+
+    def test_help_tells_options_variables_and_launchers(self):
+        output = self.fails("--help", code=0)
+        for text in ("exdyna, micro", "TANDEM_DENSITY", "torchrun", "--dense-exact", "--listen", "(0.01)", "--algorithm"):
             self.assertIn(text, output)
-            self.assertNotIn("Traceback", output)
 
 
 if __name__ == "__main__":

@@ -130,5 +130,30 @@ def run_ranks(test, world, command, seconds=300, **more):
     return ranks, codes, outputs
 
 
+class Cases:
+    """The figures of a program's cases, run once; subclasses say which program and Python and how many ranks."""
+
+    program, python, world = "", DEBIAN, 2
+
+    @classmethod
+    def setUpClass(cls):
+        require(cls.python)
+        stopped = unittest.TestCase()
+        ranks, codes, outputs = run_ranks(stopped, cls.world, [cls.python, str(HERE / cls.program)], 500)
+        try:
+            if any(codes):
+                raise AssertionError(f"ranks ended with {codes}:\n" + "\n".join(outputs))
+            cls.all_results = ranks.results()
+        finally:
+            stopped.doCleanups()
+
+    def of(self, case):
+        """The case's figures on every rank."""
+        return [results["case_" + case] for results in self.all_results]
+
+    def first(self, case):
+        return self.of(case)[0]
+
+
 if __name__ == "__main__":
     sys.exit("a module of the tests")

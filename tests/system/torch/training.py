@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small model, data that depend on rank and step only, and a loop; for the ranks of the tests."""
 
+import faulthandler
+import json
 import os
+import sys
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -77,3 +81,37 @@ def start():
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method="env://", rank=int(os.environ["RANK"]),
                             world_size=int(os.environ["WORLD_SIZE"]))
+
+
+def caught(action):
+    try:
+        action()
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+    return None
+
+
+def broken_step(run, step, value=float("nan")):
+    """A bad gradient on the last rank only."""
+    run.optimizer.zero_grad()
+    loss = run.loss(step)
+    if dist.get_rank() == dist.get_world_size() - 1:
+        loss = loss * value
+    loss.backward()
+
+
+def run_cases(program):
+    """Runs the functions case_* of a program, or those that its arguments name; writes what they give."""
+    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER_S", "500")), exit=True)
+    start()
+    results = {}
+    for name in sys.argv[1:] or [name for name in program if name.startswith("case_")]:
+        try:
+            results[name] = program[name]()
+        except Exception:  # the other ranks are in a collective call of PyTorch's own and cannot go on
+            print(name, "failed:", traceback.format_exc(), flush=True)
+            os._exit(1)
+        print(name, "done", flush=True)
+    with open(os.path.join(os.environ["OUT"], f"results{dist.get_rank()}.json"), "w") as file:
+        json.dump(results, file)
+    dist.barrier()

@@ -14,7 +14,7 @@ from typing import Any, Mapping, Optional, Protocol, Sequence
 
 from tandem.errors import NonFiniteError, TandemError, TransportError
 
-ABI = 1
+ABI = 2
 DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "float64": 3}
 _ERRORS = {2: TransportError, 3: NonFiniteError, 4: MemoryError}
 
@@ -49,9 +49,11 @@ _FUNCTIONS = {
     "tandem_group_abort": [_Pointer, _text],
     "tandem_group_destroy": [_Pointer],
     "tandem_reducer_create": [_Pointer, _text, _pointer(_Pointer)],
+    "tandem_reducer_check_options": [_text],
     "tandem_reducer_destroy": [_Pointer],
     "tandem_reducer_add_parameter": [_Pointer, _text, _pointer(_i64), _int, _pointer(_u32)],
     "tandem_reducer_submit": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _pointer(_u64)],
+    "tandem_reducer_end_step": [_Pointer],
     "tandem_reducer_submit_rows": [_Pointer, _u32, _Pointer, _size, _Pointer, _int, _int, _pointer(_u64)],
     "tandem_reducer_wait": [_Pointer, _u64],
     "tandem_reducer_take_rows": [_Pointer, _u64, _pointer(_Pointer)],
@@ -110,6 +112,11 @@ def check(status: int) -> None:
         raise _ERRORS.get(status, TandemError)(text or f"status {status} without a text")
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises what a Reducer with these options would raise; needs no group."""
+    check(load().tandem_reducer_check_options(_json(options)))
+
+
 class _Callbacks:
     """A Store as the library calls it. An exception of the store is kept: C cannot pass it on."""
 
@@ -146,7 +153,7 @@ class Group:
         self.handle = _Pointer()
         self._callbacks = _Callbacks(store) if store is not None else None
         given = ctypes.byref(self._callbacks.structure) if self._callbacks else None
-        status = library.tandem_group_create(json.dumps(options).encode(), given, ctypes.byref(self.handle))
+        status = library.tandem_group_create(_json(options), given, ctypes.byref(self.handle))
         if status != 0 and self._callbacks is not None and self._callbacks.error is not None:
             if not isinstance(self._callbacks.error, Exception):
                 raise self._callbacks.error  # Ctrl-C while ranks meet
@@ -172,8 +179,7 @@ class Reducer:
     def __init__(self, group: Group, options: Mapping[str, Any]) -> None:
         self._library = load()
         self.handle = _Pointer()
-        check(self._library.tandem_reducer_create(group.handle, json.dumps(options).encode(),
-                                                  ctypes.byref(self.handle)))
+        check(self._library.tandem_reducer_create(group.handle, _json(options), ctypes.byref(self.handle)))
 
     def add_parameter(self, name: str, shape: Sequence[int]) -> int:
         """The parameter's number."""
@@ -198,6 +204,10 @@ class Reducer:
         check(self._library.tandem_reducer_submit_rows(self._open(), parameter, rows[0], rows[1], values,
                                                        _number_of(dtype), last, ctypes.byref(ticket)))
         return ticket.value
+
+    def end_step(self) -> None:
+        """Ends the step after its calls, where none of them was the last. Sends nothing."""
+        check(self._library.tandem_reducer_end_step(self._open()))
 
     def wait(self, ticket: int) -> None:
         """Until the call is done, at most its timeout. Raises the call's error."""
@@ -259,6 +269,13 @@ class Rows:
     def destroy(self) -> None:
         """Gives the memory back."""
         self._library.tandem_rows_destroy(self._handle)
+
+
+def _json(options: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(options).encode()
+    except (TypeError, ValueError) as error:
+        raise TandemError(f"the options {dict(options)} are no plain values: {error}") from None
 
 
 def _number_of(dtype: str) -> int:

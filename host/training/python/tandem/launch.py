@@ -29,7 +29,7 @@ class Launch:
 
     def describe(self) -> str:
         """One line for the log."""
-        return (f"tandem: rank {self.rank} of {self.world} by {self.source}; ranks meet at {self.address}:{self.port}")
+        return (f"rank {self.rank} of {self.world} by {self.source}; ranks meet at {self.address}:{self.port}")
 
 
 def resolve(environment: Mapping[str, str], flags: Optional[Mapping[str, object]] = None) -> Optional[Launch]:

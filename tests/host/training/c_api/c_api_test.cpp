@@ -216,6 +216,22 @@ TEST(CApi, TellsStatisticsAndMetrics) {
   });
 }
 
+TEST(CApi, EndsAStepWithoutABucket) {
+  run_ranks(1, [](Rank& rank) {
+    ASSERT_EQ(tandem_reducer_end_step(rank.reducer), TANDEM_OK);
+    char* json = nullptr;
+    ASSERT_EQ(tandem_reducer_statistics(rank.reducer, &json), TANDEM_OK);
+    EXPECT_EQ(nlohmann::json::parse(json)["steps"], 1);
+    tandem_free(json);
+  });
+}
+
+TEST(CApi, ChecksOptionsWithoutAGroup) {
+  EXPECT_EQ(tandem_reducer_check_options(kOptions), TANDEM_OK);
+  EXPECT_EQ(tandem_reducer_check_options(R"({"sparsifier": "mircro"})"), TANDEM_ERROR);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("did you mean 'micro'?"));
+}
+
 TEST(CApi, RefusesNullPointersByName) {
   tandem_group* group = nullptr;
   tandem_reducer* reducer = nullptr;
@@ -225,6 +241,10 @@ TEST(CApi, RefusesNullPointersByName) {
   EXPECT_EQ(tandem_reducer_create(nullptr, "{}", &reducer), TANDEM_ERROR);
   EXPECT_EQ(tandem_reducer_wait(nullptr, 1), TANDEM_ERROR);
   EXPECT_THAT(tandem_last_error(), HasSubstr("reducer is a null pointer"));
+  EXPECT_EQ(tandem_reducer_end_step(nullptr), TANDEM_ERROR);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("reducer is a null pointer"));
+  EXPECT_EQ(tandem_reducer_check_options(nullptr), TANDEM_ERROR);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("options is a null pointer"));
   EXPECT_EQ(tandem_rows_count(nullptr), 0u);
   tandem_group_abort(nullptr, nullptr);
   tandem_group_destroy(nullptr);

@@ -81,6 +81,8 @@ TEST(OptionsJson, AreRefusedByFieldAndValue) {
   EXPECT_THAT(refusal("{\"threads\": 3000000000}"), HasSubstr("the option threads is 3000000000"));
   EXPECT_THAT(refusal("{\"wire\": \"f64\"}"),
               HasSubstr("it must be one of \"bf16\", \"f16\", \"f32\""));
+  EXPECT_THAT(refusal("{\"sidco_fit\": \"pareto\"}"),
+              HasSubstr("\"exponential\", \"gamma\", \"generalised_pareto\""));
   EXPECT_THAT(refusal("{\"timeout_s\": 0}"), HasSubstr("timeout_s"));
   EXPECT_THAT(refusal("{\"timeout_s\": 1e300}"), HasSubstr("timeout_s"));
   EXPECT_THAT(refusal("{\"dense_vectors\": 1}"), HasSubstr("true or false"));

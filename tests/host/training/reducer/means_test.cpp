@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "host/training/reducer/reducers.h"
+#include "training/reducer/values.h"
 
 namespace tandem::training::test {
 namespace {
@@ -96,6 +97,44 @@ TEST_P(MeansOfEverySparsifier, GivesEveryRankTheSameBits) {
     any = any || std::ranges::any_of(seen[0][i], [](float value) { return value != 0; });
   }
   EXPECT_TRUE(any);
+}
+
+// Gradients are multiples of 32, so that halves hold them.
+TEST_P(MeansOfEverySparsifier, KeepsInResidualsWhatHalvesCannotHold) {
+  constexpr std::size_t kCount = 100;
+  std::mutex mutex;
+  std::vector<double> arrived(kCount), kept(kCount);
+  bool cut = false;
+  expect_done(run_groups(2, [&](Group& group) {
+    Reducer reducer(group, plain_options(GetParam(), 0.05));
+    const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {kCount})};
+    std::vector<double> sum(kCount);
+    for (int step = 0; step < 8; ++step) {
+      std::vector<std::uint16_t> own(kCount);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        own[i] = f32_to_f16((i % 2 == 0 ? 1.0f : -1.0f) * static_cast<float>(32 * (1900 + i)));
+      }
+      reducer.wait(reducer.submit({bucket, own.data(), DType::kF16, false, true}),
+                   Deadline::never());
+      for (std::size_t i = 0; i < kCount; ++i) sum[i] += f16_to_f32(own[i]);
+      for (const std::uint16_t value : own) cut = cut || std::fabs(f16_to_f32(value)) == kMostF16;
+    }
+    const auto state = parse_state(reducer.state());
+    const auto& residual = state.parameters[0].tensors.at(kResidual);
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      arrived[i] = sum[i];
+      kept[i] += residual[i] / 2.0;
+    }
+  }));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double all = 8 * (i % 2 == 0 ? 1.0 : -1.0) * static_cast<double>(32 * (1900 + i));
+    EXPECT_NEAR(arrived[i] + kept[i], all, 0.002 * std::fabs(all)) << i;
+  }
+  // These thresholds send such a gradient at once, or values that chunk_topk has rounded.
+  const bool grows =
+      GetParam() != "hard_threshold" && GetParam() != "gaussiank" && GetParam() != "chunk_topk";
+  EXPECT_TRUE(cut || !grows) << "no mean was beyond the range of halves";
 }
 
 INSTANTIATE_TEST_SUITE_P(Reducer, MeansOfEverySparsifier,
@@ -260,6 +299,16 @@ TEST(Reducer, CutsAMeanBeyondTheRangeOfHalves) {
       for (const std::uint16_t value : own) EXPECT_GE(f16_to_f32(value), -65504) << step;
       EXPECT_EQ(f16_to_f32(own[static_cast<std::size_t>(step)]), step == 0 ? -60000 : -65504);
     }
+  }));
+}
+
+TEST(Reducer, HoldsDenseMeansOfTheLargestHalves) {
+  expect_done(run_groups(3, [&](Group& group) {
+    Reducer reducer(group, plain_options("dense", 1));
+    const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100})};
+    std::vector<std::uint16_t> own(100, f32_to_f16(kMostF16));
+    reducer.wait(reducer.submit({bucket, own.data(), DType::kF16, false, true}), Deadline::never());
+    for (const std::uint16_t value : own) EXPECT_EQ(f16_to_f32(value), kMostF16);
   }));
 }
 

@@ -77,6 +77,29 @@ TEST(ReducerStatistics, TellTheBuildUpOfSelectionsThatDiffer) {
   }));
 }
 
+TEST(ReducerStatistics, CountStepsThatEndAfterTheirBuckets) {
+  expect_done(run_groups(2, [&](Group& group) {
+    trace::TrainingMetrics metrics;
+    ReducerOptions options = plain_options("randomk", 0.1);
+    options.warmup_steps = 2;
+    options.metrics = &metrics;
+    Reducer reducer(group, options);
+    const auto a = reducer.add_parameter("a", {100});
+    for (int step = 0; step < 3; ++step) {
+      Values own(100, 1);
+      for (int call = 0; call < 2; ++call) {
+        reducer.wait(reducer.submit({.parameters = {&a, 1}, .values = own.data()}),
+                     Deadline::never());
+      }
+      reducer.end_step();
+    }
+    const ReducerStatistics all = reducer.statistics();
+    EXPECT_EQ(all.steps, 3u);
+    EXPECT_EQ(all.buckets[0].dense_calls, 4u);  // of the warm-up
+    EXPECT_THAT(metrics.text(), HasSubstr("tandem_training_steps_total 3"));
+  }));
+}
+
 TEST(ReducerStatistics, CountCallsThatWereSkippedOrFailed) {
   expect_done(run_groups(2, [&](Group& group) {
     ReducerOptions options = plain_options("topk", 0.1);

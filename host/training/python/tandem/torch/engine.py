@@ -3,7 +3,8 @@
 
 A thread of its own waits for the calls in their order and completes futures. It never uses PyTorch's process groups, so
 it cannot cross with what DDP sends there. With tensors of a GPU a second thread waits for their copies and then queues
-the calls, in the order in which they were given; once it exists, all calls go through it.
+the calls, in the order in which they were given; once it exists, all calls go through it. No thread keeps anything of its
+owner between calls, so an owner that nobody holds is collected, and its engine ends.
 """
 
 import atexit
@@ -12,7 +13,7 @@ import os
 import queue
 import threading
 import weakref
-from typing import Any, Callable, Iterable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 
@@ -65,10 +66,14 @@ class Engine:
         self._waiting: "queue.SimpleQueue[Optional[Work]]" = queue.SimpleQueue()
         self._copying: "Optional[queue.SimpleQueue[Optional[Work]]]" = None
         self._threads: "list[threading.Thread]" = []
-        self._start("tandem-wait", self._wait_for_all)
         self._closed = False
         self._process = os.getpid()
+        self._start("tandem-wait", self._wait_for_all)
         _engines.add(self)
+
+    def end_with(self, owner: Any) -> None:
+        """Closes this engine once nobody holds `owner` any more."""
+        weakref.finalize(owner, self.begin_close).atexit = False  # _close_all() waits for the threads
 
     def start_copies(self) -> None:
         """From now on calls are queued by a second thread, after their copies."""
@@ -101,22 +106,29 @@ class Engine:
         """Ends all waits, here and soon on the other ranks."""
         self._group.abort(reason)
 
+    def end_step(self) -> None:
+        """Ends a step whose last call was not known when it was given."""
+        self.drain()
+        self.reducer.end_step()
+
     def close(self) -> None:
         """Ends the threads and leaves the group. With calls in flight, the other ranks are told that this one ended."""
-        if self._closed or os.getpid() != self._process:  # a forked child has none of the threads
+        self.begin_close()
+        if os.getpid() != self._process:  # a forked child has none of the threads
+            return
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def begin_close(self) -> None:
+        """close() without waiting, for whatever thread collects garbage: the last thread leaves the group."""
+        if self._closed or os.getpid() != self._process:
             return
         self._closed = True
-        with self._lock:
-            busy = self._in_flight > 0
-        if busy:
+        if self._in_flight > 0:
             self.abort(f"rank {torch.distributed.get_rank() if torch.distributed.is_initialized() else '?'} ended "
                        "while gradients were in flight")
-        # The copying thread hands its work to the waiting one, so it ends first.
-        for waiting, thread in reversed(list(zip((self._waiting, self._copying), self._threads))):
-            waiting.put(None)
-            thread.join()
-        self.reducer.destroy()
-        self._group.destroy()
+        (self._waiting if self._copying is None else self._copying).put(None)
 
     def take_error(self) -> Optional[Exception]:
         """The error to raise; that of a broken group is given every time."""
@@ -127,7 +139,7 @@ class Engine:
             error = self.error
             if not isinstance(error, TransportError):
                 self.error = None
-            return error
+            return error if error is None else _without_frames(error)
 
     def _start(self, name: str, run: Callable[[], None]) -> None:
         thread = threading.Thread(target=run, name=name, daemon=True)
@@ -136,15 +148,25 @@ class Engine:
 
     def _submit_all(self) -> None:
         assert self._copying is not None
-        for work in _taken_from(self._copying):
+        while self._pass_on(self._copying.get()):
+            pass
+        self._waiting.put(None)
+
+    def _pass_on(self, work: Optional[Work]) -> bool:
+        if work is not None:
             work.submit()
             self._waiting.put(work)
+        return work is not None
 
     def _wait_for_all(self) -> None:
-        for work in _taken_from(self._waiting):
-            self._complete(work)
+        while self._complete(self._waiting.get()):
+            pass
+        self.reducer.destroy()
+        self._group.destroy()
 
-    def _complete(self, work: Work) -> None:
+    def _complete(self, work: Optional[Work]) -> bool:
+        if work is None:
+            return False
         result, error = None, work.error
         for ticket in work.tickets:  # all of them: a later call must not outlive its values
             try:
@@ -161,21 +183,27 @@ class Engine:
                 work.future.set_exception(TandemError(f"{type(error).__name__}: {error}"))
             else:
                 work.future.set_result(result)
+        return True
+
+    def fail(self, error: Exception) -> None:
+        """An error of a step that the library has not seen."""
+        with self._idle:
+            self.error = self.error or _without_frames(error)
 
     def _note(self, error: Optional[Exception]) -> None:
         with self._idle:
             self._in_flight -= 1
             if error is not None and (self.error is None or isinstance(error, TransportError)):
-                self.error = error
+                self.error = _without_frames(error)
             self._idle.notify_all()
 
 
-def _taken_from(waiting: "queue.SimpleQueue[Optional[Work]]") -> "Iterable[Work]":
-    while True:
-        work = waiting.get()
-        if work is None:
-            return
-        yield work
+def _without_frames(error: Exception) -> Exception:
+    """A copy: the frames of a traceback would keep gradients and hooks alive."""
+    try:
+        return type(error)(*error.args)
+    except Exception:  # a type with arguments of its own
+        return TandemError(f"{type(error).__name__}: {error}")
 
 
 @atexit.register

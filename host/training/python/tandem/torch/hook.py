@@ -12,6 +12,7 @@ Residuals belong to parameters by name and outlive DDP's rebuilding of buckets. 
 """
 
 import ctypes
+import warnings
 import weakref
 from typing import Any, Dict, Iterable, Optional, Sequence, Tuple, Union
 
@@ -24,6 +25,7 @@ from tandem.torch.copies import Copies
 from tandem.torch.engine import Engine, Work
 from tandem.torch.layout import Layout
 from tandem.torch.options import Options
+from tandem.torch.trial import Mode, NonFinite, Trial, all_reduce
 
 Parameters = Union[torch.nn.Module, Iterable[Tuple[str, torch.nn.Parameter]]]
 STATE_FORMAT = 1
@@ -52,6 +54,9 @@ class SparseHook:
         self._names: Dict[int, str] = {}
         self._kept: "list[torch.nn.Parameter]" = []  # ids stay those of living parameters
         self._numbers: Dict[str, int] = {}
+        self._trial: Optional[Trial] = None
+        self._mode = Mode.SPARSE  # of this step
+        self._step = 0
 
     def bind(self, parameters: Parameters) -> "SparseHook":
         """Joins the other ranks, for these parameters. A state that was loaded before goes into the reducer."""
@@ -73,7 +78,11 @@ class SparseHook:
             self._unbind()
             raise
         self._engine = engine
+        if self.options.tries_dense_steps and len(engine.ranks) > 1:
+            self._trial = Trial(self._process_group)
+        engine.end_with(self)
         backward.watch(self)
+        self._say_unused_rules()
         if self._saved is not None:
             saved = self._saved
             try:
@@ -84,6 +93,15 @@ class SparseHook:
                 raise
             self._saved = None
         return self
+
+    def _say_unused_rules(self) -> None:
+        if self.options.dense_exact or dist.get_rank() != self._bound().ranks[0]:
+            return
+        for pattern in self.options.unused_rules(self._numbers):
+            names = list(self._numbers)
+            warnings.warn(f"tandem: the rule for '{pattern}' applies to none of the {len(names)} parameters "
+                          f"({', '.join(names[:3])}{', ...' if len(names) > 3 else ''}): it matches no name, or rules before it "
+                          "take them", stacklevel=3)
 
     @staticmethod
     def reduce(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
@@ -98,6 +116,7 @@ class SparseHook:
         content = self._engine.reducer.state()
         return {"format": STATE_FORMAT, "rank": self._engine.ranks.index(dist.get_rank()),
                 "world": len(self._engine.ranks), "options": self.options.as_dict(), "layout": self._layout.state(),
+                "pays": self._trial.pays if self._trial is not None else None,
                 "reducer": torch.frombuffer(bytearray(content or b"\0"), dtype=torch.uint8)[:len(content)]}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
@@ -118,11 +137,18 @@ class SparseHook:
         content = state["reducer"].cpu().contiguous()
         self._engine.reducer.restore(ctypes.string_at(content.data_ptr(), content.numel()))
         self._layout.restore(state["layout"])
+        if self._trial is not None:
+            self._trial.restore(state.get("pays"))
 
     def statistics(self) -> Dict[str, Any]:
-        """Densities, bytes and seconds per bucket, and under "hook" how many steps were exact; see README.md."""
+        """Densities, bytes and seconds per bucket of the latest step, and under "hook" how many steps were exact; see
+        README.md."""
         engine = self._bound()
         found = engine.reducer.statistics()
+        present = self._layout.present()
+        found["buckets"] = [bucket for bucket in found["buckets"] if tuple(bucket["parameters"]) in present]
+        if self._trial is not None:
+            found["trial"] = self._trial.outcome()
         found["hook"] = {"settled": self._layout.settled, "steps": self._layout.steps,
                          "exact_steps": self._layout.exact_steps}
         return found
@@ -159,19 +185,47 @@ class SparseHook:
                 raise found
 
     def _reduce(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
-        first, self._last_index = bucket.index() <= self._last_index or self._last_index < 0, bucket.index()
+        first = self._last_index < 0 or bucket.index() <= self._last_index
         self._raise_error(first)
+        if first and self._layout.open:  # DDP left out the last bucket of the step before, or its backward pass failed
+            self._bound().end_step()
+            self._layout.end_step()
+        if first:
+            self._step = self._layout.steps
         buffer = bucket.buffer()
         names = tuple(self._name(value) for value in bucket.parameters())
+        parts, exact = self._layout.take(names)
+        self._last_index = bucket.index()
         if bucket.is_last():
             self._last_index = -1
-        parts, exact = self._layout.take(names, first)
+            self._layout.end_step()
+        if first:
+            self._mode = self._mode_of_step(exact, buffer.device)
         if buffer.layout == torch.sparse_coo:
             return self._reduce_rows(names[0], buffer, bucket.is_last())
+        if self._mode is Mode.DENSE:
+            return self._reduce_densely(bucket)
         pieces = {name: value.numel() for name, value in zip(names, bucket.parameters())}
-        return self._reduce_values(buffer, pieces, (parts, exact or self.options.dense_exact, bucket.is_last()))
+        return self._reduce_values(buffer, pieces, (parts, self._exactness(exact), bucket.is_last()))
 
-    def _reduce_values(self, buffer: torch.Tensor, pieces: Dict[str, int], how: "tuple[Any, bool, bool]") -> Any:
+    def _mode_of_step(self, exact: bool, device: Any) -> Mode:
+        if self._trial is None:
+            return Mode.SPARSE
+        return self._trial.begin_step(not exact and self._step >= (self.options.warmup_steps or 0), device)
+
+    def _exactness(self, exact: bool) -> int:
+        """The reducer's: 0 for a sparse sum, 1 for an exact one, 2 for one that takes the residuals with it."""
+        return 2 if self._mode is Mode.FLUSH else int(exact or self.options.dense_exact)
+
+    def _reduce_densely(self, bucket: Any) -> Any:
+        engine = self._bound()
+        found = NonFinite(self.options.non_finite or "stop", self._step, self._name)
+        mean = all_reduce(bucket, self._process_group, engine.fail, found)
+        if bucket.is_last():
+            engine.end_step()
+        return mean
+
+    def _reduce_values(self, buffer: torch.Tensor, pieces: Dict[str, int], how: "tuple[Any, int, bool]") -> Any:
         engine = self._bound()
         parts, exact, last = how
         work = self._work(buffer)
@@ -282,14 +336,24 @@ def attach(ddp: torch.nn.parallel.DistributedDataParallel, hook: Optional[Sparse
         raise TandemError(f"options {', '.join(options)} cannot change a hook that exists: make it with them")
     if not isinstance(ddp, torch.nn.parallel.DistributedDataParallel):
         raise TandemError(f"attach() needs a DistributedDataParallel and got a {type(ddp).__name__}: wrap the model first")
+    if ddp in _hooks or getattr(ddp, "_comm_hooks", None):
+        raise _second_hook(ddp)
     hook.bind(ddp)
     try:
         ddp.register_comm_hook(hook, SparseHook.reduce)
-    except BaseException:  # it has a hook already
+    except BaseException as error:
         hook.close()
+        if isinstance(error, RuntimeError) and "once" in str(error):  # PyTorch 1.13 does not tell before
+            raise _second_hook(ddp) from error
         raise
     _hooks[ddp] = hook
     return hook
+
+
+def _second_hook(ddp: Any) -> TandemError:
+    whose = "attach() gave it one" if ddp in _hooks else "another was registered"
+    return TandemError(f"this DistributedDataParallel has a communication hook already ({whose}) and PyTorch takes one for "
+                       "each: use that one, or attach to a new DistributedDataParallel")
 
 
 _hooks: "weakref.WeakKeyDictionary[Any, SparseHook]" = weakref.WeakKeyDictionary()

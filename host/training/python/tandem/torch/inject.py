@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the hook into scripts that know nothing of it.
 
-DistributedDataParallel gets its hook in its first forward pass that a backward pass follows: a script, accelerate or
-Lightning may register a hook of its own until then, and theirs stays. Processes that torch.multiprocessing starts are
-treated alike.
+DistributedDataParallel gets its hook in its first forward pass with gradients: a script, accelerate or Lightning may
+register a hook of its own until then, and theirs stays. Processes that torch.multiprocessing starts are treated alike.
 """
 
+import atexit
 import functools
 import importlib
 import os
@@ -20,6 +20,7 @@ from tandem.torch.hook import attach
 
 _MARK = "_tandem_injected"
 _seen: "weakref.WeakSet[Any]" = weakref.WeakSet()  # modules that have a hook, whoever gave it
+_idle = True  # nothing was seen, here or in a process that this one has started
 
 
 def install(options: Mapping[str, Any]) -> None:
@@ -33,8 +34,9 @@ def install(options: Mapping[str, Any]) -> None:
 
     @functools.wraps(forward)
     def forward_with_hook(self: Any, *inputs: Any, **keywords: Any) -> Any:
-        if torch.is_grad_enabled() and self.require_backward_grad_sync and self not in _seen:
-            _seen.add(self)
+        # Also under no_sync(): Lightning switches to the exchange after the forward pass.
+        if torch.is_grad_enabled() and self not in _seen:
+            _see(self)
             hook = attach(self, **options)
             _say(f"hook on DistributedDataParallel({type(self.module).__name__}): "
                  + ("dense, exact" if hook.options.dense_exact
@@ -43,6 +45,18 @@ def install(options: Mapping[str, Any]) -> None:
 
     DistributedDataParallel.forward = forward_with_hook
     _follow_spawn(options)
+    atexit.register(_say_if_idle)
+
+
+def _see(ddp: Any) -> None:
+    global _idle
+    _idle = False
+    _seen.add(ddp)
+
+
+def _say_if_idle() -> None:
+    if _idle:
+        _say("the script has trained no DistributedDataParallel, so nothing went through Tandem")
 
 
 def _note_own_hook(name: str) -> None:
@@ -51,7 +65,7 @@ def _note_own_hook(name: str) -> None:
     @functools.wraps(original)
     def register(self: Any, *arguments: Any, **keywords: Any) -> Any:
         if self not in _seen:
-            _seen.add(self)
+            _see(self)
             _say("the script registers a communication hook of its own, which stays; Tandem's is left out")
         return original(self, *arguments, **keywords)
 
@@ -75,6 +89,8 @@ def _follow_spawn(options: Mapping[str, Any]) -> None:
 
     @functools.wraps(original)
     def start_processes(fn: "Callable[..., Any]", *arguments: Any, **keywords: Any) -> Any:
+        global _idle
+        _idle = False
         return original(_Started(fn, options), *arguments, **keywords)
 
     spawn.start_processes = start_processes

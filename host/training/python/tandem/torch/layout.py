@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which parameters DDP puts together, and whether that has settled.
 
-DDP builds its buckets anew after the first step (static_graph: the second; find_unused_parameters: never). A step is
-exact until the step before it had the same buckets as the one before that. After a checkpoint, buckets that DDP has not
+DDP builds its buckets anew after the first step (static_graph: the second; find_unused_parameters: never) and may leave out
+those that no rank has used. A step is exact until the step before it had the buckets of the one before that. After a checkpoint, buckets that DDP has not
 built anew yet are cut into those of the checkpoint, so that a resumed run repeats what an unbroken one does.
 """
 
@@ -20,10 +20,13 @@ class Layout:
         self._current: "list[tuple[str, ...]]" = []
         self._current_exact = False
 
-    def take(self, names: "tuple[str, ...]", first: bool) -> "tuple[list[tuple[str, ...]], bool]":
-        """The buckets to reduce for DDP's bucket of `names`, and whether they are reduced exactly. `first`: a new step."""
-        if first:
-            self._end_step()
+    @property
+    def open(self) -> bool:
+        """Whether a step has begun that has not ended."""
+        return bool(self._current)
+
+    def take(self, names: "tuple[str, ...]") -> "tuple[list[tuple[str, ...]], bool]":
+        """The buckets to reduce for DDP's bucket of `names`, and whether they are reduced exactly."""
         parts = self._cut(names) if self.settled else [names]
         if not parts:
             self.settled, parts = False, [names]
@@ -32,13 +35,21 @@ class Layout:
         self._current += parts
         return parts, exact
 
-    def _end_step(self) -> None:
-        if not self._current:
-            return
-        self.settled = self._current == self._before
+    def end_step(self) -> None:
+        """After the last bucket of a step."""
+        known = set(self._before)
+        placed = {name for bucket in known for name in bucket}
+        fresh = [bucket for bucket in self._current if bucket not in known]
+        # DDP may leave buckets out of a step, so a new bucket is a new layout only where it takes another one's parameters.
+        self.settled = bool(known) and all(placed.isdisjoint(bucket) for bucket in fresh)
+        self._before = (self._before if self.settled else []) + (fresh if self.settled else self._current)
         self.steps += 1
         self.exact_steps += self._current_exact
-        self._before, self._current, self._current_exact = self._current, [], False
+        self._current, self._current_exact = [], False
+
+    def present(self) -> "set[tuple[str, ...]]":
+        """The buckets of this step so far; between steps those that there are."""
+        return set(self._current or self._before)
 
     def _cut(self, names: "tuple[str, ...]") -> "list[tuple[str, ...]]":
         """`names` as buckets of the step before, in whatever order; empty if they do not make up exactly those names."""
@@ -50,7 +61,6 @@ class Layout:
 
     def state(self) -> "dict[str, Any]":
         """Call between steps."""
-        self._end_step()
         return {"settled": self.settled, "steps": self.steps, "exact_steps": self.exact_steps,
                 "buckets": [list(bucket) for bucket in self._before]}
 
