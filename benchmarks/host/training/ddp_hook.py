@@ -7,7 +7,7 @@
 Needs build/release/python. A model of characters predicts the next one from 16; `--text` is what it learns, else a
 generated one. Contestants have models of equal weights and equal batches and take turns, a step each. A sample is the
 slowest rank's step after a barrier. Rank 0 prints a JSON line per contestant and seed: medians of the steps after the
-first 10, the ratio to dense, and the mean loss over held-out batches with its ratio to dense.
+first `--settled`, the ratio to dense, and the mean loss over held-out batches with its ratio to dense.
 """
 
 import argparse
@@ -42,7 +42,9 @@ def options():
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--rate", type=float, default=0.05, help="learning rate")
-    parser.add_argument("--densities", default="0.01,0.001")
+    parser.add_argument("--densities", default="0.01,0.001", help="of contestants beside dense; auto: the sparsifier auto")
+    parser.add_argument("--warmup-steps", type=int, default=0, help="until the density is reached, from 0.25")
+    parser.add_argument("--settled", type=int, default=10, help="steps whose times do not count")
     parser.add_argument("--sparsifier", default="exdyna")
     parser.add_argument("--network", default="", help="what the result says of the links")
     return parser.parse_args()
@@ -76,7 +78,8 @@ class Contestant:
         self.ddp = torch.nn.parallel.DistributedDataParallel(self.model)
         self.hook = None
         if name != "dense":
-            self.hook = tandem.torch.attach(self.ddp, sparsifier=given.sparsifier, density=float(name), timeout_s=300)
+            chosen = {"sparsifier": "auto"} if name == "auto" else {"sparsifier": given.sparsifier, "density": float(name)}
+            self.hook = tandem.torch.attach(self.ddp, warmup_steps=given.warmup_steps, warmup_density=0.25, timeout_s=300, **chosen)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=given.rate, momentum=0)
 
     def step(self, inputs, targets):
@@ -96,10 +99,10 @@ class Contestant:
         return mean.item() / given.world
 
 
-def slowest(times):
+def slowest(times, settled):
     every = torch.tensor(times)
     dist.all_reduce(every, op=dist.ReduceOp.MAX)
-    return sorted(every.tolist()[10:])
+    return sorted(every.tolist()[settled:])
 
 
 def run_seed(given, text, seed):
@@ -108,10 +111,9 @@ def run_seed(given, text, seed):
         inputs, targets = batch(text, seed, step, given.rank, given.batch)
         for contestant in contestants:
             contestant.step(inputs, targets)
-    found = [(slowest(one.times), one.loss(text, given)) for one in contestants]
+    found = [(slowest(one.times, given.settled), one.loss(text, given)) for one in contestants]
     for one, (times, loss) in zip(contestants, found):
-        line = {"name": "ddp_step" + ("" if one.name == "dense" else "_sparse"), "density": 1 if one.hook is None else
-                float(one.name), "seed": seed, "median": statistics.median(times) * 1e3, "p10": times[len(times) // 10] * 1e3,
+        line = {"name": "ddp_step" + ("" if one.name == "dense" else "_sparse"), "density": one.name if one.hook else 1, "seed": seed, "median": statistics.median(times) * 1e3, "p10": times[len(times) // 10] * 1e3,
                 "p90": times[len(times) * 9 // 10] * 1e3, "unit": "ms", "times_dense": statistics.median(found[0][0]) /
                 statistics.median(times), "loss": loss, "of_dense_loss": loss / found[0][1], "steps": given.steps,
                 "parameters": sum(value.numel() for value in one.model.parameters()), "world": given.world,
@@ -119,6 +121,7 @@ def run_seed(given, text, seed):
         if one.hook is not None:
             line["megabytes_per_step"] = one.hook.statistics()["bytes_sent"] / given.steps / 1e6
             line["sparsifier"] = given.sparsifier
+            line["trial"] = one.hook.statistics()["trial"]["outcome"]
             one.hook.close()
         if given.rank == 0:
             print(json.dumps(line), flush=True)
