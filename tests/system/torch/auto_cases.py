@@ -3,6 +3,9 @@
 
 import pickle
 
+import torch
+import torch.distributed as dist
+
 from tandem.torch import attach
 from tandem.torch.trial import PAIRS
 from training import OPTIONS, Run, broken_step, caught, distance, run_cases, same_on_all_ranks, small_model
@@ -73,7 +76,6 @@ def case_sparse():
 
 def case_ranks():
     """The slowest rank's times count."""
-    import torch.distributed as dist
     run = Paced(1.0, 0.1 if dist.get_rank() == 0 else 1.5)
     run.steps(0, TRIAL_END + 2)
     return {"later": run.figures()}
@@ -81,12 +83,13 @@ def case_ranks():
 
 def case_non_finite():
     found = {}
-    for choice in ("stop", "skip"):
+    for choice in ("stop", "skip", None):
         run = Paced(1.0, 2.0, non_finite=choice)
         run.steps(0, TRIAL_END + 2)
         error = caught(lambda: broken_step(run, TRIAL_END + 2))
+        finite = all(bool(torch.isfinite(value.grad).all()) for value in run.module.parameters())
         after = run.steps(TRIAL_END + 3, TRIAL_END + 6)
-        found[choice] = {"error": error, "after": after, "same": same_on_all_ranks(run)}
+        found[str(choice)] = {"error": error, "finite": finite, "after": after, "same": same_on_all_ranks(run)}
     return found
 
 

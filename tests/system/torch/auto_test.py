@@ -39,9 +39,11 @@ class AutoCases(Cases):
             self.assertEqual(found["stop"]["error"][0], "NonFiniteError")
             self.assertRegex(found["stop"]["error"][1], r"step 23: the gradient of \d\.(weight|bias) has a NaN or an infinity")
             self.assertIsNone(found["skip"]["error"])
-            for choice in found.values():
-                self.assertTrue(choice["same"])
-                self.assertTrue(all(loss == loss for loss in choice["after"]))
+            for choice in ("stop", "skip"):
+                self.assertTrue(found[choice]["same"])
+                self.assertTrue(all(loss == loss for loss in found[choice]["after"]))
+            self.assertIsNone(found["None"]["error"])
+            self.assertEqual([found["skip"]["finite"], found["None"]["finite"]], [True, False])  # None: as in plain DDP
 
     def test_the_outcome_is_part_of_the_state(self):
         for found in self.of("state"):

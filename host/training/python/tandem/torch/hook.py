@@ -219,7 +219,7 @@ class SparseHook:
 
     def _reduce_densely(self, bucket: Any) -> Any:
         engine = self._bound()
-        found = NonFinite(self.options.non_finite or "stop", self._step, self._name)
+        found = NonFinite(self.options.non_finite or "pass", self._step, self._name)
         mean = all_reduce(bucket, self._process_group, engine.fail, found)
         if bucket.is_last():
             engine.end_step()
