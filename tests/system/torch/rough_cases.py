@@ -225,6 +225,16 @@ def case_uneven():
     return {"far": distance(*runs[:2]), "same": same_on_all_ranks(runs[2]), "steps": runs[2].hook.statistics()["steps"]}
 
 
+def case_differences():
+    """One option of rank 1 is another one's."""
+    found = {}
+    for name, value in (("sparsifier", "topk"), ("rules", {"0.weight": "dgc"}), ("dense_exact", True), ("wire", "bf16"),
+                        ("warmup_steps", 3), ("algorithm", {"momentum": 0.5})):
+        run = Run(dict(OPTIONS, **({name: value} if dist.get_rank() == 1 else {})))
+        found[name] = caught(lambda: run.steps(0, 4))
+    return {"errors": found, "after": Run(OPTIONS).steps(0, 2)}
+
+
 def case_late_rank():
     """A rank that pauses for less than the timeout is waited for."""
     run = Run(dict(OPTIONS, timeout_s=20))
