@@ -75,8 +75,8 @@ class RoughCases(Cases):
                 self.skipTest(found["skipped"])
             self.assertLess(found["far"], 1e-6)
             self.assertTrue(found["same"])
-            self.assertEqual([found["steps"], found["hook"]["steps"]], [8, 8])
-            self.assertEqual(found["hook"]["exact_steps"], 2)
+            self.assertEqual([found["steps"], found["layout"]["steps"]], [8, 8])
+            self.assertEqual(found["layout"]["exact_steps"], 2)
 
     def test_ranks_with_fewer_batches_join_in(self):
         for found in self.of("uneven"):
