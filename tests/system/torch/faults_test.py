@@ -66,6 +66,7 @@ class FaultsTest(unittest.TestCase):
         output, = self.interrupted("absent", "starts", (0,))
         self.assertIn("KeyboardInterrupt", output)
         self.assertNotIn("trains", output)
+        self.assertNotIn("Exception ignored", output)
 
 
 if __name__ == "__main__":

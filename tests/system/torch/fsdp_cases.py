@@ -80,9 +80,10 @@ def rootless(mesh):
 def told(reducer):
     statistics = reducer.statistics()
     reducer.close()
-    return {"steps": statistics["steps"], "buckets": {bucket["parameters"][0]: [bucket["values"], bucket["calls"],
-                                                                                bucket["dense_calls"]]
-                                                      for bucket in statistics["buckets"]}}
+    buckets = {bucket["parameters"][0]: [bucket["values"], bucket["calls"], bucket["dense_calls"]]
+               for bucket in statistics["buckets"]}
+    return {"steps": statistics["steps"], "seconds": statistics["seconds"], "hidden": statistics["hidden_seconds"],
+            "buckets": buckets}
 
 
 class Layers(torch.nn.Module):

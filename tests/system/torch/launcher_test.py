@@ -49,10 +49,12 @@ class LauncherTest(unittest.TestCase):
     def test_mpirun_tells_the_ranks(self):
         if shutil.which("mpirun") is None:
             self.skipTest("mpirun is not installed")
-        output = launch("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "-mca", "btl_vader_single_copy_mechanism",
-                        "none", DEBIAN, "-m", "tandem.torch", "--dense-exact", SCRIPT)
-        self.assertIn("by mpirun (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)", output)
-        self.assertLess(max(self.distances(output)), 1e-6)
+        for transport in ("gloo", "mpi"):
+            output = launch("mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "-mca",
+                            "btl_vader_single_copy_mechanism", "none", DEBIAN, "-m", "tandem.torch", "--dense-exact",
+                            "--transport", transport, SCRIPT)
+            self.assertIn("by mpirun (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)", output)
+            self.assertLess(max(self.distances(output)), 1e-6)
 
     def test_spawned_processes_have_the_hook_too(self):
         output = launch(DEBIAN, "-m", "tandem.torch", "--dense-exact", SCRIPT, "--spawn", "2", MASTER_ADDR="127.0.0.1",

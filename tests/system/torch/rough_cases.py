@@ -197,9 +197,9 @@ def case_skipped_buckets():
     for step in range(8):
         for run in runs:
             run.step(step)
-    statistics = runs[2].hook.statistics()
-    return {"far": distance(*runs[:2]), "same": same_on_all_ranks(runs[2]), "hook": statistics["hook"],
-            "steps": statistics["steps"]}
+    layout = runs[2].hook.state_dict()["layout"]
+    return {"far": distance(*runs[:2]), "same": same_on_all_ranks(runs[2]), "layout": layout,
+            "steps": runs[2].hook.statistics()["steps"]}
 
 
 class Halves(torch.nn.Module):
@@ -223,6 +223,16 @@ def case_uneven():
                 run.loss(step).backward()
                 run.optimizer.step()
     return {"far": distance(*runs[:2]), "same": same_on_all_ranks(runs[2]), "steps": runs[2].hook.statistics()["steps"]}
+
+
+def case_differences():
+    """One option of rank 1 is another one's."""
+    found = {}
+    for name, value in (("sparsifier", "topk"), ("rules", {"0.weight": "dgc"}), ("dense_exact", True), ("wire", "bf16"),
+                        ("warmup_steps", 3), ("algorithm", {"momentum": 0.5})):
+        run = Run(dict(OPTIONS, **({name: value} if dist.get_rank() == 1 else {})))
+        found[name] = caught(lambda: run.steps(0, 4))
+    return {"errors": found, "after": Run(OPTIONS).steps(0, 2)}
 
 
 def case_late_rank():

@@ -75,14 +75,24 @@ class RoughCases(Cases):
                 self.skipTest(found["skipped"])
             self.assertLess(found["far"], 1e-6)
             self.assertTrue(found["same"])
-            self.assertEqual([found["steps"], found["hook"]["steps"]], [8, 8])
-            self.assertEqual(found["hook"]["exact_steps"], 2)
+            self.assertEqual([found["steps"], found["layout"]["steps"]], [8, 8])
+            self.assertEqual(found["layout"]["exact_steps"], 2)
 
     def test_ranks_with_fewer_batches_join_in(self):
         for found in self.of("uneven"):
             self.assertLess(found["far"], 1e-6)
             self.assertTrue(found["same"])
             self.assertEqual(found["steps"], 4 + self.world)
+
+    def test_options_that_differ_are_the_same_error_on_every_rank(self):
+        first = self.first("differences")["errors"]
+        for name, error in first.items():
+            with self.subTest(name):
+                self.assertEqual(error[0], "TandemError")
+                self.assertRegex(error[1], "on rank 0 and .* on rank 1")
+        for found in self.of("differences"):
+            self.assertEqual(found["errors"], first)
+            self.assertEqual(len(found["after"]), 2)
 
     def test_a_rank_that_pauses_is_waited_for(self):
         for found in self.of("late_rank"):

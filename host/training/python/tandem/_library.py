@@ -127,6 +127,8 @@ class _Callbacks:
         self.structure = _Store(None, self._put, self._get)
 
     def _on_put(self, _context: Any, key: bytes, value: Any, size: int) -> int:
+        if self.error is not None:
+            return -1
         try:
             return int(self._store.put(key.decode(), ctypes.string_at(value, size) if size else b""))
         except BaseException as error:  # noqa: B902: every kind must stop here
@@ -134,6 +136,8 @@ class _Callbacks:
             return -1
 
     def _on_get(self, _context: Any, key: bytes, value: Any, capacity: int) -> int:
+        if self.error is not None:
+            return -2
         try:
             found = self._store.get(key.decode())
             if found is None:
@@ -149,14 +153,36 @@ class Group:
     """Ranks that reduce together. Creating one waits until every rank has come."""
 
     def __init__(self, options: Mapping[str, Any], store: Optional[Store] = None) -> None:
-        library = load()
         self.handle = _Pointer()
         self._callbacks = _Callbacks(store) if store is not None else None
+        if options.get("transport") == "mpi":  # calls nothing back, and wants to be begun by the program's own thread
+            self._create(options)
+            return
+        failure: "list[BaseException]" = []
+
+        def create() -> None:
+            try:
+                self._create(options)
+            except BaseException as error:  # noqa: B902: the caller's thread raises it
+                failure.append(error)
+
+        # Python delivers Ctrl-C to the main thread. In a callback of the library it would be lost there.
+        thread = threading.Thread(target=create, name="tandem-meet", daemon=True)
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            if self._callbacks is not None:
+                self._callbacks.error = InterruptedError("this rank was interrupted while it waited for the others")
+            thread.join(5)
+            raise
+        if failure:
+            raise failure[0]
+
+    def _create(self, options: Mapping[str, Any]) -> None:
         given = ctypes.byref(self._callbacks.structure) if self._callbacks else None
-        status = library.tandem_group_create(_json(options), given, ctypes.byref(self.handle))
+        status = load().tandem_group_create(_json(options), given, ctypes.byref(self.handle))
         if status != 0 and self._callbacks is not None and self._callbacks.error is not None:
-            if not isinstance(self._callbacks.error, Exception):
-                raise self._callbacks.error  # Ctrl-C while ranks meet
             raise TransportError(f"the store where ranks meet failed: {self._callbacks.error}") from \
                 self._callbacks.error
         check(status)

@@ -288,20 +288,6 @@ TEST(Reducer, KeepsTheResidualOf16BitGradientsInFloat32) {
   }));
 }
 
-TEST(Reducer, CutsAMeanBeyondTheRangeOfHalves) {
-  expect_done(run_groups(2, [&](Group& group) {
-    Reducer reducer(group, plain_options("topk", 0.01));
-    const std::vector<std::uint32_t> bucket = {reducer.add_parameter("w", {100})};
-    for (int step = 0; step < 3; ++step) {
-      std::vector<std::uint16_t> own(100, f32_to_f16(-60000));
-      reducer.wait(reducer.submit({bucket, own.data(), DType::kF16, false, true}),
-                   Deadline::never());
-      for (const std::uint16_t value : own) EXPECT_GE(f16_to_f32(value), -65504) << step;
-      EXPECT_EQ(f16_to_f32(own[static_cast<std::size_t>(step)]), step == 0 ? -60000 : -65504);
-    }
-  }));
-}
-
 TEST(Reducer, HoldsDenseMeansOfTheLargestHalves) {
   expect_done(run_groups(3, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));

@@ -49,13 +49,14 @@ class Work:
 
 
 class Engine:
-    """Opening one waits until every rank of `process_group` opens its own."""
+    """Opening one waits until every rank of `process_group` opens its own. `synchronous`: the caller waits for each call."""
 
-    def __init__(self, process_group: Any, options: Options) -> None:
+    def __init__(self, process_group: Any, options: Options, synchronous: bool = False) -> None:
         self.ranks = ranks_of(process_group)
         self._group = make_group(process_group, options)
         try:
-            self.reducer = Reducer(self._group, options.reducer())
+            hidden_until = "wait" if synchronous else "last"
+            self.reducer = Reducer(self._group, dict(options.reducer(), hidden_until=hidden_until))
         except BaseException:
             self._group.destroy()
             raise

@@ -26,7 +26,7 @@ class FlatReducer:
 
     def __init__(self, process_group: Any = None, **options: Any) -> None:
         self.options = Options.of(options)
-        self._engine = Engine(process_group, self.options)
+        self._engine = Engine(process_group, self.options, synchronous=True)
         self._numbers: Dict[str, "tuple[int, int]"] = {}
         self._step_open = False
         self.rank, self.world = self._engine.ranks.index(torch.distributed.get_rank()), len(self._engine.ranks)

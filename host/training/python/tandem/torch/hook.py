@@ -109,10 +109,11 @@ class SparseHook:
         return state._reduce(bucket)
 
     def state_dict(self) -> Dict[str, Any]:
-        """This rank's residuals and all else that is carried between steps. Every rank saves its own."""
+        """This rank's residuals and all else that is carried between steps. Every rank saves its own, between steps."""
         if self._engine is None:
             return self._saved or {}
         self._engine.drain()
+        self._end_open_step()
         content = self._engine.reducer.state()
         return {"format": STATE_FORMAT, "rank": self._engine.ranks.index(dist.get_rank()),
                 "world": len(self._engine.ranks), "options": self.options.as_dict(), "layout": self._layout.state(),
@@ -187,10 +188,8 @@ class SparseHook:
     def _reduce(self, bucket: Any) -> "torch.futures.Future[torch.Tensor]":
         first = self._last_index < 0 or bucket.index() <= self._last_index
         self._raise_error(first)
-        if first and self._layout.open:  # DDP left out the last bucket of the step before, or its backward pass failed
-            self._bound().end_step()
-            self._layout.end_step()
         if first:
+            self._end_open_step()
             self._step = self._layout.steps
         buffer = bucket.buffer()
         names = tuple(self._name(value) for value in bucket.parameters())
@@ -207,6 +206,13 @@ class SparseHook:
             return self._reduce_densely(bucket)
         pieces = {name: value.numel() for name, value in zip(names, bucket.parameters())}
         return self._reduce_values(buffer, pieces, (parts, self._exactness(exact), bucket.is_last()))
+
+    def _end_open_step(self) -> None:
+        """Where DDP has left out the last bucket of the step before, or its backward pass has failed."""
+        if self._layout.open:
+            self._bound().end_step()
+            self._layout.end_step()
+            self._last_index = -1
 
     def _mode_of_step(self, exact: bool, device: Any) -> Mode:
         if self._trial is None:
