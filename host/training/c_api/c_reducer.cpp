@@ -4,6 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "device/gradient_memory.h"
+#include "device/registry.h"
 #include "training/c_api/handles.h"
 #include "training/c_api/last_error.h"
 #include "training/c_api/options_json.h"
@@ -23,6 +25,16 @@ DType dtype_of(int type) {
       return DType::kF64;
   }
   return DType::kI8;  // the call refuses it, on all ranks
+}
+
+// A bucket from the arguments of the C functions.
+Bucket bucket_of(const uint32_t* parameters, size_t num_parameters, void* values, int type,
+                 Placement placement) {
+  if (num_parameters > 0) require_pointer(parameters, "parameters");
+  return {.parameters = {parameters, num_parameters},
+          .values = values,
+          .type = dtype_of(type),
+          .placement = placement};
 }
 
 Reducer& reducer_of(tandem_reducer* handle) {
@@ -54,6 +66,7 @@ tandem_status tandem_reducer_create(tandem_group* group, const char* options,
       named.options.timeline = handle->timeline.get();
     }
     named.options.metrics = &handle->metrics;
+    named.options.open_device = device::open_gradient_device;
     handle->reducer = std::make_unique<training::Reducer>(group->group, named.options);
     *reducer = handle.release();
   });
@@ -79,12 +92,32 @@ tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* par
                                     int last, uint64_t* ticket) {
   return guarded([&] {
     require_pointer(ticket, "ticket");
-    if (num_parameters > 0) require_pointer(parameters, "parameters");
-    *ticket = reducer_of(reducer).submit({.parameters = {parameters, num_parameters},
-                                          .values = values,
-                                          .type = training::dtype_of(type),
-                                          .exact = exact != 0,
-                                          .last = last != 0});
+    auto bucket = training::bucket_of(parameters, num_parameters, values, type, {});
+    bucket.exact = exact != 0;
+    bucket.last = last != 0;
+    *ticket = reducer_of(reducer).submit(bucket);
+  });
+}
+
+tandem_status tandem_reducer_submit_on(tandem_reducer* reducer, const uint32_t* parameters,
+                                       size_t num_parameters, void* values, int type, int exact,
+                                       int last, const char* device, void* queue,
+                                       uint64_t* ticket) {
+  return guarded([&] {
+    require_pointer(ticket, "ticket");
+    require_pointer(device, "device");
+    auto bucket = training::bucket_of(parameters, num_parameters, values, type,
+                                      {Memory::kDevice, device, queue});
+    bucket.exact = exact != 0;
+    bucket.last = last != 0;
+    *ticket = reducer_of(reducer).submit(bucket);
+  });
+}
+
+tandem_status tandem_training_device(const char* device) {
+  return guarded([&] {
+    require_pointer(device, "device");
+    device::open_gradient_device(device)->make_gradient_memory();
   });
 }
 

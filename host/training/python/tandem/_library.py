@@ -14,7 +14,7 @@ from typing import Any, Mapping, Optional, Protocol, Sequence
 
 from tandem.errors import NonFiniteError, TandemError, TransportError
 
-ABI = 1
+ABI = 2
 DTYPES = {"float32": 0, "float16": 1, "bfloat16": 2, "float64": 3}
 _ERRORS = {2: TransportError, 3: NonFiniteError, 4: MemoryError}
 
@@ -52,6 +52,9 @@ _FUNCTIONS = {
     "tandem_reducer_destroy": [_Pointer],
     "tandem_reducer_add_parameter": [_Pointer, _text, _pointer(_i64), _int, _pointer(_u32)],
     "tandem_reducer_submit": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _pointer(_u64)],
+    "tandem_reducer_submit_on": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _text, _Pointer,
+                                 _pointer(_u64)],
+    "tandem_training_device": [_text],
     "tandem_reducer_submit_rows": [_Pointer, _u32, _Pointer, _size, _Pointer, _int, _int, _pointer(_u64)],
     "tandem_reducer_wait": [_Pointer, _u64],
     "tandem_reducer_take_rows": [_Pointer, _u64, _pointer(_Pointer)],
@@ -183,12 +186,18 @@ class Reducer:
                                                          ctypes.byref(number)))
         return number.value
 
-    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: bool, last: bool) -> int:
-        """Queues a bucket, whose values lie at the address `values`; the ticket."""
+    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: bool, last: bool,
+               place: "Optional[tuple[str, int]]" = None) -> int:
+        """Queues a bucket, whose values lie at the address `values`; the ticket.
+
+        `place`: a device and its stream's handle, where the values lie in the device's memory."""
         ticket = _u64()
         numbers = (_u32 * max(len(parameters), 1))(*parameters)
-        check(self._library.tandem_reducer_submit(self._open(), numbers, len(parameters), values, _number_of(dtype),
-                                                  exact, last, ctypes.byref(ticket)))
+        bucket = (self._open(), numbers, len(parameters), values, _number_of(dtype), exact, last)
+        if place is None:
+            check(self._library.tandem_reducer_submit(*bucket, ctypes.byref(ticket)))
+        else:
+            check(self._library.tandem_reducer_submit_on(*bucket, place[0].encode(), place[1], ctypes.byref(ticket)))
         return ticket.value
 
     def submit_rows(self, parameter: int, rows: "tuple[int, int]", values: int, dtype: str, *, last: bool) -> int:
@@ -258,6 +267,11 @@ class Rows:
     def destroy(self) -> None:
         """Gives the memory back."""
         self._library.tandem_rows_destroy(self._handle)
+
+
+def reduces_on(device: str) -> bool:
+    """Whether this library, on this machine, reduces gradients in the memory of "cuda:0" and the like."""
+    return load().tandem_training_device(device.encode()) == 0
 
 
 def _number_of(dtype: str) -> int:
