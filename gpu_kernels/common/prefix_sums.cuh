@@ -2,7 +2,8 @@
 //
 // Exclusive prefix sums of an array by one block of kThreads, in place.
 //
-// All threads of the block call it. Cost: a read and a write of the array, a scan per kThreads sums.
+// All threads of the block call it. Cost: a read and a write of the array, a scan per kThreads
+// sums.
 #pragma once
 
 #include <cstdint>

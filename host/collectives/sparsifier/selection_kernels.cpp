@@ -14,6 +14,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
 #include <type_traits>
 
 #include "hwy/highway.h"
@@ -95,6 +96,19 @@ HWY_INLINE bool is_small(Tag tag, const float* run, Vector least) {
   return hn::AllFalse(tag, hn::Ge(most, least));
 }
 
+// From place `at` on.
+template <bool kMagnitudes>
+std::size_t large_one_by_one(std::span<const float> values, std::size_t at, float threshold,
+                             std::uint32_t first, Found found) {
+  for (; at < values.size(); ++at) {
+    const float magnitude = std::fabs(values[at]);
+    found.places[found.count] = first + static_cast<std::uint32_t>(at);
+    if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
+    found.count += magnitude >= threshold ? 1 : 0;
+  }
+  return found.count;
+}
+
 // A block with few large values passes over runs without one; one with many tests nothing. Only a
 // block with very many compresses magnitudes too: else they are read again, from the cache.
 // `found` is a copy: vector stores might alias one that is referred to, so its count would go
@@ -136,13 +150,7 @@ std::size_t large(const float* values, std::size_t count, float threshold, std::
     }
     of_block = found.count - before;
   }
-  for (; at < count; ++at) {
-    const float magnitude = std::fabs(values[at]);
-    found.places[found.count] = first + static_cast<std::uint32_t>(at);
-    if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
-    found.count += magnitude >= threshold ? 1 : 0;
-  }
-  return found.count;
+  return large_one_by_one<kMagnitudes>({values, count}, at, threshold, first, found);
 }
 
 std::size_t large_places(const float* values, std::size_t count, float threshold,

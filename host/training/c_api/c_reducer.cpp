@@ -27,16 +27,6 @@ DType dtype_of(int type) {
   return DType::kI8;  // the call refuses it, on all ranks
 }
 
-// A bucket from the arguments of the C functions.
-Bucket bucket_of(const uint32_t* parameters, size_t num_parameters, void* values, int type,
-                 Placement placement) {
-  if (num_parameters > 0) require_pointer(parameters, "parameters");
-  return {.parameters = {parameters, num_parameters},
-          .values = values,
-          .type = dtype_of(type),
-          .placement = placement};
-}
-
 Reducer& reducer_of(tandem_reducer* handle) {
   require_pointer(handle, "reducer");
   return *handle->reducer;
@@ -90,27 +80,26 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
                                     size_t num_parameters, void* values, int type, int exact,
                                     int last, uint64_t* ticket) {
-  return guarded([&] {
-    require_pointer(ticket, "ticket");
-    auto bucket = training::bucket_of(parameters, num_parameters, values, type, {});
-    bucket.exact = exact != 0;
-    bucket.last = last != 0;
-    *ticket = reducer_of(reducer).submit(bucket);
-  });
+  const tandem_bucket bucket{parameters, num_parameters, values,  type,
+                             exact,      last,           nullptr, nullptr};
+  return tandem_reducer_submit_bucket(reducer, &bucket, ticket);
 }
 
-tandem_status tandem_reducer_submit_on(tandem_reducer* reducer, const uint32_t* parameters,
-                                       size_t num_parameters, void* values, int type, int exact,
-                                       int last, const char* device, void* queue,
-                                       uint64_t* ticket) {
+tandem_status tandem_reducer_submit_bucket(tandem_reducer* reducer, const tandem_bucket* bucket,
+                                           uint64_t* ticket) {
   return guarded([&] {
     require_pointer(ticket, "ticket");
-    require_pointer(device, "device");
-    auto bucket = training::bucket_of(parameters, num_parameters, values, type,
-                                      {Memory::kDevice, device, queue});
-    bucket.exact = exact != 0;
-    bucket.last = last != 0;
-    *ticket = reducer_of(reducer).submit(bucket);
+    require_pointer(bucket, "bucket");
+    if (bucket->num_parameters > 0) require_pointer(bucket->parameters, "parameters");
+    Placement placement;
+    if (bucket->device != nullptr) placement = {Memory::kDevice, bucket->device, bucket->queue};
+    *ticket =
+        reducer_of(reducer).submit({.parameters = {bucket->parameters, bucket->num_parameters},
+                                    .values = bucket->values,
+                                    .type = training::dtype_of(bucket->type),
+                                    .exact = bucket->exact != 0,
+                                    .last = bucket->last != 0,
+                                    .placement = placement});
   });
 }
 

@@ -40,6 +40,13 @@ class Store(Protocol):
 _u32, _u64, _i64, _size = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_size_t
 _text, _int = ctypes.c_char_p, ctypes.c_int
 _pointer = ctypes.POINTER
+
+
+class _Bucket(ctypes.Structure):
+    _fields_ = [("parameters", _pointer(_u32)), ("num_parameters", _size), ("values", _Pointer), ("type", _int),
+                ("exact", _int), ("last", _int), ("device", _text), ("queue", _Pointer)]
+
+
 # Name: argument types. All return a tandem_status, except for those in _RESULTS.
 _FUNCTIONS = {
     "tandem_training_abi": [],
@@ -51,9 +58,7 @@ _FUNCTIONS = {
     "tandem_reducer_create": [_Pointer, _text, _pointer(_Pointer)],
     "tandem_reducer_destroy": [_Pointer],
     "tandem_reducer_add_parameter": [_Pointer, _text, _pointer(_i64), _int, _pointer(_u32)],
-    "tandem_reducer_submit": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _pointer(_u64)],
-    "tandem_reducer_submit_on": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _text, _Pointer,
-                                 _pointer(_u64)],
+    "tandem_reducer_submit_bucket": [_Pointer, _pointer(_Bucket), _pointer(_u64)],
     "tandem_training_device": [_text],
     "tandem_reducer_submit_rows": [_Pointer, _u32, _Pointer, _size, _Pointer, _int, _int, _pointer(_u64)],
     "tandem_reducer_wait": [_Pointer, _u64],
@@ -193,11 +198,9 @@ class Reducer:
         `place`: a device and its stream's handle, where the values lie in the device's memory."""
         ticket = _u64()
         numbers = (_u32 * max(len(parameters), 1))(*parameters)
-        bucket = (self._open(), numbers, len(parameters), values, _number_of(dtype), exact, last)
-        if place is None:
-            check(self._library.tandem_reducer_submit(*bucket, ctypes.byref(ticket)))
-        else:
-            check(self._library.tandem_reducer_submit_on(*bucket, place[0].encode(), place[1], ctypes.byref(ticket)))
+        device, queue = (place[0].encode(), place[1]) if place is not None else (None, None)
+        bucket = _Bucket(numbers, len(parameters), values, _number_of(dtype), exact, last, device, queue)
+        check(self._library.tandem_reducer_submit_bucket(self._open(), ctypes.byref(bucket), ctypes.byref(ticket)))
         return ticket.value
 
     def submit_rows(self, parameter: int, rows: "tuple[int, int]", values: int, dtype: str, *, last: bool) -> int:
