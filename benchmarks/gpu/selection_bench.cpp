@@ -248,6 +248,7 @@ void time_places(const Buffers& buffers, std::uint32_t count, double copy) {
   });
   time("add_at", 16, [&](cudaStream_t stream) {
     AddAt job{buffers.velocity.data(),
+              ValueType::kF32,
               kValues,
               buffers.indices.data(),
               buffers.values.data(),

@@ -10,6 +10,7 @@
 #include "cpu/arithmetic_peak.h"
 #include "cpu/attention_unit.h"
 #include "cpu/compute_unit.h"
+#include "cpu/gradient_memory.h"
 #include "cpu/read_bandwidth.h"
 #include "cpu/selection_unit.h"
 
@@ -60,6 +61,10 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape) override {
     return cpu::make_selection_unit(shape);
+  }
+
+  std::unique_ptr<GradientMemory> make_gradient_memory() override {
+    return cpu::make_gradient_memory();
   }
 
   DeviceSpeed speed_now() override {

@@ -5,38 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "cpu/gradient_memory.h"
+#include "tensor/sparse/packed_chunk.h"
 
 namespace tandem::device::cpu {
 namespace {
-
-float value_at(const GradientView& gradient, std::size_t at) {
-  if (gradient.type == DType::kF32) {
-    float value;
-    std::memcpy(&value, gradient.values.data() + at * sizeof(float), sizeof(float));
-    return value;
-  }
-  std::uint16_t half;
-  std::memcpy(&half, gradient.values.data() + at * sizeof(half), sizeof(half));
-  return gradient.type == DType::kF16 ? f16_to_f32(half) : bf16_to_f32(half);
-}
-
-void take(GradientMoments& moments, float value, std::uint64_t place, bool logarithms) {
-  if (!std::isfinite(value)) {
-    if (!moments.first_non_finite) moments.first_non_finite = place;
-    return;
-  }
-  const double magnitude = std::fabs(value);
-  moments.sum += magnitude;
-  moments.signed_sum += static_cast<double>(value);
-  moments.squares += magnitude * magnitude;
-  moments.largest = std::max(moments.largest, std::fabs(value));
-  moments.smallest = std::min(moments.smallest, std::fabs(value));
-  ++moments.count;
-  if (!logarithms || std::fabs(value) < std::numeric_limits<float>::min()) return;
-  moments.log_sum += std::log(magnitude);
-  ++moments.positive;
-}
 
 class CpuSelectionUnit final : public SelectionUnit {
  public:
@@ -48,29 +22,24 @@ class CpuSelectionUnit final : public SelectionUnit {
   std::string name() const override { return "cpu"; }
   SelectionShape shape() const override { return shape_; }
 
-  GradientMoments measure(const GradientView& gradient, Deadline) override {
-    check_gradient(*this, gradient);
-    GradientMoments moments;
-    for (std::size_t i = 0; i < residual_.size(); ++i) {
-      take(moments, value_at(gradient, i), i, false);
-    }
-    return moments;
-  }
-
   GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                              Deadline) override {
-    check_gradient(*this, gradient);
+    check_gradient(*this, gradient, step.first);
+    const std::size_t count = gradient.values.size() / dtype_block_bytes(gradient.type);
+    const auto first = static_cast<std::size_t>(step.first);
     GradientMoments moments;
-    for (std::size_t i = 0; i < residual_.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       float value = value_at(gradient, i);
       if (step.clip_at) {
         value = std::isnan(value) ? 0.0f : std::clamp(value, -*step.clip_at, *step.clip_at);
       }
       if (shape_.velocity) {
-        value = velocity_[i] = step.momentum * velocity_[i] + step.scale * value;
+        float& velocity = velocity_[first + i];
+        value = velocity = step.momentum * velocity + step.scale * value;
       }
-      residual_[i] = step.decay * residual_[i] + value;
-      take(moments, residual_[i], i, step.logarithms);
+      float& residual = residual_[first + i];
+      residual = step.decay * residual + value;
+      take(moments, residual, i, step.logarithms);
     }
     return moments;
   }
@@ -85,6 +54,14 @@ class CpuSelectionUnit final : public SelectionUnit {
       take(moments, value, i - range.begin, logarithms);
     }
     return moments;
+  }
+
+  std::vector<double> squares(std::span<const SelectionRange> ranges, Deadline deadline) override {
+    std::vector<double> sums;
+    for (const SelectionRange& range : ranges) {
+      sums.push_back(moments_at_least(range, 0, false, deadline).squares);
+    }
+    return sums;
   }
 
   std::vector<std::uint64_t> counts_at_least(SelectionRange range,
@@ -134,6 +111,25 @@ class CpuSelectionUnit final : public SelectionUnit {
     return values_;
   }
 
+  std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
+                                         Deadline deadline) override {
+    check_chunks(*this, count, last_count);
+    message_.clear();
+    for (std::uint64_t begin = 0; begin < shape_.num_values; begin += sparse::kPackedChunkValues) {
+      const std::uint64_t end = std::min(begin + sparse::kPackedChunkValues, shape_.num_values);
+      const SelectedEntries large =
+          top({begin, end}, end == shape_.num_values ? last_count : count, deadline);
+      std::vector<std::uint16_t> places;
+      for (const std::uint32_t index : large.indices) {
+        places.push_back(static_cast<std::uint16_t>(index - begin));
+      }
+      const std::size_t at = message_.size();
+      message_.resize(at + sparse::packed_chunk_bytes(places.size()));
+      sparse::pack_chunk(places, large.values, std::span(message_).subspan(at));
+    }
+    return message_;
+  }
+
   void clear_at(std::span<const std::uint32_t> indices, Deadline) override {
     check_places(*this, indices);
     for (const std::uint32_t index : indices) {
@@ -146,15 +142,6 @@ class CpuSelectionUnit final : public SelectionUnit {
               Deadline) override {
     check_entries(*this, indices, values);
     for (std::size_t i = 0; i < indices.size(); ++i) residual_[indices[i]] += values[i];
-  }
-
-  void put(std::span<float> dense, const Placement& placement,
-           std::span<const std::uint32_t> indices, std::span<const float> values,
-           Deadline) override {
-    check_dense(*this, dense, placement);
-    check_entries(*this, indices, values);
-    std::ranges::fill(dense, 0.0f);
-    for (std::size_t i = 0; i < indices.size(); ++i) dense[indices[i]] = values[i];
   }
 
   void save(const ResidualView& to, Deadline) override {
@@ -179,6 +166,7 @@ class CpuSelectionUnit final : public SelectionUnit {
   const SelectionShape shape_;
   std::vector<float> residual_, velocity_, values_;
   std::vector<std::uint32_t> indices_;
+  std::vector<std::byte> message_;
 };
 
 }  // namespace

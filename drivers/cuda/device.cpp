@@ -14,6 +14,7 @@
 #include "cuda/gpu/speed.h"
 #include "cuda/group/nccl_reducer.h"
 #include "cuda/group/peer_copy.h"
+#include "cuda/selection/gradient_memory.h"
 #include "cuda/selection/selection_unit.h"
 #include "cuda/trials/launch_overlap.h"
 
@@ -87,6 +88,11 @@ std::unique_ptr<device::SelectionUnit> CudaDevice::make_selection_unit(
     const device::SelectionShape& shape) {
   require_kernels(info_, info_.makes_selection);
   return cuda::make_selection_unit(gpu_.index, info_, shape);
+}
+
+std::unique_ptr<device::GradientMemory> CudaDevice::make_gradient_memory() {
+  require_kernels(info_, info_.makes_selection);
+  return cuda::make_gradient_memory(gpu_.index, info_);
 }
 
 std::unique_ptr<device::PeerCopy> CudaDevice::make_peer_copy(

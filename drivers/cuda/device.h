@@ -31,6 +31,7 @@ class CudaDevice final : public device::Device {
   std::unique_ptr<device::AggregationUnit> make_aggregation_unit() override;
   std::unique_ptr<device::SelectionUnit> make_selection_unit(
       const device::SelectionShape& shape) override;
+  std::unique_ptr<device::GradientMemory> make_gradient_memory() override;
   device::DeviceSpeed speed_now() override;
   // Null where a unit is no GPU's or two are of one; sums: null without NCCL, too.
   std::unique_ptr<device::PeerCopy> make_peer_copy(

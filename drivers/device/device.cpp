@@ -5,6 +5,7 @@
 #include "device/device.h"
 
 #include "common/error.h"
+#include "device/gradient_memory.h"
 #include "device/selection_unit.h"
 
 namespace tandem::device {
@@ -29,6 +30,10 @@ std::unique_ptr<AggregationUnit> Device::make_aggregation_unit() {
 
 std::unique_ptr<SelectionUnit> Device::make_selection_unit(const SelectionShape&) {
   throw Error("device", info().id + " makes no selection unit; choose cpu, or a device that does");
+}
+
+std::unique_ptr<GradientMemory> Device::make_gradient_memory() {
+  throw Error("device", info().id + " keeps no gradients; choose cpu, or a device that does");
 }
 
 std::unique_ptr<PeerCopy> Device::make_peer_copy(std::span<ComputeUnit* const>) { return nullptr; }

@@ -24,6 +24,7 @@ namespace tandem::device {
 
 class SelectionUnit;  // selection_unit.h
 struct SelectionShape;
+class GradientMemory;  // gradient_memory.h
 
 // Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {
@@ -75,7 +76,9 @@ class Device {
   virtual std::unique_ptr<AttentionUnit> make_attention_unit(
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
+  // Both where info().makes_selection.
   virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
+  virtual std::unique_ptr<GradientMemory> make_gradient_memory();
 
   // How `units`, made by devices of this kind, copy to each other and add up. Null: only through
   // host memory. The units outlive the result.

@@ -21,12 +21,6 @@ void check_count(const SelectionUnit& unit, std::size_t count, const char* what)
                           " values; the unit is for " + std::to_string(expected));
 }
 
-void check_memory(const SelectionUnit& unit, const Placement& placement, const char* what) {
-  if (unit.accepts(placement)) return;
-  require_host(placement, "device", ("for " + unit.name() + " " + what).c_str());
-  refuse(unit.name(), std::string(what) + " is in memory that the unit does not reach");
-}
-
 }  // namespace
 
 void check_selection_shape(const std::string& unit, const SelectionShape& shape) {
@@ -35,19 +29,18 @@ void check_selection_shape(const std::string& unit, const SelectionShape& shape)
                    std::to_string(shape.num_values) + "; split it");
 }
 
-void check_gradient(const SelectionUnit& unit, const GradientView& gradient) {
-  const DType type = gradient.type;
-  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16) {
-    refuse(unit.name(), "gradients are f32, f16 or bf16, this one is " +
-                            std::string(dtype_name(type)) + "; convert it");
+void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std::uint64_t first) {
+  check_values(unit.name(), gradient.values.data(), gradient.values.size(), gradient.type);
+  const std::uint64_t count = gradient.values.size() / dtype_block_bytes(gradient.type);
+  const std::uint64_t num_values = unit.shape().num_values;
+  if (first > num_values || count > num_values - first) {
+    refuse(unit.name(), "the gradient has " + std::to_string(count) + " values from place " +
+                            std::to_string(first) + " on; the unit is for " +
+                            std::to_string(num_values));
   }
-  const std::size_t bytes = dtype_block_bytes(type);
-  if (gradient.values.size() % bytes != 0 ||
-      reinterpret_cast<std::uintptr_t>(gradient.values.data()) % bytes != 0) {
-    refuse(unit.name(), "the gradient is not aligned to its values");
-  }
-  check_count(unit, gradient.values.size() / bytes, "the gradient");
-  check_memory(unit, gradient.placement, "the gradient");
+  if (unit.accepts(gradient.placement)) return;
+  require_host(gradient.placement, "device", ("for " + unit.name() + " the gradient").c_str());
+  refuse(unit.name(), "the gradient is in memory that the unit does not reach");
 }
 
 void check_range(const SelectionUnit& unit, SelectionRange range) {
@@ -77,10 +70,13 @@ void check_entries(const SelectionUnit& unit, std::span<const std::uint32_t> ind
                           std::to_string(values.size()) + " values");
 }
 
-void check_dense(const SelectionUnit& unit, std::span<const float> dense,
-                 const Placement& placement) {
-  check_count(unit, dense.size(), "the target");
-  check_memory(unit, placement, "the target");
+void check_chunks(const SelectionUnit& unit, std::uint32_t count, std::uint32_t last_count) {
+  constexpr std::uint64_t kChunk = 4096;
+  const std::uint64_t last = (unit.shape().num_values - 1) % kChunk + 1;
+  if (count >= 1 && count <= kChunk && last_count >= 1 && last_count <= last) return;
+  refuse(unit.name(), "chunks of " + std::to_string(count) + " entries and " +
+                          std::to_string(last_count) + " in the last; it has " +
+                          std::to_string(last) + " values");
 }
 
 void check_residual(const SelectionUnit& unit, const ResidualView& view) {

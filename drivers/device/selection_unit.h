@@ -3,53 +3,31 @@
 // SelectionUnit: what is left of one gradient (the residual), kept in a device's memory, and the
 // selection of its large entries there. Only indices and values of entries travel to the host.
 //
-// A step: measure() finds what is not finite; accumulate() adds the gradient; at_least() or top()
-// selects; clear_at() forgets what was sent; put() writes the mean. Results are those of a plain
-// loop in f32, in every run and on every device; a product and an addition may be fused on the CPU.
-// Sums are in f64; their order is the device's. Ownership: arguments are borrowed until the call
-// returns; results are valid until the next call. Threads: one at a time. Errors: Error, with the
-// unit unchanged, for an argument that does not fit its shape, or memory that accepts() denies.
-// DeviceError, with the unit unchanged, if memory for the call cannot be allocated. DeviceError,
-// with the unit and its residual lost (every later call fails at once), if started work failed or
-// missed the deadline.
+// A step: accumulate() adds the gradient; at_least() or top() selects; clear_at() forgets what was
+// sent. GradientMemory (gradient_memory.h) checks gradients before and writes means after it.
+// Results are those of a plain loop in f32, in every run and on every device; a product is rounded
+// before it is added. Sums are in f64; their order is the device's. Ownership:
+// arguments are borrowed until the call returns; results are valid until the next call. Threads:
+// one at a time. Errors: Error, with the unit unchanged, for an argument that does not fit its
+// shape, or memory that accepts() denies. DeviceError, with the unit unchanged, if memory for the
+// call cannot be allocated. DeviceError, with the unit and its residual lost (every later call
+// fails at once), if started work failed or missed the deadline.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "common/deadline.h"
-#include "tensor/dtype.h"
-#include "tensor/view.h"
+#include "device/gradient_memory.h"
 
 namespace tandem::device {
 
 struct SelectionShape {
   std::uint64_t num_values = 0;  // 1 to 2^32 - 1
   bool velocity = false;         // for momentum correction: as much memory again
-};
-
-struct GradientView {
-  std::span<const std::byte> values;  // [num_values] of `type`, aligned to it
-  DType type = DType::kF32;           // kF32, kF16 or kBF16
-  Placement placement;
-};
-
-// Of finite values only.
-struct GradientMoments {
-  double sum = 0;         // of |x|
-  double signed_sum = 0;  // of x
-  double squares = 0;
-  double log_sum = 0;  // of ln |x|, over `positive`: zeros and subnormal values are left out
-  std::uint64_t count = 0;
-  std::uint64_t positive = 0;  // 0 unless logarithms were asked for
-  std::optional<std::uint64_t> first_non_finite;
-  float largest = 0;                                        // |x|
-  float smallest = std::numeric_limits<float>::infinity();  // |x|
 };
 
 // g: the gradient; clipped: a NaN is 0, others lie in [-clip_at, clip_at].
@@ -61,6 +39,7 @@ struct AccumulateStep {
   float decay = 1;
   std::optional<float> clip_at;
   bool logarithms = false;
+  std::uint64_t first = 0;  // place of the gradient's first value in the residual
 };
 
 struct SelectionRange {
@@ -87,15 +66,16 @@ class SelectionUnit {
   // Whether gradients may be in this memory. Host memory is always accepted.
   virtual bool accepts(const Placement& placement) const { return placement.on_host(); }
 
-  // Of the gradient; changes nothing.
-  virtual GradientMoments measure(const GradientView& gradient, Deadline deadline) = 0;
-  // Returns the moments of the new residual.
+  // Any number of values from place step.first on. Returns the moments of the residual there.
   virtual GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                                      Deadline deadline) = 0;
 
   // Questions about the residual. A NaN reaches no threshold.
   virtual GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
                                            Deadline deadline) = 0;
+  // The sums of squares of finite values of each range.
+  virtual std::vector<double> squares(std::span<const SelectionRange> ranges,
+                                      Deadline deadline) = 0;
   virtual std::vector<std::uint64_t> counts_at_least(SelectionRange range,
                                                      std::span<const float> thresholds,
                                                      Deadline deadline) = 0;
@@ -105,16 +85,16 @@ class SelectionUnit {
   virtual std::span<const float> values_at(std::span<const std::uint32_t> indices,
                                            Deadline deadline) = 0;
 
+  // The largest entries of every 4,096 values as the message of chunk_topk: `count` of a whole
+  // chunk, `last_count` of the last one (the same if it is whole). Values are finite.
+  virtual std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
+                                                 Deadline deadline) = 0;
+
   // Residual and velocity become 0 at unique places.
   virtual void clear_at(std::span<const std::uint32_t> indices, Deadline deadline) = 0;
   // residual[indices[i]] += values[i], at unique places.
   virtual void add_at(std::span<const std::uint32_t> indices, std::span<const float> values,
                       Deadline deadline) = 0;
-
-  // dense = 0, but values[i] at indices[i], unique. dense: [num_values] where `placement` says.
-  virtual void put(std::span<float> dense, const Placement& placement,
-                   std::span<const std::uint32_t> indices, std::span<const float> values,
-                   Deadline deadline) = 0;
 
   virtual void save(const ResidualView& to, Deadline deadline) = 0;
   virtual void load(const ResidualView& from, Deadline deadline) = 0;
@@ -123,14 +103,13 @@ class SelectionUnit {
 // What every unit checks of arguments, before it changes anything. Each throws Error, naming
 // `unit`.
 void check_selection_shape(const std::string& unit, const SelectionShape& shape);
-void check_gradient(const SelectionUnit& unit, const GradientView& gradient);
+void check_gradient(const SelectionUnit& unit, const GradientView& gradient, std::uint64_t first);
 void check_range(const SelectionUnit& unit, SelectionRange range);
 void check_places(const SelectionUnit& unit, std::span<const std::uint32_t> indices);
 // As many values as places.
 void check_entries(const SelectionUnit& unit, std::span<const std::uint32_t> indices,
                    std::span<const float> values);
-void check_dense(const SelectionUnit& unit, std::span<const float> dense,
-                 const Placement& placement);
+void check_chunks(const SelectionUnit& unit, std::uint32_t count, std::uint32_t last_count);
 void check_residual(const SelectionUnit& unit, const ResidualView& view);
 
 }  // namespace tandem::device

@@ -7,6 +7,7 @@
 
 #include "common/block_scan.cuh"
 #include "common/launch.cuh"
+#include "common/prefix_sums.cuh"
 #include "sparse/value_access.cuh"
 
 namespace tandem::gpu_kernels {
@@ -91,17 +92,8 @@ __global__ __launch_bounds__(kScanThreads) void sum_tiles(std::uint32_t num_tile
                                                           std::uint32_t* total) {
   let_next_start();
   wait_for_previous();
-  __shared__ std::uint32_t scratch[kScanThreads / 32 + 1];
-  std::uint32_t carried = 0;
-  for (std::uint32_t base = 0; base < num_tiles; base += kScanThreads) {
-    const std::uint32_t tile = base + threadIdx.x;
-    const std::uint32_t count = tile < num_tiles ? counts[tile] : 0;
-    std::uint32_t sum;
-    const std::uint32_t before = block_exclusive_scan<kScanThreads>(count, scratch, &sum);
-    if (tile < num_tiles) counts[tile] = carried + before;
-    carried += sum;
-  }
-  if (threadIdx.x == 0) *total = carried;
+  const std::uint32_t sum = sum_in_place<kScanThreads>(num_tiles, counts);
+  if (threadIdx.x == 0) *total = sum;
 }
 
 template <typename Wire>

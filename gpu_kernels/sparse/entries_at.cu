@@ -61,22 +61,24 @@ __global__ __launch_bounds__(kThreads) void clear_values(ClearAt job) {
   }
 }
 
+template <typename Wire>
 __global__ __launch_bounds__(kThreads) void add_values(AddAt job) {
   let_next_start();
   wait_for_previous();
   const Places places(job.indices, job.num_entries, job.num_values, job.faults);
+  auto* to = static_cast<Wire*>(job.to);
   float values[kItems], sums[kItems];
 #pragma unroll
   for (int item = 0; item < kItems; ++item) {
     const bool is_place = places.is_place[item];
     values[item] = is_place ? job.values[places.entry[item]] : 0.0f;
-    sums[item] = is_place && !job.replaces ? job.to[places.index[item]] : 0.0f;
+    sums[item] = is_place && !job.replaces ? widen(to[places.index[item]]) : 0.0f;
   }
 #pragma unroll
   for (int item = 0; item < kItems; ++item) {
     if (!places.is_place[item]) continue;
     const float value = __fdiv_rn(values[item], job.divisor);
-    job.to[places.index[item]] = job.replaces ? value : __fadd_rn(sums[item], value);
+    narrow(job.replaces ? value : __fadd_rn(sums[item], value), to[places.index[item]]);
   }
 }
 
@@ -98,7 +100,16 @@ cudaError_t clear_at(const ClearAt& job, cudaStream_t stream) {
 }
 
 cudaError_t add_at(const AddAt& job, cudaStream_t stream) {
-  return launch_at(stream, add_values, job);
+  switch (job.type) {
+    case ValueType::kF32:
+      return launch_at(stream, add_values<float>, job);
+    case ValueType::kF16:
+      return launch_at(stream, add_values<F16>, job);
+    case ValueType::kBF16:
+      return launch_at(stream, add_values<BF16>, job);
+    default:
+      return cudaErrorInvalidValue;
+  }
 }
 
 }  // namespace tandem::gpu_kernels

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "sparse/wire_values.h"
+
 namespace tandem::gpu_kernels {
 
 // values_out[i] = values[indices[i]]. Bytes per entry: 8, and a sector.
@@ -40,9 +42,10 @@ struct ClearAt {
 cudaError_t clear_at(const ClearAt& job, cudaStream_t stream);
 
 // to[indices[i]] += values[i] / divisor, or = with `replaces`. Bytes per entry: 8, and a sector
-// read and written.
+// read and written. cudaErrorInvalidValue for another type than f32, f16, bf16.
 struct AddAt {
-  float* to = nullptr;  // [num_values]
+  void* to = nullptr;  // [num_values] of `type`; sums are rounded to it
+  ValueType type = ValueType::kF32;
   std::uint64_t num_values = 0;
   const std::uint32_t* indices = nullptr;  // [num_entries]
   const float* values = nullptr;           // [num_entries]

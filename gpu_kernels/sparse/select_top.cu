@@ -6,6 +6,7 @@
 
 #include "common/block_scan.cuh"
 #include "common/launch.cuh"
+#include "common/prefix_sums.cuh"
 #include "sparse/magnitude_bits.cuh"
 
 namespace tandem::gpu_kernels {
@@ -186,18 +187,9 @@ __global__ __launch_bounds__(kScanThreads) void sum_ties(std::uint32_t num_tiles
                                                          std::uint32_t* smallest_bits) {
   let_next_start();
   wait_for_previous();
-  __shared__ std::uint32_t scratch[kScanThreads / 32 + 1];
-  std::uint32_t carried = 0;
-  for (std::uint32_t first = 0; first < num_tiles; first += kScanThreads) {
-    const std::uint32_t tile = first + threadIdx.x;
-    const std::uint32_t count = tile < num_tiles ? ties[tile] : 0;
-    std::uint32_t sum;
-    const std::uint32_t before = block_exclusive_scan<kScanThreads>(count, scratch, &sum);
-    if (tile < num_tiles) ties[tile] = carried + before;
-    carried += sum;
-  }
+  const std::uint32_t sum = sum_in_place<kScanThreads>(num_tiles, ties);
   if (threadIdx.x == 0 && smallest_bits != nullptr) {
-    *smallest_bits = carried < state->left ? 0u : state->bits;
+    *smallest_bits = sum < state->left ? 0u : state->bits;
   }
 }
 

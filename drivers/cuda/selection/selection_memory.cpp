@@ -7,15 +7,36 @@
 
 namespace tandem::cuda {
 
+gpu_kernels::ValueType value_type(DType type) {
+  if (type == DType::kF16) return gpu_kernels::ValueType::kF16;
+  return type == DType::kBF16 ? gpu_kernels::ValueType::kBF16 : gpu_kernels::ValueType::kF32;
+}
+
+device::GradientMoments moments_of(const gpu_kernels::GradientMeasurement& from) {
+  device::GradientMoments moments;
+  moments.sum = from.sum;
+  moments.signed_sum = from.signed_sum;
+  moments.squares = from.squares;
+  moments.log_sum = from.log_sum;
+  moments.count = from.count;
+  moments.positive = from.positive;
+  if (from.first_non_finite != gpu_kernels::kAllFinite) {
+    moments.first_non_finite = from.first_non_finite;
+  }
+  moments.largest = from.largest;
+  moments.smallest = from.smallest;
+  return moments;
+}
+
 SelectionMemory::SelectionMemory(int device_index, std::string name,
                                  const device::SelectionShape& shape)
     : device_index_(device_index), name_(std::move(name)) {
   const std::size_t bytes = static_cast<std::size_t>(shape.num_values) * sizeof(float);
-  residual_.reserve(bytes);
+  if (bytes > 0) residual_.reserve(bytes);
   if (shape.velocity) velocity_.reserve(bytes);
   answers_.reserve(sizeof(SelectionAnswers));
   host_answers_.reserve(sizeof(SelectionAnswers));
-  check(cudaMemset(residual_.data(), 0, bytes), "clearing the residual");
+  if (bytes > 0) check(cudaMemset(residual_.data(), 0, bytes), "clearing the residual");
   if (shape.velocity) check(cudaMemset(velocity_.data(), 0, bytes), "clearing the velocity");
   check(cudaDeviceSynchronize(), "clearing the residual");
 }
@@ -50,6 +71,48 @@ void SelectionMemory::wait_for(const Placement& placement) {
   const auto queue = static_cast<cudaStream_t>(placement.queue);
   check(cudaEventRecord(ready_.get(), queue), "waiting for a gradient");
   check(cudaStreamWaitEvent(stream_.get(), ready_.get(), 0), "waiting for a gradient");
+}
+
+device::GradientMoments SelectionMemory::measure(gpu_kernels::AccumulateGradient& job,
+                                                 const device::GradientView* gradient,
+                                                 Deadline deadline) {
+  const bool copied = gradient != nullptr && gradient->placement.on_host();
+  if (copied) job.gradient = staged(gradient->values.size());
+  job.measurement = &device_answers()->measurement;
+  job.workspace = workspace(gpu_kernels::accumulate_workspace_bytes(job.num_values));
+  run(deadline, "adding a gradient", [&] {
+    if (gradient != nullptr) wait_for(gradient->placement);
+    if (copied) {
+      copy(const_cast<void*>(job.gradient), gradient->values.data(), gradient->values.size(),
+           cudaMemcpyHostToDevice);
+    }
+    check(gpu_kernels::accumulate_gradient(job, stream()), "adding a gradient");
+    fetch_answers();
+  });
+  return moments_of(answers().measurement);
+}
+
+void SelectionMemory::add_entries(gpu_kernels::AddAt job, std::span<const std::uint32_t> indices,
+                                  std::span<const float> entries, Deadline deadline) {
+  make_room(indices.size());
+  run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
+    copy(values() + begin, entries.data() + begin, count * sizeof(float), cudaMemcpyHostToDevice);
+    job.indices = this->indices() + begin;
+    job.values = values() + begin;
+    job.num_entries = count;
+    job.faults = &device_answers()->faults;
+    return gpu_kernels::add_at(job, stream());
+  });
+}
+
+std::span<const std::byte> SelectionMemory::fetch_bytes(const std::byte* from, std::size_t count,
+                                                        Deadline deadline) {
+  host_values_.reserve(count);
+  if (count > 0) {
+    run(deadline, "copying results",
+        [&] { copy(host_values_.data(), from, count, cudaMemcpyDeviceToHost); });
+  }
+  return {host_values_.as<std::byte>(), count};
 }
 
 std::span<const float> SelectionMemory::fetch_values(std::size_t count, Deadline deadline) {

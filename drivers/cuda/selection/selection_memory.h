@@ -7,12 +7,14 @@
 // one at a time.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 
 #include "common/error.h"
 #include "cuda/runtime/handles.h"
 #include "device/selection_unit.h"
+#include "sparse/entries_at.h"
 #include "sparse/gradient_sum.h"
 #include "sparse/select_large.h"
 
@@ -26,9 +28,12 @@ struct SelectionAnswers {
   std::uint32_t faults;
 };
 
+gpu_kernels::ValueType value_type(DType type);  // kF32, kF16 or kBF16
+device::GradientMoments moments_of(const gpu_kernels::GradientMeasurement& from);
+
 class SelectionMemory {
  public:
-  // The residual is zero.
+  // The residual is zero; a shape without values has none.
   SelectionMemory(int device_index, std::string name, const device::SelectionShape& shape);
   ~SelectionMemory();
   SelectionMemory(const SelectionMemory&) = delete;
@@ -68,9 +73,33 @@ class SelectionMemory {
   void fetch_answers();
   void wait_for(const Placement& placement);
 
-  // The first `count` values, or entries, in pinned memory.
+  // Runs the job, which adds or measures a gradient; `gradient` is copied first where it lies in
+  // host memory. Null: the job's values lie here.
+  device::GradientMoments measure(gpu_kernels::AccumulateGradient& job,
+                                  const device::GradientView* gradient, Deadline deadline);
+  // Copies the places to the device, where there is room, then launches pieces of them:
+  // launch(begin, count).
+  template <typename Launch>
+  void run_at(std::span<const std::uint32_t> indices, Deadline deadline, Launch&& launch) {
+    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+    if (indices.empty()) return;
+    run(deadline, "using values at places", [&] {
+      copy(this->indices(), indices.data(), indices.size_bytes(), cudaMemcpyHostToDevice);
+      for (std::size_t begin = 0; begin < indices.size(); begin += kMostAtOnce) {
+        const std::size_t count = std::min(kMostAtOnce, indices.size() - begin);
+        check(launch(begin, static_cast<std::uint32_t>(count)), "using values at places");
+      }
+    });
+  }
+  // `job` has its target; the entries are filled in.
+  void add_entries(gpu_kernels::AddAt job, std::span<const std::uint32_t> indices,
+                   std::span<const float> values, Deadline deadline);
+
+  // The first `count` values, entries or bytes of `from`, in pinned memory.
   std::span<const float> fetch_values(std::size_t count, Deadline deadline);
   device::SelectedEntries fetch_entries(std::size_t count, Deadline deadline);
+  std::span<const std::byte> fetch_bytes(const std::byte* from, std::size_t count,
+                                         Deadline deadline);
 
  private:
   void leak();

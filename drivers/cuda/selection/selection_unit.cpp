@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cuda/selection/selection_memory.h"
+#include "sparse/chunk_top.h"
 #include "sparse/entries_at.h"
 #include "sparse/gradient_sum.h"
 #include "sparse/select_large.h"
@@ -25,27 +26,6 @@ using gpu_kernels::AccumulateGradient;
 
 constexpr std::uint64_t kLeastEntries = 4096;  // room for results from the first selection on
 
-gpu_kernels::ValueType value_type(DType type) {
-  if (type == DType::kF16) return gpu_kernels::ValueType::kF16;
-  return type == DType::kBF16 ? gpu_kernels::ValueType::kBF16 : gpu_kernels::ValueType::kF32;
-}
-
-GradientMoments moments_of(const gpu_kernels::GradientMeasurement& from) {
-  GradientMoments moments;
-  moments.sum = from.sum;
-  moments.signed_sum = from.signed_sum;
-  moments.squares = from.squares;
-  moments.log_sum = from.log_sum;
-  moments.count = from.count;
-  moments.positive = from.positive;
-  if (from.first_non_finite != gpu_kernels::kAllFinite) {
-    moments.first_non_finite = from.first_non_finite;
-  }
-  moments.largest = from.largest;
-  moments.smallest = from.smallest;
-  return moments;
-}
-
 class CudaSelectionUnit final : public device::SelectionUnit {
  public:
   CudaSelectionUnit(int device_index, const device::DeviceInfo& info, const SelectionShape& shape)
@@ -59,22 +39,23 @@ class CudaSelectionUnit final : public device::SelectionUnit {
            (placement.memory == tandem::Memory::kDevice && placement.device == name_);
   }
 
-  GradientMoments measure(const GradientView& gradient, Deadline deadline) override {
-    return add(gradient, AccumulateGradient{}, deadline);
-  }
-
   GradientMoments accumulate(const GradientView& gradient, const AccumulateStep& step,
                              Deadline deadline) override {
+    memory_.begin_call();
+    check_gradient(*this, gradient, step.first);
     AccumulateGradient job;
-    job.residual = memory_.residual();
-    job.velocity = memory_.velocity();
+    job.gradient = gradient.values.data();
+    job.type = value_type(gradient.type);
+    job.num_values = gradient.values.size() / dtype_block_bytes(gradient.type);
+    job.residual = memory_.residual() + step.first;
+    if (shape_.velocity) job.velocity = memory_.velocity() + step.first;
     job.momentum = step.momentum;
     job.scale = step.scale;
     job.decay = step.decay;
     job.clips = step.clip_at.has_value();
     job.clip_at = step.clip_at.value_or(0);
     job.logarithms = step.logarithms;
-    return add(gradient, job, deadline);
+    return memory_.measure(job, &gradient, deadline);
   }
 
   GradientMoments moments_at_least(SelectionRange range, float threshold, bool logarithms,
@@ -86,7 +67,38 @@ class CudaSelectionUnit final : public device::SelectionUnit {
     job.num_values = range.end - range.begin;
     job.logarithms = logarithms;
     job.least = threshold;
-    return measured(job, nullptr, deadline);
+    return memory_.measure(job, nullptr, deadline);
+  }
+
+  std::vector<double> squares(std::span<const SelectionRange> ranges, Deadline deadline) override {
+    memory_.begin_call();
+    std::uint64_t largest = 0;
+    for (const SelectionRange& range : ranges) {
+      check_range(*this, range);
+      largest = std::max(largest, range.end - range.begin);
+    }
+    const std::size_t bytes = ranges.size() * sizeof(gpu_kernels::GradientMeasurement);
+    auto* measured = reinterpret_cast<gpu_kernels::GradientMeasurement*>(memory_.staged(bytes));
+    AccumulateGradient job;
+    job.workspace = memory_.workspace(gpu_kernels::accumulate_workspace_bytes(largest));
+    if (!ranges.empty()) {
+      memory_.run(deadline, "measuring ranges", [&] {
+        for (std::size_t i = 0; i < ranges.size(); ++i) {
+          job.gradient = memory_.residual() + ranges[i].begin;
+          job.num_values = ranges[i].end - ranges[i].begin;
+          job.measurement = measured + i;
+          check(gpu_kernels::accumulate_gradient(job, memory_.stream()), "measuring ranges");
+        }
+      });
+    }
+    const auto found =
+        memory_.fetch_bytes(reinterpret_cast<const std::byte*>(measured), bytes, deadline);
+    std::vector<double> sums;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      sums.push_back(
+          reinterpret_cast<const gpu_kernels::GradientMeasurement*>(found.data())[i].squares);
+    }
+    return sums;
   }
 
   std::vector<std::uint64_t> counts_at_least(SelectionRange range,
@@ -176,7 +188,7 @@ class CudaSelectionUnit final : public device::SelectionUnit {
     memory_.begin_call();
     check_places(*this, indices);
     memory_.make_room(indices.size());
-    run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
+    memory_.run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
       return gpu_kernels::gather_at(
           {memory_.residual(), shape_.num_values, memory_.indices() + begin, count,
            memory_.values() + begin, &memory_.device_answers()->faults},
@@ -185,11 +197,27 @@ class CudaSelectionUnit final : public device::SelectionUnit {
     return memory_.fetch_values(indices.size(), deadline);
   }
 
+  std::span<const std::byte> pack_chunks(std::uint32_t count, std::uint32_t last_count,
+                                         Deadline deadline) override {
+    memory_.begin_call();
+    check_chunks(*this, count, last_count);
+    const std::size_t bytes =
+        gpu_kernels::chunks_message_bytes(shape_.num_values, count, last_count);
+    std::byte* message = memory_.staged(bytes);
+    memory_.run(deadline, "packing chunks", [&] {
+      check(gpu_kernels::pack_chunks({memory_.residual(), shape_.num_values, count, last_count,
+                                      reinterpret_cast<unsigned char*>(message)},
+                                     memory_.stream()),
+            "packing chunks");
+    });
+    return memory_.fetch_bytes(message, bytes, deadline);
+  }
+
   void clear_at(std::span<const std::uint32_t> indices, Deadline deadline) override {
     memory_.begin_call();
     check_places(*this, indices);
     memory_.make_room(indices.size());
-    run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
+    memory_.run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
       return gpu_kernels::clear_at(
           {memory_.residual(), memory_.velocity(), shape_.num_values, memory_.indices() + begin,
            count, &memory_.device_answers()->faults},
@@ -201,27 +229,10 @@ class CudaSelectionUnit final : public device::SelectionUnit {
               Deadline deadline) override {
     memory_.begin_call();
     check_entries(*this, indices, values);
-    add_entries(memory_.residual(), indices, values, false, deadline);
-  }
-
-  void put(std::span<float> dense, const Placement& placement,
-           std::span<const std::uint32_t> indices, std::span<const float> values,
-           Deadline deadline) override {
-    memory_.begin_call();
-    check_dense(*this, dense, placement);
-    check_entries(*this, indices, values);
-    if (placement.on_host()) {
-      std::ranges::fill(dense, 0.0f);
-      for (std::size_t i = 0; i < indices.size(); ++i) dense[indices[i]] = values[i];
-      return;
-    }
-    memory_.make_room(indices.size());
-    memory_.run(deadline, "clearing the target", [&] {
-      memory_.wait_for(placement);
-      check(cudaMemsetAsync(dense.data(), 0, dense.size_bytes(), memory_.stream()),
-            "clearing the target");
-    });
-    add_entries(dense.data(), indices, values, true, deadline);
+    gpu_kernels::AddAt job;
+    job.to = memory_.residual();
+    job.num_values = shape_.num_values;
+    memory_.add_entries(job, indices, values, deadline);
   }
 
   void save(const ResidualView& to, Deadline deadline) override {
@@ -247,65 +258,6 @@ class CudaSelectionUnit final : public device::SelectionUnit {
   }
 
  private:
-  GradientMoments add(const GradientView& gradient, AccumulateGradient job, Deadline deadline) {
-    memory_.begin_call();
-    check_gradient(*this, gradient);
-    job.type = value_type(gradient.type);
-    job.num_values = shape_.num_values;
-    job.gradient = gradient.placement.on_host() ? memory_.staged(gradient.values.size())
-                                                : gradient.values.data();
-    return measured(job, &gradient, deadline);
-  }
-
-  // gradient: of the call, or null if the job reads the residual.
-  GradientMoments measured(AccumulateGradient& job, const GradientView* gradient,
-                           Deadline deadline) {
-    job.measurement = &memory_.device_answers()->measurement;
-    job.workspace = memory_.workspace(gpu_kernels::accumulate_workspace_bytes(job.num_values));
-    memory_.run(deadline, "adding a gradient", [&] {
-      if (gradient != nullptr) memory_.wait_for(gradient->placement);
-      if (gradient != nullptr && gradient->placement.on_host()) {
-        memory_.copy(const_cast<void*>(job.gradient), gradient->values.data(),
-                     gradient->values.size(), cudaMemcpyHostToDevice);
-      }
-      check(gpu_kernels::accumulate_gradient(job, memory_.stream()), "adding a gradient");
-      memory_.fetch_answers();
-    });
-    return moments_of(memory_.answers().measurement);
-  }
-
-  // Copies the places to the device, where there is room, then launches pieces of them.
-  template <typename Launch>
-  void run_at(std::span<const std::uint32_t> indices, Deadline deadline, Launch&& launch) {
-    constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
-    if (indices.empty()) return;
-    memory_.run(deadline, "using values at places", [&] {
-      memory_.copy(memory_.indices(), indices.data(), indices.size_bytes(), cudaMemcpyHostToDevice);
-      for (std::size_t begin = 0; begin < indices.size(); begin += kMostAtOnce) {
-        const std::size_t count = std::min(kMostAtOnce, indices.size() - begin);
-        check(launch(begin, static_cast<std::uint32_t>(count)), "using values at places");
-      }
-    });
-  }
-
-  void add_entries(float* to, std::span<const std::uint32_t> indices, std::span<const float> values,
-                   bool replaces, Deadline deadline) {
-    memory_.make_room(indices.size());
-    run_at(indices, deadline, [&](std::size_t begin, std::uint32_t count) {
-      memory_.copy(memory_.values() + begin, values.data() + begin, count * sizeof(float),
-                   cudaMemcpyHostToDevice);
-      gpu_kernels::AddAt job;
-      job.to = to;
-      job.num_values = shape_.num_values;
-      job.indices = memory_.indices() + begin;
-      job.values = memory_.values() + begin;
-      job.num_entries = count;
-      job.replaces = replaces;
-      job.faults = &memory_.device_answers()->faults;
-      return gpu_kernels::add_at(job, memory_.stream());
-    });
-  }
-
   const std::string name_;
   const SelectionShape shape_;
   SelectionMemory memory_;

@@ -51,21 +51,6 @@ int run_rank(std::unique_ptr<Transport> transport, const RankBody& body) {
   return 0;
 }
 
-// The error of the rank that failed first, not those of the ranks that it has aborted.
-void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
-  std::exception_ptr echo;
-  for (const auto& error : errors) {
-    if (!error) continue;
-    try {
-      std::rethrow_exception(error);
-    } catch (const transport::TransportError& failure) {
-      if (failure.kind() != transport::TransportError::Kind::kAborted) throw;
-      echo = error;
-    }
-  }
-  if (echo) std::rethrow_exception(echo);
-}
-
 int run_threads(int world, const RankBody& body) {
   auto transports = transport::inproc::make_world(world);
   std::vector<std::exception_ptr> errors(transports.size());
@@ -273,6 +258,20 @@ std::unique_ptr<Transport> meet_on_gpus(const BenchOptions& options) {
 }
 
 }  // namespace
+
+void rethrow_cause(const std::vector<std::exception_ptr>& errors) {
+  std::exception_ptr echo;
+  for (const auto& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const transport::TransportError& failure) {
+      if (failure.kind() != transport::TransportError::Kind::kAborted) throw;
+      echo = error;
+    }
+  }
+  if (echo) std::rethrow_exception(echo);
+}
 
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body) {

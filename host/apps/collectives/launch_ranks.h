@@ -7,6 +7,7 @@
 // process have ended, and abort the group first. Threads: call once.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <vector>
 
@@ -20,5 +21,9 @@ using RankBody = std::function<void(collectives::Group& group)>;
 // arguments: the command line of this program, for child processes. Returns the exit code.
 int launch_ranks(const BenchOptions& options, const std::vector<std::string>& arguments,
                  const RankBody& body);
+
+// errors: of each rank, or null. Rethrows that of the first rank that failed by itself; the errors
+// of ranks that it has aborted count only where there is no other.
+void rethrow_cause(const std::vector<std::exception_ptr>& errors);
 
 }  // namespace tandem::apps

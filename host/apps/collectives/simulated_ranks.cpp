@@ -7,28 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "apps/collectives/launch_ranks.h"
 #include "transport/simulated/simulated.h"
-#include "transport/transport_error.h"
 
 namespace tandem::apps {
-namespace {
-
-void rethrow_first(const std::vector<std::exception_ptr>& errors) {
-  std::exception_ptr echo;
-  for (const auto& error : errors) {
-    if (!error) continue;
-    try {
-      std::rethrow_exception(error);
-    } catch (const transport::TransportError& failure) {
-      if (failure.kind() != transport::TransportError::Kind::kAborted) throw;
-      echo = error;
-    }
-  }
-  if (echo) std::rethrow_exception(echo);
-}
-
-}  // namespace
-
 void run_simulated_ranks(
     const SimulatedLinks& links,
     const std::function<void(collectives::Group& group, const VirtualClock& clock)>& body) {
@@ -52,7 +34,7 @@ void run_simulated_ranks(
     });
   }
   for (std::thread& thread : threads) thread.join();
-  rethrow_first(errors);
+  rethrow_cause(errors);
 }
 
 }  // namespace tandem::apps

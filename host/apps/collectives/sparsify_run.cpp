@@ -86,7 +86,7 @@ RankMeasurements run_steps(collectives::Group& group, const VirtualClock& clock,
     result.mean = {};  // its memory is not needed
     if (group.rank() != 0) continue;
     history.plain_reads_s.push_back(
-        plain_read_s(sparsifier->residual(), options.sparsifier.threads, *options.sparsifier.turn));
+        plain_read_s(gradient, options.sparsifier.threads, *options.sparsifier.turn));
   }
   history.residual_norm = sparsifier->residual_norm();
   return history;

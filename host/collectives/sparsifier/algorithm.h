@@ -3,9 +3,10 @@
 // SparsifierAlgorithm: what a file of this folder implements; Sparsifier (sparsifier.h) calls it.
 //
 // Sparsifier checks and agrees first, so reduce() sees finite values, a density inside (0, 1) and
-// equal options on all ranks. An algorithm selects inside timed_selection(), which communicates
-// nothing, exchanges with exchange.h and clears its residual. State: the base keeps the residual;
-// an algorithm adds its own numbers and tensors.
+// equal options on all ranks. An algorithm asks and clears its ResidualStore, so it works wherever
+// the gradient lies. It selects inside timed_selection(), which communicates nothing, and exchanges
+// with exchange.h. State: the store keeps the tensors; an algorithm adds its own numbers.
+// Ownership: borrows the store.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/sparsifier/candidates.h"
+#include "collectives/sparsifier/residual_store.h"
 #include "collectives/sparsifier/sparsifier.h"
 
 namespace tandem::collectives {
@@ -33,25 +34,25 @@ struct StepContext {
 
 class SparsifierAlgorithm {
  public:
-  SparsifierAlgorithm(std::uint64_t num_values, const SparsifierOptions& options)
-      : num_values_(num_values), options_(options), residual_(num_values, 0.0f) {}
+  SparsifierAlgorithm(ResidualStore& store, const SparsifierOptions& options)
+      : num_values_(store.size()), options_(options), store_(store) {}
   virtual ~SparsifierAlgorithm() = default;
 
   virtual ClearingRule clearing_rule() const = 0;
   // False in a local step: nothing is exchanged.
   virtual bool exchanges(std::uint64_t /*step*/) const { return true; }
   virtual double density(std::uint64_t /*step*/) const { return options_.density; }
-  // Adds the gradient to the residual. `world`: the number of ranks.
-  virtual void accumulate(std::span<const float> gradient, std::uint64_t step, int world);
+  // Adds the gradient to the residual; `add` says whether it is clipped. `world`: the number of
+  // ranks.
+  virtual void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t step,
+                          int world);
   // Selects, exchanges, fills result.mean and the counts, and clears.
   virtual void reduce(StepContext& context) = 0;
-  // Clears everything but `remainder`, after an exchange of everything.
-  virtual void clear_all(const RawVector<float>& remainder);
 
-  virtual void save(SparsifierState& state) const;
-  virtual void load(const SparsifierState& state);
-
-  std::span<const float> residual() const { return residual_; }
+  // Numbers only.
+  virtual void save(SparsifierState& /*state*/) const {}
+  // Error, and no change, for a state that lacks a field.
+  virtual void load(const SparsifierState& /*state*/) {}
 
  protected:
   // At least 1.
@@ -60,40 +61,41 @@ class SparsifierAlgorithm {
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(exact)));
   }
 
-  // One pass: adds the gradient, and measures the sums block by block in a fixed order.
-  Moments accumulate_and_measure(std::span<const float> gradient, Logarithms logarithms);
-
   // Runs the body and adds its time to result.select_seconds. The body does not communicate.
   template <typename Body>
   auto timed_selection(StepContext& context, Body&& body) {
     std::unique_lock<std::mutex> turn;
     if (options_.turn != nullptr) turn = std::unique_lock(*options_.turn);
-    struct Timer {
-      explicit Timer(double& total) : total_(total) {}
-      ~Timer() {
-        total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    struct Measurement {
+      explicit Measurement(StepResult& to, const ResidualStore& store) : to_(to), store_(store) {}
+      ~Measurement() {
+        to_.select_seconds +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+        to_.values_read += store_.values_read() - read_;
       }
-      double& total_;
+      StepResult& to_;
+      const ResidualStore& store_;
+      std::uint64_t read_ = store_.values_read();
       std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-    } timer(context.result.select_seconds);
+    } measurement(context.result, store_);
     return body();
   }
 
-  // After an exchange of these entries: keeps of each what was not carried.
-  void clear(const Indices& exchanged, const RawVector<float>& remainder);
   // reduce_own() of the residual, then clears what was sent.
   void send_own(StepContext& context, const Indices& own);
 
-  Candidates candidates() const { return {residual_, 0, num_values_, options_.threads}; }
-
-  std::uint64_t num_values_;
+  const std::uint64_t num_values_;
   const SparsifierOptions options_;
-  RawVector<float> residual_;
+  ResidualStore& store_;
 };
+
+// After an exchange of these entries: the store keeps of each what was not carried. An empty
+// remainder: everything was.
+void keep_remainder(ResidualStore& store, const Indices& exchanged,
+                    const RawVector<float>& remainder);
 
 // A field of a state; Error naming it if it is missing or has another length.
 const std::vector<double>& numbers_of(const SparsifierState& state, const std::string& field,
                                       std::size_t count);
-const RawVector<float>& tensor_of(const SparsifierState& state, const std::string& field);
 
 }  // namespace tandem::collectives

@@ -9,21 +9,21 @@
 
 namespace tandem::collectives {
 
-using AlgorithmFactory = std::unique_ptr<SparsifierAlgorithm> (*)(std::uint64_t num_values,
+using AlgorithmFactory = std::unique_ptr<SparsifierAlgorithm> (*)(ResidualStore& store,
                                                                   const SparsifierOptions& options);
 
-std::unique_ptr<SparsifierAlgorithm> make_topk(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_cltk(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_randomk(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_hard_threshold(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_dgc(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_sidco(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_gaussiank(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_redsync(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_deft(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_micro(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_exdyna(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_ok_topk(std::uint64_t, const SparsifierOptions&);
-std::unique_ptr<SparsifierAlgorithm> make_chunk_topk(std::uint64_t, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_topk(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_cltk(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_randomk(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_hard_threshold(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_dgc(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_sidco(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_gaussiank(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_redsync(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_deft(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_micro(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_exdyna(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_ok_topk(ResidualStore&, const SparsifierOptions&);
+std::unique_ptr<SparsifierAlgorithm> make_chunk_topk(ResidualStore&, const SparsifierOptions&);
 
 }  // namespace tandem::collectives

@@ -15,7 +15,7 @@ namespace tandem::collectives {
 namespace {
 
 constexpr std::uint64_t kPartValues = 1 << 20;
-constexpr std::uint64_t kScanChunk = 4096;
+constexpr std::uint64_t kScanChunk = 1 << 14;
 constexpr std::uint64_t kLargestSample = 1 << 16;
 constexpr std::uint64_t kNeighbours = 4;  // values in a row: they cost one miss of the cache
 constexpr std::uint64_t kNotWorthASample = 1 << 14;  // values; all become candidates
@@ -109,47 +109,14 @@ Indices find_at_least(std::span<const float> values, std::uint64_t begin, std::u
   return find_entries(values, begin, end, threshold, threads, false).places;
 }
 
-float Candidates::sampled_floor(double share) const {
-  const std::uint64_t n = num_values();
-  if (n <= kNotWorthASample) return 0;
-  const std::uint64_t groups = std::min(kLargestSample, n / 4) / kNeighbours;
-  const std::uint64_t stretch = n / groups;
-  RawVector<float> sample(groups * kNeighbours);
-  const double expected = share * static_cast<double>(sample.size());
-  const auto wanted =
-      static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 8);  // a margin of 4 sigma
-  if (wanted >= sample.size()) return 0;
-  for (std::uint64_t i = 0; i < groups; ++i) {
-    const float* from =
-        &values_[begin_ + i * stretch + sparse::mix(i, n) % (stretch - kNeighbours + 1)];
-    for (std::uint64_t j = 0; j < kNeighbours; ++j) {
-      sample[i * kNeighbours + j] = std::fabs(from[j]);
-    }
-  }
-  return nth_magnitude(sample, wanted).value;
-}
-
-void Candidates::take(float floor) {
-  floor_ = floor;
-  collected_ = true;
-  Entries found = find_entries(values_, begin_, end_, floor, threads_, true);
-  indices_ = std::move(found.places);
-  magnitudes_ = std::move(found.magnitudes);
-}
-
 void Candidates::collect(std::uint64_t count) {
   const std::uint64_t wanted = std::min(count, num_values());
-  if (collected_ && indices_.size() >= wanted) return;
-  if (num_values() == 0) return;
-  for (double share = static_cast<double>(wanted) / static_cast<double>(num_values());;
-       share = 4 * share + 1e-6) {
-    take(sampled_floor(share));
-    if (indices_.size() >= wanted || floor_ == 0) return;  // a NaN is no candidate
-  }
+  if (num_values() == 0 || (collected_ && indices_.size() >= wanted)) return;
+  take_top(wanted);
 }
 
 void Candidates::collect_from(float threshold) {
-  if (!collected_ || threshold < floor_) take(std::max(threshold, 0.0f));
+  if (is_below_floor(threshold)) take(std::max(threshold, 0.0f));
 }
 
 std::uint64_t Candidates::count_up_to_size(float threshold) const {
@@ -158,30 +125,28 @@ std::uint64_t Candidates::count_up_to_size(float threshold) const {
 }
 
 std::uint64_t Candidates::count_at_least(float threshold) {
-  collect_from(threshold);
+  if (is_below_floor(threshold)) {
+    if (const auto count = count_in_place(threshold)) return *count;
+    collect_from(threshold);
+  }
   return count_up_to_size(threshold);
 }
 
-Moments Candidates::moments_at_least(float threshold) {
-  collect_from(threshold);
-  Moments moments;
+Survivors Candidates::survivors(float threshold) {
+  if (is_below_floor(threshold)) {
+    if (const auto found = survivors_in_place(threshold)) return *found;
+    collect_from(threshold);
+  }
+  Survivors found{{}, std::numeric_limits<float>::infinity()};
   for (const float magnitude : magnitudes_) {
-    if (magnitude < threshold) continue;
+    if (!(magnitude >= threshold)) continue;
     const double value = magnitude;
-    moments.sum += value;
-    moments.squares += value * value;
-    ++moments.count;
+    found.moments.sum += value;
+    found.moments.squares += value * value;
+    ++found.moments.count;
+    found.smallest = std::min(found.smallest, magnitude);
   }
-  return moments;
-}
-
-float Candidates::smallest_at_least(float threshold) {
-  collect_from(threshold);
-  float smallest = std::numeric_limits<float>::infinity();
-  for (const float magnitude : magnitudes_) {
-    if (magnitude >= threshold) smallest = std::min(smallest, magnitude);
-  }
-  return smallest;
+  return found;
 }
 
 Indices Candidates::at_least(float threshold) {
@@ -197,6 +162,7 @@ Indices Candidates::release() {
 }
 
 Indices Candidates::kept(float threshold) const {
+  if (threshold == floor_ && all_reach_floor_) return indices_;
   Indices found(indices_.size() + kSelectionSlack);
   found.resize(
       keep_large(indices_.data(), magnitudes_.data(), indices_.size(), threshold, found.data()));
@@ -226,6 +192,44 @@ Indices Candidates::top(std::uint64_t count) {
     end += tie || magnitudes_[i] > least.value ? 1 : 0;
   }
   return found;
+}
+
+float HostCandidates::sampled_floor(double share) {
+  const std::uint64_t n = num_values();
+  if (n <= kNotWorthASample) return 0;
+  const std::uint64_t groups = std::min(kLargestSample, n / 4) / kNeighbours;
+  const std::uint64_t stretch = n / groups;
+  RawVector<float> sample(groups * kNeighbours);
+  const double expected = share * static_cast<double>(sample.size());
+  const auto wanted =
+      static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 8);  // a margin of 4 sigma
+  if (wanted >= sample.size()) return 0;
+  count_read(sample.size());
+  for (std::uint64_t i = 0; i < groups; ++i) {
+    const float* from =
+        &values_[begin_ + i * stretch + sparse::mix(i, n) % (stretch - kNeighbours + 1)];
+    for (std::uint64_t j = 0; j < kNeighbours; ++j) {
+      sample[i * kNeighbours + j] = std::fabs(from[j]);
+    }
+  }
+  return nth_magnitude(sample, wanted).value;
+}
+
+void HostCandidates::take(float floor) {
+  floor_ = floor;
+  collected_ = true;
+  count_read(num_values());
+  Entries found = find_entries(values_, begin_, end_, floor, threads_, true);
+  indices_ = std::move(found.places);
+  magnitudes_ = std::move(found.magnitudes);
+}
+
+void HostCandidates::take_top(std::uint64_t count) {
+  for (double share = static_cast<double>(count) / static_cast<double>(num_values());;
+       share = 4 * share + 1e-6) {
+    take(sampled_floor(share));
+    if (indices_.size() >= count || floor_ == 0) return;  // a NaN is no candidate
+  }
 }
 
 }  // namespace tandem::collectives

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Candidates: the large values of an accumulated gradient, found in one pass over it.
+// Candidates: the large values of a range of an accumulated gradient, found in one pass over it.
 //
-// A sample of at most 65,536 values gives a floor; one pass keeps every |x| >= floor. Counts above
-// any threshold, cuts and exact top-k then need the candidates only. A question that goes below the
-// floor reads the gradient again. Answers are exact and depend neither on the sample nor on the
-// number of threads. Ownership: borrows the values and the threads. Threads: one.
+// Counts above any threshold, cuts and exact top-k need the candidates only. A question that goes
+// below the floor asks the gradient again. Answers are exact and depend neither on how candidates
+// were found nor on the number of threads. HostCandidates: a sample of at most 65,536 values gives
+// the floor of collect(); one pass keeps every |x| >= floor. Those of a device:
+// device_residual.cpp. Ownership: borrows the values and the threads. Threads: one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,48 +34,89 @@ void for_each_part(std::uint64_t begin, std::uint64_t end, ThreadPool* threads, 
 Indices find_at_least(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
                       float threshold, ThreadPool* threads);
 
+// Of values with |x| >= a threshold.
+struct Survivors {
+  Moments moments;
+  float smallest = 0;  // magnitude; infinite if there is none
+};
+
 class Candidates {
  public:
-  Candidates(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
-             ThreadPool* threads)
-      : values_(values), begin_(begin), end_(end), threads_(threads) {}
+  Candidates(std::uint64_t begin, std::uint64_t end) : begin_(begin), end_(end) {}
+  virtual ~Candidates() = default;
+  Candidates(const Candidates&) = delete;
+  Candidates& operator=(const Candidates&) = delete;
 
-  // Afterwards there are at least min(count, end - begin) candidates.
+  // Afterwards there are at least min(count, numbers in the range) candidates.
   void collect(std::uint64_t count);
   // Afterwards the floor is at most `threshold`.
   void collect_from(float threshold);
+  // A hint: questions down to `now` follow, perhaps down to `later`.
+  virtual void expect(float now, float later) = 0;
 
   std::uint64_t size() const { return indices_.size(); }
-  float floor() const { return floor_; }
   std::uint64_t num_values() const { return end_ - begin_; }
 
-  // How many values have |x| >= threshold. Below the floor it collects first.
+  // How many values have |x| >= threshold.
   std::uint64_t count_at_least(float threshold);
   // The same where the answer is below size(); size() or more elsewhere, without a pass.
   std::uint64_t count_up_to_size(float threshold) const;
-  Moments moments_at_least(float threshold);
-  float smallest_at_least(float threshold);
+  Survivors survivors(float threshold);
 
   Indices at_least(float threshold);
   // All candidates; there are none afterwards.
   Indices release();
   // The `count` largest; of equal magnitudes the lower index. All if there are fewer.
-  Indices top(std::uint64_t count);
-  // The smallest magnitude of top(count). count: at least 1, at most num_values().
+  virtual Indices top(std::uint64_t count);
+  // The smallest magnitude of top(count); 0 if there is none.
   float nth_largest(std::uint64_t count);
 
- private:
-  float sampled_floor(double share) const;
-  void take(float floor);
-  Indices kept(float threshold) const;  // not below the floor
+ protected:
+  // Everything from the floor on becomes a candidate.
+  virtual void take(float floor) = 0;
+  // At least `count` candidates, or all numbers; sets the floor. Some may lie below it.
+  virtual void take_top(std::uint64_t count) = 0;
+  // Answers below the floor without candidates; none: they are taken.
+  virtual std::optional<std::uint64_t> count_in_place(float /*threshold*/) { return std::nullopt; }
+  virtual std::optional<Survivors> survivors_in_place(float /*threshold*/) { return std::nullopt; }
 
-  std::span<const float> values_;
-  std::uint64_t begin_, end_;
-  ThreadPool* threads_;
+  bool is_below_floor(float threshold) const { return !collected_ || threshold < floor_; }
+
+  const std::uint64_t begin_, end_;
   float floor_ = 0;
   bool collected_ = false;
+  bool all_reach_floor_ = true;
   Indices indices_;
   RawVector<float> magnitudes_;
+
+ private:
+  Indices kept(float threshold) const;  // not below the floor
+};
+
+class HostCandidates final : public Candidates {
+ public:
+  // values_read: counts the values that are read; may be null.
+  HostCandidates(std::span<const float> values, std::uint64_t begin, std::uint64_t end,
+                 ThreadPool* threads, std::uint64_t* values_read = nullptr)
+      : Candidates(begin, end), values_(values), threads_(threads), values_read_(values_read) {}
+
+  void expect(float now, float later) override {
+    if (is_below_floor(now)) take(later);
+  }
+
+ protected:
+  void take(float floor) override;
+  void take_top(std::uint64_t count) override;
+
+ private:
+  float sampled_floor(double share);
+  void count_read(std::uint64_t values) {
+    if (values_read_ != nullptr) *values_read_ += values;
+  }
+
+  std::span<const float> values_;
+  ThreadPool* threads_;
+  std::uint64_t* values_read_;
 };
 
 }  // namespace tandem::collectives

@@ -8,19 +8,15 @@
 // rank order. Clears own: the residual keeps what the 2 bits did not. Density 1 exchanges f32.
 // Cost: one read; a partial sort of each chunk. Source: SparseLoCo, arXiv 2508.15706.
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <functional>
-#include <limits>
 
 #include "collectives/sparsifier/algorithms.h"
 #include "collectives/sparsifier/exchange.h"
-#include "collectives/sparsifier/packed_chunk.h"
+#include "tensor/sparse/packed_chunk.h"
 
 namespace tandem::collectives {
 namespace {
 
-using PackedBytes = RawVector<std::byte>;
+constexpr std::uint64_t kChunkValues = sparse::kPackedChunkValues;
 
 class ChunkTopK final : public SparsifierAlgorithm {
  public:
@@ -32,16 +28,17 @@ class ChunkTopK final : public SparsifierAlgorithm {
     return (step + 1) % options_.local_steps == 0;
   }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t step, int world) override {
-    if (step % options_.local_steps == 0 && options_.decay != 1) {
-      const auto decay = static_cast<float>(options_.decay);
-      for (float& value : residual_) value *= decay;
-    }
-    SparsifierAlgorithm::accumulate(gradient, step, world);
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t step,
+                  int) override {
+    if (step % options_.local_steps == 0) add.decay = static_cast<float>(options_.decay);
+    store_.add(gradient, add, Measured::kNothing);
   }
 
   void reduce(StepContext& context) override {
-    const PackedBytes own = timed_selection(context, [&] { return select(); });
+    const PackedBytes own = timed_selection(context, [&] {
+      return store_.pack_chunks(static_cast<std::uint32_t>(entries(kChunkValues)),
+                                static_cast<std::uint32_t>(entries(chunk_size(num_chunks() - 1))));
+    });
     const auto messages = allgatherv(context.group, own, options_.reduce);
     add_up(context, messages);
   }
@@ -57,60 +54,11 @@ class ChunkTopK final : public SparsifierAlgorithm {
   }
   // All chunks but the last are equal.
   std::size_t offset(std::uint64_t chunk) const {
-    return static_cast<std::size_t>(chunk) * packed_bytes(entries(kChunkValues));
+    return static_cast<std::size_t>(chunk) * sparse::packed_chunk_bytes(entries(kChunkValues));
   }
   std::size_t message_bytes() const {
     const std::uint64_t last = num_chunks() - 1;
-    return offset(last) + packed_bytes(entries(chunk_size(last)));
-  }
-
-  // The places of the largest magnitudes, ascending; lower places of equal ones. `guess`: a
-  // magnitude near the smallest of them; any gives the same places. Returns the smallest.
-  static float top_of_chunk(const float* values, std::uint64_t size, float guess,
-                            std::span<std::uint16_t> to) {
-    std::uint32_t found[kChunkValues + kSelectionSlack];
-    std::uint64_t keys[kChunkValues];  // magnitude above place: one comparison orders both
-    std::size_t count = find_large(values, size, guess, 0, found);
-    while (count < to.size()) {
-      guess = guess > std::numeric_limits<float>::min() ? guess / 2 : 0;
-      count = find_large(values, size, guess, 0, found);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t magnitude = std::bit_cast<std::uint32_t>(values[found[i]]) & 0x7fffffffu;
-      keys[i] = std::uint64_t{magnitude} << 12 | (kChunkValues - 1 - found[i]);
-    }
-    std::nth_element(keys, keys + to.size() - 1, keys + count, std::greater<>());
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      to[i] = static_cast<std::uint16_t>(kChunkValues - 1 - (keys[i] & (kChunkValues - 1)));
-    }
-    const std::uint64_t smallest = keys[to.size() - 1] >> 12;
-    std::ranges::sort(to);
-    return std::bit_cast<float>(static_cast<std::uint32_t>(smallest));
-  }
-
-  PackedBytes select() const {
-    PackedBytes message(message_bytes());
-    for_each_part(0, num_values_, options_.threads,
-                  [&](std::uint64_t begin, std::uint64_t end, std::size_t) {
-                    float guess = 0;
-                    for (std::uint64_t at = begin; at < end; at += kChunkValues) {
-                      guess = 0.8f * pack(at / kChunkValues, guess, message);
-                    }
-                  });
-    return message;
-  }
-
-  // Returns the smallest magnitude of the chunk's entries.
-  float pack(std::uint64_t chunk, float guess, PackedBytes& message) const {
-    const float* values = residual_.data() + chunk * kChunkValues;
-    const std::uint64_t size = chunk_size(chunk);
-    std::vector<std::uint16_t> places(entries(size));
-    std::vector<float> large(places.size());
-    const float smallest = top_of_chunk(values, size, guess, places);
-    for (std::size_t i = 0; i < places.size(); ++i) large[i] = values[places[i]];
-    const std::span packed(message.data() + offset(chunk), packed_bytes(places.size()));
-    pack_chunk(places, large, packed);
-    return smallest;
+    return offset(last) + sparse::packed_chunk_bytes(entries(chunk_size(last)));
   }
 
   void add_up(StepContext& context, const std::vector<PackedBytes>& messages) {
@@ -118,6 +66,8 @@ class ChunkTopK final : public SparsifierAlgorithm {
     const auto rank = static_cast<std::size_t>(context.group.rank());
     Indices indices;
     std::vector<float> sums;
+    Indices own;
+    RawVector<float> own_sent;  // with the sign turned
     std::vector<std::uint16_t> places;
     std::vector<float> values;
     for (std::uint64_t chunk = 0; chunk < num_chunks(); ++chunk) {
@@ -127,12 +77,15 @@ class ChunkTopK final : public SparsifierAlgorithm {
       values.resize(places.size());
       for (std::size_t from = 0; from < messages.size(); ++from) {
         TANDEM_CHECK_OP(messages[from].size(), ==, message_bytes());
-        unpack_chunk({messages[from].data() + offset(chunk), packed_bytes(places.size())}, places,
-                     values);
+        sparse::unpack_chunk(
+            {messages[from].data() + offset(chunk), sparse::packed_chunk_bytes(places.size())},
+            places, values);
         for (std::size_t i = 0; i < places.size(); ++i) {
           sum[places[i]] += values[i];
           present[places[i]] = true;
-          if (from == rank) residual_[chunk * kChunkValues + places[i]] -= values[i];
+          if (from != rank) continue;
+          own.push_back(static_cast<std::uint32_t>(chunk * kChunkValues + places[i]));
+          own_sent.push_back(-values[i]);
         }
       }
       for (std::uint64_t i = 0; i < chunk_size(chunk); ++i) {
@@ -141,6 +94,7 @@ class ChunkTopK final : public SparsifierAlgorithm {
         sums.push_back(sum[i] / n);
       }
     }
+    store_.add_at(own, own_sent);
     finish(context, indices, sums);
   }
 
@@ -157,9 +111,9 @@ class ChunkTopK final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_chunk_topk(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_chunk_topk(ResidualStore& store,
                                                      const SparsifierOptions& options) {
-  return std::make_unique<ChunkTopK>(num_values, options);
+  return std::make_unique<ChunkTopK>(store, options);
 }
 
 }  // namespace tandem::collectives

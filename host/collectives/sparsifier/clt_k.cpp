@@ -22,22 +22,22 @@ class CltK final : public SparsifierAlgorithm {
     const int leader = static_cast<int>(context.step % static_cast<std::uint64_t>(group.world()));
     Indices indices(std::min(target(context.step), num_values_));
     if (group.rank() == leader) {
-      indices = timed_selection(context, [&] { return candidates().top(indices.size()); });
+      indices = timed_selection(context, [&] { return store_.candidates()->top(indices.size()); });
     }
     broadcast(group, std::as_writable_bytes(std::span(indices)), leader, options_.reduce);
-    reduce_agreed(context, residual_, indices, options_.reduce);
+    reduce_agreed(context, store_, indices, options_.reduce);
     std::vector<std::uint64_t> counts(static_cast<std::size_t>(group.world()));
     counts[static_cast<std::size_t>(leader)] = indices.size();
     count_selected(context, counts);
-    clear(indices, context.remainder);
+    keep_remainder(store_, indices, context.remainder);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_cltk(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_cltk(ResidualStore& store,
                                                const SparsifierOptions& options) {
-  return std::make_unique<CltK>(num_values, options);
+  return std::make_unique<CltK>(store, options);
 }
 
 }  // namespace tandem::collectives

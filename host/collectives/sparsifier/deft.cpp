@@ -18,31 +18,17 @@
 namespace tandem::collectives {
 namespace {
 
-constexpr std::uint64_t kNormBlock = 4096;
-
 class Deft final : public SparsifierAlgorithm {
  public:
   using SparsifierAlgorithm::SparsifierAlgorithm;
 
   ClearingRule clearing_rule() const override { return ClearingRule::kAllGlobal; }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t, int world) override {
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t,
+                  int world) override {
     const std::vector<std::uint64_t> whole{num_values_};
     fragments_ = fragments_of(options_.layer_sizes.empty() ? whole : options_.layer_sizes, world);
-    squares_.assign(fragments_.size(), 0);
-    const auto add_fragment = [&](std::size_t at) {
-      for (std::uint64_t first = fragments_[at].begin; first < fragments_[at].end;
-           first += kNormBlock) {
-        const std::uint64_t count = std::min(kNormBlock, fragments_[at].end - first);
-        add_gradient(residual_.data() + first, gradient.data() + first, count);
-        squares_[at] += measure_moments(residual_.data() + first, count, Logarithms::kNo).squares;
-      }
-    };
-    if (options_.threads != nullptr && fragments_.size() > 1) {
-      options_.threads->run(fragments_.size(), ThreadPool::Body(add_fragment));
-    } else {
-      for (std::size_t at = 0; at < fragments_.size(); ++at) add_fragment(at);
-    }
+    squares_ = store_.add_fragments(gradient, add, fragments_);
   }
 
   void reduce(StepContext& context) override {
@@ -66,15 +52,15 @@ class Deft final : public SparsifierAlgorithm {
       Indices selected;
       for (std::size_t at = 0; at < fragments_.size(); ++at) {
         if (bins[at] != own_bin || entries[at] == fragments_[at].size()) continue;
-        Candidates fragment(residual_, fragments_[at].begin, fragments_[at].end, options_.threads);
-        const Indices top = fragment.top(entries[at]);
+        const Indices top =
+            store_.candidates(fragments_[at].begin, fragments_[at].end)->top(entries[at]);
         selected.insert(selected.end(), top.begin(), top.end());
       }
       return selected;
     });
     const Indices all =
-        reduce_union(context, residual_, own, Selectors::kExclusive, options_.reduce, known);
-    clear(all, context.remainder);
+        reduce_union(context, store_, own, Selectors::kExclusive, options_.reduce, known);
+    keep_remainder(store_, all, context.remainder);
   }
 
  private:
@@ -84,9 +70,9 @@ class Deft final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_deft(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_deft(ResidualStore& store,
                                                const SparsifierOptions& options) {
-  return std::make_unique<Deft>(num_values, options);
+  return std::make_unique<Deft>(store, options);
 }
 
 }  // namespace tandem::collectives

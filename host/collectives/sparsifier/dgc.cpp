@@ -6,9 +6,9 @@
 // The threshold comes from a strided sample with a random start, 1 % of the values or, where
 // that has enough large ones, as little as 0.1 % (the paper's range). At most 10 adaptations: above
 // 1.3 k entries the exact top-k among them; below 0.8 k the threshold times 0.8. Sends: own
-// entries, through the scheme. Clears own, u and v; the state has both. Sent + residual = the sums
-// of u; with momentum 0 the gradients. Cost: one read, the sample, a read more for each two
-// adaptations. Source: Lin et al., Deep Gradient Compression, ICLR 2018.
+// entries, through the scheme. Clears own, u and v (the store's velocity and residual). Sent +
+// residual = the sums of u; with momentum 0 the gradients. Cost: one read, the sample, a read more
+// for each two adaptations. Source: Lin et al., Deep Gradient Compression, ICLR 2018.
 #include <algorithm>
 #include <array>
 
@@ -33,58 +33,39 @@ class Dgc final : public SparsifierAlgorithm {
     return std::max(options_.density, kWarmUp[epoch]);
   }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t, int world) override {
-    const MomentumStep step{static_cast<float>(options_.momentum), scale_of(gradient, world)};
-    for_each_part(0, num_values_, options_.threads,
-                  [&](std::uint64_t begin, std::uint64_t end, std::size_t) {
-                    add_velocity(step, velocity_.data() + begin, residual_.data() + begin,
-                                 gradient.data() + begin, end - begin);
-                  });
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t,
+                  int world) override {
+    add.momentum = static_cast<float>(options_.momentum);
+    add.scale = scale_of(gradient, world);
+    store_.add(gradient, add, Measured::kNothing);
   }
 
   void reduce(StepContext& context) override {
-    const Indices own =
-        timed_selection(context, [&] { return select(context.step, context.group.rank()); });
-    reduce_own(context, residual_, own, options_.reduce);
-    clear(own, context.remainder);
-    for (const std::uint32_t index : own) velocity_[index] = 0;
-  }
-
-  void clear_all(const RawVector<float>& remainder) override {
-    SparsifierAlgorithm::clear_all(remainder);
-    std::ranges::fill(velocity_, 0.0f);
-  }
-
-  void save(SparsifierState& state) const override {
-    SparsifierAlgorithm::save(state);
-    state.tensors["velocity"] = velocity_;
-  }
-
-  void load(const SparsifierState& state) override {
-    RawVector<float> velocity = tensor_of(state, "velocity");
-    SparsifierAlgorithm::load(state);
-    velocity_ = std::move(velocity);
+    send_own(context,
+             timed_selection(context, [&] { return select(context.step, context.group.rank()); }));
   }
 
  private:
-  float scale_of(std::span<const float> gradient, int world) const {
+  // The norm is that of the finite values.
+  float scale_of(GradientPieces gradient, int world) {
     if (options_.clip_norm == 0) return 1;
-    double squares = 0;
-    for (const float value : gradient) squares += static_cast<double>(value) * value;
+    const double squares = store_.size_of(gradient).squares;
     const double most = options_.clip_norm / std::sqrt(static_cast<double>(world));
     return squares > most * most ? static_cast<float>(most / std::sqrt(squares)) : 1.0f;
   }
 
   // The magnitude above which a share `density` of the sample lies.
-  float sampled_threshold(std::uint64_t step, int rank) const {
+  float sampled_threshold(std::uint64_t step, int rank) {
     const std::uint64_t stride = stride_for(step);
     const std::uint64_t seed = sparse::mix(options_.seed, step);
     const std::uint64_t start = sparse::mix(seed, static_cast<std::uint64_t>(rank)) % stride;
-    RawVector<float> sample;
-    sample.reserve(num_values_ / stride + 1);
+    Indices places;
+    places.reserve(num_values_ / stride + 1);
     for (std::uint64_t i = start; i < num_values_; i += stride) {
-      sample.push_back(std::fabs(residual_[i]));
+      places.push_back(static_cast<std::uint32_t>(i));
     }
+    std::vector<float> sample = store_.at(places);
+    for (float& value : sample) value = std::fabs(value);
     const auto wanted = std::llround(density(step) * static_cast<double>(sample.size()));
     return nth_magnitude(sample, static_cast<std::uint64_t>(std::max(wanted, 1LL))).value;
   }
@@ -94,20 +75,20 @@ class Dgc final : public SparsifierAlgorithm {
     return std::clamp<std::uint64_t>(target(step) / kLargeInSample, kStride, kLongestStride);
   }
 
-  Indices select(std::uint64_t step, int rank) const {
+  Indices select(std::uint64_t step, int rank) {
     const auto k = static_cast<double>(target(step));
     float threshold = sampled_threshold(step, rank);
-    Candidates found = candidates();
+    const auto found = store_.candidates();
     const bool sure = target(step) / stride_for(step) >= kLargeInSample;
-    found.collect_from(sure ? threshold : threshold * kLower);
+    found->expect(threshold, sure ? threshold : threshold * kLower);
     for (int i = 0; i < kAdaptations; ++i) {
-      if (threshold < found.floor()) found.collect_from(threshold * kLower);
-      const auto count = static_cast<double>(found.count_at_least(threshold));
-      if (count > 1.3 * k) return found.top(target(step));
+      found->expect(threshold, threshold * kLower);
+      const auto count = static_cast<double>(found->count_at_least(threshold));
+      if (count > 1.3 * k) return found->top(target(step));
       if (count >= 0.8 * k) break;
       threshold *= kLower;
     }
-    return found.at_least(threshold);
+    return found->at_least(threshold);
   }
 
   static constexpr std::array kWarmUp = {0.25, 0.0625, 0.0156, 0.004};
@@ -116,15 +97,13 @@ class Dgc final : public SparsifierAlgorithm {
   static constexpr std::uint64_t kStride = 100, kLongestStride = 1000;
   static constexpr std::uint64_t kLargeInSample = 400;  // a threshold is then within 5 %
   static constexpr std::uint64_t kSampledWhole = 10'000;
-
-  RawVector<float> velocity_ = RawVector<float>(num_values_, 0.0f);
 };
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_dgc(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_dgc(ResidualStore& store,
                                               const SparsifierOptions& options) {
-  return std::make_unique<Dgc>(num_values, options);
+  return std::make_unique<Dgc>(store, options);
 }
 
 }  // namespace tandem::collectives

@@ -46,15 +46,15 @@ Indices union_of_lists(std::vector<const Indices*> lists) {
   return all;
 }
 
-void reduce_values_at(StepContext& context, const AccumulatedValues& accumulated,
-                      const Indices& indices, const ReduceOptions& options) {
-  std::vector<float> values = accumulated.at(indices);
+void reduce_values_at(StepContext& context, ResidualStore& store, const Indices& indices,
+                      const ReduceOptions& options) {
+  std::vector<float> values = store.at(indices);
   if (is_narrow(options)) {
     context.remainder = narrow_mean(context.group, values, options);
   } else if (!values.empty()) {
     allreduce(context.group, DenseView::of(values), dense_options(options));
   }
-  context.result.mean = make_sparse(accumulated.size(), indices, values);
+  context.result.mean = make_sparse(store.size(), indices, values);
   context.result.sent = static_cast<double>(indices.size());
 }
 
@@ -112,13 +112,10 @@ void count_selected(StepContext& context, const std::vector<std::uint64_t>& coun
   result.inefficiency = total > 0 ? most * n / total - 1 : 0;
 }
 
-void reduce_own(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
+void reduce_own(StepContext& context, ResidualStore& store, const Indices& own,
                 const ReduceOptions& options) {
-  reduce_entries(context, accumulated.size(), own, accumulated.at(own), options);
-}
-
-void reduce_entries(StepContext& context, std::uint64_t num_values, const Indices& own,
-                    std::span<const float> values, const ReduceOptions& options) {
+  const std::uint64_t num_values = store.size();
+  const std::vector<float> values = store.at(own);
   std::vector<std::uint64_t> counts;
   const std::uint64_t count = own.size();
   for (const auto& bytes :
@@ -139,7 +136,7 @@ void reduce_entries(StepContext& context, std::uint64_t num_values, const Indice
   context.result.build_up = over(static_cast<double>(context.result.mean.num_entries), meant);
 }
 
-Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
+Indices reduce_union(StepContext& context, ResidualStore& store, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known) {
   const std::vector<Indices> lists = gather_indices(context, own, options);
   std::vector<const Indices*> parts{&known};
@@ -149,7 +146,7 @@ Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated,
     counts.push_back(list.size());
   }
   Indices indices = union_of_lists(std::move(parts));
-  reduce_values_at(context, accumulated, indices, options);
+  reduce_values_at(context, store, indices, options);
   count_selected(context, counts);
   const double share =
       selectors == Selectors::kEveryRankAll ? static_cast<double>(context.group.world()) : 1;
@@ -159,9 +156,9 @@ Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated,
   return indices;
 }
 
-void reduce_agreed(StepContext& context, const AccumulatedValues& accumulated,
-                   const Indices& indices, const ReduceOptions& options) {
-  reduce_values_at(context, accumulated, indices, options);
+void reduce_agreed(StepContext& context, ResidualStore& store, const Indices& indices,
+                   const ReduceOptions& options) {
+  reduce_values_at(context, store, indices, options);
   context.result.selected = context.result.selected_total = context.result.selected_most =
       indices.size();
 }

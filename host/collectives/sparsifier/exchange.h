@@ -13,7 +13,6 @@
 
 #include <span>
 
-#include "collectives/sparsifier/accumulated_values.h"
 #include "collectives/sparsifier/algorithm.h"
 
 namespace tandem::collectives {
@@ -23,22 +22,18 @@ enum class Selectors : std::uint8_t {
   kExclusive,     // ranks select from disjoint parts, or one rank for all
 };
 
-// Every rank sends its own entries. Clears nothing. Values of `accumulated` at `own`.
-void reduce_own(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
+// Every rank sends its own entries. Clears nothing. Values of the store at `own`.
+void reduce_own(StepContext& context, ResidualStore& store, const Indices& own,
                 const ReduceOptions& options);
-
-// The same where the values are known: [own.size()].
-void reduce_entries(StepContext& context, std::uint64_t num_values, const Indices& own,
-                    std::span<const float> values, const ReduceOptions& options);
 
 // Every rank sends its values at the indices that any rank selected, and returns these indices.
 // `known`: indices that all ranks know to be selected without being told; not in `own`.
-Indices reduce_union(StepContext& context, const AccumulatedValues& accumulated, const Indices& own,
+Indices reduce_union(StepContext& context, ResidualStore& store, const Indices& own,
                      Selectors selectors, const ReduceOptions& options, const Indices& known = {});
 
 // The same where all ranks hold equal `indices`.
-void reduce_agreed(StepContext& context, const AccumulatedValues& accumulated,
-                   const Indices& indices, const ReduceOptions& options);
+void reduce_agreed(StepContext& context, ResidualStore& store, const Indices& indices,
+                   const ReduceOptions& options);
 
 // Counts of all ranks into the result.
 void count_selected(StepContext& context, const std::vector<std::uint64_t>& counts);

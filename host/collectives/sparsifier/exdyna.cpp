@@ -25,8 +25,8 @@ constexpr double kShareOfWay = 0.25;  // of a bound's way in a step
 
 class ExDyna final : public SparsifierAlgorithm {
  public:
-  ExDyna(std::uint64_t num_values, const SparsifierOptions& options)
-      : SparsifierAlgorithm(num_values, options), control_(options.published_control) {}
+  ExDyna(ResidualStore& store, const SparsifierOptions& options)
+      : SparsifierAlgorithm(store, options), control_(options.published_control) {}
 
   ClearingRule clearing_rule() const override { return ClearingRule::kAllGlobal; }
 
@@ -35,20 +35,20 @@ class ExDyna final : public SparsifierAlgorithm {
     const auto n = static_cast<std::uint64_t>(context.group.world());
     if (bounds_.size() != n + 1) divide_evenly(n);
     if (!control_.seeded()) {
-      const double own = timed_selection(context, [&] { return candidates().nth_largest(k); });
+      const double own =
+          timed_selection(context, [&] { return store_.candidates()->nth_largest(k); });
       control_.seed(context, own, options_.reduce);
     }
     const bool seeded = control_.seeded();
     const auto partition_of = [&](std::uint64_t rank) { return (context.step % n + rank) % n; };
     const std::uint64_t part = partition_of(static_cast<std::uint64_t>(context.group.rank()));
     const PartitionSelection own = timed_selection(context, [&] {
-      return select_at_least_one(residual_, first_value(part), first_value(part + 1), control_,
-                                 options_.threads);
+      return select_at_least_one(store_, first_value(part), first_value(part + 1), control_);
     });
     context.note = own.steep;
     const Indices all =
-        reduce_union(context, residual_, own.indices, Selectors::kExclusive, options_.reduce);
-    clear(all, context.remainder);
+        reduce_union(context, store_, own.indices, Selectors::kExclusive, options_.reduce);
+    keep_remainder(store_, all, context.remainder);
     if (!seeded) return;
     control_.follow(all.size(), sum_of(context.notes), k);
     std::vector<double> counts(n);
@@ -63,7 +63,6 @@ class ExDyna final : public SparsifierAlgorithm {
   }
 
   void save(SparsifierState& state) const override {
-    SparsifierAlgorithm::save(state);
     control_.save(state);
     state.numbers["blocks"] = {static_cast<double>(block_values_),
                                static_cast<double>(num_blocks_)};
@@ -85,7 +84,6 @@ class ExDyna final : public SparsifierAlgorithm {
                   "the state of exdyna must have ascending numbers 'bounds' from 0 "
                   "to the number of blocks");
     }
-    SparsifierAlgorithm::load(state);
     control_ = control;
     block_values_ = static_cast<std::uint64_t>(blocks[0]);
     num_blocks_ = static_cast<std::uint64_t>(blocks[1]);
@@ -170,9 +168,9 @@ class ExDyna final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_exdyna(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_exdyna(ResidualStore& store,
                                                  const SparsifierOptions& options) {
-  return std::make_unique<ExDyna>(num_values, options);
+  return std::make_unique<ExDyna>(store, options);
 }
 
 }  // namespace tandem::collectives

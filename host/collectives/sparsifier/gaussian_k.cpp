@@ -4,8 +4,9 @@
 // density, then up to 3 rounds: times 0.5 below 2 k / 3 entries, times 1.5 above 4 k / 3.
 //
 // Sends: own entries, through the scheme. Clears own. A gradient without spread has no such
-// threshold: the exact top-k. Cost: mean and deviation come with the accumulation; one read, and
-// one more if the threshold falls. Source: Shi et al., Understanding top-k sparsification, 2019.
+// threshold: the exact top-k. Cost: mean and deviation come with the accumulation; one read for
+// about 2.2 k candidates, and one more if the last threshold leaves more. Source: Shi et al.,
+// Understanding top-k sparsification, 2019.
 #include "collectives/sparsifier/algorithms.h"
 
 namespace tandem::collectives {
@@ -17,8 +18,9 @@ class GaussianK final : public SparsifierAlgorithm {
 
   ClearingRule clearing_rule() const override { return ClearingRule::kOwn; }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t, int) override {
-    moments_ = accumulate_and_measure(gradient, Logarithms::kNo);
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t,
+                  int) override {
+    moments_ = store_.add(gradient, add, Measured::kMoments);
   }
 
   void reduce(StepContext& context) override {
@@ -42,16 +44,16 @@ class GaussianK final : public SparsifierAlgorithm {
     const double mean = moments_.signed_sum / n;
     const double deviation = std::sqrt(std::max(0.0, moments_.squares / n - mean * mean));
     auto threshold = static_cast<float>(mean + deviation * normal_quantile(options_.density / 2));
-    Candidates found = candidates();
-    if (!(threshold > 0) || !std::isfinite(threshold)) return found.top(k);
-    found.collect(static_cast<std::uint64_t>(4 * goal / 3) + 1);
+    const auto found = store_.candidates();
+    if (!(threshold > 0) || !std::isfinite(threshold)) return found->top(k);
+    found->collect(2 * k);  // the last threshold seldom leaves more
     for (int round = 0; round < kRounds; ++round) {
-      const auto count = static_cast<double>(found.count_up_to_size(threshold));
+      const auto count = static_cast<double>(found->count_up_to_size(threshold));
       if (count >= 2 * goal / 3 && count <= 4 * goal / 3) break;
       threshold *= count < 2 * goal / 3 ? 0.5f : 1.5f;
     }
-    Indices own = found.at_least(threshold);
-    return own.empty() ? found.top(k) : own;
+    Indices own = found->at_least(threshold);
+    return own.empty() ? found->top(k) : own;
   }
 
   static constexpr int kRounds = 3;
@@ -61,9 +63,9 @@ class GaussianK final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_gaussiank(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_gaussiank(ResidualStore& store,
                                                     const SparsifierOptions& options) {
-  return std::make_unique<GaussianK>(num_values, options);
+  return std::make_unique<GaussianK>(store, options);
 }
 
 }  // namespace tandem::collectives

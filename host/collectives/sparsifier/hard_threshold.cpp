@@ -16,9 +16,8 @@ class HardThreshold final : public SparsifierAlgorithm {
   ClearingRule clearing_rule() const override { return ClearingRule::kOwn; }
 
   void reduce(StepContext& context) override {
-    const Indices own = timed_selection(context, [&] {
-      return find_at_least(residual_, 0, num_values_, lambda(context.step), options_.threads);
-    });
+    const Indices own =
+        timed_selection(context, [&] { return store_.find_at_least(lambda(context.step)); });
     send_own(context, own);
   }
 
@@ -31,9 +30,9 @@ class HardThreshold final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_hard_threshold(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_hard_threshold(ResidualStore& store,
                                                          const SparsifierOptions& options) {
-  return std::make_unique<HardThreshold>(num_values, options);
+  return std::make_unique<HardThreshold>(store, options);
 }
 
 }  // namespace tandem::collectives

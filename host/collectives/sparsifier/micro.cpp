@@ -15,15 +15,16 @@ namespace {
 
 class Micro final : public SparsifierAlgorithm {
  public:
-  Micro(std::uint64_t num_values, const SparsifierOptions& options)
-      : SparsifierAlgorithm(num_values, options), control_(options.published_control) {}
+  Micro(ResidualStore& store, const SparsifierOptions& options)
+      : SparsifierAlgorithm(store, options), control_(options.published_control) {}
 
   ClearingRule clearing_rule() const override { return ClearingRule::kAllGlobal; }
 
   void reduce(StepContext& context) override {
     const std::uint64_t k = target(context.step);
     if (!control_.seeded()) {
-      const double own = timed_selection(context, [&] { return candidates().nth_largest(k); });
+      const double own =
+          timed_selection(context, [&] { return store_.candidates()->nth_largest(k); });
       control_.seed(context, own, options_.reduce);
     }
     const bool seeded = control_.seeded();
@@ -31,27 +32,19 @@ class Micro final : public SparsifierAlgorithm {
     const std::uint64_t part =
         (context.step % n + static_cast<std::uint64_t>(context.group.rank())) % n;
     const PartitionSelection own = timed_selection(context, [&] {
-      return select_at_least_one(residual_, num_values_ * part / n, num_values_ * (part + 1) / n,
-                                 control_, options_.threads);
+      return select_at_least_one(store_, num_values_ * part / n, num_values_ * (part + 1) / n,
+                                 control_);
     });
     context.note = own.steep;
     const Indices all =
-        reduce_union(context, residual_, own.indices, Selectors::kExclusive, options_.reduce);
-    clear(all, context.remainder);
+        reduce_union(context, store_, own.indices, Selectors::kExclusive, options_.reduce);
+    keep_remainder(store_, all, context.remainder);
     if (seeded) control_.follow(all.size(), sum_of(context.notes), k);
   }
 
-  void save(SparsifierState& state) const override {
-    SparsifierAlgorithm::save(state);
-    control_.save(state);
-  }
+  void save(SparsifierState& state) const override { control_.save(state); }
 
-  void load(const SparsifierState& state) override {
-    ThresholdControl control = control_;
-    control.load(state);
-    SparsifierAlgorithm::load(state);
-    control_ = control;
-  }
+  void load(const SparsifierState& state) override { control_.load(state); }
 
  private:
   ThresholdControl control_;
@@ -59,9 +52,9 @@ class Micro final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_micro(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_micro(ResidualStore& store,
                                                 const SparsifierOptions& options) {
-  return std::make_unique<Micro>(num_values, options);
+  return std::make_unique<Micro>(store, options);
 }
 
 }  // namespace tandem::collectives

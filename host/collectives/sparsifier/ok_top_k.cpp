@@ -26,27 +26,29 @@ class OkTopKThresholds final : public SparsifierAlgorithm {
     const std::uint64_t k = target(context.step);
     const bool renew = context.step % options_.threshold_steps == 0;
     const Indices own = timed_selection(context, [&] { return select(k, renew); });
-    reduce_own(context, residual_, own, options_.reduce);
+    reduce_own(context, store_, own, options_.reduce);
     SparseTensor& mean = context.result.mean;
     if (renew || global_ == 0) global_ = nth_of(mean.values_as<float>(), k);
     keep_large(mean);
     const auto kept = mean.indices_as<std::uint32_t>();
+    Indices sent;
+    RawVector<float> remainder;
     auto next = kept.begin();
     for (std::size_t i = 0; i < own.size(); ++i) {
       next = std::lower_bound(next, kept.end(), own[i]);
       if (next == kept.end() || *next != own[i]) continue;
-      residual_[own[i]] = context.remainder.empty() ? 0 : context.remainder[i];
+      sent.push_back(own[i]);
+      if (!context.remainder.empty()) remainder.push_back(context.remainder[i]);
     }
+    keep_remainder(store_, sent, remainder);
   }
 
   void save(SparsifierState& state) const override {
-    SparsifierAlgorithm::save(state);
     state.numbers["thresholds"] = {local_, global_};
   }
 
   void load(const SparsifierState& state) override {
     const std::vector<double>& thresholds = numbers_of(state, "thresholds", 2);
-    SparsifierAlgorithm::load(state);
     local_ = static_cast<float>(thresholds[0]);
     global_ = static_cast<float>(thresholds[1]);
   }
@@ -54,12 +56,10 @@ class OkTopKThresholds final : public SparsifierAlgorithm {
  private:
   // Without a threshold, as after zero gradients, the exact top-k.
   Indices select(std::uint64_t k, bool renew) {
-    if (!renew && local_ > 0) {
-      return find_at_least(residual_, 0, num_values_, local_, options_.threads);
-    }
-    Candidates found = candidates();
-    local_ = found.nth_largest(k);
-    return local_ > 0 ? found.at_least(local_) : found.top(k);
+    if (!renew && local_ > 0) return store_.find_at_least(local_);
+    const auto found = store_.candidates();
+    local_ = found->nth_largest(k);
+    return local_ > 0 ? found->at_least(local_) : found->top(k);
   }
 
   static float nth_of(std::span<const float> values, std::uint64_t k) {
@@ -89,9 +89,9 @@ class OkTopKThresholds final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_ok_topk(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_ok_topk(ResidualStore& store,
                                                   const SparsifierOptions& options) {
-  return std::make_unique<OkTopKThresholds>(num_values, options);
+  return std::make_unique<OkTopKThresholds>(store, options);
 }
 
 }  // namespace tandem::collectives

@@ -25,16 +25,16 @@ class RandomK final : public SparsifierAlgorithm {
                             places);
       return Indices(places.begin(), places.end());
     });
-    reduce_agreed(context, residual_, indices, options_.reduce);
-    clear(indices, context.remainder);
+    reduce_agreed(context, store_, indices, options_.reduce);
+    keep_remainder(store_, indices, context.remainder);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_randomk(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_randomk(ResidualStore& store,
                                                   const SparsifierOptions& options) {
-  return std::make_unique<RandomK>(num_values, options);
+  return std::make_unique<RandomK>(store, options);
 }
 
 }  // namespace tandem::collectives

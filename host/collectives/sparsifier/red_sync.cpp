@@ -5,7 +5,8 @@
 //
 // Where no such threshold is found (few distinct values), the exact top-k. Sends: own entries,
 // through the scheme. Clears own. Cost: mean and largest come with the accumulation; one read; the
-// bisection counts among about 2.2 k candidates. Source: Fang et al., RedSync, JPDC 2019.
+// k-th and the 2 k-th largest of about 2.2 k candidates tell which thresholds fit. Source: Fang et
+// al., RedSync, JPDC 2019.
 #include "collectives/sparsifier/algorithms.h"
 
 namespace tandem::collectives {
@@ -17,8 +18,9 @@ class RedSync final : public SparsifierAlgorithm {
 
   ClearingRule clearing_rule() const override { return ClearingRule::kOwn; }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t, int) override {
-    moments_ = accumulate_and_measure(gradient, Logarithms::kNo);
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t,
+                  int) override {
+    moments_ = store_.add(gradient, add, Measured::kMoments);
   }
 
   void reduce(StepContext& context) override {
@@ -28,18 +30,20 @@ class RedSync final : public SparsifierAlgorithm {
 
  private:
   Indices select(std::uint64_t k) const {
-    Candidates found = candidates();
-    found.collect(2 * k);
+    const auto found = store_.candidates();
+    found->collect(2 * k);
+    // At least k values reach a threshold up to the k-th largest; 2 k do up to the 2 k-th.
+    const float most = found->nth_largest(k);
+    const float least = 2 * k <= num_values_ ? found->nth_largest(2 * k) : -1;
     const double mean = moments_.sum / static_cast<double>(moments_.count);
     double low = 0, high = 1;
     for (int i = 0; i < kBisections; ++i) {
       const double ratio = (low + high) / 2;
       const auto threshold = static_cast<float>(mean + ratio * (moments_.largest - mean));
-      const std::uint64_t count = found.count_up_to_size(threshold);
-      if (count >= k && count < 2 * k) return found.at_least(threshold);
-      (count < k ? high : low) = ratio;
+      if (threshold <= most && threshold > least) return found->at_least(threshold);
+      (threshold > most ? high : low) = ratio;
     }
-    return found.top(k);
+    return found->top(k);
   }
 
   static constexpr int kBisections = 20;
@@ -49,9 +53,9 @@ class RedSync final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_redsync(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_redsync(ResidualStore& store,
                                                   const SparsifierOptions& options) {
-  return std::make_unique<RedSync>(num_values, options);
+  return std::make_unique<RedSync>(store, options);
 }
 
 }  // namespace tandem::collectives

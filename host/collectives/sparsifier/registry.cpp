@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The names of all sparsifiers, and the checks of their options.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -14,6 +15,7 @@ namespace {
 struct NamedSparsifier {
   const char* name;
   AlgorithmFactory make;
+  bool velocity = false;  // the store keeps one
 };
 
 constexpr std::array kSparsifiers = {
@@ -21,7 +23,7 @@ constexpr std::array kSparsifiers = {
     NamedSparsifier{"cltk", make_cltk},
     NamedSparsifier{"randomk", make_randomk},
     NamedSparsifier{"hard_threshold", make_hard_threshold},
-    NamedSparsifier{"dgc", make_dgc},
+    NamedSparsifier{"dgc", make_dgc, true},
     NamedSparsifier{"sidco", make_sidco},
     NamedSparsifier{"gaussiank", make_gaussiank},
     NamedSparsifier{"redsync", make_redsync},
@@ -66,26 +68,48 @@ void check_sparsifier_options(const SparsifierOptions& options, std::uint64_t nu
                      std::to_string(num_values) + " values");
 }
 
+const NamedSparsifier& sparsifier_called(std::string_view name) {
+  const auto found = std::ranges::find(kSparsifiers, name, &NamedSparsifier::name);
+  if (found != kSparsifiers.end()) return *found;
+  std::string known;
+  for (const std::string& each : sparsifier_names()) known += (known.empty() ? "" : ", ") + each;
+  throw Error("sparsifier",
+              "no sparsifier is called '" + std::string(name) + "'; there are: " + known);
+}
+
+std::unique_ptr<Sparsifier> make_over(const NamedSparsifier& named,
+                                      std::unique_ptr<ResidualStore> store,
+                                      const SparsifierOptions& options) {
+  auto algorithm = named.make(*store, options);
+  const std::string& scheme = options.reduce.scheme;
+  require_option(!is_narrow(options.reduce) ||
+                     algorithm->clearing_rule() == ClearingRule::kAllGlobal || scheme == "auto" ||
+                     scheme == "allgather_sparse",
+                 "own entries of 16 bits travel by all-gather, not by " + scheme +
+                     "; leave the scheme auto, or the wire type out");
+  return std::make_unique<Sparsifier>(named.name, options, std::move(store), std::move(algorithm));
+}
+
 }  // namespace
 
 std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t num_values,
                                             const SparsifierOptions& options) {
   check_sparsifier_options(options, num_values);
-  for (const NamedSparsifier& each : kSparsifiers) {
-    if (name != each.name) continue;
-    auto algorithm = each.make(num_values, options);
-    const std::string& scheme = options.reduce.scheme;
-    require_option(!is_narrow(options.reduce) ||
-                       algorithm->clearing_rule() == ClearingRule::kAllGlobal || scheme == "auto" ||
-                       scheme == "allgather_sparse",
-                   "own entries of 16 bits travel by all-gather, not by " + scheme +
-                       "; leave the scheme auto, or the wire type out");
-    return std::make_unique<Sparsifier>(each.name, num_values, options, std::move(algorithm));
-  }
-  std::string known;
-  for (const std::string& each : sparsifier_names()) known += (known.empty() ? "" : ", ") + each;
-  throw Error("sparsifier",
-              "no sparsifier is called '" + std::string(name) + "'; there are: " + known);
+  const NamedSparsifier& named = sparsifier_called(name);
+  return make_over(named, make_host_residual(num_values, named.velocity, options.threads), options);
+}
+
+std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, DeviceResidence device,
+                                            const SparsifierOptions& options) {
+  check_sparsifier_options(options, device.unit->shape().num_values);
+  const NamedSparsifier& named = sparsifier_called(name);
+  require_option(!named.velocity || device.unit->shape().velocity,
+                 std::string(named.name) + " needs a unit with a velocity; ask selection_shape()");
+  return make_over(named, make_device_residual(std::move(device), options.reduce.timeout), options);
+}
+
+device::SelectionShape selection_shape(std::string_view name, std::uint64_t num_values) {
+  return {num_values, sparsifier_called(name).velocity};
 }
 
 std::vector<std::string> sparsifier_names() {

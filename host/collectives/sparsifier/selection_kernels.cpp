@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Highway where the result is compressed; plain loops over 16 partial sums elsewhere, which the
-// compiler turns into vectors of each instruction set. The product of two f32 is exact in f64, so
-// a fused multiply-add changes no bit. A sum of logarithms is the sum of the exponents and the
-// logarithm of the product of the mantissas: below 2^256 for a block, which f64 holds.
+// compiler turns into vectors of each instruction set. A sum of logarithms is the sum of the
+// exponents and the logarithm of the product of the mantissas: below 2^256 for a block, which f64
+// holds.
 #include "collectives/sparsifier/selection_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,6 +14,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <span>
+#include <type_traits>
 
 #include "hwy/highway.h"
 
@@ -76,9 +78,10 @@ HWY_INLINE void keep_lanes(Tag tag, Magnitudes magnitudes, Places places, Mask m
   found.count += hn::CountTrue(tag, mask);
 }
 
-constexpr std::size_t kRun = 64;         // values that are passed over together
-constexpr std::size_t kBlock = 1024;     // after each the way is chosen anew
-constexpr std::size_t kManyOfBlock = 4;  // passing over mispredicts too often from here on
+constexpr std::size_t kRun = 64;          // values that are passed over together
+constexpr std::size_t kBlock = 1024;      // after each the way is chosen anew
+constexpr std::size_t kManyOfBlock = 4;   // passing over mispredicts too often from here on
+constexpr std::size_t kMostOfBlock = 96;  // reading magnitudes one by one costs more from here on
 
 void read_ahead(const float* run) {  // may be after the end: no access
   for (std::size_t i = 0; i < kRun; i += 16) __builtin_prefetch(run + i + kReadAhead, 0, 2);
@@ -93,7 +96,21 @@ HWY_INLINE bool is_small(Tag tag, const float* run, Vector least) {
   return hn::AllFalse(tag, hn::Ge(most, least));
 }
 
-// A block with few large values passes over runs without one; one with many tests nothing.
+// From place `at` on.
+template <bool kMagnitudes>
+std::size_t large_one_by_one(std::span<const float> values, std::size_t at, float threshold,
+                             std::uint32_t first, Found found) {
+  for (; at < values.size(); ++at) {
+    const float magnitude = std::fabs(values[at]);
+    found.places[found.count] = first + static_cast<std::uint32_t>(at);
+    if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
+    found.count += magnitude >= threshold ? 1 : 0;
+  }
+  return found.count;
+}
+
+// A block with few large values passes over runs without one; one with many tests nothing. Only a
+// block with very many compresses magnitudes too: else they are read again, from the cache.
 // `found` is a copy: vector stores might alias one that is referred to, so its count would go
 // through memory each time.
 template <bool kMagnitudes>
@@ -103,30 +120,37 @@ std::size_t large(const float* values, std::size_t count, float threshold, std::
   const hn::RebindToUnsigned<decltype(tag)> index_tag;
   const auto least = hn::Set(tag, threshold);
   const auto lane_numbers = hn::Iota(index_tag, 0);
-  bool many = false;
+  std::size_t of_block = 0;
   std::size_t at = 0;
+  const auto keep_run = [&](auto both) {
+    for (std::size_t i = at; i < at + kRun; i += hn::Lanes(tag)) {
+      const auto magnitudes = hn::Abs(hn::LoadU(tag, values + i));
+      const auto base = hn::Set(index_tag, first + static_cast<std::uint32_t>(i));
+      keep_lanes<decltype(both)::value>(tag, magnitudes, hn::Add(lane_numbers, base),
+                                        hn::Ge(magnitudes, least), found);
+    }
+  };
   while (at + kRun <= count) {
     const std::size_t before = found.count;
     const std::size_t end = at + std::min(kBlock, (count - at) / kRun * kRun);
-    for (; at < end; at += kRun) {
-      read_ahead(values + at);
-      if (!many && is_small(tag, values + at, least)) continue;
-      for (std::size_t i = at; i < at + kRun; i += hn::Lanes(tag)) {
-        const auto magnitudes = hn::Abs(hn::LoadU(tag, values + i));
-        const auto base = hn::Set(index_tag, first + static_cast<std::uint32_t>(i));
-        keep_lanes<kMagnitudes>(tag, magnitudes, hn::Add(lane_numbers, base),
-                                hn::Ge(magnitudes, least), found);
+    if (kMagnitudes && of_block >= kMostOfBlock) {
+      for (; at < end; at += kRun) {
+        read_ahead(values + at);
+        keep_run(std::bool_constant<kMagnitudes>());
+      }
+    } else {
+      for (; at < end; at += kRun) {
+        read_ahead(values + at);
+        if (of_block < kManyOfBlock && is_small(tag, values + at, least)) continue;
+        keep_run(std::false_type());
+      }
+      for (std::size_t i = before; kMagnitudes && i < found.count; ++i) {
+        found.magnitudes[i] = std::fabs(values[found.places[i] - first]);
       }
     }
-    many = found.count - before >= kManyOfBlock;
+    of_block = found.count - before;
   }
-  for (; at < count; ++at) {
-    const float magnitude = std::fabs(values[at]);
-    found.places[found.count] = first + static_cast<std::uint32_t>(at);
-    if constexpr (kMagnitudes) found.magnitudes[found.count] = magnitude;
-    found.count += magnitude >= threshold ? 1 : 0;
-  }
-  return found.count;
+  return large_one_by_one<kMagnitudes>({values, count}, at, threshold, first, found);
 }
 
 std::size_t large_places(const float* values, std::size_t count, float threshold,

@@ -26,9 +26,10 @@ class Sidco final : public SparsifierAlgorithm {
 
   ClearingRule clearing_rule() const override { return ClearingRule::kOwn; }
 
-  void accumulate(std::span<const float> gradient, std::uint64_t, int) override {
+  void accumulate(GradientPieces gradient, device::AccumulateStep add, std::uint64_t,
+                  int) override {
     const bool logarithms = options_.sidco_fit == SidcoFit::kGamma;
-    moments_ = accumulate_and_measure(gradient, logarithms ? Logarithms::kYes : Logarithms::kNo);
+    moments_ = store_.add(gradient, add, logarithms ? Measured::kLogarithms : Measured::kMoments);
   }
 
   void reduce(StepContext& context) override {
@@ -39,14 +40,12 @@ class Sidco final : public SparsifierAlgorithm {
   }
 
   void save(SparsifierState& state) const override {
-    SparsifierAlgorithm::save(state);
     state.numbers["stages"] = {static_cast<double>(stages_), ratio_sum_,
                                static_cast<double>(num_ratios_)};
   }
 
   void load(const SparsifierState& state) override {
     const std::vector<double>& stages = numbers_of(state, "stages", 3);
-    SparsifierAlgorithm::load(state);
     stages_ = std::clamp(static_cast<int>(stages[0]), 1, most_stages());
     ratio_sum_ = stages[1];
     num_ratios_ = static_cast<std::uint64_t>(stages[2]);
@@ -60,23 +59,23 @@ class Sidco final : public SparsifierAlgorithm {
 
   Indices select(std::uint64_t k) const {
     const auto usable = [](double threshold) { return std::isfinite(threshold) && threshold > 0; };
-    Candidates found = candidates();
+    const auto found = store_.candidates();
     const double density = options_.density;
     double threshold =
         fitted_threshold(options_.sidco_fit, moments_, stages_ == 1 ? density : kFirstTail);
-    if (!usable(threshold)) return found.top(k);
+    if (!usable(threshold)) return found->top(k);
     const double tail = std::pow(density / kFirstTail, 1.0 / std::max(1, stages_ - 1));
     for (int stage = 1; stage < stages_; ++stage) {
       const auto floor = static_cast<float>(threshold);
-      const Moments survivors = found.moments_at_least(floor);
-      if (survivors.count == 0) break;
-      const double next = fitted_tail_threshold(options_.sidco_fit, survivors,
-                                                found.smallest_at_least(floor), tail);
+      const Survivors survivors = found->survivors(floor);
+      if (survivors.moments.count == 0) break;
+      const double next =
+          fitted_tail_threshold(options_.sidco_fit, survivors.moments, survivors.smallest, tail);
       if (!usable(next)) break;
       threshold = next;
     }
-    Indices own = found.at_least(static_cast<float>(threshold));
-    return own.empty() ? found.top(1) : own;
+    Indices own = found->at_least(static_cast<float>(threshold));
+    return own.empty() ? found->top(1) : own;
   }
 
   void review(double ratio) {
@@ -97,9 +96,9 @@ class Sidco final : public SparsifierAlgorithm {
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_sidco(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_sidco(ResidualStore& store,
                                                 const SparsifierOptions& options) {
-  return std::make_unique<Sidco>(num_values, options);
+  return std::make_unique<Sidco>(store, options);
 }
 
 }  // namespace tandem::collectives

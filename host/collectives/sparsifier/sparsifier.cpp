@@ -21,37 +21,6 @@ double seconds_since(WallClock::time_point begin) {
   return std::chrono::duration<double>(WallClock::now() - begin).count();
 }
 
-std::optional<std::uint64_t> first_non_finite(std::span<const float> values, ThreadPool* threads) {
-  std::vector<std::uint64_t> places(num_parts_of(values.size()), values.size());
-  for_each_part(0, values.size(), threads,
-                [&](std::uint64_t begin, std::uint64_t end, std::size_t part) {
-                  const auto at = find_non_finite(values.data() + begin, end - begin);
-                  if (at < end - begin) places[part] = begin + at;
-                });
-  const auto first = std::min_element(places.begin(), places.end());
-  if (first == places.end() || *first == values.size()) return std::nullopt;
-  return *first;
-}
-
-std::vector<float> clipped(std::span<const float> gradient) {
-  float largest = 0;
-  for (const float value : gradient) {
-    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
-  }
-  std::vector<float> values(gradient.begin(), gradient.end());
-  for (float& value : values) {
-    if (std::isnan(value)) value = 0;
-    value = std::clamp(value, -largest, largest);
-  }
-  return values;
-}
-
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.17g", value);
-  return text;
-}
-
 StepPlan plan_of(std::string_view name, std::uint64_t step, std::uint64_t num_values,
                  const SparsifierOptions& options) {
   StepPlan plan;
@@ -78,12 +47,12 @@ StepPlan plan_of(std::string_view name, std::uint64_t step, std::uint64_t num_va
   return plan;
 }
 
-void exchange_everything(StepContext& context, SparsifierAlgorithm& algorithm,
-                         const ReduceOptions& options) {
-  Indices all(algorithm.residual().size());
-  std::iota(all.begin(), all.end(), std::uint32_t{0});
-  reduce_agreed(context, algorithm.residual(), all, options);
-  algorithm.clear_all(context.remainder);
+std::uint64_t count_of(GradientPieces gradient) {
+  std::uint64_t count = 0;
+  for (const device::GradientView& piece : gradient) {
+    count += piece.values.size() / dtype_block_bytes(piece.type);
+  }
+  return count;
 }
 
 }  // namespace
@@ -100,67 +69,77 @@ std::string_view clearing_rule_name(ClearingRule rule) {
   return "local-and-global";
 }
 
-Sparsifier::Sparsifier(std::string name, std::uint64_t num_values, const SparsifierOptions& options,
+Sparsifier::Sparsifier(std::string name, const SparsifierOptions& options,
+                       std::unique_ptr<ResidualStore> store,
                        std::unique_ptr<SparsifierAlgorithm> algorithm)
     : name_(std::move(name)),
-      num_values_(num_values),
       options_(options),
+      store_(std::move(store)),
       algorithm_(std::move(algorithm)) {}
 
 Sparsifier::~Sparsifier() = default;
 
 ClearingRule Sparsifier::clearing_rule() const { return algorithm_->clearing_rule(); }
 
-std::span<const float> Sparsifier::residual() const { return algorithm_->residual(); }
+std::uint64_t Sparsifier::num_values() const { return store_->size(); }
 
-double Sparsifier::residual_norm() const {
-  double squares = 0;
-  for (const float value : residual()) squares += static_cast<double>(value) * value;
-  return std::sqrt(squares);
+double Sparsifier::residual_norm() const { return std::sqrt(store_->sum_of_squares()); }
+
+StepPlan Sparsifier::plan_for(GradientPieces gradient) {
+  StepPlan plan = plan_of(name_, step_, num_values(), options_);
+  const std::uint64_t count = count_of(gradient);
+  if (count != num_values()) {
+    plan.error = "the gradient has " + std::to_string(count) + " values; the " + name_ +
+                 " sparsifier is for " + std::to_string(num_values());
+    return plan;
+  }
+  try {
+    plan.non_finite = store_->first_non_finite(gradient);
+  } catch (const Error& error) {
+    plan.error = error.what();
+  }
+  return plan;
+}
+
+void Sparsifier::exchange_everything(StepContext& context) {
+  Indices all(num_values());
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  reduce_agreed(context, *store_, all, options_.reduce);
+  keep_remainder(*store_, all, context.remainder);
 }
 
 StepResult Sparsifier::step(Group& group, std::span<const float> gradient) {
-  StepPlan plan = plan_of(name_, step_, num_values_, options_);
-  if (gradient.size() != num_values_) {
-    plan.error = "the gradient has " + std::to_string(gradient.size()) + " values; the " + name_ +
-                 " sparsifier is for " + std::to_string(num_values_);
-  } else {
-    plan.non_finite = first_non_finite(gradient, options_.threads);
-  }
+  const device::GradientView view{std::as_bytes(gradient), DType::kF32, {}};
+  return step(group, GradientPieces(&view, 1));
+}
+
+StepResult Sparsifier::step(Group& group, GradientPieces gradient) {
   StepResult result;
-  std::vector<float> usable;
-  if (const auto bad = agree_on_step(group, plan, options_.reduce)) {
-    if (options_.non_finite == NonFinite::kStop) {
-      throw Error("sparsifier", "step " + std::to_string(step_) + ": value " +
-                                    std::to_string(bad->place) + " of the gradient of rank " +
-                                    std::to_string(bad->rank) +
-                                    " is NaN or infinite; lower the learning rate, or choose to "
-                                    "skip such steps or to clip them");
-    }
+  result.mean = make_sparse(num_values(), {}, {});
+  device::AccumulateStep add;
+  if (const auto bad = agree_on_step(group, plan_for(gradient), options_.reduce)) {
+    if (options_.non_finite == NonFinite::kStop) throw stop_at(*bad, step_);
     if (options_.non_finite == NonFinite::kSkip) {
       result.skipped = true;
-      result.mean = make_sparse(num_values_, {}, {});
       ++step_;
       return result;
     }
-    usable = clipped(gradient);
-    gradient = usable;
+    add.clip_at = store_->size_of(gradient).largest;
   }
   const std::uint64_t step = step_++;
   {
     std::unique_lock<std::mutex> turn;
     if (options_.turn != nullptr) turn = std::unique_lock(*options_.turn);
     const auto begin = WallClock::now();
-    algorithm_->accumulate(gradient, step, group.world());
+    algorithm_->accumulate(gradient, add, step, group.world());
     result.accumulate_seconds = seconds_since(begin);
   }
-  result.mean = make_sparse(num_values_, {}, {});
   result.local = !algorithm_->exchanges(step);
   StepContext context{group, step, result};
   const double density = algorithm_->density(step);
   if (result.local || density == 0) return result;
   if (density == 1) {
-    exchange_everything(context, *algorithm_, options_.reduce);
+    exchange_everything(context);
   } else {
     algorithm_->reduce(context);
   }
@@ -170,19 +149,28 @@ StepResult Sparsifier::step(Group& group, std::span<const float> gradient) {
 SparsifierState Sparsifier::state() const {
   SparsifierState state;
   state.name = name_;
-  state.num_values = num_values_;
+  state.num_values = num_values();
   state.step = step_;
+  store_->save(state);
   algorithm_->save(state);
   return state;
 }
 
 void Sparsifier::restore(const SparsifierState& state) {
-  if (state.name != name_ || state.num_values != num_values_) {
+  if (state.name != name_ || state.num_values != num_values()) {
     throw Error("sparsifier", "the state is of " + state.name + " with " +
                                   std::to_string(state.num_values) + " values; this is " + name_ +
-                                  " with " + std::to_string(num_values_));
+                                  " with " + std::to_string(num_values()));
   }
+  SparsifierState before;
+  algorithm_->save(before);
   algorithm_->load(state);
+  try {
+    store_->load(state);
+  } catch (...) {
+    algorithm_->load(before);
+    throw;
+  }
   step_ = state.step;
 }
 

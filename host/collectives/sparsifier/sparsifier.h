@@ -5,6 +5,10 @@
 //   auto sparsifier = make_sparsifier("micro", num_values, options);  // one per parameter and rank
 //   StepResult result = sparsifier->step(group, gradient);            // result.mean: on every rank
 //
+// With a DeviceResidence the residual lies in a device's memory, and gradients may too: they are
+// added and selected from there, and only entries and numbers come to the host. Rules, results and
+// states are the same (residual_store.h states the tolerance of sums), so ranks may differ in this.
+//
 // In: the rank's gradient of this step. Accumulated = residual + gradient. Out: the mean over ranks
 // of what was sent, sparse, sorted; the same bits on every rank. A sparsifier selects, exchanges
 // and then clears by its own rule, which is part of the algorithm. So sent + residual = the
@@ -12,7 +16,9 @@
 // Density 0 sends nothing; density 1 exchanges everything and clears it. Ranks first agree on name,
 // size, options and step: a mismatch is the same Error on every rank, and no state has changed. A
 // NaN or an infinity in a gradient is named with step, rank and place. After a TransportError the
-// gradient of the step is in the residual. Determinism: equal inputs, options and schemes give
+// gradient of the step is in the residual. A device that fails in the check of a gradient is an
+// Error on every rank; later, a DeviceError on its rank, and a TransportError on the others once
+// they time out. Determinism: equal inputs, options and schemes give
 // equal bits, whatever the number of threads; scheme auto may change the order of additions.
 // Ownership: borrows the threads. Threads: one at a time per sparsifier and group.
 #pragma once
@@ -29,6 +35,7 @@
 #include "collectives/collective.h"
 #include "common/raw_vector.h"
 #include "common/thread_pool.h"
+#include "device/selection_unit.h"
 
 namespace tandem::collectives {
 
@@ -83,6 +90,15 @@ struct SparsifierState {
   std::map<std::string, RawVector<float>> tensors;  // [num_values] each
 };
 
+// A gradient as views whose values follow one another.
+using GradientPieces = std::span<const device::GradientView>;
+
+// Where a residual lies that is not in host memory. Both are of one device.
+struct DeviceResidence {
+  std::unique_ptr<device::SelectionUnit> unit;  // of shape selection_shape()
+  std::shared_ptr<device::GradientMemory> memory;
+};
+
 struct StepResult {
   SparseTensor mean;     // u32 indices, f32 values; sorted, unique
   bool skipped = false;  // by NonFinite::kSkip; `mean` is empty
@@ -95,26 +111,30 @@ struct StepResult {
   double build_up = 1;  // entries of the mean over those that were meant: 1 if no rank adds others
   double inefficiency = 0;  // selected_most n / selected_total - 1
 
+  std::uint64_t values_read = 0;  // of the accumulated ones, by this rank's selection
   double accumulate_seconds = 0;  // check, agreement excluded; residual + gradient
   double select_seconds = 0;
 };
 
+class ResidualStore;
+struct StepContext;
+struct StepPlan;
 class SparsifierAlgorithm;
 
 class Sparsifier {
  public:
-  Sparsifier(std::string name, std::uint64_t num_values, const SparsifierOptions& options,
-             std::unique_ptr<SparsifierAlgorithm> algorithm);
+  Sparsifier(std::string name, const SparsifierOptions& options,
+             std::unique_ptr<ResidualStore> store, std::unique_ptr<SparsifierAlgorithm> algorithm);
   ~Sparsifier();
 
   StepResult step(Group& group, std::span<const float> gradient);
+  StepResult step(Group& group, GradientPieces gradient);
 
   std::string_view name() const { return name_; }
   ClearingRule clearing_rule() const;
-  std::uint64_t num_values() const { return num_values_; }
+  std::uint64_t num_values() const;
   std::uint64_t num_steps() const { return step_; }
-  // What has not been sent yet: [num_values].
-  std::span<const float> residual() const;
+  // Of what has not been sent yet.
   double residual_norm() const;
 
   SparsifierState state() const;
@@ -122,10 +142,14 @@ class Sparsifier {
   void restore(const SparsifierState& state);
 
  private:
+  // What this rank is about to do.
+  StepPlan plan_for(GradientPieces gradient);
+  void exchange_everything(StepContext& context);
+
   std::string name_;
-  std::uint64_t num_values_;
   SparsifierOptions options_;
   std::uint64_t step_ = 0;
+  std::unique_ptr<ResidualStore> store_;
   std::unique_ptr<SparsifierAlgorithm> algorithm_;
 };
 
@@ -133,6 +157,11 @@ class Sparsifier {
 // option out of range.
 std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, std::uint64_t num_values,
                                             const SparsifierOptions& options = {});
+// The same over a device. Error where the unit has no velocity and the algorithm needs it.
+std::unique_ptr<Sparsifier> make_sparsifier(std::string_view name, DeviceResidence device,
+                                            const SparsifierOptions& options = {});
+// The shape of the unit that a sparsifier needs. Error for an unknown name.
+device::SelectionShape selection_shape(std::string_view name, std::uint64_t num_values);
 std::vector<std::string> sparsifier_names();
 
 }  // namespace tandem::collectives

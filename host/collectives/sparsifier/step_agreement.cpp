@@ -3,6 +3,7 @@
 // A plan travels as lines: the non-finite place, the error, then a line `name=value` per field.
 #include "collectives/sparsifier/step_agreement.h"
 
+#include <cstdio>
 #include <sstream>
 
 namespace tandem::collectives {
@@ -45,6 +46,20 @@ std::string difference(const std::vector<std::string>& first, const std::vector<
 }
 
 }  // namespace
+
+Error stop_at(const NonFinitePlace& bad, std::uint64_t step) {
+  return Error("sparsifier", "step " + std::to_string(step) + ": value " +
+                                 std::to_string(bad.place) + " of the gradient of rank " +
+                                 std::to_string(bad.rank) +
+                                 " is NaN or infinite; lower the learning rate, or choose to skip "
+                                 "such steps or to clip them");
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.17g", value);
+  return text;
+}
 
 std::optional<NonFinitePlace> agree_on_step(Group& group, const StepPlan& own,
                                             const CallOptions& options) {

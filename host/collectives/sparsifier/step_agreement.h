@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collectives/collective.h"
+#include "common/error.h"
 
 namespace tandem::collectives {
 
@@ -27,6 +28,12 @@ struct NonFinitePlace {
   int rank;
   std::uint64_t place;
 };
+
+// The error of a step that must not go on; the same on every rank.
+Error stop_at(const NonFinitePlace& bad, std::uint64_t step);
+
+// Every digit of a number.
+std::string number_text(double value);
 
 std::optional<NonFinitePlace> agree_on_step(Group& group, const StepPlan& own,
                                             const CallOptions& options);

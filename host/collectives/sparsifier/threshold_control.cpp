@@ -61,15 +61,14 @@ void ThresholdControl::load(const SparsifierState& state) {
   slope_ = saved[2];
 }
 
-PartitionSelection select_at_least_one(std::span<const float> values, std::uint64_t begin,
-                                       std::uint64_t end, const ThresholdControl& control,
-                                       ThreadPool* threads) {
+PartitionSelection select_at_least_one(ResidualStore& store, std::uint64_t begin, std::uint64_t end,
+                                       const ThresholdControl& control) {
   if (begin == end) return {};
-  Candidates found(values, begin, end, threads);
-  if (control.seeded()) found.collect_from(control.threshold());
-  if (found.size() == 0) return {found.top(1), 0};
-  const std::uint64_t steep = found.count_at_least(control.steep_threshold());
-  return {found.release(), static_cast<std::uint32_t>(steep)};
+  const auto found = store.candidates(begin, end);
+  if (control.seeded()) found->collect_from(control.threshold());
+  if (found->size() == 0) return {found->top(1), 0};
+  const std::uint64_t steep = found->count_at_least(control.steep_threshold());
+  return {found->release(), static_cast<std::uint32_t>(steep)};
 }
 
 }  // namespace tandem::collectives

@@ -47,9 +47,9 @@ struct PartitionSelection {
   std::uint32_t steep = 0;  // entries that reach steep_threshold()
 };
 
-// The entries of [begin, end) with |value| >= threshold; the largest one if there are none.
-PartitionSelection select_at_least_one(std::span<const float> values, std::uint64_t begin,
-                                       std::uint64_t end, const ThresholdControl& control,
-                                       ThreadPool* threads);
+// The entries of [begin, end) with |value| >= threshold; the largest one if there are none, which a
+// second read finds.
+PartitionSelection select_at_least_one(ResidualStore& store, std::uint64_t begin, std::uint64_t end,
+                                       const ThresholdControl& control);
 
 }  // namespace tandem::collectives

@@ -21,22 +21,22 @@ class TopK final : public SparsifierAlgorithm {
 
   void reduce(StepContext& context) override {
     const Indices own =
-        timed_selection(context, [&] { return candidates().top(target(context.step)); });
+        timed_selection(context, [&] { return store_.candidates()->top(target(context.step)); });
     if (options_.only_own_entries) {
       send_own(context, own);
       return;
     }
     const Indices all =
-        reduce_union(context, residual_, own, Selectors::kEveryRankAll, options_.reduce);
-    clear(all, context.remainder);
+        reduce_union(context, store_, own, Selectors::kEveryRankAll, options_.reduce);
+    keep_remainder(store_, all, context.remainder);
   }
 };
 
 }  // namespace
 
-std::unique_ptr<SparsifierAlgorithm> make_topk(std::uint64_t num_values,
+std::unique_ptr<SparsifierAlgorithm> make_topk(ResidualStore& store,
                                                const SparsifierOptions& options) {
-  return std::make_unique<TopK>(num_values, options);
+  return std::make_unique<TopK>(store, options);
 }
 
 }  // namespace tandem::collectives

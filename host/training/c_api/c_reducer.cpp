@@ -4,6 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "device/gradient_memory.h"
+#include "device/registry.h"
 #include "training/c_api/handles.h"
 #include "training/c_api/last_error.h"
 #include "training/c_api/options_json.h"
@@ -54,6 +56,7 @@ tandem_status tandem_reducer_create(tandem_group* group, const char* options,
       named.options.timeline = handle->timeline.get();
     }
     named.options.metrics = &handle->metrics;
+    named.options.open_device = device::open_gradient_device;
     handle->reducer = std::make_unique<training::Reducer>(group->group, named.options);
     *reducer = handle.release();
   });
@@ -84,15 +87,34 @@ tandem_status tandem_reducer_add_parameter(tandem_reducer* reducer, const char* 
 tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* parameters,
                                     size_t num_parameters, void* values, int type, int exact,
                                     int last, uint64_t* ticket) {
+  const tandem_bucket bucket{parameters, num_parameters, values,  type,
+                             exact,      last,           nullptr, nullptr};
+  return tandem_reducer_submit_bucket(reducer, &bucket, ticket);
+}
+
+tandem_status tandem_reducer_submit_bucket(tandem_reducer* reducer, const tandem_bucket* bucket,
+                                           uint64_t* ticket) {
   return guarded([&] {
     require_pointer(ticket, "ticket");
-    if (num_parameters > 0) require_pointer(parameters, "parameters");
-    *ticket = reducer_of(reducer).submit({.parameters = {parameters, num_parameters},
-                                          .values = values,
-                                          .type = training::dtype_of(type),
-                                          .exact = exact != 0,
-                                          .flush = exact == 2,
-                                          .last = last != 0});
+    require_pointer(bucket, "bucket");
+    if (bucket->num_parameters > 0) require_pointer(bucket->parameters, "parameters");
+    Placement placement;
+    if (bucket->device != nullptr) placement = {Memory::kDevice, bucket->device, bucket->queue};
+    *ticket =
+        reducer_of(reducer).submit({.parameters = {bucket->parameters, bucket->num_parameters},
+                                    .values = bucket->values,
+                                    .type = training::dtype_of(bucket->type),
+                                    .exact = bucket->exact != 0,
+                                    .flush = bucket->exact == 2,
+                                    .last = bucket->last != 0,
+                                    .placement = placement});
+  });
+}
+
+tandem_status tandem_training_device(const char* device) {
+  return guarded([&] {
+    require_pointer(device, "device");
+    device::open_gradient_device(device)->make_gradient_memory();
   });
 }
 

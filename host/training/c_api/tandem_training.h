@@ -5,9 +5,10 @@
 //
 // Every function returns a tandem_status; tandem_last_error() has the text of the calling thread's
 // last failure. Options and statistics are JSON objects; README.md of host/training lists their
-// fields. Values are raw pointers to host memory, in the caller's ownership until the call (or the
-// ticket) is done. Threads: any; calls of one reducer are queued and run in their order on the
-// reducer's own thread. All ranks make the same calls in the same order.
+// fields. Values are raw pointers to host memory (tandem_bucket: or a device's), in the
+// caller's ownership until the call (or the ticket) is done. Threads: any; calls of one reducer are
+// queued and run in their order on the reducer's own thread. All ranks make the same calls in the
+// same order.
 #pragma once
 
 #include <stddef.h>
@@ -88,6 +89,27 @@ tandem_status tandem_reducer_submit(tandem_reducer* reducer, const uint32_t* par
 
 /* Ends the step, for callers that know its last bucket only afterwards. Sends nothing. */
 tandem_status tandem_reducer_end_step(tandem_reducer* reducer);
+
+/* A bucket whose values may lie in the memory of a device ("cuda:0"; null: the host's). There, what
+ * is sparsified is selected and written; what is dense goes through host memory. queue: a
+ * cudaStream_t after whose work so far the values are ready; null: they are ready now. When the
+ * ticket is done, so is all work on the values. The struct is copied, with the name. An error on
+ * all ranks where the library reduces nothing there. */
+typedef struct {
+  const uint32_t* parameters;
+  size_t num_parameters;
+  void* values;
+  int type;
+  int exact;
+  int last;
+  const char* device;
+  void* queue;
+} tandem_bucket;
+tandem_status tandem_reducer_submit_bucket(tandem_reducer* reducer, const tandem_bucket* bucket,
+                                           uint64_t* ticket);
+
+/* TANDEM_OK if this library can reduce gradients on `device`, on this machine; else why not. */
+tandem_status tandem_training_device(const char* device);
 
 /* A row-sparse gradient, never made dense: rows may repeat and be in any order; a rank may have
  * none. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A part that lies in one piece is reduced where it lies; the segments of others are gathered.
+// A dense part that lies in one piece is reduced where it lies; the segments of others are
+// gathered.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,49 +10,10 @@
 
 #include "training/reducer/calls.h"
 #include "training/reducer/values.h"
+#include "training/reducer/working_values.h"
 
 namespace tandem::training {
 namespace {
-
-// The bucket's values in the type in which they are reduced: f32 or f64.
-struct Working {
-  void* values = nullptr;
-  DType type = DType::kF32;
-  RawVector<float> wide;         // of 16-bit values
-  RawVector<std::byte> clipped;  // a copy, so that a call that fails changes nothing
-};
-
-Working working_values(const BucketCall& call) {
-  Working working{call.values, call.head.type, {}, {}};
-  if (!is_16_bit(call.head.type)) return working;
-  working.wide.resize(call.plan->num_values);
-  widen(call.values, call.plan->num_values, call.head.type, working.wide.data());
-  working.values = working.wide.data();
-  working.type = DType::kF32;
-  return working;
-}
-
-std::byte* at(const Working& working, std::uint64_t value) {
-  return static_cast<std::byte*>(working.values) + value * bytes_of(working.type);
-}
-
-// The place in the bucket's list of the first parameter with a NaN or an infinity.
-std::optional<std::uint64_t> first_bad_parameter(const BucketPlan& plan, const Working& working) {
-  const auto place = first_non_finite(working.values, plan.num_values, working.type);
-  if (!place) return std::nullopt;
-  const auto after = std::ranges::upper_bound(plan.segments, *place, {}, &Segment::begin);
-  return static_cast<std::uint64_t>(after - plan.segments.begin() - 1);
-}
-
-void clip_parameters(const BucketPlan& plan, Working& working) {
-  const std::size_t size = plan.num_values * bytes_of(working.type);
-  working.clipped.resize(size);
-  std::memcpy(working.clipped.data(), working.values, size);
-  working.values = working.clipped.data();
-  for (const Segment& segment : plan.segments) {
-    clip(at(working, segment.begin), segment.count, working.type);
-  }
-}
 
 collectives::ReduceOptions dense_options(const CallContext& context, DType own_type) {
   collectives::ReduceOptions options;
@@ -67,58 +29,93 @@ collectives::ReduceOptions dense_options(const CallContext& context, DType own_t
   return options;
 }
 
-void sum_densely(CallContext& context, const Working& working, std::span<const Segment> segments,
-                 DType own_type) {
+using Parts = std::vector<const PartPlan*>;
+
+// Adds what earlier steps have kept back; it is not kept any more.
+void add_residual(CallContext& context, WorkingValues& working, const PartPlan& part) {
+  const RawVector<float> residual = context.feedback.take_residual(part);
+  if (residual.empty()) return;
+  auto from = residual.begin();
+  for (const Segment& segment : part.segments) {
+    auto* to = reinterpret_cast<float*>(working.at(segment.begin));
+    for (std::uint64_t i = 0; i < segment.count; ++i) to[i] += *from++;
+  }
+}
+
+// with_residuals: parts of `segments`.
+void sum_densely(CallContext& context, WorkingValues& working, std::span<const Segment> segments,
+                 DType own_type, const Parts& with_residuals = {}) {
   std::uint64_t count = 0;
   for (const Segment& segment : segments) count += segment.count;
-  const std::size_t width = bytes_of(working.type);
+  const std::size_t width = bytes_of(working.type());
+  working.load(segments);
+  for (const PartPlan* part : with_residuals) add_residual(context, working, *part);
   const bool in_place =
       segments.back().begin + segments.back().count - segments.front().begin == count;
   RawVector<std::byte> gathered(in_place ? 0 : count * width);
   std::byte* to = gathered.data();
   for (const Segment& segment : segments) {
     if (in_place) break;
-    std::memcpy(to, at(working, segment.begin), segment.count * width);
+    std::memcpy(to, working.at(segment.begin), segment.count * width);
     to += segment.count * width;
   }
-  void* values = in_place ? at(working, segments.front().begin) : gathered.data();
-  collectives::allreduce(context.group, {working.type, count, values, {}},
+  void* values = in_place ? working.at(segments.front().begin) : gathered.data();
+  collectives::allreduce(context.group, {working.type(), count, values, {}},
                          dense_options(context, own_type));
   if (in_place) return;
   const std::byte* from = gathered.data();
   for (const Segment& segment : segments) {
-    std::memcpy(at(working, segment.begin), from, segment.count * width);
+    std::memcpy(working.at(segment.begin), from, segment.count * width);
     from += segment.count * width;
   }
 }
 
 // A part of one parameter: units are its rows.
-void sum_rows(CallContext& context, const Working& working, const PartPlan& part,
+void sum_rows(CallContext& context, WorkingValues& working, const PartPlan& part,
               std::uint64_t width, DType own_type) {
   collectives::ReduceOptions options = dense_options(context, own_type);
   options.scheme = part.treatment.scheme;
   const Segment& segment = part.segments.front();
   options.bucket = "rows " + std::to_string(segment.parameter);
-  collectives::sparse_allreduce_dense(context.group,
-                                      {working.type, segment.count, at(working, segment.begin), {}},
-                                      static_cast<std::uint32_t>(width), options);
+  working.load(part.segments);
+  collectives::sparse_allreduce_dense(
+      context.group, {working.type(), segment.count, working.at(segment.begin), {}},
+      static_cast<std::uint32_t>(width), options);
 }
 
 // Writes a mean over the values of its part.
 void write_mean(const collectives::SparseTensor& mean, const PartPlan& part,
-                const Working& working) {
+                WorkingValues& working) {
   const auto indices = mean.indices_as<std::uint32_t>();
   const auto values = mean.values_as<float>();
   std::size_t entry = 0;
   std::uint64_t begin = 0;  // of the segment, in the part
   for (const Segment& segment : part.segments) {
-    auto* to = reinterpret_cast<float*>(at(working, segment.begin));
-    std::fill_n(to, segment.count, 0.0f);
-    for (; entry < indices.size() && indices[entry] < begin + segment.count; ++entry) {
-      to[indices[entry] - begin] = values[entry];
+    const std::size_t first = entry;
+    while (entry < indices.size() && indices[entry] < begin + segment.count) ++entry;
+    if (working.is_whole()) {
+      auto* to = reinterpret_cast<float*>(working.at(segment.begin));
+      std::fill_n(to, segment.count, 0.0f);
+      for (std::size_t i = first; i < entry; ++i) to[indices[i] - begin] = values[i];
+    } else {
+      working.put(segment, indices.subspan(first, entry - first),
+                  values.subspan(first, entry - first), begin);
     }
     begin += segment.count;
   }
+}
+
+// The part's values where they lie now.
+std::vector<device::GradientView> pieces_of(const PartPlan& part, WorkingValues& working) {
+  std::vector<device::GradientView> pieces;
+  for (const Segment& segment : part.segments) {
+    if (working.is_whole()) {
+      pieces.push_back({{working.at(segment.begin), segment.count * sizeof(float)}, {}, {}});
+    } else {
+      pieces.push_back(working.view(segment));
+    }
+  }
+  return pieces;
 }
 
 // A residual grows beyond what a gradient of f16 can hold. What is beyond in a mean goes back to
@@ -136,23 +133,14 @@ void keep_beyond_f16(const collectives::SparseTensor& mean, collectives::Sparsif
   sparsifier.restore(state);
 }
 
-void sparsify(CallContext& context, const Working& working, const PartPlan& part,
-              const CallHead& head, CallResult& result) {
-  const double density = scheduled_density(context.options, part.treatment.density, head.step);
-  collectives::Sparsifier& sparsifier = context.feedback.sparsifier_of(part, density);
-  RawVector<float> gathered;
-  std::span<const float> gradient(
-      reinterpret_cast<const float*>(at(working, part.segments.front().begin)), part.num_values);
-  if (!part.contiguous()) {
-    gathered.reserve(part.num_values);
-    for (const Segment& segment : part.segments) {
-      const auto* from = reinterpret_cast<const float*>(at(working, segment.begin));
-      gathered.insert(gathered.end(), from, from + segment.count);
-    }
-    gradient = gathered;
-  }
-  const collectives::StepResult step_result = sparsifier.step(context.group, gradient);
-  if (head.type == DType::kF16) keep_beyond_f16(step_result.mean, sparsifier);
+void sparsify(CallContext& context, WorkingValues& working, const PartPlan& part,
+              const BucketCall& call, CallResult& result) {
+  const double density = scheduled_density(context.options, part.treatment.density, call.head.step);
+  collectives::Sparsifier& sparsifier = context.feedback.sparsifier_of(part, density, call.device);
+  const std::vector<device::GradientView> pieces = pieces_of(part, working);
+  const collectives::StepResult step_result =
+      sparsifier.step(context.group, collectives::GradientPieces(pieces));
+  if (call.head.type == DType::kF16) keep_beyond_f16(step_result.mean, sparsifier);
   write_mean(step_result.mean, part, working);
   const auto entries = static_cast<double>(step_result.mean.num_entries);
   result.sparsified_values += part.num_values;
@@ -161,17 +149,6 @@ void sparsify(CallContext& context, const Working& working, const PartPlan& part
   result.entries += entries;
   result.meant += entries / step_result.build_up;
   result.select_seconds += step_result.accumulate_seconds + step_result.select_seconds;
-}
-
-// Adds what trials and steps before have kept back.
-void add_residual(CallContext& context, const Working& working, const PartPlan& part) {
-  const RawVector<float> residual = context.feedback.take_residual(part);
-  if (residual.empty()) return;
-  auto from = residual.begin();
-  for (const Segment& segment : part.segments) {
-    auto* to = reinterpret_cast<float*>(at(working, segment.begin));
-    for (std::uint64_t i = 0; i < segment.count; ++i) to[i] += *from++;
-  }
 }
 
 bool is_sparsified_if_it_pays(const PartPlan& part) {
@@ -187,20 +164,21 @@ bool pays(CallContext& context, const BucketCall& call) {
   return context.trial.sparsifies(context.group, call.head.step, options);
 }
 
-// What is summed densely in one message, in the bucket's order.
-std::vector<Segment> dense_segments(CallContext& context, const Working& working,
-                                    const BucketPlan& plan, bool sparsifies) {
+// Sums in one message what is dense; `sparsifies`: whether the parts that ask are not. True if that
+// was everything.
+bool sum_dense_parts(CallContext& context, const BucketCall& call, WorkingValues& working,
+                     bool sparsifies) {
   std::vector<Segment> dense;
-  for (const PartPlan& part : plan.parts) {
+  Parts with_residuals;
+  for (const PartPlan& part : call.plan->parts) {
     const bool waits = is_sparsified_if_it_pays(part) && !sparsifies;
     if (!waits && part.kind != PartKind::kDense) continue;
-    if (waits && context.trial.outcome().payoff == Payoff::kDense) {
-      add_residual(context, working, part);
-    }
+    if (waits && context.trial.outcome().payoff == Payoff::kDense) with_residuals.push_back(&part);
     dense.insert(dense.end(), part.segments.begin(), part.segments.end());
   }
   std::ranges::sort(dense, {}, &Segment::begin);
-  return dense;
+  if (!dense.empty()) sum_densely(context, working, dense, call.head.type, with_residuals);
+  return dense.size() == call.plan->segments.size();
 }
 
 bool is_dense_step(const CallContext& context, const BucketCall& call) {
@@ -209,22 +187,21 @@ bool is_dense_step(const CallContext& context, const BucketCall& call) {
          (call.head.step < options.warmup_steps && options.warmup_density >= 1);
 }
 
-void reduce_parts(CallContext& context, const BucketCall& call, const Working& working,
+void reduce_parts(CallContext& context, const BucketCall& call, WorkingValues& working,
                   CallResult& result) {
   const BucketPlan& plan = *call.plan;
-  result.dense = is_dense_step(context, call);
   if (result.dense) {
     if (call.exact) context.trial.interrupt();
-    const bool flush = call.flush && working.type == DType::kF32;  // f64 has no residuals
+    Parts with_residuals;
     for (const PartPlan& part : plan.parts) {
-      if (flush && part.kind == PartKind::kSparsified) add_residual(context, working, part);
+      if (call.flush && part.kind == PartKind::kSparsified && working.type() == DType::kF32) {
+        with_residuals.push_back(&part);
+      }
     }
-    return sum_densely(context, working, plan.segments, call.head.type);
+    return sum_densely(context, working, plan.segments, call.head.type, with_residuals);
   }
   const bool sparsifies = pays(context, call);
-  const std::vector<Segment> dense = dense_segments(context, working, plan, sparsifies);
-  if (!dense.empty()) sum_densely(context, working, dense, call.head.type);
-  result.dense = dense.size() == plan.segments.size() &&
+  result.dense = sum_dense_parts(context, call, working, sparsifies) &&
                  std::ranges::any_of(plan.parts, is_sparsified_if_it_pays);
   for (const PartPlan& part : plan.parts) {
     switch (part.kind) {
@@ -239,7 +216,7 @@ void reduce_parts(CallContext& context, const BucketCall& call, const Working& w
       }
       case PartKind::kSparsified:
         if (is_sparsified_if_it_pays(part) && !sparsifies) break;
-        sparsify(context, working, part, call.head, result);
+        sparsify(context, working, part, call, result);
     }
   }
 }
@@ -261,6 +238,12 @@ CallPlan plan_of(const BucketCall& call) {
 
 }  // namespace
 
+std::string text_without_module(const Error& error) {
+  const std::string text = error.what();
+  const std::string module = "[training] ";
+  return text.starts_with(module) ? text.substr(module.size()) : text;
+}
+
 NonFiniteError::NonFiniteError(std::uint64_t step, int rank, const std::string& parameter)
     : Error("training",
             "step " + std::to_string(step) + ": the gradient of " + parameter + " on rank " +
@@ -273,39 +256,41 @@ NonFiniteError::NonFiniteError(std::uint64_t step, int rank, const std::string& 
 
 CallResult run_bucket(CallContext& context, const BucketCall& call) {
   CallPlan plan = plan_of(call);
-  Working working;
+  CallResult result;
+  result.dense = is_dense_step(context, call);
+  const Deadline deadline = Deadline::after(context.options.timeout);
+  std::optional<WorkingValues> working;
   if (plan.error.empty()) {
-    working = working_values(call);
-    plan.non_finite = first_bad_parameter(*call.plan, working);
+    try {
+      device::GradientMemory* memory =
+          call.device.empty() ? nullptr : &context.devices.memory(call.device);
+      working.emplace(call, memory, deadline);
+      if (result.dense || !working->on_device()) working->load_all();
+      plan.non_finite = working->first_bad_parameter();
+    } catch (const Error& error) {
+      plan.error = text_without_module(error);
+    }
   }
   collectives::CallOptions options;
   options.timeout = context.options.timeout;
-  const auto bad = agree_on_call(context.group, plan, options);
-  CallResult result;
-  const std::uint64_t count = call.plan->num_values;
-  if (bad) {
+  if (const auto bad = agree_on_call(context.group, plan, options)) {
     switch (context.options.non_finite) {
       case OnNonFinite::kStop:
         throw NonFiniteError(call.head.step, bad->rank, call.plan->names[bad->parameter]);
       case OnNonFinite::kSkip:
-        result.skipped = true;
-        fill(call.values, count, call.head.type, 0);
-        return result;
       case OnNonFinite::kPass:
-        result.passed = true;
-        fill(call.values, count, call.head.type, std::numeric_limits<double>::quiet_NaN());
+        result.skipped = context.options.non_finite == OnNonFinite::kSkip;
+        result.passed = !result.skipped;
+        result.dense = false;
+        working->fill(result.skipped ? 0 : std::numeric_limits<double>::quiet_NaN());
         return result;
       case OnNonFinite::kClip:
         result.clipped = true;
-        clip_parameters(*call.plan, working);
+        working->clip_parameters();
     }
   }
-  reduce_parts(context, call, working, result);
-  if (is_16_bit(call.head.type)) {
-    narrow(static_cast<const float*>(working.values), count, call.head.type, call.values);
-  } else if (working.values != call.values) {
-    std::memcpy(call.values, working.values, count * bytes_of(working.type));
-  }
+  reduce_parts(context, call, *working, result);
+  working->store();
   return result;
 }
 

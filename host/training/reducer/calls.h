@@ -15,6 +15,7 @@
 #include "collectives/collective.h"
 #include "training/reducer/call_agreement.h"
 #include "training/reducer/error_feedback.h"
+#include "training/reducer/gradient_devices.h"
 #include "training/reducer/options.h"
 #include "training/reducer/parameters.h"
 #include "training/reducer/pays_trial.h"
@@ -26,6 +27,7 @@ struct CallContext {
   const ReducerOptions& options;
   ErrorFeedback& feedback;
   PaysTrial& trial;
+  GradientDevices& devices;
 };
 
 // What both kinds of calls have.
@@ -43,6 +45,12 @@ struct BucketCall {
   void* values = nullptr;
   bool exact = false;
   bool flush = false;
+  std::string device;     // in whose memory the values lie; empty: the host's
+  void* queue = nullptr;  // of the device
+
+  Placement placement() const {
+    return device.empty() ? Placement{} : Placement{Memory::kDevice, device, queue};
+  }
 };
 
 struct RowsCall {
@@ -65,6 +73,9 @@ struct CallResult {
   bool clipped = false;
   bool passed = false;  // the mean is NaN
 };
+
+// An error's text for other ranks, which put the module's name in front.
+std::string text_without_module(const Error& error);
 
 CallResult run_bucket(CallContext& context, const BucketCall& call);
 

@@ -24,21 +24,30 @@ SavedPart wanted_part(const PartPlan& plan, double density) {
 
 }  // namespace
 
-collectives::Sparsifier& ErrorFeedback::sparsifier_of(const PartPlan& plan, double density) {
+collectives::Sparsifier& ErrorFeedback::sparsifier_of(const PartPlan& plan, double density,
+                                                      const std::string& device) {
   const SavedPart wanted = wanted_part(plan, density);
   const auto owned = owner_.find(wanted.parameters.front());
   if (owned != owner_.end() && same_part(owned->second->saved, wanted)) {
-    return *owned->second->sparsifier;
+    Part& part = *owned->second;
+    if (part.device != device) {
+      auto moved = make_empty(plan, wanted, device);
+      moved->restore(part.sparsifier->state());
+      part.sparsifier = std::move(moved);
+      part.device = device;
+    }
+    return *part.sparsifier;
   }
   for (const std::uint32_t parameter : wanted.parameters) {
     const auto owner = owner_.find(parameter);
     if (owner != owner_.end()) dissolve(owner->second);
   }
-  return adopt(plan, wanted);
+  return adopt(plan, wanted, device);
 }
 
-collectives::Sparsifier& ErrorFeedback::adopt(const PartPlan& plan, const SavedPart& wanted) {
-  Part part{wanted, {}, make(plan, wanted)};
+collectives::Sparsifier& ErrorFeedback::adopt(const PartPlan& plan, const SavedPart& wanted,
+                                              const std::string& device) {
+  Part part{wanted, device, {}, make(plan, wanted, device)};
   for (const Segment& segment : plan.segments) part.sizes.push_back(segment.count);
   const auto place = parts_.insert(parts_.end(), std::move(part));
   for (const std::uint32_t parameter : wanted.parameters) {
@@ -48,8 +57,8 @@ collectives::Sparsifier& ErrorFeedback::adopt(const PartPlan& plan, const SavedP
   return *place->sparsifier;
 }
 
-std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make(const PartPlan& plan,
-                                                             const SavedPart& wanted) const {
+std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make_empty(
+    const PartPlan& plan, const SavedPart& wanted, const std::string& device) const {
   collectives::SparsifierOptions options = options_;
   options.density = wanted.density;
   options.reduce.scheme = plan.treatment.scheme;
@@ -58,7 +67,19 @@ std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make(const PartPlan& pla
                           std::to_string(wanted.parameters.size()) + " " + wanted.sparsifier;
   options.layer_sizes.clear();
   for (const Segment& segment : plan.segments) options.layer_sizes.push_back(segment.count);
-  auto sparsifier = collectives::make_sparsifier(wanted.sparsifier, plan.num_values, options);
+  if (device.empty()) {
+    return collectives::make_sparsifier(wanted.sparsifier, plan.num_values, options);
+  }
+  const auto shape = collectives::selection_shape(wanted.sparsifier, plan.num_values);
+  return collectives::make_sparsifier(wanted.sparsifier, devices_.residence(device, shape),
+                                      options);
+}
+
+std::unique_ptr<collectives::Sparsifier> ErrorFeedback::make(const PartPlan& plan,
+                                                             const SavedPart& wanted,
+                                                             const std::string& device) const {
+  auto sparsifier = make_empty(plan, wanted, device);
+  if (stored_.empty() && wanted.step == 0) return sparsifier;
   collectives::SparsifierState state = sparsifier->state();
   std::uint64_t begin = 0;
   for (const Segment& segment : plan.segments) {
@@ -136,9 +157,10 @@ std::vector<SavedPart> ErrorFeedback::parts() const {
 
 void ErrorFeedback::restore(std::map<std::uint32_t, Tensors> tensors,
                             const std::vector<RestoredPart>& parts) {
-  ErrorFeedback next(options_);
+  ErrorFeedback next(options_, devices_);
   next.stored_ = std::move(tensors);
-  for (const RestoredPart& part : parts) next.adopt(part.plan, part.saved);
+  for (const RestoredPart& part : parts)
+    next.adopt(part.plan, part.saved, "");  // in host memory until a gradient comes
   parts_.swap(next.parts_);
   owner_.swap(next.owner_);
   stored_.swap(next.stored_);

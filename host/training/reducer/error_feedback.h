@@ -5,7 +5,9 @@
 // A sparsifier works on the parameters of a part as one tensor. Its residual and momentum belong to
 // parameters: when buckets are composed anew, they are cut into the parameters' slices and joined
 // again. Its thresholds and partitions belong to the composition (and density): a part that comes
-// with the same parameters keeps them, any other starts anew. Threads: the reducer's own.
+// with the same parameters keeps them, any other starts anew. A residual lies where the gradients
+// do; it moves when they come from elsewhere. Ownership: borrows the devices. Threads: the
+// reducer's own.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "collectives/sparsifier/sparsifier.h"
+#include "training/reducer/gradient_devices.h"
 #include "training/reducer/parameters.h"
 
 namespace tandem::training {
@@ -41,10 +44,13 @@ struct RestoredPart {
 class ErrorFeedback {
  public:
   // `options`: density and layers are replaced by the part's.
-  explicit ErrorFeedback(const collectives::SparsifierOptions& options) : options_(options) {}
+  ErrorFeedback(const collectives::SparsifierOptions& options, GradientDevices& devices)
+      : options_(options), devices_(devices) {}
 
-  // The part's sparsifier, with the residuals of its parameters.
-  collectives::Sparsifier& sparsifier_of(const PartPlan& part, double density);
+  // The part's sparsifier, with the residuals of its parameters. device: where they lie; empty: in
+  // host memory.
+  collectives::Sparsifier& sparsifier_of(const PartPlan& part, double density,
+                                         const std::string& device);
 
   // The residual of a part that is summed densely from now on: it is not kept. Empty where there is
   // none.
@@ -59,19 +65,25 @@ class ErrorFeedback {
  private:
   struct Part {
     SavedPart saved;
+    std::string device;
     std::vector<std::uint64_t> sizes;  // of the parameters
     std::unique_ptr<collectives::Sparsifier> sparsifier;
   };
   using Parts = std::list<Part>;
 
   // `wanted` with the numbers of a fresh sparsifier unless it has a step.
-  collectives::Sparsifier& adopt(const PartPlan& plan, const SavedPart& wanted);
+  collectives::Sparsifier& adopt(const PartPlan& plan, const SavedPart& wanted,
+                                 const std::string& device);
   void dissolve(Parts::iterator part);
-  std::unique_ptr<collectives::Sparsifier> make(const PartPlan& plan,
-                                                const SavedPart& wanted) const;
+  // Without residuals.
+  std::unique_ptr<collectives::Sparsifier> make_empty(const PartPlan& plan, const SavedPart& wanted,
+                                                      const std::string& device) const;
+  std::unique_ptr<collectives::Sparsifier> make(const PartPlan& plan, const SavedPart& wanted,
+                                                const std::string& device) const;
   static void add_slices(const Part& part, std::map<std::uint32_t, Tensors>& to);
 
   const collectives::SparsifierOptions options_;
+  GradientDevices& devices_;
   Parts parts_;
   std::map<std::uint32_t, Parts::iterator> owner_;  // by parameter
   std::map<std::uint32_t, Tensors> stored_;         // of parameters without an owner

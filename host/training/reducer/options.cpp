@@ -16,12 +16,6 @@
 namespace tandem::training {
 namespace {
 
-std::string text_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.15g", value);
-  return text;
-}
-
 void check_name(const std::string& field, const std::string& name,
                 const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -79,6 +73,12 @@ const char* name_of(OnNonFinite choice) {
 }
 
 }  // namespace
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.15g", value);
+  return text;
+}
 
 void check_options(const ReducerOptions& options) {
   check_sparsifier("sparsifier", options.sparsifier);

@@ -11,12 +11,16 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/sparsifier/sparsifier.h"
 #include "common/clock.h"
+#include "device/device.h"
 #include "tensor/dtype.h"
 
 namespace tandem::trace {
@@ -52,6 +56,9 @@ struct Rule {
   std::optional<std::string> scheme;
 };
 
+// Opens a device by its id, "cuda:0"; Error where this build or machine has none.
+using OpenDevice = std::function<std::unique_ptr<device::Device>(std::string_view id)>;
+
 struct ReducerOptions {
   std::string sparsifier{kAuto};
   double density = 0.01;
@@ -74,6 +81,7 @@ struct ReducerOptions {
   int threads = 1;                            // that select
   std::uint64_t log_every = 0;                // steps between two log lines; 0: none
   collectives::SparsifierOptions algorithm;   // the constants of sparsifiers
+  OpenDevice open_device;                     // of gradients on devices; empty: host memory only
   trace::Timeline* timeline = nullptr;        // null: none; outlives the reducer
   trace::TrainingMetrics* metrics = nullptr;  // likewise
   const Clock* clock = &real_clock();         // of the trial of kAuto; likewise
@@ -97,6 +105,9 @@ Treatment treatment_of(const ReducerOptions& options, const std::string& name,
 
 // The density of `step` where `density` is the one to reach; 1 in dense steps.
 double scheduled_density(const ReducerOptions& options, double density, std::uint64_t step);
+
+// As ranks compare it, and as messages name it.
+std::string text_of(double value);
 
 // A line per option that must be equal on all ranks: "option density=0.01".
 std::vector<std::string> option_lines(const ReducerOptions& options);

@@ -4,7 +4,6 @@
 #include "training/reducer/parameters.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <set>
 
@@ -60,12 +59,6 @@ void check_treatment(const Treatment& treatment, const ReducerOptions& options) 
   collectives::make_sparsifier(treatment.sparsifier, 1, probe);
 }
 
-std::string number_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.15g", value);
-  return text;
-}
-
 }  // namespace
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
@@ -74,13 +67,6 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
     text += (text.size() > 1 ? ", " : "") + std::to_string(size);
   }
   return text + "]";
-}
-
-bool PartPlan::contiguous() const {
-  for (std::size_t i = 1; i < segments.size(); ++i) {
-    if (segments[i].begin != segments[i - 1].begin + segments[i - 1].count) return false;
-  }
-  return true;
 }
 
 std::uint32_t Parameters::add(const std::string& name, const std::vector<std::int64_t>& shape) {
@@ -159,7 +145,7 @@ std::shared_ptr<const std::vector<std::string>> Parameters::lines() {
     lines.push_back("parameter " + std::to_string(i) + "=" + all_[i].name + " " +
                     shape_text(all_[i].shape));
     lines.push_back("the treatment of parameter " + all_[i].name + "=" + treatment.sparsifier +
-                    " with density " + number_text(treatment.density) + " and scheme " +
+                    " with density " + text_of(treatment.density) + " and scheme " +
                     treatment.scheme + (treatment.if_it_pays ? " where it pays" : ""));
   }
   lines_ = std::make_shared<const std::vector<std::string>>(std::move(lines));

@@ -43,8 +43,6 @@ struct PartPlan {
   Treatment treatment;
   std::vector<Segment> segments;  // in the bucket's order
   std::uint64_t num_values = 0;
-
-  bool contiguous() const;
 };
 
 struct BucketPlan {

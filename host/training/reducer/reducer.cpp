@@ -29,13 +29,6 @@ const char* wrong_type(DType type) {
   }
 }
 
-// An error's text for other ranks, which put the module's name in front.
-std::string own_text(const Error& error) {
-  const std::string text = error.what();
-  const std::string module = "[training] ";
-  return text.starts_with(module) ? text.substr(module.size()) : text;
-}
-
 }  // namespace
 
 class Reducer::State {
@@ -45,7 +38,8 @@ class Reducer::State {
         options_(options),
         threads_(options.threads > 1 ? std::make_unique<ThreadPool>(options.threads) : nullptr),
         parameters_(options),
-        feedback_(sparsifier_options()),
+        devices_(options.open_device),
+        feedback_(sparsifier_options(), devices_),
         report_(options, group.rank()),
         queue_(options.hidden_until) {}
 
@@ -112,6 +106,7 @@ class Reducer::State {
   std::map<Ticket, std::shared_ptr<collectives::SparseTensor>> rows_;
 
   // Of the queue's thread.
+  GradientDevices devices_;
   ErrorFeedback feedback_;
   PaysTrial trial_;
   std::exception_ptr failure_;  // the first that broke the group
@@ -127,6 +122,10 @@ void Reducer::State::run_or_fail(const std::function<void()>& body) {
     body();
   } catch (const collectives::TransportError&) {
     failure_ = std::current_exception();
+    throw;
+  } catch (const DeviceError& error) {
+    failure_ = std::current_exception();
+    group_.abort(error.what());
     throw;
   } catch (const Error&) {
     throw;  // all ranks have it
@@ -152,7 +151,7 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
   call.run = [this, outcome, body = std::move(body)] {
     run_or_fail([&] {
       const std::uint64_t before = group_.traffic().bytes_sent();
-      CallContext context{group_, options_, feedback_, trial_};
+      CallContext context{group_, options_, feedback_, trial_, devices_};
       outcome->result = body(context);
       outcome->bytes = group_.traffic().bytes_sent() - before;
       outcome->failed = false;
@@ -170,8 +169,13 @@ QueuedCall Reducer::State::communicating(const CallHead& head, const BucketName&
 Ticket Reducer::State::submit(const Bucket& bucket) {
   const std::lock_guard lock(mutex_);
   trial_.step_begins(step_, options_.clock->now());
-  BucketCall call{head_of(bucket.last, bucket.type), nullptr, bucket.values, bucket.exact,
-                  bucket.flush};
+  BucketCall call{head_of(bucket.last, bucket.type),
+                  nullptr,
+                  bucket.values,
+                  bucket.exact,
+                  bucket.flush,
+                  {},
+                  {}};
   BucketName name;
   std::string title = "a bucket";
   try {
@@ -179,8 +183,14 @@ Ticket Reducer::State::submit(const Bucket& bucket) {
     name = {call.plan->names, false, call.plan->num_values};
     title = call.plan->title;
     if (bucket.values == nullptr) call.head.error = "the bucket has no values; give their address";
+    if (bucket.placement.memory == Memory::kDevice) {
+      call.device = bucket.placement.device;
+      call.queue = bucket.placement.queue;
+    } else {
+      require_host(bucket.placement, "training", "the bucket's values");
+    }
   } catch (const Error& error) {
-    call.head.error = own_text(error);
+    call.head.error = text_without_module(error);
   }
   if (bucket.last) ++step_;
   return queue_.submit(communicating(
@@ -198,7 +208,7 @@ Ticket Reducer::State::submit_rows(const RowGradient& gradient) {
   try {
     call.parameter = parameters_.at(gradient.parameter);
   } catch (const Error& error) {
-    call.head.error = own_text(error);
+    call.head.error = text_without_module(error);
   }
   if (gradient.last) ++step_;
   BucketName name{{}, true, call.parameter.num_values};

@@ -12,10 +12,12 @@
 // at once; a thread of the reducer's own runs the calls in their order. Every call begins with a
 // comparison of the ranks, so what differs, or is wrong on one rank, is the same Error on every
 // rank, and the reducer stays usable. After a TransportError every later call fails at once with
-// that error. Buckets may be composed anew in any step: residuals belong to parameters. A step ends
-// with the bucket that says `last`, or with end_step(). Numerics: the same bits on every rank; with
-// a named scheme also in every run. Ownership: borrows the group, and gradients until their ticket
-// is done; nobody else uses the group meanwhile. Threads: any.
+// that error, as after a DeviceError. Buckets whose values lie on a device (placement) are selected
+// from there; dense parts go through host memory. Buckets may be composed anew in any step:
+// residuals belong to parameters. A step ends with the bucket that says `last`, or with end_step().
+// Numerics: the same bits on every rank; with a named scheme also in every run. Ownership: borrows
+// the group, and gradients until their ticket is done; nobody else uses the group meanwhile.
+// Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +28,7 @@
 #include <vector>
 
 #include "collectives/collective.h"
+#include "tensor/view.h"
 #include "training/reducer/call_queue.h"
 #include "training/reducer/options.h"
 #include "training/reducer/statistics.h"
@@ -40,6 +43,7 @@ struct Bucket {
   bool exact = false;        // sum densely this time; residuals stay
   bool flush = false;        // of an exact sum: residuals are added to it and are 0 then
   bool last = false;         // of the step
+  Placement placement = {};  // where the values lie; its device's name is copied
 };
 
 // The gradient of some rows of a parameter; rows may repeat, in any order; there may be none.

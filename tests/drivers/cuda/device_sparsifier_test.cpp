@@ -2,7 +2,7 @@
 //
 // A sparsifier over a GPU's selection unit, with gradients in its memory: the bits of the one in
 // host memory, and a mean that is put back into the gradient.
-#include "collectives/sparsifier/device_sparsifier.h"
+#include "collectives/sparsifier/sparsifier.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -52,19 +52,21 @@ TEST(CudaDeviceSparsifier, StepsWithTheBitsOfTheHostAndOnlyEntriesLeaveTheGpu) {
   SparsifierOptions options;
   options.density = 0.01;
   options.hard_threshold = 0.04;
-  for (const std::string& name : device_sparsifier_names()) {
+  const std::shared_ptr<device::GradientMemory> memory = device->make_gradient_memory();
+  for (const std::string& name : sparsifier_names()) {
     SCOPED_TRACE(name);
     Group group(std::move(transport::inproc::make_world(1).front()));
-    const auto sparsifier =
-        make_device_sparsifier(name, device->make_selection_unit({kSize, false}), options);
+    const auto sparsifier = make_sparsifier(
+        name, {device->make_selection_unit(selection_shape(name, kSize)), memory}, options);
     const auto on_host = make_sparsifier(name, kSize, options);
     DeviceGradient gradient;
     for (unsigned step = 0; step < 4; ++step) {
       const auto values = gpu_kernels::gradient_values(gpu_kernels::Values::kLaplace, kSize, step);
       gradient.write(values);
       const StepResult expected = on_host->step(group, values);
-      const StepResult got = sparsifier->step(
-          group, {std::as_bytes(gradient.values()), DType::kF32, gradient.placement()});
+      const device::GradientView view{std::as_bytes(gradient.values()), DType::kF32,
+                                      gradient.placement()};
+      const StepResult got = sparsifier->step(group, GradientPieces(&view, 1));
       ASSERT_GT(got.mean.num_entries, 0u);
       ASSERT_EQ(got.mean.indices, expected.mean.indices);
       ASSERT_EQ(got.mean.values, expected.mean.values);
@@ -73,8 +75,8 @@ TEST(CudaDeviceSparsifier, StepsWithTheBitsOfTheHostAndOnlyEntriesLeaveTheGpu) {
 
       const auto places = got.mean.indices_as<std::uint32_t>();
       const auto mean = got.mean.values_as<float>();
-      sparsifier->unit().put(gradient.values(), gradient.placement(), places, mean,
-                             Deadline::never());
+      memory->put({std::as_writable_bytes(gradient.values()), DType::kF32, gradient.placement()},
+                  places, mean, Deadline::never());
       std::vector<float> dense(kSize, 0.0f);
       for (std::size_t i = 0; i < places.size(); ++i) dense[places[i]] = mean[i];
       ASSERT_EQ(gradient.read(), dense);

@@ -30,7 +30,6 @@ class SelectionFaultsTest : public testing::Test {
   void use(SelectionUnit& unit, Deadline deadline) {
     const std::vector<std::uint32_t> places = {1, 5, 19'999};
     const std::vector<float> values = {1, 2, 3};
-    unit.measure(gradient(), deadline);
     unit.accumulate(gradient(), {}, deadline);
     unit.moments_at_least({0, kSize}, 0.01f, true, deadline);
     unit.counts_at_least({0, kSize}, values, deadline);
@@ -39,6 +38,8 @@ class SelectionFaultsTest : public testing::Test {
     unit.values_at(places, deadline);
     unit.clear_at(places, deadline);
     unit.add_at(places, values, deadline);
+    unit.squares(std::vector<SelectionRange>{{0, 5}, {0, kSize}}, deadline);
+    unit.pack_chunks(40, 30, deadline);
     std::vector<float> residual(kSize);
     unit.save({residual, {}}, deadline);
     unit.load({residual, {}}, deadline);
@@ -91,7 +92,35 @@ TEST_F(SelectionFaultsTest, AMissedDeadlineLosesTheUnit) {
   const auto unit = device_->make_selection_unit({kSize, false});
   EXPECT_THROW(unit->accumulate(gradient(), {}, Deadline(Deadline::Clock::time_point{})),
                DeviceError);
-  EXPECT_THROW(unit->measure(gradient(), soon()), DeviceError);
+  EXPECT_THROW(unit->accumulate(gradient(), {}, soon()), DeviceError);
+}
+
+TEST_F(SelectionFaultsTest, AGradientMemoryWhoseGpuIsLostFailsForGood) {
+  std::vector<float> values(kSize);
+  const auto bytes = std::as_writable_bytes(std::span(values));
+  const auto use_memory = [&](GradientMemory& memory) {
+    memory.measure(gradient(), soon());
+    memory.put({bytes, DType::kF32, {}}, std::vector<std::uint32_t>{3}, std::vector<float>{1},
+               soon());
+    memory.write(gradient().values, bytes, {}, soon());
+    memory.read(gradient().values, {}, bytes, soon());
+  };
+  for (int work = 1;; ++work) {
+    const auto memory = device_->make_gradient_memory();
+    simt::set_faults({.lose_at_work = work});
+    bool failed = false;
+    try {
+      use_memory(*memory);
+    } catch (const DeviceError&) {
+      failed = true;
+    }
+    simt::clear_faults();
+    if (!failed) {
+      EXPECT_GT(work, 6);
+      return;
+    }
+    EXPECT_THROW(memory->measure(gradient(), soon()), DeviceError);
+  }
 }
 
 }  // namespace

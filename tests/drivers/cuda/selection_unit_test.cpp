@@ -4,72 +4,18 @@
 // loops.
 #include "device/selection_unit.h"
 
-#include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <memory>
 
-#include "common/error.h"
-#include "cpu/backend.h"
-#include "cuda/backend.h"
-#include "gpu_kernels/sparse/gradient_values.h"
+#include "drivers/cuda/selection_devices.h"
+#include "tensor/sparse/packed_chunk.h"
 
 namespace tandem::device {
 namespace {
 
-using gpu_kernels::gradient_values;
-using gpu_kernels::Values;
-using Floats = std::vector<float>;
-using Places = std::vector<std::uint32_t>;
-
-Deadline soon() { return Deadline::after(std::chrono::seconds(60)); }
-
-GradientView view_of(const Floats& values) { return {std::as_bytes(std::span(values)), {}, {}}; }
-
-Places places_of(const SelectedEntries& entries) {
-  return {entries.indices.begin(), entries.indices.end()};
-}
-Floats values_of(const SelectedEntries& entries) {
-  return {entries.values.begin(), entries.values.end()};
-}
-
-// The CPU's unit is "cpu", the GPU's "cuda".
-class SelectionUnitTest : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    const bool is_cpu = std::string(GetParam()) == "cpu";
-    const Backend& backend = is_cpu ? cpu_backend() : cuda_backend();
-    if (is_cpu || !backend.enumerate({}).empty()) {
-      device_ = backend.open(0, {});
-      return;
-    }
-    const char* required = std::getenv("TANDEM_TEST_REQUIRE");
-    const std::string reason = "no GPU: " + backend.unavailable_reason();
-    if (required != nullptr && std::string(required).find("cuda") != std::string::npos) {
-      FAIL() << reason;
-    }
-    GTEST_SKIP() << reason;
-  }
-
-  std::unique_ptr<SelectionUnit> make(std::uint64_t num_values, bool velocity = false) {
-    return device_->make_selection_unit({num_values, velocity});
-  }
-
-  static Floats residual_of(SelectionUnit& unit) {
-    Floats residual(unit.shape().num_values);
-    Floats velocity(unit.shape().velocity ? residual.size() : 0);
-    unit.save({residual, velocity}, soon());
-    return residual;
-  }
-
-  std::unique_ptr<Device> device_;
-};
-
+class SelectionUnitTest : public SelectionDevices {};
 INSTANTIATE_TEST_SUITE_P(Devices, SelectionUnitTest, testing::Values("cpu", "cuda"),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -137,7 +83,7 @@ TEST_P(SelectionUnitTest, MeasuresClipsAndCorrectsByMomentum) {
   gradient[700] = -std::numeric_limits<float>::infinity();
   gradient[31] = std::numeric_limits<float>::quiet_NaN();
   gradient[5] = 2;
-  const GradientMoments seen = unit->measure(view_of(gradient), soon());
+  const GradientMoments seen = memory()->measure(view_of(gradient), soon());
   EXPECT_EQ(seen.first_non_finite, 31u);
   EXPECT_EQ(seen.largest, 2);
   EXPECT_EQ(seen.count, kSize - 2);
@@ -202,7 +148,7 @@ TEST_P(SelectionUnitTest, ReadsHalvesAsTheirFloats) {
   }
 }
 
-TEST_P(SelectionUnitTest, ValuesAtPlacesAreReadAddedToAndPut) {
+TEST_P(SelectionUnitTest, ValuesAtPlacesAreReadAndAddedTo) {
   const auto unit = make(100);
   Floats gradient(100);
   for (std::size_t i = 0; i < 100; ++i) gradient[i] = static_cast<float>(i);
@@ -213,11 +159,75 @@ TEST_P(SelectionUnitTest, ValuesAtPlacesAreReadAddedToAndPut) {
   unit->add_at(Places{7, 99}, Floats{-7, 0.5f}, soon());
   EXPECT_EQ(residual_of(*unit)[7], 0);
   EXPECT_EQ(residual_of(*unit)[99], 99.5f);
-  Floats dense(100, 5.0f), expected(100, 0.0f);
-  expected[3] = -1;
-  expected[98] = 4;
-  unit->put(dense, {}, Places{98, 3}, Floats{4, -1}, soon());
-  EXPECT_EQ(dense, expected);
+}
+
+TEST_P(SelectionUnitTest, AGradientInPiecesIsAddedWhereEachBegins) {
+  constexpr std::size_t kSize = 9000;
+  const auto whole = make(kSize, true), pieces = make(kSize, true);
+  const Floats gradient = gradient_values(Values::kFewMagnitudes, kSize, 3);
+  AccumulateStep step;
+  step.momentum = 0.5f;
+  for (int i = 0; i < 2; ++i) {
+    step.first = 0;
+    const GradientMoments all = whole->accumulate(view_of(gradient), step, soon());
+    GradientMoments sum;
+    for (const std::size_t count : {std::size_t{1}, std::size_t{4099}, std::size_t{4900}}) {
+      const Floats piece(gradient.begin() + static_cast<std::ptrdiff_t>(step.first),
+                         gradient.begin() + static_cast<std::ptrdiff_t>(step.first + count));
+      const GradientMoments one = pieces->accumulate(view_of(piece), step, soon());
+      sum.squares += one.squares;
+      sum.count += one.count;
+      step.first += count;
+    }
+    EXPECT_EQ(sum.count, all.count);
+    EXPECT_NEAR(sum.squares, all.squares, 1e-9 * all.squares);
+  }
+  EXPECT_EQ(residual_of(*whole), residual_of(*pieces));
+}
+
+TEST_P(SelectionUnitTest, SquaresOfRangesAreThoseOfEachAlone) {
+  constexpr std::size_t kSize = 30'000;
+  const auto unit = make(kSize);
+  unit->accumulate(view_of(gradient_values(Values::kLaplace, kSize, 2)), {}, soon());
+  const SelectionRange ranges[] = {{0, kSize}, {5, 5}, {7, 8200}, {29'999, 30'000}};
+  const std::vector<double> squares = unit->squares(ranges, soon());
+  ASSERT_EQ(squares.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double alone = unit->moments_at_least(ranges[i], 0, false, soon()).squares;
+    EXPECT_NEAR(squares[i], alone, 1e-12 * alone) << i;
+  }
+  EXPECT_GT(squares[3], 0);
+  EXPECT_TRUE(unit->squares({}, soon()).empty());
+}
+
+TEST_P(SelectionUnitTest, ChunksArePackedAsTheirLargestEntries) {
+  for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, std::size_t{10'000}}) {
+    const auto unit = make(size);
+    const Floats gradient = gradient_values(Values::kTies, size, 4);
+    unit->accumulate(view_of(gradient), {}, soon());
+    const std::size_t last = (size - 1) % 4096 + 1;
+    const auto count = static_cast<std::uint32_t>(size < 4096 ? last : 41);
+    const auto last_count = static_cast<std::uint32_t>(std::min<std::size_t>(last, 18));
+    const auto message = unit->pack_chunks(size % 4096 == 0 ? 18 : count, last_count, soon());
+    std::vector<std::byte> expected;
+    for (std::size_t begin = 0; begin < size; begin += 4096) {
+      const std::size_t end = std::min(size, begin + 4096);
+      const std::uint32_t entries = end == size ? last_count : count;
+      std::vector<std::uint16_t> places;
+      Floats values;
+      const auto reference = make(size);
+      reference->accumulate(view_of(gradient), {}, soon());
+      const SelectedEntries top = reference->top({begin, end}, entries, soon());
+      for (std::size_t i = 0; i < top.indices.size(); ++i) {
+        places.push_back(static_cast<std::uint16_t>(top.indices[i] - begin));
+        values.push_back(top.values[i]);
+      }
+      expected.resize(expected.size() + sparse::packed_chunk_bytes(entries));
+      sparse::pack_chunk(places, values,
+                         std::span(expected).last(sparse::packed_chunk_bytes(entries)));
+    }
+    EXPECT_TRUE(std::ranges::equal(message, expected)) << size;
+  }
 }
 
 TEST_P(SelectionUnitTest, ASavedStateGoesOnElsewhereWithEqualBits) {
@@ -235,15 +245,6 @@ TEST_P(SelectionUnitTest, ASavedStateGoesOnElsewhereWithEqualBits) {
   EXPECT_EQ(residual_of(*first), residual_of(*second));
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
-
 TEST_P(SelectionUnitTest, WrongArgumentsAreErrorsThatNameThemAndChangeNothing) {
   using testing::HasSubstr;
   const auto unit = make(100);
@@ -253,8 +254,13 @@ TEST_P(SelectionUnitTest, WrongArgumentsAreErrorsThatNameThemAndChangeNothing) {
   };
   expect([&] { make(0); }, "1 to 2^32 - 1 values, this one has 0");
   expect([&] { make(std::uint64_t{1} << 32); }, "1 to 2^32 - 1 values");
-  expect([&] { unit->accumulate(view_of(Floats(99)), {}, soon()); }, "99 values");
-  expect([&] { unit->measure({{}, DType::kF64, {}}, soon()); }, "f64");
+  expect([&] { unit->accumulate(view_of(Floats(101)), {}, soon()); }, "101 values");
+  AccumulateStep late;
+  late.first = 2;
+  expect([&] { unit->accumulate(view_of(Floats(99)), late, soon()); }, "from place 2 on");
+  expect([&] { unit->squares(std::vector<SelectionRange>{{0, 101}}, soon()); }, "from 0 to 101");
+  expect([&] { unit->pack_chunks(5, 101, soon()); }, "101 in the last; it has 100");
+  expect([&] { unit->pack_chunks(0, 1, soon()); }, "chunks of 0 entries");
   expect([&] { unit->at_least({5, 101}, 1, soon()); }, "from 5 to 101");
   expect([&] { unit->top({5, 4}, 1, soon()); }, "from 5 to 4");
   expect([&] { unit->counts_at_least({0, 101}, {}, soon()); }, "from 0 to 101");
@@ -264,48 +270,13 @@ TEST_P(SelectionUnitTest, WrongArgumentsAreErrorsThatNameThemAndChangeNothing) {
   expect([&] { unit->add_at(Places{1}, Floats{1, 2}, soon()); }, "1 places with 2 values");
   expect([&] { unit->clear_at(Places(101, 1u), soon()); }, "places are unique");
   Floats dense(100), few(99);
-  expect([&] { unit->put(few, {}, {}, {}, soon()); }, "the target has 99 values");
-  expect([&] { unit->put(dense, {}, Places{100}, Floats{1}, soon()); }, "place 100");
-  expect([&] { unit->put(dense, {Memory::kDevice, "cuda:7", nullptr}, {}, {}, soon()); }, "cuda:7");
   expect([&] { unit->save({few, {}}, soon()); }, "the residual has 99 values");
   expect([&] { unit->load({dense, dense}, soon()); }, "there is no velocity");
-  int queue = 0;
-  expect([&] { unit->put(dense, {Memory::kPinned, "cuda:0", &queue}, {}, {}, soon()); }, "queue");
   const Floats gradient(100);
   GradientView elsewhere = view_of(gradient);
   elsewhere.placement = {Memory::kDevice, "cuda:7", nullptr};
   expect([&] { unit->accumulate(elsewhere, {}, soon()); }, "cuda:7");
   EXPECT_EQ(residual_of(*unit), Floats(100, 1.0f));
-}
-
-// A gradient in device memory, copied there on a stream that nobody waits for.
-TEST(CudaSelectionTest, GradientsOnTheGpuAreReadAndWrittenInPlaceInTheOrderOfTheirQueue) {
-  if (cuda_backend().enumerate({}).empty()) GTEST_SKIP() << "no GPU";
-  const auto device = cuda_backend().open(0, {});
-  constexpr std::size_t kSize = 50'003;
-  const auto unit = device->make_selection_unit({kSize, false});
-  const Floats gradient = gradient_values(Values::kLaplace, kSize, 9);
-  cudaStream_t stream = nullptr;
-  void* memory = nullptr;
-  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  ASSERT_EQ(cudaMalloc(&memory, kSize * 4), cudaSuccess);
-  ASSERT_EQ(cudaMemcpyAsync(memory, gradient.data(), kSize * 4, cudaMemcpyHostToDevice, stream),
-            cudaSuccess);
-  const Placement placement{Memory::kDevice, "cuda:0", stream};
-  ASSERT_TRUE(unit->accepts(placement));
-  const std::span<float> there(static_cast<float*>(memory), kSize);
-  unit->accumulate({std::as_bytes(there), DType::kF32, placement}, {}, soon());
-  const SelectedEntries top = unit->top({0, kSize}, 100, soon());
-  const Places places = places_of(top);
-  const Floats values = values_of(top);
-  unit->put(there, placement, places, values, soon());
-  Floats got(kSize), expected(kSize, 0.0f);
-  ASSERT_EQ(cudaMemcpy(got.data(), memory, kSize * 4, cudaMemcpyDeviceToHost), cudaSuccess);
-  for (const std::uint32_t place : places) expected[place] = gradient[place];
-  EXPECT_EQ(places.size(), 100u);
-  EXPECT_EQ(got, expected);
-  cudaFree(memory);
-  cudaStreamDestroy(stream);
 }
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <numeric>
 #include <span>
 
-#include "collectives/sparsifier/packed_chunk.h"
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/gradient_values.h"
+#include "tensor/sparse/packed_chunk.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -53,9 +53,8 @@ Bytes packed_on_cpu(const std::vector<float>& values, const Chunks& chunks) {
     std::vector<float> large;
     for (const std::uint16_t place : places) large.push_back(own[place]);
     const std::size_t before = message.size();
-    message.resize(before + collectives::packed_bytes(places.size()));
-    collectives::pack_chunk(places, large,
-                            std::as_writable_bytes(std::span(message).subspan(before)));
+    message.resize(before + sparse::packed_chunk_bytes(places.size()));
+    sparse::pack_chunk(places, large, std::as_writable_bytes(std::span(message).subspan(before)));
   }
   return message;
 }
@@ -98,9 +97,9 @@ struct Sums {
       for (std::size_t chunk = 0; chunk < chunks.num_chunks(); ++chunk) {
         std::vector<std::uint16_t> places(chunks.entries(chunk));
         std::vector<float> values(places.size());
-        const std::size_t bytes = collectives::packed_bytes(places.size());
-        collectives::unpack_chunk(std::as_bytes(std::span(messages).subspan(offset, bytes)), places,
-                                  values);
+        const std::size_t bytes = sparse::packed_chunk_bytes(places.size());
+        sparse::unpack_chunk(std::as_bytes(std::span(messages).subspan(offset, bytes)), places,
+                             values);
         offset += bytes;
         for (std::size_t i = 0; i < places.size(); ++i) {
           const std::size_t at = chunks.begin(chunk) + places[i];

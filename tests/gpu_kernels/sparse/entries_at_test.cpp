@@ -6,6 +6,7 @@
 #include "gpu_kernels/device_array.h"
 #include "gpu_kernels/sparse/gradient_values.h"
 #include "gpu_kernels/sparse/random_entries.h"
+#include "tensor/dtype.h"
 
 namespace tandem::gpu_kernels {
 namespace {
@@ -72,7 +73,7 @@ TEST_P(KernelTest, AddsOrStoresQuotientsAtPlaces) {
       DeviceArray<float> dense(given.dense), values(given.values);
       DeviceArray<std::uint32_t> indices(given.indices), faults(std::vector<std::uint32_t>{0});
       ASSERT_EQ(
-          add_at({dense.data(), given.dense.size(), indices.data(), values.data(),
+          add_at({dense.data(), ValueType::kF32, given.dense.size(), indices.data(), values.data(),
                   static_cast<std::uint32_t>(given.indices.size()), 3.0f, replaces, faults.data()},
                  nullptr),
           cudaSuccess);
@@ -90,6 +91,35 @@ TEST_P(KernelTest, AddsOrStoresQuotientsAtPlaces) {
   }
 }
 
+TEST_P(KernelTest, SumsAndQuotientsOfHalvesAreRoundedOnce) {
+  const std::vector<float> values = gradient_values(Values::kLaplace, 700, 5);
+  for (const bool f16 : {false, true}) {
+    for (const bool replaces : {false, true}) {
+      const auto half = [&](float value) { return f16 ? f32_to_f16(value) : f32_to_bf16(value); };
+      const auto wide = [&](std::uint16_t bits) {
+        return f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+      };
+      std::vector<std::uint16_t> expected(1000, half(0.25f));
+      DeviceArray<std::uint16_t> dense(expected);
+      DeviceArray<float> added(values);
+      const auto places = random_indices(700, 1000, 6);
+      DeviceArray<std::uint32_t> indices(places), faults(std::vector<std::uint32_t>{0});
+      ASSERT_EQ(add_at({dense.data(), f16 ? ValueType::kF16 : ValueType::kBF16, 1000,
+                        indices.data(), added.data(), 700, 1.0f, replaces, faults.data()},
+                       nullptr),
+                cudaSuccess);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        std::uint16_t& to = expected[places[i]];
+        to = half(replaces ? values[i] : wide(to) + values[i]);
+      }
+      EXPECT_EQ(dense.download(), expected);
+    }
+  }
+  AddAt job;
+  job.type = ValueType::kF64;
+  EXPECT_EQ(add_at(job, nullptr), cudaErrorInvalidValue);
+}
+
 TEST_P(KernelTest, AWrongPlaceIsAFaultAndTouchesNothing) {
   const std::vector<float> given(1000, 5.0f);
   const std::vector<std::uint32_t> places = {3, 1000, 999, 0xffffffffu};
@@ -97,10 +127,10 @@ TEST_P(KernelTest, AWrongPlaceIsAFaultAndTouchesNothing) {
   DeviceArray<std::uint32_t> indices(places), faults(std::vector<std::uint32_t>{0, 0, 0});
   ASSERT_EQ(gather_at({dense.data(), 1000, indices.data(), 4, out.data(), faults.data()}, nullptr),
             cudaSuccess);
-  ASSERT_EQ(
-      add_at({dense.data(), 1000, indices.data(), values.data(), 4, 1.0f, false, faults.data() + 1},
-             nullptr),
-      cudaSuccess);
+  ASSERT_EQ(add_at({dense.data(), ValueType::kF32, 1000, indices.data(), values.data(), 4, 1.0f,
+                    false, faults.data() + 1},
+                   nullptr),
+            cudaSuccess);
   ASSERT_EQ(clear_at({second.data(), nullptr, 1000, indices.data(), 4, faults.data() + 2}, nullptr),
             cudaSuccess);
   EXPECT_EQ(out.download(), (std::vector<float>{5, 0, 5, 0}));

@@ -166,7 +166,7 @@ TEST_P(KernelTest, CountsAboveSeveralThresholdsAtOnceAsTheCandidatesDo) {
       job.counts = counts.data();
       ASSERT_EQ(count_large(job, nullptr), cudaSuccess);
       const auto got = counts.download();
-      collectives::Candidates candidates(values, range.begin, range.end, nullptr);
+      collectives::HostCandidates candidates(values, range.begin, range.end, nullptr);
       for (std::size_t i = 0; i < std::size(thresholds); ++i) {
         SCOPED_TRACE(testing::Message() << size << " values from " << thresholds[i]);
         ASSERT_EQ(got[i], naive_at_least(values, range, thresholds[i]).size());

@@ -74,7 +74,7 @@ void expect_top(const std::vector<float>& values, std::uint64_t begin, std::uint
               std::bit_cast<std::uint32_t>(values[expected[i]]));
   }
   ASSERT_EQ(got.smallest_bits, count == 0 || begin == end ? kUnwritten : smallest);
-  collectives::Candidates candidates(values, begin, end, nullptr);
+  collectives::HostCandidates candidates(values, begin, end, nullptr);
   const auto on_cpu = candidates.top(count);
   ASSERT_EQ(got.indices, std::vector<std::uint32_t>(on_cpu.begin(), on_cpu.end()));
 }

@@ -40,6 +40,13 @@ class Store(Protocol):
 _u32, _u64, _i64, _size = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_size_t
 _text, _int = ctypes.c_char_p, ctypes.c_int
 _pointer = ctypes.POINTER
+
+
+class _Bucket(ctypes.Structure):
+    _fields_ = [("parameters", _pointer(_u32)), ("num_parameters", _size), ("values", _Pointer), ("type", _int),
+                ("exact", _int), ("last", _int), ("device", _text), ("queue", _Pointer)]
+
+
 # Name: argument types. All return a tandem_status, except for those in _RESULTS.
 _FUNCTIONS = {
     "tandem_training_abi": [],
@@ -52,7 +59,8 @@ _FUNCTIONS = {
     "tandem_reducer_check_options": [_text],
     "tandem_reducer_destroy": [_Pointer],
     "tandem_reducer_add_parameter": [_Pointer, _text, _pointer(_i64), _int, _pointer(_u32)],
-    "tandem_reducer_submit": [_Pointer, _pointer(_u32), _size, _Pointer, _int, _int, _int, _pointer(_u64)],
+    "tandem_reducer_submit_bucket": [_Pointer, _pointer(_Bucket), _pointer(_u64)],
+    "tandem_training_device": [_text],
     "tandem_reducer_end_step": [_Pointer],
     "tandem_reducer_submit_rows": [_Pointer, _u32, _Pointer, _size, _Pointer, _int, _int, _pointer(_u64)],
     "tandem_reducer_wait": [_Pointer, _u64],
@@ -215,13 +223,17 @@ class Reducer:
                                                          ctypes.byref(number)))
         return number.value
 
-    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: int, last: bool) -> int:
+    def submit(self, parameters: Sequence[int], values: int, dtype: str, *, exact: int, last: bool,
+               place: "Optional[tuple[str, int]]" = None) -> int:
         """Queues a bucket, whose values lie at the address `values`; the ticket. exact: 1 for a dense sum, 2 for one with
-        the residuals."""
+        the residuals.
+
+        `place`: a device and its stream's handle, where the values lie in the device's memory."""
         ticket = _u64()
         numbers = (_u32 * max(len(parameters), 1))(*parameters)
-        check(self._library.tandem_reducer_submit(self._open(), numbers, len(parameters), values, _number_of(dtype),
-                                                  exact, last, ctypes.byref(ticket)))
+        device, queue = (place[0].encode(), place[1]) if place is not None else (None, None)
+        bucket = _Bucket(numbers, len(parameters), values, _number_of(dtype), exact, last, device, queue)
+        check(self._library.tandem_reducer_submit_bucket(self._open(), ctypes.byref(bucket), ctypes.byref(ticket)))
         return ticket.value
 
     def submit_rows(self, parameter: int, rows: "tuple[int, int]", values: int, dtype: str, *, last: bool) -> int:
@@ -302,6 +314,11 @@ def _json(options: Mapping[str, Any]) -> bytes:
         return json.dumps(options).encode()
     except (TypeError, ValueError) as error:
         raise TandemError(f"the options {dict(options)} are no plain values: {error}") from None
+
+
+def reduces_on(device: str) -> bool:
+    """Whether this library, on this machine, reduces gradients in the memory of "cuda:0" and the like."""
+    return load().tandem_training_device(device.encode()) == 0
 
 
 def _number_of(dtype: str) -> int:

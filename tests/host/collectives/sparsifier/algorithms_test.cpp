@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "collectives/sparsifier/deft_plan.h"
-#include "collectives/sparsifier/packed_chunk.h"
 #include "collectives/sparsifier/sidco_fits.h"
 #include "host/collectives/sparsifier/training.h"
 
@@ -167,25 +166,6 @@ TEST(DeftPlan, SpreadsTheWorkOverAllBins) {
   const auto fragments = fragments_of(layers, 4);
   const auto bins = bins_of(fragments, std::vector<std::uint64_t>(40, 3), 4);
   for (int bin = 0; bin < 4; ++bin) EXPECT_EQ(std::ranges::count(bins, bin), 10);
-}
-
-TEST(PackedChunk, KeepsPlacesExactlyAndValuesAtTwoLevelsWithSigns) {
-  for (const std::size_t count : {1, 2, 3, 41, 4096}) {
-    std::vector<std::uint16_t> places(count);
-    std::vector<float> values(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      places[i] = static_cast<std::uint16_t>(i * (4096 / count));
-      values[i] = (i % 2 == 0 ? 1.0f : -1.0f) * (i % 3 == 0 ? 8.0f : 2.0f);
-    }
-    std::vector<std::byte> packed(packed_bytes(count));
-    EXPECT_EQ(packed.size(), 8 + (14 * count + 7) / 8);
-    pack_chunk(places, values, packed);
-    std::vector<std::uint16_t> read_places(count);
-    std::vector<float> read_values(count);
-    unpack_chunk(packed, read_places, read_values);
-    EXPECT_EQ(read_places, places);
-    EXPECT_EQ(read_values, values);  // two levels are all there are
-  }
 }
 
 TEST(ChunkTopk, SelectsTheLargestOfEveryChunkAndKeepsWhatTwoBitsLose) {

@@ -164,7 +164,7 @@ TEST(Candidates, TopIsTheSortedTopWithTheLowerIndexOfEquals) {
   for (const std::uint64_t n : {1u, 7u, 1000u, 16'384u, 70'000u, 300'001u}) {
     const Gradient values = training_gradient(n, 2, n);  // multiples of 1/256: many ties
     for (const std::uint64_t k : {std::uint64_t{1}, n / 100 + 1, n / 3 + 1, n}) {
-      Candidates candidates(values, 0, n, nullptr);
+      HostCandidates candidates(values, 0, n, nullptr);
       ASSERT_EQ(plain(candidates.top(k)), naive_top(values, k)) << n << " " << k;
     }
   }
@@ -173,16 +173,17 @@ TEST(Candidates, TopIsTheSortedTopWithTheLowerIndexOfEquals) {
 TEST(Candidates, TopIsExactWhereASampleMisleads) {
   std::vector<float> values(200'000, 0.0f);
   for (std::size_t i = 100; i < 300; ++i) values[i] = static_cast<float>(i);  // 0.1 %, in one place
-  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(200)), naive_top(values, 200));
-  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(1000)),
+  EXPECT_EQ(plain(HostCandidates(values, 0, values.size(), nullptr).top(200)),
+            naive_top(values, 200));
+  EXPECT_EQ(plain(HostCandidates(values, 0, values.size(), nullptr).top(1000)),
             naive_top(values, 1000));
   std::ranges::fill(values, 1.0f);
-  EXPECT_EQ(plain(Candidates(values, 0, values.size(), nullptr).top(5)), naive_top(values, 5));
+  EXPECT_EQ(plain(HostCandidates(values, 0, values.size(), nullptr).top(5)), naive_top(values, 5));
 }
 
 TEST(Candidates, CountsBelowTheFloorAreExactToo) {
   const Gradient values = training_gradient(100'000, 3, 1);
-  Candidates candidates(values, 0, values.size(), nullptr);
+  HostCandidates candidates(values, 0, values.size(), nullptr);
   candidates.collect(1000);
   const std::uint64_t collected = candidates.size();
   EXPECT_LT(collected, 2000u);
@@ -195,7 +196,7 @@ TEST(Candidates, CountsBelowTheFloorAreExactToo) {
 
 TEST(Candidates, ARangeIsSelectedFromAloneWithGlobalIndices) {
   const Gradient values = training_gradient(50'000, 4, 1);
-  Candidates candidates(values, 10'000, 40'000, nullptr);
+  HostCandidates candidates(values, 10'000, 40'000, nullptr);
   const std::vector<float> range(values.begin() + 10'000, values.begin() + 40'000);
   std::vector<std::uint32_t> expected = naive_top(range, 500);
   for (std::uint32_t& index : expected) index += 10'000;

@@ -5,21 +5,30 @@
 
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "host/collectives/sparsifier/training.h"
 
 namespace tandem::collectives::test {
 namespace {
 
-class EverySparsifier : public testing::TestWithParam<std::string> {
+using Named = std::tuple<std::string, Residence>;
+
+class EverySparsifier : public testing::TestWithParam<Named> {
  protected:
+  void SetUp() override {
+    if (!residence().missing.empty()) GTEST_SKIP() << residence().missing;
+  }
+  const std::string& name() const { return std::get<0>(GetParam()); }
+  const Residence& residence() const { return std::get<1>(GetParam()); }
   Training training(double density = 0.05) const {
     Training training;
-    training.name = GetParam();
+    training.name = name();
     training.options = plain_options(density);
+    training.residence = residence();
     return training;
   }
-  bool quantises() const { return GetParam() == "chunk_topk"; }
+  bool quantises() const { return name() == "chunk_topk"; }
 };
 
 void expect_no_errors(const std::vector<RankHistory>& ranks) {
@@ -91,7 +100,27 @@ TEST_P(EverySparsifier, LosesAndInventsNoMass) {
   }
 }
 
+TEST_P(EverySparsifier, ExclusiveRanksSelectNoPlaceTwice) {
+  const bool exclusive = name() == "micro" || name() == "exdyna" || name() == "deft" ||
+                         name() == "cltk" || name() == "randomk";
+  const auto ranks = train(training());
+  expect_no_errors(ranks);
+  for (std::size_t step = 0; step < ranks[0].steps.size(); ++step) {
+    std::uint64_t selected = 0;
+    for (const RankHistory& rank : ranks) selected += rank.steps[step].selected;
+    const std::uint64_t entries = ranks[0].steps[step].mean.num_entries;
+    if (!exclusive) {
+      EXPECT_GE(selected, entries) << "step " << step;
+      continue;
+    }
+    EXPECT_EQ(ranks[0].steps[step].build_up, 1) << "step " << step;
+    if (name() == "randomk") continue;  // its places are nobody's
+    EXPECT_EQ(selected, entries) << "step " << step;
+  }
+}
+
 TEST_P(EverySparsifier, RepeatsBitByBitWithAnyNumberOfThreads) {
+  if (residence().make) GTEST_SKIP() << "threads select in host memory";
   Training run = training(0.01);
   run.num_values = (3 << 20) + 77;  // four parts
   run.world = 2;
@@ -139,7 +168,7 @@ TEST_P(EverySparsifier, ContinuesFromASavedStateAsIfItHadNotStopped) {
 }
 
 TEST_P(EverySparsifier, RefusesAStateThatLacksAField) {
-  const auto sparsifier = make_sparsifier(GetParam(), 1000, plain_options(0.05));
+  const auto sparsifier = make(training());
   const SparsifierState whole = sparsifier->state();
   sparsifier->restore(whole);
   for (const auto& [field, tensor] : whole.tensors) {
@@ -154,8 +183,12 @@ TEST_P(EverySparsifier, RefusesAStateThatLacksAField) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Names, EverySparsifier, testing::ValuesIn(sparsifier_names()),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Names, EverySparsifier,
+                         testing::Combine(testing::ValuesIn(sparsifier_names()),
+                                          testing::ValuesIn(residences())),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" + std::get<1>(info.param).name;
+                         });
 
 }  // namespace
 }  // namespace tandem::collectives::test

@@ -51,6 +51,15 @@ SparsifierOptions plain_options(double density) {
   return options;
 }
 
+std::unique_ptr<Sparsifier> make(const Training& training) {
+  if (!training.residence.make) {
+    return make_sparsifier(training.name, training.num_values, training.options);
+  }
+  return make_sparsifier(
+      training.name, training.residence.make(selection_shape(training.name, training.num_values)),
+      training.options);
+}
+
 std::vector<RankHistory> resume(const Training& training,
                                 const std::vector<SparsifierState>& states) {
   std::vector<RankHistory> histories(static_cast<std::size_t>(training.world));
@@ -59,7 +68,7 @@ std::vector<RankHistory> resume(const Training& training,
   const auto outcomes = run_groups(training.world, [&](Group& group) {
     const auto rank = static_cast<std::size_t>(group.rank());
     RankHistory& history = histories[rank];
-    const auto sparsifier = make_sparsifier(training.name, training.num_values, training.options);
+    const auto sparsifier = make(training);
     if (!states.empty()) sparsifier->restore(states[rank]);
     try {
       for (std::uint64_t i = 0; i < training.steps; ++i) {
@@ -67,14 +76,15 @@ std::vector<RankHistory> resume(const Training& training,
         history.steps.push_back(sparsifier->step(group, gradient(group.rank(), step)));
         if (training.apply) training.apply(group.rank(), history.steps.back());
         if (!training.keep_residuals) continue;
-        const auto residual = sparsifier->residual();
+        const auto residual = sparsifier->state().tensors["residual"];
         history.residuals.emplace_back(residual.begin(), residual.end());
       }
     } catch (const Error& error) {
       history.error = error.what();
     }
-    history.residual.assign(sparsifier->residual().begin(), sparsifier->residual().end());
     history.state = sparsifier->state();
+    const auto& residual = history.state.tensors["residual"];
+    history.residual.assign(residual.begin(), residual.end());
   });
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     if (outcomes[rank].outcome != Outcome::kDone) histories[rank].error = outcomes[rank].text;

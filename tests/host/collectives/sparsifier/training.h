@@ -22,6 +22,17 @@ GradientOf training_gradients(std::uint64_t num_values);
 // The scale changes by 2 every 60 steps.
 GradientOf drifting_gradients(std::uint64_t num_values);
 
+// Where the residuals of a test's ranks lie: in host memory, or in a device's.
+struct Residence {
+  std::string name = "host";
+  std::function<DeviceResidence(const device::SelectionShape&)> make = {};  // empty: host memory
+  std::string missing = {};  // why the device is not there; empty: it is
+
+  friend void PrintTo(const Residence& residence, std::ostream* out) { *out << residence.name; }
+};
+// Those that a test program checks; defined in a source of its own.
+std::vector<Residence> residences();
+
 struct Training {
   std::string name;
   std::uint64_t num_values = 1000;
@@ -32,6 +43,7 @@ struct Training {
   // Hears each result on its rank; may be empty.
   std::function<void(int rank, const StepResult&)> apply = {};
   bool keep_residuals = true;  // of every step
+  Residence residence = {};
 };
 
 struct RankHistory {
@@ -46,6 +58,7 @@ struct RankHistory {
 SparsifierOptions plain_options(double density);
 
 std::vector<RankHistory> train(const Training& training);
+std::unique_ptr<Sparsifier> make(const Training& training);
 // From the given states on, one per rank.
 std::vector<RankHistory> resume(const Training& training,
                                 const std::vector<SparsifierState>& states);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "engine/scheduler/shares.h"
+#include "host/engine/scheduler/running_views.h"
 
 namespace tandem::engine {
 namespace {
@@ -22,16 +23,6 @@ StepPlan plan_of(std::span<const WaitingView> waiting, std::span<const RunningVi
                  int available, int total, std::span<const CallerView> callers = kTwo,
                  const SchedulerOptions& options = kOptions) {
   return plan_step({waiting, running, callers, available, total}, options, planner::cost_of_rows());
-}
-
-RunningView decoding(SequenceId id, int caller, int num_tokens = 5) {
-  const int blocks = (num_tokens + 3) / 4;
-  return {.id = id,
-          .num_tokens = num_tokens,
-          .num_computed = num_tokens - 1,
-          .num_blocks = blocks,
-          .num_sole = blocks,
-          .caller = caller};
 }
 
 constexpr WaitingView kPrompt{.id = 9, .num_tokens = 6, .caller = 1};

@@ -9,6 +9,8 @@
 #include <deque>
 #include <random>
 
+#include "host/engine/scheduler/running_views.h"
+
 namespace tandem::engine {
 namespace {
 
@@ -25,16 +27,6 @@ StepPlan plan_of(std::span<const WaitingView> waiting, std::span<const RunningVi
 }
 
 // Decodes behind `num_tokens` tokens.
-RunningView decoding(SequenceId id, int caller, int num_tokens = 5) {
-  const int blocks = (num_tokens + 3) / 4;
-  return {.id = id,
-          .num_tokens = num_tokens,
-          .num_computed = num_tokens - 1,
-          .num_blocks = blocks,
-          .num_sole = blocks,
-          .caller = caller};
-}
-
 TEST(Shares, ACallerWithinItsShareTakesASlotFromTheNewestOfTheOther) {
   const RunningView running[] = {decoding(1, 0), decoding(2, 0), decoding(3, 0), decoding(4, 0)};
   const WaitingView waiting[] = {{.id = 5, .num_tokens = 2, .caller = 0},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cmath>
 #include <cstring>
@@ -126,6 +127,34 @@ TEST(CApi, ReducesABucketInPlace) {
     std::vector<float> all(105, 1.0f + static_cast<float>(rank.rank));
     ASSERT_EQ(rank.reduce(all, /*exact=*/1), TANDEM_OK);
     EXPECT_THAT(all, Each(2.0f));
+  });
+}
+
+TEST(CApi, ABucketOnADeviceThatIsNotThereIsAnErrorOnAllRanks) {
+  EXPECT_EQ(tandem_training_device("opencl:0"), TANDEM_ERROR);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("'opencl:0' keeps no gradients"));
+  EXPECT_EQ(tandem_training_device(nullptr), TANDEM_ERROR);
+  EXPECT_NE(tandem_training_device("cuda:4096"), TANDEM_OK);
+  EXPECT_THAT(tandem_last_error(), HasSubstr("[cuda]"));
+  run_ranks(2, [](Rank& rank) {
+    const std::uint32_t bucket[] = {rank.weight, rank.bias};
+    std::vector<float> values(105, 1.0f);
+    std::uint64_t ticket = 0;
+    const auto submit = [&](const char* device) {
+      const tandem_bucket given{bucket, 2, values.data(), TANDEM_F32, 0, 1, device, nullptr};
+      return tandem_reducer_submit_bucket(rank.reducer, &given, &ticket);
+    };
+    EXPECT_EQ(tandem_reducer_submit_bucket(rank.reducer, nullptr, &ticket), TANDEM_ERROR);
+    ASSERT_EQ(submit(nullptr), TANDEM_OK) << "host memory";
+    EXPECT_EQ(tandem_reducer_wait(rank.reducer, ticket), TANDEM_OK);
+    std::ranges::fill(values, 1.0f);
+    std::string name = "xrt:0";
+    ASSERT_EQ(submit(name.c_str()), TANDEM_OK);
+    name = "gone!";  // the library has copied it
+    EXPECT_EQ(tandem_reducer_wait(rank.reducer, ticket), TANDEM_ERROR);
+    EXPECT_THAT(tandem_last_error(), HasSubstr("rank 0: gradients on xrt:0"));
+    EXPECT_THAT(values, Each(1.0f));
+    EXPECT_EQ(rank.reduce(values), TANDEM_OK) << "the reducer stays usable";
   });
 }
 

@@ -151,8 +151,6 @@ TEST(BucketPlan, IsOnePartPerTreatmentInTheBucketsOrder) {
   EXPECT_THAT(numbers(2), ElementsAre(3));
   EXPECT_THAT(numbers(3), ElementsAre(4));
   EXPECT_THAT(numbers(4), ElementsAre(6));
-  EXPECT_FALSE(plan->parts[0].contiguous());
-  EXPECT_TRUE(plan->parts[3].contiguous());
   EXPECT_EQ(plan->parts[1].segments[1].begin, 100u + 3 + 400 + 20 + 36);
   EXPECT_EQ(plan->num_values, 100u + 3 + 400 + 20 + 36 + 2 + 20);
   EXPECT_EQ(parameters.plan(all), plan);

@@ -18,6 +18,7 @@ import torch
 from tandem.errors import TandemError
 from tandem.torch import backward
 from tandem.torch.engine import Engine
+from tandem.torch.on_device import OnDevice, is_reduced_there
 from tandem.torch.options import Options
 
 
@@ -36,11 +37,14 @@ class FlatReducer:
     def mean(self, name: str, values: torch.Tensor) -> None:
         """Replaces the values by their mean over ranks. end_step() ends the step."""
         number = self._number_of(name, values.numel())
-        memory = values if values.device.type == "cpu" and values.is_contiguous() else values.to("cpu").contiguous()
+        there = OnDevice(values) if is_reduced_there(values) else None
+        in_place = there is not None or (values.device.type == "cpu" and values.is_contiguous())
+        memory = values if in_place else values.to("cpu").contiguous()
         kind = str(values.dtype).replace("torch.", "")
         self._step_open = True
         self._engine.run(lambda: self._engine.reducer.submit([number], memory.data_ptr(), kind, last=False,
-                                                             exact=self.options.dense_exact))
+                                                             exact=self.options.dense_exact,
+                                                             place=there.place if there is not None else None))
         if memory is not values:
             values.copy_(memory.view_as(values))
 

@@ -11,6 +11,7 @@ or, in DDP's own idiom::
 Residuals belong to parameters by name and outlive DDP's rebuilding of buckets. See README.md.
 """
 
+import contextlib
 import ctypes
 import warnings
 import weakref
@@ -24,6 +25,7 @@ from tandem.torch import backward
 from tandem.torch.copies import Copies
 from tandem.torch.engine import Engine, Work
 from tandem.torch.layout import Layout
+from tandem.torch.on_device import OnDevice, is_reduced_there
 from tandem.torch.options import Options
 from tandem.torch.trial import Mode, NonFinite, Trial, all_reduce
 
@@ -234,16 +236,18 @@ class SparseHook:
     def _reduce_values(self, buffer: torch.Tensor, pieces: Dict[str, int], how: "tuple[Any, int, bool]") -> Any:
         engine = self._bound()
         parts, exact, last = how
-        work = self._work(buffer)
+        there = OnDevice(buffer) if is_reduced_there(buffer) else None
+        work = self._work(buffer, there)
         values = buffer
-        if buffer.is_cuda:
+        if buffer.is_cuda and there is None:
             assert self._copies is not None
             values, event = self._copies.out(buffer)
             work.copied = event.synchronize
-        cut = _Cut(values, pieces, parts) if parts != [tuple(pieces)] else None
+        cut = _Cut(values, pieces, parts, work.stream) if parts != [tuple(pieces)] else None
         kind = str(buffer.dtype).replace("torch.", "")
         for number, part in enumerate(parts):
-            work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1])))
+            work.submits.append(self._submit(part, (cut, number, values), kind, (exact, last and part is parts[-1]),
+                                             there.place if there is not None else None))
 
         def finish(_tickets: Sequence[int]) -> torch.Tensor:
             if cut is not None:
@@ -255,14 +259,15 @@ class SparseHook:
         work.finish = finish
         return engine.give(work)
 
-    def _submit(self, part: Sequence[str], place: "tuple[Any, int, torch.Tensor]", kind: str, flags: Any) -> Any:
-        cut, number, values = place
+    def _submit(self, part: Sequence[str], values_at: "tuple[Any, int, torch.Tensor]", kind: str, flags: Any,
+                place: "Optional[tuple[str, int]]") -> Any:
+        cut, number, values = values_at
         numbers = [self._numbers[name] for name in part]
         reducer = self._bound().reducer
 
         def submit() -> int:
             memory = cut.gather(number) if cut is not None else values
-            return reducer.submit(numbers, memory.data_ptr(), kind, exact=flags[0], last=flags[1])
+            return reducer.submit(numbers, memory.data_ptr(), kind, exact=flags[0], last=flags[1], place=place)
         return submit
 
     def _reduce_rows(self, name: str, gradient: torch.Tensor, last: bool) -> Any:
@@ -289,9 +294,13 @@ class SparseHook:
         work.finish = finish
         return self._bound().give(work)
 
-    def _work(self, tensor: torch.Tensor) -> Work:
+    def _work(self, tensor: torch.Tensor, there: Optional[OnDevice] = None) -> Work:
         if not tensor.is_cuda:
             return Work([], lambda tickets: tensor, torch.futures.Future())
+        if there is not None:
+            work = Work([], lambda tickets: tensor, torch.futures.Future(devices=[tensor.device]))
+            work.stream = there.stream
+            return work
         if self._copies is None:
             self._copies = Copies()
             self._bound().start_copies()
@@ -310,15 +319,18 @@ class SparseHook:
 class _Cut:
     """A bucket's values as several buckets: those of a checkpoint, while DDP has not built its own anew."""
 
-    def __init__(self, values: torch.Tensor, sizes: Dict[str, int], parts: Sequence[Sequence[str]]) -> None:
+    def __init__(self, values: torch.Tensor, sizes: Dict[str, int], parts: Sequence[Sequence[str]],
+                 stream: Any = None) -> None:
         offsets, offset = {}, 0
         for name, size in sizes.items():
             offsets[name], offset = values[offset:offset + size], offset + size
         self._views = [[offsets[name] for name in part] for part in parts]
         self._gathered: "Dict[int, torch.Tensor]" = {}
+        self._stream = stream if values.is_cuda else None
 
     def gather(self, number: int) -> torch.Tensor:
-        self._gathered[number] = torch.cat(self._views[number])
+        with torch.cuda.stream(self._stream) if self._stream is not None else contextlib.nullcontext():
+            self._gathered[number] = torch.cat(self._views[number])
         return self._gathered[number]
 
     def put_back(self) -> None:

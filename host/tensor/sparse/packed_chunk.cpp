@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bits go through a 64-bit register, whole bytes at a time.
-#include "collectives/sparsifier/packed_chunk.h"
+#include "tensor/sparse/packed_chunk.h"
 
 #include <cmath>
 #include <cstring>
 
 #include "common/error.h"
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 namespace {
 
 constexpr int kPlaceBits = 12, kCodeBits = 2;
@@ -76,13 +76,13 @@ Levels levels_of(std::span<const float> values) {
 
 }  // namespace
 
-std::size_t packed_bytes(std::size_t count) {
+std::size_t packed_chunk_bytes(std::size_t count) {
   return kLevelBytes + (count * (kPlaceBits + kCodeBits) + 7) / 8;
 }
 
 void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> values,
                 std::span<std::byte> to) {
-  TANDEM_CHECK_OP(to.size(), ==, packed_bytes(values.size()));
+  TANDEM_CHECK_OP(to.size(), ==, packed_chunk_bytes(values.size()));
   const Levels levels = levels_of(values);
   std::memcpy(to.data(), &levels.lower, sizeof(float));
   std::memcpy(to.data() + sizeof(float), &levels.upper, sizeof(float));
@@ -98,7 +98,7 @@ void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> va
 
 void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> places,
                   std::span<float> values) {
-  TANDEM_CHECK_OP(from.size(), ==, packed_bytes(values.size()));
+  TANDEM_CHECK_OP(from.size(), ==, packed_chunk_bytes(values.size()));
   float levels[2];
   std::memcpy(levels, from.data(), sizeof(levels));
   BitReader bits(from.data() + kLevelBytes);
@@ -110,4 +110,4 @@ void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> plac
   }
 }
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

@@ -11,14 +11,14 @@
 #include <cstdint>
 #include <span>
 
-namespace tandem::collectives {
+namespace tandem::sparse {
 
-constexpr std::uint64_t kChunkValues = 4096;
+constexpr std::uint64_t kPackedChunkValues = 4096;
 
 // Bytes of a chunk with `count` entries.
-std::size_t packed_bytes(std::size_t count);
+std::size_t packed_chunk_bytes(std::size_t count);
 
-// places: [count] below 4,096; values: [count]. to: packed_bytes(count). count: at least 1.
+// places: [count] below 4,096; values: [count]. to: packed_chunk_bytes(count). count: at least 1.
 void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> values,
                 std::span<std::byte> to);
 
@@ -26,4 +26,4 @@ void pack_chunk(std::span<const std::uint16_t> places, std::span<const float> va
 void unpack_chunk(std::span<const std::byte> from, std::span<std::uint16_t> places,
                   std::span<float> values);
 
-}  // namespace tandem::collectives
+}  // namespace tandem::sparse

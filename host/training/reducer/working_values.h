@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WorkingValues: the values of a bucket in host memory, f32 or f64, while a call reduces them.
+//
+// f32 and f64 in host memory are worked on where they lie; 16-bit values are widened, and those of
+// a device copied, when load() asks for them. store() writes back what has been loaded. After
+// clip_parameters() the values are a copy, so that a call that fails changes nothing. Ownership:
+// borrows the call and the device's memory. Threads: the reducer's own. Errors: those of the
+// device.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/raw_vector.h"
+#include "device/gradient_memory.h"
+#include "training/reducer/calls.h"
+
+namespace tandem::training {
+
+class WorkingValues {
+ public:
+  // memory: of the call's device; null for host memory.
+  WorkingValues(const BucketCall& call, device::GradientMemory* memory, Deadline deadline);
+
+  DType type() const { return type_; }
+  std::byte* at(std::uint64_t value) { return values_ + value * width_; }
+  bool on_device() const { return memory_ != nullptr; }
+
+  // All segments lie here already.
+  bool is_whole() const { return whole_; }
+  void load(std::span<const Segment> segments);
+  void load_all();
+  // Writes back what was loaded; nothing where it was worked on in place.
+  void store();
+
+  // The place in the bucket's list of the first parameter with a NaN or an infinity.
+  std::optional<std::uint64_t> first_bad_parameter() const;
+  // Loads everything. A NaN becomes 0, an infinity the largest finite magnitude of its parameter.
+  void clip_parameters();
+  // Every value of the bucket, wherever it lies.
+  void fill(double value);
+
+  // Of values on the device.
+  device::GradientView view(const Segment& segment) const;
+  // 0, but values[i] at indices[i] - first.
+  void put(const Segment& segment, std::span<const std::uint32_t> indices,
+           std::span<const float> values, std::uint64_t first);
+
+ private:
+  std::span<std::byte> own_bytes(std::uint64_t begin, std::uint64_t count) const;
+  void store_range(std::uint64_t begin, std::uint64_t count);
+
+  const BucketCall& call_;
+  device::GradientMemory* memory_;
+  const Deadline deadline_;
+  DType type_;
+  std::size_t width_;
+  std::byte* values_ = nullptr;
+  bool in_place_ = false;
+  bool whole_ = false;
+  std::vector<Segment> loaded_;
+  RawVector<std::byte> copy_;
+};
+
+}  // namespace tandem::training
