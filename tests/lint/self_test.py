@@ -45,6 +45,7 @@ class FormatTest(unittest.TestCase):
 class IncludesTest(unittest.TestCase):
     TREE = {path: HEAD for path in (
         "host/common/error.h", "host/tensor/dtype.h", "host/model/graph.h", "host/engine/engine.h",
+        "host/tensor/sparse/generate/synthetic.h", "host/tensor/sparse/generate/random_subset.h",
         "host/server/http.h", "host/transport/transport.h", "host/collectives/group.h",
         "host/collectives/frames/communicator.h", "host/collectives/scheme/scheme.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
         "drivers/emulation/card/memory.h", "fpga_hls/attention_decode/abi.h",
@@ -99,6 +100,14 @@ class IncludesTest(unittest.TestCase):
                            ("bitstreams/compiler/glue/a.h", "common/error.h"),
                            ("host/engine/a.cpp", "bitstreams/xclbin/inspect.h")):
             self.assertEqual(self.broken(path, name), [path], f"{path} -> {name}")
+
+    def test_keeps_generated_gradients_to_measurements(self):
+        generators = "tensor/sparse/generate/"
+        for path in ("host/apps/collectives/a.cpp", "host/collectives/simulation/a.cpp", "benchmarks/host/a.cpp"):
+            self.assertEqual(self.broken(path, generators + "synthetic.h"), [], path)
+        self.assertEqual(self.broken("host/collectives/sparsifier/a.cpp", generators + "random_subset.h"), [])
+        for path in ("host/collectives/selection/a.cpp", "host/tensor/sparse/a.cpp"):
+            self.assertEqual(self.broken(path, generators + "synthetic.h"), [path])
 
     def test_keeps_vendor_headers_in_their_driver(self):
         for name in ("CL/cl.h", "cuda_runtime.h", "xrt/xrt_device.h"):
