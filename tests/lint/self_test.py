@@ -169,6 +169,13 @@ class BudgetsTest(unittest.TestCase):
             found = findings(rules_budgets, {"a.cpp": HEAD + "\n" * lines})
             self.assertEqual([f.is_warning for f in found], expected)
 
+    def test_long_opening_comments_warn_and_then_fail_and_contracts_may_be_longer(self):
+        for lines, expected in ((9, []), (10, [True]), (19, [True]), (20, [False])):
+            text = HEAD + "// A line.\n" * lines + "int a;\n"
+            self.assertEqual([f.is_warning for f in findings(rules_budgets, {"a.h": text})], expected, lines)
+        contract = HEAD + "// A line.\n" * 19 + "int a;\n"
+        self.assertEqual(findings(rules_budgets, {"host/transport/transport.h": contract}), [])
+
     def test_long_functions_fail_and_kernels_may_be_longer(self):
         body = "void f() {\n" + "  g();\n" * 90 + "}\n"
         self.assertEqual(len(errors(rules_budgets, {"host/a.cpp": body})), 1)
