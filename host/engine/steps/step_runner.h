@@ -67,6 +67,7 @@ class StepRunner {
   // Returns the units that were lost; empty when the step is complete.
   virtual std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                const TokenSink& tokens) = 0;
+  // Returns the units that were lost in a run() that threw; each one once.
   virtual std::vector<int> take_lost() = 0;
 
   // Whether few rows take much less time than many, as on a CPU. Then run() can be interrupted.
