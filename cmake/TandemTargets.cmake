@@ -37,10 +37,11 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
-# Builds every program of the unit tests, and nothing else: what the sanitizer runs need. The quick ones are those that
-# do not interpret GPU kernels.
+# Each builds the programs of some tests, and nothing else. The quick unit tests are those that do not interpret GPU
+# kernels. tests/README.md shows which sanitizer runs which.
 add_custom_target(tandem_unit_tests)
 add_custom_target(tandem_quick_tests)
+add_custom_target(tandem_concurrent_tests)
 
 # tandem_unit_program(name [INTERPRETED]): builds `name` for the unit tests, and for the quick ones unless it interprets
 # GPU kernels.
@@ -51,12 +52,17 @@ function(tandem_unit_program name)
   endif()
 endfunction()
 
-# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
-# A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
+# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
+# A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
+# processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
 function(tandem_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if(ARG_CONCURRENT)
+    list(APPEND ARG_LABELS concurrent)
+    add_dependencies(tandem_concurrent_tests ${name})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # only against hanging: other work on the machine makes a case thirty times slower
