@@ -52,6 +52,15 @@ function(tandem_unit_program name)
   endif()
 endfunction()
 
+# tandem_excuse_libraries(program): in a sanitized build, the sanitizer's list of what libraries of others do.
+function(tandem_excuse_libraries name)
+  if(TANDEM_SANITIZE MATCHES "address")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/leaks_of_libraries.cpp)
+  elseif(TANDEM_SANITIZE MATCHES "thread")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/races_of_libraries.cpp)
+  endif()
+endfunction()
+
 # tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
 # A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
 # processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
@@ -71,9 +80,7 @@ function(tandem_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
-  if(TANDEM_SANITIZE MATCHES "address")
-    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/leaks_of_libraries.cpp)
-  endif()
+  tandem_excuse_libraries(${name})
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
