@@ -90,6 +90,12 @@ function(tandem_add_test name)
       tandem_unit_program(${name})
     endif()
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  # PROPERTIES takes no lists. What ctest reads next knows the cases.
+  file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
+foreach(case IN LISTS @name@_TESTS)
+  set_tests_properties("${case}" PROPERTIES LABELS "@ARG_LABELS@")
+endforeach()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
 endfunction()
