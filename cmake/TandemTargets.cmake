@@ -91,7 +91,7 @@ function(tandem_add_test name)
     endif()
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
-  # PROPERTIES takes no lists. What ctest reads next knows the cases.
+  # PROPERTIES takes no lists, so ctest sets the labels when it has read the cases.
   file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
 foreach(case IN LISTS @name@_TESTS)
   set_tests_properties("${case}" PROPERTIES LABELS "@ARG_LABELS@")
