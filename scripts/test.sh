@@ -53,3 +53,4 @@ if [ $mode = sanitizers ]; then
   build tsan tandem_concurrent_tests
   run_tests tsan
 fi
+say "done after $((SECONDS / 60)) minutes"
