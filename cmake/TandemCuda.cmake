@@ -4,6 +4,7 @@
 # Programs need neither a driver nor libnccl to start: the runtime is linked statically and loads the driver when it is
 # first called, and host/common/nccl_library.h loads libnccl.so.2.
 # An nvcc that cannot compile (often because it refuses a newer host compiler) counts as missing; a warning says why.
+# A sanitized build has no CUDA kernels: nvcc sanitizes nothing, and their tests run interpreted. It has the code over NCCL.
 
 option(TANDEM_CUDA "Build the CUDA kernels, the cuda backend and the nccl transport where nvcc is found" ON)
 set(TANDEM_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures, as for CMAKE_CUDA_ARCHITECTURES")
@@ -39,7 +40,7 @@ set(TANDEM_HAVE_NCCL FALSE)
 if(TANDEM_CUDA)
   find_package(CUDAToolkit 12.0 QUIET)
 endif()
-if(TANDEM_CUDA AND CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE AND TARGET CUDA::cudart_static)
+if(TANDEM_CUDA AND NOT TANDEM_SANITIZE AND CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE AND TARGET CUDA::cudart_static)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
   if(TANDEM_CUDA_HOST_COMPILER)
     set(CMAKE_CUDA_HOST_COMPILER ${TANDEM_CUDA_HOST_COMPILER})
@@ -62,6 +63,8 @@ if(TANDEM_HAVE_CUDA)
   if(TANDEM_CCACHE)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
   endif()
+endif()
+if(TANDEM_HAVE_CUDA OR (TANDEM_SANITIZE AND CUDAToolkit_FOUND AND TARGET CUDA::cudart_static))
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   if(NCCL_INCLUDE_DIR)
     set(TANDEM_HAVE_NCCL TRUE)

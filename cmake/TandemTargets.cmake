@@ -37,10 +37,11 @@ function(tandem_add_library name)
   set_property(GLOBAL APPEND PROPERTY TANDEM_LIBRARIES ${name})
 endfunction()
 
-# Builds every program of the unit tests, and nothing else: what the sanitizer runs need. The quick ones are those that
-# do not interpret GPU kernels.
+# Each builds the programs of some tests, and nothing else. The quick unit tests are those that do not interpret GPU
+# kernels. tests/README.md shows which sanitizer runs which.
 add_custom_target(tandem_unit_tests)
 add_custom_target(tandem_quick_tests)
+add_custom_target(tandem_concurrent_tests)
 
 # tandem_unit_program(name [INTERPRETED]): builds `name` for the unit tests, and for the quick ones unless it interprets
 # GPU kernels.
@@ -51,12 +52,26 @@ function(tandem_unit_program name)
   endif()
 endfunction()
 
-# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
-# A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given.
+# tandem_excuse_libraries(program): in a sanitized build, the sanitizer's list of what libraries of others do.
+function(tandem_excuse_libraries name)
+  if(TANDEM_SANITIZE MATCHES "address")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/leaks_of_libraries.cpp)
+  elseif(TANDEM_SANITIZE MATCHES "thread")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/races_of_libraries.cpp)
+  endif()
+endfunction()
+
+# tandem_add_test(name SOURCES ... [DEPS ...] [LABELS ...] [CONCURRENT] [TIMEOUT s] [ENVIRONMENT VAR=value ...])
+# A GoogleTest program; every case becomes a ctest case. Label `unit` unless others are given. CONCURRENT: threads or
+# processes share memory in what it tests, so the thread sanitizer runs it; label `concurrent`.
 function(tandem_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if(ARG_CONCURRENT)
+    list(APPEND ARG_LABELS concurrent)
+    add_dependencies(tandem_concurrent_tests ${name})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)  # only against hanging: other work on the machine makes a case thirty times slower
@@ -65,9 +80,7 @@ function(tandem_add_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/host
                              ${PROJECT_SOURCE_DIR}/drivers ${PROJECT_SOURCE_DIR}/fpga_hls)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock_main tandem_test_tree tandem_options)
-  if(TANDEM_SANITIZE MATCHES "address")
-    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/leaks_of_libraries.cpp)
-  endif()
+  tandem_excuse_libraries(${name})
   # The cost of a test is its compilation. Assertions gain nothing from the release's -O3.
   target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if("unit" IN_LIST ARG_LABELS)
@@ -77,6 +90,12 @@ function(tandem_add_test name)
       tandem_unit_program(${name})
     endif()
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  # PROPERTIES takes no lists, so ctest sets the labels when it has read the cases.
+  file(CONFIGURE OUTPUT ${name}_labels.cmake @ONLY CONTENT [=[
+foreach(case IN LISTS @name@_TESTS)
+  set_tests_properties("${case}" PROPERTIES LABELS "@ARG_LABELS@")
+endforeach()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
 endfunction()

@@ -5,7 +5,7 @@
 #
 #   scripts/test.sh                all tests of the release build
 #   scripts/test.sh --quick        for daily work: the unit tests that interpret no GPU kernel, and the lint
-#   scripts/test.sh --sanitizers   all tests, then the unit tests under address+undefined and thread sanitizers
+#   scripts/test.sh --sanitizers   all tests, then what the sanitizers of addresses, undefined behaviour and threads run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/common.sh
@@ -49,8 +49,9 @@ case $mode in
 esac
 
 if [ $mode = sanitizers ]; then
-  for kind in asan tsan; do
-    build "$kind" tandem_unit_tests
-    run_tests "$kind"
-  done
+  build asan tandem_unit_tests tandem_concurrent_tests
+  run_tests asan
+  build tsan tandem_concurrent_tests
+  run_tests tsan
 fi
+say "done after $((SECONDS / 60)) minutes"

@@ -2,8 +2,8 @@
 //
 // Dependency files that compilers write for make: "target: path path \<newline> path".
 //
-// A backslash precedes blanks and '#' in paths; '$' is doubled. Errors: none; a text of another
-// form gives its words. Threads: any.
+// A backslash precedes blanks and '#' in paths; '$' is doubled. Errors: none; every word of a text
+// in another form counts as a path. Threads: any.
 #pragma once
 
 #include <string>

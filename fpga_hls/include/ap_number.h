@@ -42,7 +42,7 @@ struct FixedNumber {
   D& self() { return static_cast<D&>(*this); }
 };
 
-// Of a bit's reference, so that its operators are found.
+// The base of a reference to one bit. Operators recognise the reference by it.
 struct Bit {};
 
 // The width and sign of a native integer; width 0 for any other type.

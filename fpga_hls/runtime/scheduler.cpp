@@ -15,10 +15,6 @@
 namespace tandem::hls_runtime {
 namespace {
 
-// How many passes tasks may run among themselves after the kernel has returned. A pass takes at
-// least some hundred nanoseconds.
-constexpr uint32_t kDrainPasses = 1 << 24;
-
 thread_local Scheduler* current_scheduler = nullptr;
 
 // Gives a process' fiber its own stack; the pool gets it back when the process is destroyed.
@@ -335,7 +331,7 @@ void Scheduler::drain() {
   uint64_t before = progress_;
   uint32_t passes = 0;
   for (int still = 0; still < 2 && (poll_waits() || !ready_.empty());) {
-    if (++passes > kDrainPasses) return;
+    if (++passes > settings_.drain_passes) return;
     ready_.push_back(current_process_);
     switch_to(next());
     check_stop();

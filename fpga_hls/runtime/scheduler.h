@@ -32,6 +32,9 @@ struct UnitSettings {
   UnitGroup* group = nullptr;            // of the card; null: the unit is alone
   bool free_running = false;             // called from load to unload
   std::function<bool()> cancelled = {};  // polled while the unit waits
+  // How many passes tasks may run among themselves after the kernel has returned. A pass takes at
+  // least some hundred nanoseconds.
+  uint32_t drain_passes = 1 << 24;
 };
 
 class Scheduler {

@@ -17,9 +17,9 @@
 
 namespace tandem::gpu_kernels {
 
-// Twelve launches, after a memset. Bytes per value: 8, and 7/8 for the bitmap;
-// per candidate (values in the k-th largest's eighth of a power of two, or above) 16 and what
-// sectors waste. If all magnitudes are equal, all are candidates.
+// A memset and twelve launches. They transfer 8 bytes per value, 7/8 of a byte per value for the
+// bitmap, and 16 bytes and the unused parts of sectors per candidate. A candidate's upper 11 bits
+// are at least those of the k-th largest magnitude, so if all are equal, all are candidates.
 struct SelectTop {
   const float* values = nullptr;  // [end] at least
   std::uint64_t begin = 0;

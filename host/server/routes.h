@@ -2,17 +2,10 @@
 //
 // Routes: the handler of each path and method, the check of keys, and CORS headers.
 //
-//   GET  /livez             200 while the engine's thread comes round, else 503; needs no key
-//   GET  /readyz            200 while it is alive and takes requests, else 503; needs no key
-//   GET  /health            200 {"status": "ok"} or 503; never needs a key
-//   GET  /metrics           Prometheus text
-//   GET  /status            what runs where, JSON
-//   GET  /admin/requests; POST /admin/cancel, /admin/drain, /admin/log-level: see access/admin.h
-//   GET  /v1/models         the one model; /v1/models/{id} itself or 404
-//   POST /v1/completions, /v1/chat/completions, /tokenize, /detokenize    application/json
-// HEAD is accepted wherever GET is. OPTIONS answers with Allow. Cross-origin use from browsers
-// (CORS) is off unless an origin is configured. A POST must be application/json: that type makes a
-// browser send a preflight request, so a web page cannot post here unasked. Threads: any.
+// The page of this folder lists the routes (README.md). HEAD is accepted wherever GET is. OPTIONS
+// answers with Allow. Cross-origin use from browsers (CORS) is off unless an origin is configured.
+// A POST must be application/json: that type makes a browser send a preflight request, so a web
+// page cannot post here unasked. Threads: any.
 #pragma once
 
 #include <chrono>

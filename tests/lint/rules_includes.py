@@ -46,6 +46,9 @@ COLLECTIVES_MAY_USE = {
     "sparsifier": {"frames", "aggregator", "codec", "scheme", "selection", ""},
 }
 ABOVE_THE_CALLS = {"simulation", "sparsifier"}
+# Gradients made up for measurements, not what random_subset.h gives to sparsifiers as well: their users.
+GENERATORS = re.compile(r"^host/tensor/sparse/generate/(?!random_subset\.h)")
+GENERATOR_USERS = ("host/tensor/sparse/generate/", "host/collectives/simulation/", "host/apps/")
 CARD_INTERFACE = re.compile(r"^fpga_hls/\w+/abi\.h$")
 # How a card runs the processes of a kernel.
 KERNEL_RUNTIME = re.compile(r"^fpga_hls/runtime/|^fpga_hls/include/tandem_channel\.h$")
@@ -122,6 +125,8 @@ def host_complaint(path, target):
     folder, parts = path.split("/")[1], target.split("/")
     if folder not in HOST_MAY_USE:
         return f"host/{folder} is not a folder of the plan; give it a place in rules_includes.py"
+    if GENERATORS.match(target) and not path.startswith(GENERATOR_USERS):
+        return "generated gradients are for measurements: the simulation and the apps"
     if parts[0] == "host":
         if folder == parts[1] == "collectives":
             return collectives_complaint(path.split("/")[2:], parts[2:])

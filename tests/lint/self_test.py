@@ -45,6 +45,7 @@ class FormatTest(unittest.TestCase):
 class IncludesTest(unittest.TestCase):
     TREE = {path: HEAD for path in (
         "host/common/error.h", "host/tensor/dtype.h", "host/model/graph.h", "host/engine/engine.h",
+        "host/tensor/sparse/generate/synthetic.h", "host/tensor/sparse/generate/random_subset.h",
         "host/server/http.h", "host/transport/transport.h", "host/collectives/group.h",
         "host/collectives/frames/communicator.h", "host/collectives/scheme/scheme.h", "drivers/device/device.h", "drivers/xrt/card.h", "drivers/cpu/backend.h",
         "drivers/emulation/card/memory.h", "fpga_hls/attention_decode/abi.h",
@@ -99,6 +100,14 @@ class IncludesTest(unittest.TestCase):
                            ("bitstreams/compiler/glue/a.h", "common/error.h"),
                            ("host/engine/a.cpp", "bitstreams/xclbin/inspect.h")):
             self.assertEqual(self.broken(path, name), [path], f"{path} -> {name}")
+
+    def test_keeps_generated_gradients_to_measurements(self):
+        generators = "tensor/sparse/generate/"
+        for path in ("host/apps/collectives/a.cpp", "host/collectives/simulation/a.cpp", "benchmarks/host/a.cpp"):
+            self.assertEqual(self.broken(path, generators + "synthetic.h"), [], path)
+        self.assertEqual(self.broken("host/collectives/sparsifier/a.cpp", generators + "random_subset.h"), [])
+        for path in ("host/collectives/selection/a.cpp", "host/tensor/sparse/a.cpp"):
+            self.assertEqual(self.broken(path, generators + "synthetic.h"), [path])
 
     def test_keeps_vendor_headers_in_their_driver(self):
         for name in ("CL/cl.h", "cuda_runtime.h", "xrt/xrt_device.h"):
@@ -159,6 +168,13 @@ class BudgetsTest(unittest.TestCase):
         for lines, expected in ((390, []), (450, [True]), (701, [False])):
             found = findings(rules_budgets, {"a.cpp": HEAD + "\n" * lines})
             self.assertEqual([f.is_warning for f in found], expected)
+
+    def test_long_opening_comments_warn_and_then_fail_and_contracts_may_be_longer(self):
+        for lines, expected in ((9, []), (10, [True]), (19, [True]), (20, [False])):
+            text = HEAD + "// A line.\n" * lines + "int a;\n"
+            self.assertEqual([f.is_warning for f in findings(rules_budgets, {"a.h": text})], expected, lines)
+        contract = HEAD + "// A line.\n" * 19 + "int a;\n"
+        self.assertEqual(findings(rules_budgets, {"host/transport/transport.h": contract}), [])
 
     def test_long_functions_fail_and_kernels_may_be_longer(self):
         body = "void f() {\n" + "  g();\n" * 90 + "}\n"

@@ -2,11 +2,11 @@
 //
 // Takes the vendor's additions to OpenCL C out of a preprocessed source.
 //
-// Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...) and
-// loop hints that clang accepts in other places only become blanks, so every line and column stays
-// where the user has it. A program-scope `pipe T name` becomes a number by that name. Parsing is by
-// tokens: strings, characters and line markers are stepped over. Errors: Error with the file's name
-// for an attribute without an end or a pipe without a type. Threads: any.
+// Attributes (xcl_pipeline_loop, xcl_dataflow, xcl_array_partition, xcl_reqd_pipe_depth, ...)
+// become blanks, so every line and column stays where the user has it. So do loop hints in places
+// where clang does not accept them. A program-scope `pipe T name` becomes a number by that name.
+// Parsing is by tokens; strings, characters and line markers stay as they are. Errors: Error with
+// the file's name for an attribute without an end or a pipe without a type. Threads: any.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ RewrittenSource rewrite_source(const std::string& text, const std::string& file)
 // The preprocessed text without what came from clang's own header of the name `header`.
 std::string without_header(const std::string& text, const std::string& header);
 
-// Definitions for the convert_ functions named; throws Error naming one that there is not.
+// Definitions for the convert_ functions named; throws Error naming one that does not exist.
 std::string define_conversions(const std::set<std::string>& names, const std::string& file);
 
 }  // namespace tandem::opencl_c

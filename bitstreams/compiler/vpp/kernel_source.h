@@ -18,7 +18,7 @@ struct PreprocessJob {
   std::vector<std::string> macros;  // lines "#define X 1" that the source is to see
   std::string source;               // as the user named it
   std::string kernel;               // whose export is appended; empty: none
-  std::string folder;               // for the files between
+  std::string folder;               // for intermediate files
   std::string stem;                 // their name
 };
 
@@ -34,7 +34,8 @@ PreprocessedSource preprocess(const PreprocessJob& job);
 // with '_' or TANDEM_ stay, because the system's headers and the glue need them.
 std::vector<std::string> take_macros(std::vector<std::string>& flags);
 
-// Puts the element counts of arguments in registers into the export of a preprocessed source.
+// Writes the element counts of the arguments that are registers into the export of a preprocessed
+// source.
 std::string with_register_elements(std::string text, const std::vector<std::string>& elements);
 
 }  // namespace tandem::vpp

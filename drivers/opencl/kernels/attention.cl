@@ -3,20 +3,21 @@
 // Decode attention over a paged KV pool, in OpenCL C 1.2: append, attend, merge.
 //
 // One work-group attends QUERIES query vectors of one KV head to a range of tokens in one pass over
-// K and V (online softmax, so length has no cap); ranges of a long context merge exactly
-// afterwards. Shapes are macros (see attention_program.cpp), so every loop bound but the context is
-// a constant:
-//   HEAD_DIM, HEAD_STRIDE (padded to VD), PAGE_TOKENS, KV_HEADS, GROUP (query heads per KV head),
-//   QUERIES, LOCAL (work-items of a group), VT / VD (lanes along tokens / dimensions), BLOCKS
-//   (token vectors of a work-item per tile), KV_I8, PAGE_ELEMENTS, V_AT, SCALES_AT.
-// Layout of a page of one layer: K [KV_HEADS, HEAD_DIM, PAGE_TOKENS] (transposed: lanes are tokens,
-// so a dot product needs no reduction), V [KV_HEADS, PAGE_TOKENS, HEAD_STRIDE] (lanes are
-// dimensions), and for I8 scales [2, KV_HEADS, PAGE_TOKENS] f32. With LOCAL = 1 and wide lanes it
-// is a CPU kernel, with LOCAL = 64 and one lane a GPU kernel with coalesced reads. Cost per token
-// and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES multiply-adds). Numerics: f32; lanes past the
-// range are masked before the softmax and never multiplied, so that whatever stands in unused slots
-// (NaN too) has no effect. F16 is decoded by integer shifts: no cl_khr_fp16 needed.
+// K and V (online softmax, so length has no cap). Ranges of a long context merge exactly
+// afterwards. Shapes are macros (below), so every loop bound but the context is a constant.
+// Numerics: f32. Lanes past the range are masked before the softmax and never multiplied, so what
+// stands in unused slots (NaN too) has no effect. F16 is decoded by integer shifts: no cl_khr_fp16
+// needed. Cost per token and KV head: HEAD_DIM * (2 decodes + 2 * QUERIES multiply-adds).
 
+// Macros that attention_program.cpp defines: HEAD_DIM, HEAD_STRIDE (padded to VD), PAGE_TOKENS,
+// KV_HEADS, GROUP (query heads per KV head), QUERIES, LOCAL (work-items of a group), VT / VD (lanes
+// along tokens / dimensions), BLOCKS (token vectors of a work-item per tile), KV_I8, PAGE_ELEMENTS,
+// V_AT, SCALES_AT. LOCAL = 1 with wide lanes gives a CPU kernel; LOCAL = 64 with one lane gives a
+// GPU kernel with coalesced reads.
+//
+// A page of one layer: K [KV_HEADS, HEAD_DIM, PAGE_TOKENS] (transposed: lanes are tokens, so a dot
+// product needs no reduction), V [KV_HEADS, PAGE_TOKENS, HEAD_STRIDE] (lanes are dimensions), and
+// for I8 scales [2, KV_HEADS, PAGE_TOKENS] f32.
 #define TILE (LOCAL * VT * BLOCKS)
 #define CHUNKS_OF_ROW (HEAD_STRIDE / VD)
 #define CHUNKS ((CHUNKS_OF_ROW + LOCAL - 1) / LOCAL)

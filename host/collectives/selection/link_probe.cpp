@@ -8,10 +8,10 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <random>
 #include <vector>
 
 #include "collectives/codec/codec.h"
-#include "tensor/sparse/generate/synthetic.h"
 #include "tensor/sparse/merge.h"
 
 namespace tandem::collectives {
@@ -24,6 +24,8 @@ constexpr int kBurst = 16;
 constexpr std::size_t kMaxPairings = 3;
 constexpr std::size_t kSmallBytes = 64 << 10;
 constexpr std::size_t kLargeBytes = 1 << 20;
+constexpr std::uint32_t kTimedUnits = 1 << 20;
+constexpr std::uint32_t kMeanGap = 32;  // units per entry of a timed part
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -229,13 +231,24 @@ double seconds_per_item(double items, Body&& body) {
   return median(std::move(seconds)) / items;
 }
 
+// Ones at some of kTimedUnits units. The gaps are random: a merge cannot predict which part comes
+// next, as with gradients.
+SparseVector scattered_part(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint32_t> units;
+  for (std::uint32_t unit = 0; unit < kTimedUnits; unit += 1 + random() % (2 * kMeanGap - 1)) {
+    units.push_back(unit);
+  }
+  SparseVector part({kTimedUnits, 1}, DType::kF32);
+  part.resize(units.size());
+  std::copy(units.begin(), units.end(), part.indices<std::uint32_t>().begin());
+  std::ranges::fill(part.values<float>(), 1.0f);
+  return part;
+}
+
 ComputeModel time_kernels() {
-  sparse::SyntheticOptions options;
-  options.domain = {1 << 20, 1};
-  options.density = 1.0 / 32;
   std::vector<SparseVector> parts;
-  for (int rank = 0; rank < 4; ++rank)
-    parts.push_back(sparse::synthetic_gradient(options, rank, 4, 1));
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) parts.push_back(scattered_part(seed));
   const auto entries = static_cast<double>(parts[0].num_entries());
   ComputeModel model;
   model.merge_s_per_entry = seconds_per_item(4 * entries, [&] { merge(parts, Reduction::kSum); });
@@ -243,10 +256,10 @@ ComputeModel time_kernels() {
     ByteBuffer message;
     encode(parts[0], Codec::kCoo32, DType::kF32, Reduction::kSum, message);
     auto body = std::span<const std::byte>(message);
-    decode(body, options.domain, DType::kF32, Reduction::kSum);
+    decode(body, parts[0].domain(), DType::kF32, Reduction::kSum);
   });
-  RawVector<float> sum(1 << 20, 0.0f), other(1 << 20, 1.0f);
-  model.dense_s_per_value = seconds_per_item(1 << 20, [&] {
+  RawVector<float> sum(kTimedUnits, 0.0f), other(kTimedUnits, 1.0f);
+  model.dense_s_per_value = seconds_per_item(kTimedUnits, [&] {
     for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += other[at];
   });
   // Observed, so that the additions are not optimised away.

@@ -3,14 +3,11 @@
 // AttentionExchange: sends q, k and v from the compute unit's rows to the attention units that need
 // them, collects their partial results, and merges these.
 //
-// Each unit belongs to one lane (attention_lane.h); the exchange calls the lanes in order. A unit
-// that gets queries early attends to the past while k and v are projected; the compute unit then
-// adds the newest token as one more partial. The first failure of a unit ends the step: the call
-// returns false, and the caller calls abort(). Threads: the engine's. Ownership: borrows units,
-// queue and configuration; owns the lent buffers, and keeps those that a stuck unit may still use
-// until that unit is replaced.
-// Errors: those of the compute unit. If a unit refuses a batch, its error is thrown after all other
-// units have finished.
+// Each unit belongs to one lane (attention_lane.h); the exchange calls the lanes in order. The
+// first failure of a unit ends the step: the call returns false, and the caller calls abort().
+// Threads: the engine's. Ownership: borrows units, queue and configuration; owns the lent buffers,
+// and keeps those that a stuck unit may still use until that unit is replaced. Errors: those of the
+// compute unit. If a unit refuses a batch, its error is thrown after all other units have finished.
 #pragma once
 
 #include <array>
@@ -45,7 +42,9 @@ class AttentionExchange {
 
   // Where the projections of the sub-batch belong.
   Projections projections(std::size_t sub_batch) const;
-  // Whether q must be projected alone and sent by send_queries() before k and v.
+  // Whether q must be projected alone and sent by send_queries() before k and v. A unit that gets
+  // queries early attends to the past while k and v are projected; the compute unit then adds the
+  // newest token as one more partial.
   bool queries_go_first(const StepPlace& place) const;
   bool send_queries(const StepPlace& place);
   // Everything else, q, k, v having been enqueued; with the attention inside chunks.

@@ -2,15 +2,9 @@
 //
 // Fair shares of slots, pages and rows between callers.
 //
-// A caller's share is an equal part of slots and of pages; what it does not use is free for others.
-// The caller with the fewest slots is admitted next. One within its share takes slots and pages
-// from callers beyond theirs: their newest sequences are preempted. With more callers than slots,
-// one that has nothing takes the place of a sequence that had its turn. Rows are dealt max-min: no
-// caller gets more while another wants more and has less; the odd rows go to the caller that was
-// served least (deficit round robin over steps). A caller with a prompt goes before those that were
-// not served a step less: they keep few rows, so that its first token comes soon. A request that
-// needs more pages than its caller's share waits until others leave them. Once it is overdue,
-// nobody else joins, and sequences that had their turn leave their pages to it. Threads: any.
+// A caller's share is an equal part of the slots and of the pages. What it does not use is free for
+// other callers. A step calls choose_members(), which says who runs, and then deal_rows(), which
+// says how many rows each gets. Threads: any.
 #pragma once
 
 #include <span>
@@ -34,22 +28,32 @@ struct Member {
   bool decodes() const { return wanted() == 1; }
 };
 
-// Who runs: fills in `preempted` and `admitted` of the plan. In order of admission.
+// Returns who runs, in order of admission; fills in `preempted` and `admitted` of the plan.
+//
+// The caller with the fewest slots is admitted next. A caller within its share takes slots and
+// pages from callers beyond theirs: their newest sequences are preempted. With more callers than
+// slots, a caller that has no slot gets that of a sequence that has had its turn. A request that
+// needs more pages than its caller's share waits until others leave them. Once it is overdue,
+// nobody else joins, and sequences that have had their turn leave their pages to it.
 std::vector<Member> choose_members(const QueueView& queue, const SchedulerOptions& options,
                                    StepPlan& plan);
 
-// What a caller wants of a step.
+// What a caller wants of a step, and what it got in earlier steps.
 struct CallerWish {
   int num_rows = 0;
   bool has_prompt = false;  // else all rows are decode rows
   std::int64_t served_rows = 0;
 };
 
-// Whether `other` keeps few rows until the prompt of `first` is computed. Of two with prompts, the
-// one that wants less can go first.
+// Whether `other` keeps few rows until the prompt of `first` is computed, so that the first token
+// of `first` comes soon. It does unless `first` was served a step's rows more than `other`. Of two
+// callers with prompts, only the one that wants fewer rows can go first.
 bool goes_before(const CallerWish& first, const CallerWish& other, const SchedulerOptions& options);
 
-// How many rows each gets; true when a caller is held back.
+// Sets `num_rows` of the members; true when a caller keeps few rows for another's prompt.
+//
+// Rows are dealt max-min: no caller gets more while another wants more and has less. The odd rows
+// go to the caller that was served least (deficit round robin over steps).
 bool deal_rows(std::span<Member> members, std::span<const CallerView> callers,
                const SchedulerOptions& options);
 

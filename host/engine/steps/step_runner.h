@@ -9,8 +9,9 @@
 // and has called no sink. An interrupted step may run again: its rows then overwrite what they
 // appended. Threads: the engine's. Ownership: borrows the attention units, which must be destroyed
 // before the runner. Errors: Error when a step is refused; the runner stays usable. DeviceError
-// device has failed: some sinks may have been called, take_lost() names the attention units that
-// were lost too, and the runner must be discarded, or kept unused if holds_lent().
+// when the compute device has failed: some sinks may have been called, take_lost() names the
+// attention units that were lost too, and the runner must be discarded, or kept unused if
+// holds_lent().
 #pragma once
 
 #include <cstddef>
@@ -66,6 +67,7 @@ class StepRunner {
   // Returns the units that were lost; empty when the step is complete.
   virtual std::vector<int> run(std::span<const RunnerItem> items, const LogitsSink& logits,
                                const TokenSink& tokens) = 0;
+  // Returns the units that were lost in a run() that threw; each one once.
   virtual std::vector<int> take_lost() = 0;
 
   // Whether few rows take much less time than many, as on a CPU. Then run() can be interrupted.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From exceptions to statuses: the text stays with the thread.
+// Turns exceptions into statuses of the C ABI, and keeps their texts for tandem_last_error().
 //
 // Threads: any; every thread has its own text.
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace tandem::training {
 
-// Runs the body; an exception becomes a status, and the thread's last error.
+// Runs the body. An exception becomes a status; its text becomes the thread's last error.
 tandem_status guarded(FunctionRef<void()> body) noexcept;
 
 // Throws Error where a pointer that a function needs is null.
 void require_pointer(const void* pointer, const char* what);
 
-// In memory that tandem_free() takes back.
+// A copy of `bytes` with a zero byte after it, in memory that the caller releases by tandem_free().
 char* handed_out(const void* bytes, std::size_t size);
 
 }  // namespace tandem::training

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <span>
 #include <vector>
 
 namespace tandem::emulation {
@@ -19,7 +19,7 @@ template <typename Table, typename Entry>
 std::vector<std::byte> table_of(const std::vector<Entry>& entries, size_t first) {
   std::vector<std::byte> bytes(std::max(sizeof(Table), first + entries.size() * sizeof(Entry)));
   reinterpret_cast<Table*>(bytes.data())->m_count = static_cast<int32_t>(entries.size());
-  std::memcpy(bytes.data() + first, entries.data(), entries.size() * sizeof(Entry));
+  std::ranges::copy(std::as_bytes(std::span(entries)), bytes.data() + first);
   return bytes;
 }
 

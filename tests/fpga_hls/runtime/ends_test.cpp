@@ -104,7 +104,7 @@ void go_round(const std::function<void()>& kernel_end) {
 }
 
 TEST(Task, ThatNeverRestsDoesNotHoldTheKernelsEnd) {
-  Unit unit;
+  Unit unit("unit_1", nullptr, false, 10'000);
   EXPECT_EQ(unit.run([] { go_round([] {}); }).end, End::kDone);
 }
 

@@ -55,8 +55,10 @@ struct Outcome {
 // Runs kernels one after the other, each on a fresh thread-bound scheduler of the same unit.
 class Unit {
  public:
-  explicit Unit(std::string name = "unit_1", UnitGroup* group = nullptr, bool free_running = false)
-      : scheduler_({std::move(name), group, free_running, [this] { return cancelled.load(); }}) {}
+  explicit Unit(std::string name = "unit_1", UnitGroup* group = nullptr, bool free_running = false,
+                uint32_t drain_passes = 1 << 24)
+      : scheduler_({std::move(name), group, free_running, [this] { return cancelled.load(); },
+                    drain_passes}) {}
 
   // Calls `kernel` `times` times on the unit's thread; the first outcome that is not kDone, else
   // the last.

@@ -18,7 +18,8 @@ namespace tandem::simt {
 
 [[noreturn]] void fail_product(const char* reason);
 
-// Of dynamic shared memory, which begins behind a multiple of 1,024, as it may.
+// The address of a place in dynamic shared memory, as descriptors hold it. The memory begins 16
+// bytes after a multiple of 1,024, because CUDA does not promise a multiple.
 std::uint32_t shared_address(const void* at);
 
 void publish_stores();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends the log to a text while it exists, for tests. Threads: any may log meanwhile.
+// Captures the log as text while the object exists. Threads: any may log meanwhile.
 #pragma once
 
 #include <memory>

@@ -22,6 +22,10 @@
 #include <new>
 #include <vector>
 
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" void __asan_unpoison_memory_region(const volatile void* begin, std::size_t size);
+#endif
+
 namespace tandem_opencl {
 
 // Mirrors tandem_cl_group of work_item.h.
@@ -68,6 +72,9 @@ class StackArena {
     void* const part = mmap(nullptr, kPartBytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (part == MAP_FAILED) throw std::bad_alloc();
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(part, kPartBytes);  // of frames that were here and never returned
+#endif
     madvise(part, kPartBytes, MADV_NOHUGEPAGE);  // most stacks need a page or two
     return static_cast<unsigned char*>(part);
   }

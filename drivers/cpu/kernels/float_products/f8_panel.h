@@ -18,12 +18,12 @@ namespace tandem::device::cpu {
 
 inline constexpr float kF8Unit = 256.0f;
 
-// Of the codes of a panel so wide.
+// Bytes of the codes of a panel of `width` outputs; its scales begin there.
 constexpr std::size_t f8_codes_bytes(std::size_t width, std::size_t in_features) {
   return (width * ((in_features + 1) / 2) * 2 + 63) / 64 * 64;
 }
 
-// Of a panel with so many outputs, each with so many scales.
+// Bytes of a whole panel; `num_scales` of one output.
 constexpr std::size_t f8_panel_bytes(std::size_t outputs, std::size_t in_features,
                                      std::size_t num_scales) {
   const std::size_t width = bf16_panel_width(outputs);
