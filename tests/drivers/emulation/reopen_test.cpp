@@ -34,7 +34,7 @@ void use_card(unsigned index) {
 TEST(ReopenedCard, KeepsNoThreadOfEarlierTimes) {
   use_card(0);
   const auto before = num_threads();
-  for (int time = 0; time < 20; ++time) use_card(time % 2);
+  for (unsigned time = 0; time < 20; ++time) use_card(time % 2);
   EXPECT_TRUE(threads_fall_to(before)) << num_threads() << " instead of " << before;
 }
 
