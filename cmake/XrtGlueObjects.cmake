@@ -43,8 +43,10 @@ function(find_xrt_glue_objects objects reason)
     endif()
     list(APPEND found ${dir}/${name})
   endforeach()
-  # The shim knows how many devices there are; the object says none.
-  execute_process(COMMAND ${CMAKE_OBJCOPY} --weaken-symbol=_ZNK8xrt_core5swemu6system17get_total_devicesEb system_swemu.cxx.o
+  # What the shim does itself: it knows how many devices there are, and where their objects are to be.
+  set(system _ZNK8xrt_core5swemu6system)
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --weaken-symbol=${system}17get_total_devicesEb
+                          --weaken-symbol=${system}17get_userpf_deviceEPvj system_swemu.cxx.o
                   WORKING_DIRECTORY ${dir} RESULT_VARIABLE failed)
   if(failed)
     set(${reason} "objcopy is missing; install binutils" PARENT_SCOPE)

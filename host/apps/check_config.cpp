@@ -4,6 +4,7 @@
 // daemon is started or restarted with it. Exit code 0: nothing; 2: something, a line for each.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -31,35 +32,66 @@ std::shared_ptr<Parsed> add_serve_alone(CLI::App& app) {
   return parsed;
 }
 
+bool names(const std::string& text, const std::string& key) {
+  const std::string option = "--" + key;
+  const auto is_name = [](char c) { return c == '-' || (c >= 'a' && c <= 'z'); };
+  for (std::size_t at = text.find(option); at != std::string::npos;
+       at = text.find(option, at + 1)) {
+    const std::size_t end = at + option.size();
+    if (end == text.size() || !is_name(text[end])) return true;
+  }
+  return false;
+}
+
+// At the line of the option that the text names, else of `option`.
+ConfigFault located(const Config& config, const std::string& option, const std::string& text) {
+  const ConfigEntry* found = nullptr;
+  for (const ConfigEntry& entry : config.entries) {
+    const bool is_named = names(text, entry.key);
+    if (is_named || entry.key == option) found = &entry;
+    if (is_named) break;
+  }
+  const std::uint32_t line = found == nullptr ? 0 : found->line;
+  return {line, config_place(config, line) + ": " + text};
+}
+
+// What is wrong with values that the options take: together, or with the files that they name.
+std::vector<ConfigFault> deeper_faults(CLI::App& app, ServeOptions& options, const Config& config) {
+  std::vector<ConfigFault> faults;
+  std::vector<std::string> words;  // CLI11 takes them from the back
+  for (const ConfigEntry& entry : config.entries) {
+    words.insert(words.begin(), entry.words.rbegin(), entry.words.rend());
+  }
+  words.emplace_back("serve");
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    faults.push_back(located(config, {}, error.what()));
+  }
+  const ServeFindings findings = check_serve(options);
+  for (const ServeError& each : findings.errors) {
+    faults.push_back(located(config, each.option, each.error.what()));
+  }
+  for (const std::string& warning : findings.warnings) {
+    fmt::print(stderr, "warning: {}\n", warning);
+  }
+  return faults;
+}
+
 void run(const std::string& path) {
   CLI::App app("", "tandem");
   ServeOptions& options = add_serve_alone(app)->serve;
-  const std::vector<ConfigEntry> entries = read_config(*app.get_subcommand("serve"), path);
-  std::vector<std::string> errors =
-      wrong_values("serve", entries, [](CLI::App& scratch) { add_serve_alone(scratch); });
-  if (errors.empty()) {
-    std::vector<std::string> words;  // CLI11 takes them from the back
-    for (const ConfigEntry& entry : entries) {
-      if (!entry.argument.empty()) words.insert(words.begin(), entry.argument);
-    }
-    words.emplace_back("serve");
-    try {
-      app.parse(words);
-    } catch (const CLI::ParseError& error) {  // of values that are right alone
-      errors.push_back(path + ": " + error.what());
-    }
-    const ServeFindings findings = check_serve(options);
-    for (const Error& error : findings.errors) errors.emplace_back(error.what());
-    for (const std::string& warning : findings.warnings) {
-      fmt::print(stderr, "warning: {}\n", warning);
-    }
+  Config config = read_config(*app.get_subcommand("serve"), path,
+                              [](CLI::App& scratch) { add_serve_alone(scratch); });
+  const std::vector<ConfigFault> more = deeper_faults(app, options, config);
+  config.faults.insert(config.faults.end(), more.begin(), more.end());
+  std::ranges::stable_sort(config.faults, {}, &ConfigFault::line);
+  for (const ConfigFault& fault : config.faults) fmt::print(stderr, "{}\n", fault.text);
+  if (!config.faults.empty()) {
+    throw Error("config", fmt::format("{} has {} error{}", path, config.faults.size(),
+                                      config.faults.size() == 1 ? "" : "s"));
   }
-  for (const std::string& error : errors) fmt::print(stderr, "{}\n", error);
-  if (!errors.empty()) {
-    throw Error("config", fmt::format("{} has {} error{}", path, errors.size(),
-                                      errors.size() == 1 ? "" : "s"));
-  }
-  fmt::print("{}: {} keys, nothing wrong\n", path, entries.size());
+  fmt::print("{}: {} keys, nothing wrong\n", path, config.entries.size());
 }
 
 }  // namespace

@@ -16,13 +16,14 @@
 namespace tandem::apps {
 namespace {
 
-std::string place_of(const std::string& path, const toml::source_region& at) {
-  return path + ":" + std::to_string(at.begin.line);
+std::string place_of(const std::string& path, std::uint32_t line) {
+  return line == 0 ? path : path + ":" + std::to_string(line);
 }
 
-[[noreturn]] void fail(const std::string& place, const std::string& what) {
-  throw Error("config", place + ": " + what);
-}
+// What is wrong with one key; the reader adds the place.
+struct KeyFault {
+  std::string text;
+};
 
 std::string value_text(const toml::node& node) {
   std::ostringstream text;
@@ -48,42 +49,52 @@ const CLI::Option* find_option(const CLI::App& command, const std::string& key) 
 class ConfigReader {
  public:
   ConfigReader(const CLI::App& command, std::string path)
-      : command_(command), path_(std::move(path)) {}
+      : command_(command), config_{std::move(path), {}, {}} {}
 
-  void read(const toml::table& table) {
-    for (const auto& [key, node] : table) {
-      if (const toml::table* group = node.as_table()) {
-        read(*group);
-      } else {
-        add(std::string(key.str()), key.source().begin.line != 0 ? key.source() : node.source(),
-            node);
+  Config read(const toml::table& table) {
+    collect(table);
+    std::map<std::string, std::uint32_t> lines;  // of the keys
+    for (const auto& [at, found] : by_place_) {
+      try {
+        // Tables only group keys, so a key in two tables is the same key.
+        const auto [other, is_new] = lines.emplace(found.first, at.first);
+        if (!is_new) {
+          throw KeyFault{"'" + found.first + "' is given twice; see " +
+                         place_of(config_.path, other->second)};
+        }
+        config_.entries.push_back(entry(found.first, at.first, *found.second));
+      } catch (const KeyFault& fault) {
+        config_.faults.push_back({at.first, place_of(config_.path, at.first) + ": " + fault.text});
       }
     }
-  }
-
-  // Tables only group keys, so a key in two tables is the same key.
-  std::vector<ConfigEntry> entries() const {
-    std::vector<ConfigEntry> entries;
-    std::map<std::string, std::string> places;  // of the keys
-    for (const auto& [line, entry] : by_line_) {
-      const auto [other, is_new] = places.emplace(entry.key, entry.place);
-      if (!is_new) fail(entry.place, "'" + entry.key + "' is given twice; see " + other->second);
-      entries.push_back(entry);
-    }
-    return entries;
+    return std::move(config_);
   }
 
  private:
-  void add(const std::string& key, const toml::source_region& at, const toml::node& node) {
-    ConfigEntry entry{key, {}, place_of(path_, at), false};
+  using Place = std::pair<std::uint32_t, std::uint32_t>;  // line, column
+
+  void collect(const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      if (const toml::table* group = node.as_table()) {
+        collect(*group);
+        continue;
+      }
+      const toml::source_region& at = key.source().begin.line != 0 ? key.source() : node.source();
+      by_place_.emplace(Place(at.begin.line, at.begin.column),
+                        std::pair(std::string(key.str()), &node));
+    }
+  }
+
+  ConfigEntry entry(const std::string& key, std::uint32_t line, const toml::node& node) const {
+    ConfigEntry entry{key, {}, line, false};
     const CLI::Option* option = find_option(command_, key);
     if (option == nullptr && command_.get_parent() != nullptr) {
       option = find_option(*command_.get_parent(), key);
       entry.of_program = option != nullptr;
     }
-    if (option == nullptr) fail(entry.place, unknown(key));
-    entry.argument = argument(entry, *option, node);
-    by_line_.emplace(std::pair(at.begin.line, at.begin.column), entry);
+    if (option == nullptr) throw KeyFault{unknown(key)};
+    entry.words = words(key, *option, node);
+    return entry;
   }
 
   std::string unknown(const std::string& key) const {
@@ -92,28 +103,34 @@ class ConfigReader {
            command_.get_name() + " --help`)";
   }
 
-  static std::string argument(const ConfigEntry& entry, const CLI::Option& option,
-                              const toml::node& node) {
-    const std::string name = "--" + entry.key;
+  static std::vector<std::string> words(const std::string& key, const CLI::Option& option,
+                                        const toml::node& node) {
+    const bool is_switch = option.get_expected_max() == 0;
     if (const auto* flag = node.as_boolean()) {
-      if (option.get_expected_max() != 0) {
-        fail(entry.place, "'" + entry.key + "' takes a value, not a boolean");
-      }
-      return flag->get() ? name : std::string();
+      if (!is_switch) throw KeyFault{"'" + key + "' takes a value, not a boolean"};
+      if (!flag->get()) return {};
+      return {"--" + key};
     }
-    if (option.get_expected_max() == 0) {
-      fail(entry.place, "'" + entry.key + "' is a switch; write true or false");
-    }
+    if (is_switch) throw KeyFault{"'" + key + "' is a switch; write true or false"};
+    const toml::array* list = node.as_array();
+    if (list == nullptr) return {word(key, node)};
+    if (option.get_expected_max() == 1) throw KeyFault{"'" + key + "' takes one value, not a list"};
+    std::vector<std::string> result;
+    for (const toml::node& each : *list) result.push_back(word(key, each));
+    return result;
+  }
+
+  static std::string word(const std::string& key, const toml::node& node) {
     const std::string value = value_text(node);
     if (value.empty() && !node.is_string()) {
-      fail(entry.place, "'" + entry.key + "' must be a string, number or boolean");
+      throw KeyFault{"'" + key + "' must be a string, number or boolean"};
     }
-    return name + "=" + value;
+    return "--" + key + "=" + value;
   }
 
   const CLI::App& command_;
-  std::string path_;
-  std::map<std::pair<toml::source_index, toml::source_index>, ConfigEntry> by_line_;
+  Config config_;
+  std::map<Place, std::pair<std::string, const toml::node*>> by_place_;
 };
 
 std::string config_path(const std::vector<std::string>& arguments) {
@@ -127,41 +144,50 @@ std::string config_path(const std::vector<std::string>& arguments) {
 // Thrown when the values of a command are parsed, so that it does not run.
 struct ValuesAreRight {};
 
-}  // namespace
-
-std::vector<ConfigEntry> read_config(const CLI::App& command, const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("config", "cannot read '" + path + "'");
-  ConfigReader reader(command, path);
-  try {
-    reader.read(toml::parse(file, path));
-  } catch (const toml::parse_error& error) {
-    fail(place_of(path, error.source()), std::string(error.description()));
-  }
-  return reader.entries();
-}
-
-std::vector<std::string> wrong_values(const std::string& command,
-                                      const std::vector<ConfigEntry>& entries,
-                                      const std::function<void(CLI::App&)>& add_commands) {
+// Takes the entries whose values the options refuse out of the config.
+void check_values(Config& config, const std::string& command,
+                  const std::function<void(CLI::App&)>& add_commands) {
   CLI::App program;
   add_commands(program);
   program.require_subcommand(0, 1);
   program.get_subcommand(command)->parse_complete_callback([] { throw ValuesAreRight(); });
-  std::vector<std::string> wrong;
-  for (const ConfigEntry& entry : entries) {
-    if (entry.argument.empty()) continue;
-    std::vector<std::string> words = {entry.argument};  // CLI11 takes them from the back
+  std::erase_if(config.entries, [&](const ConfigEntry& entry) {
+    if (entry.words.empty()) return false;
+    std::vector<std::string> words(entry.words.rbegin(), entry.words.rend());  // as CLI11 has them
     if (!entry.of_program) words.push_back(command);
     try {
       program.parse(words);
     } catch (const ValuesAreRight&) {
     } catch (const CLI::RequiredError&) {  // another option, which the command line may give
     } catch (const CLI::ParseError& error) {
-      wrong.push_back(entry.place + ": " + error.what());
+      config.faults.push_back({entry.line, config_place(config, entry.line) + ": " + error.what()});
+      return true;
     }
+    return false;
+  });
+  std::ranges::stable_sort(config.faults, {}, &ConfigFault::line);
+}
+
+}  // namespace
+
+std::string config_place(const Config& config, std::uint32_t line) {
+  return place_of(config.path, line);
+}
+
+Config read_config(const CLI::App& command, const std::string& path,
+                   const std::function<void(CLI::App&)>& add_commands) {
+  std::ifstream file(path);
+  if (!file) throw Error("config", "cannot read '" + path + "'");
+  toml::table table;
+  try {
+    table = toml::parse(file, path);
+  } catch (const toml::parse_error& error) {
+    throw Error("config", place_of(path, error.source().begin.line) + ": " +
+                              std::string(error.description()));
   }
-  return wrong;
+  Config config = ConfigReader(command, path).read(table);
+  check_values(config, command.get_name(), add_commands);
+  return config;
 }
 
 std::vector<std::string> with_config_file(const CLI::App& app,
@@ -179,14 +205,13 @@ std::vector<std::string> with_config_file(const CLI::App& app,
     if (!found.empty()) command = found.front();
   }
   if (command == nullptr || command->get_option_no_throw("--config") == nullptr) return arguments;
-  const std::vector<ConfigEntry> entries = read_config(*command, path);
-  const std::vector<std::string> wrong = wrong_values(command->get_name(), entries, add_commands);
-  if (!wrong.empty()) throw Error("config", wrong.front());
+  const Config config = read_config(*command, path, add_commands);
+  if (!config.faults.empty()) throw Error("config", config.faults.front().text);
   std::vector<std::string> result;
   const auto add = [&](bool of_program) {
-    for (const ConfigEntry& entry : entries) {
-      const bool fits = entry.of_program == of_program && !entry.argument.empty();
-      if (fits) result.push_back(entry.argument);
+    for (const ConfigEntry& entry : config.entries) {
+      if (entry.of_program != of_program) continue;
+      result.insert(result.end(), entry.words.begin(), entry.words.end());
     }
   };
   const auto typed = arguments.begin() + static_cast<std::ptrdiff_t>(position);

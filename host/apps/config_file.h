@@ -3,12 +3,13 @@
 // `--config FILE`: a TOML file whose keys are the long options of the subcommand and of the
 // program, without their dashes.
 //
-// Tables only group keys ([kv] kv-memory = "2GiB" equals kv-memory at the top). The command line
-// wins. Errors: Error("config", ...) naming file, line and key: an unknown key, a key given twice,
-// a value that the option refuses.
+// Tables only group keys ([kv] kv-memory = "2GiB" equals kv-memory at the top). A list gives an
+// option several values. The command line wins. What is wrong (an unknown key, a key given twice,
+// a value that the option refuses) is told with file and line.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,22 +18,34 @@ namespace tandem::apps {
 
 struct ConfigEntry {
   std::string key;
-  std::string argument;  // as on the command line: "--port=9000"; empty: a flag that is off
-  std::string place;     // "tandem.toml:3"
+  std::vector<std::string> words;  // as typed: "--port=9000"; none: a flag that is off
+  std::uint32_t line = 0;
   bool of_program = false;
 };
 
-// The entries in the order of the file. `command` is a subcommand, or the program.
-std::vector<ConfigEntry> read_config(const CLI::App& command, const std::string& path);
+struct ConfigFault {
+  std::uint32_t line = 0;  // 0: of no line
+  std::string text;        // begins with the place, "tandem.toml:3: "
+};
 
-// What is wrong with the values, each text with its place: parses every entry alone. `add_commands`
-// adds the program's options and subcommands to another program, which runs nothing.
-std::vector<std::string> wrong_values(const std::string& command,
-                                      const std::vector<ConfigEntry>& entries,
-                                      const std::function<void(CLI::App&)>& add_commands);
+struct Config {
+  std::string path;
+  std::vector<ConfigEntry> entries;  // those without a fault, in the order of the file
+  std::vector<ConfigFault> faults;   // in the order of the file
+};
+
+// Keys and values. `command` is a subcommand, or the program. `add_commands` adds the program's
+// options and subcommands to another program, which runs nothing: every value is parsed alone.
+// Throws Error("config", ...) when the file cannot be read or is no TOML.
+Config read_config(const CLI::App& command, const std::string& path,
+                   const std::function<void(CLI::App&)>& add_commands);
+
+// "tandem.toml:3"; without a line the path.
+std::string config_place(const Config& config, std::uint32_t line);
 
 // The arguments with those of the file, if one is named, placed before the user's own: those of
-// the program before all words, since the user may name them before the subcommand.
+// the program before all words, since the user may name them before the subcommand. Throws
+// Error("config", ...) for the file's first fault.
 std::vector<std::string> with_config_file(const CLI::App& app,
                                           const std::vector<std::string>& arguments,
                                           const std::function<void(CLI::App&)>& add_commands);

@@ -34,36 +34,64 @@ RouteOptions route_options(const ServerOptions& options) {
   return result;
 }
 
-}  // namespace
-
-void check(ServerOptions& options) {
-  const http::Limits& limits = options.limits;
+void check_threads(ServerOptions& options) {
   if (options.num_io_threads < 1 || options.num_io_threads > 256) {
-    throw Error("server", "io threads must be between 1 and 256");
+    throw Error("server", "--io-threads must be between 1 and 256");
   }
   if (options.num_workers < 1 || options.num_workers > 256) {
-    throw Error("server", "worker threads must be between 1 and 256");
+    throw Error("server", "--worker-threads must be between 1 and 256");
   }
-  if (limits.max_connections < 1 || limits.max_header_bytes < 1024 || limits.max_body_bytes < 1 ||
+}
+
+void check_header_limit(ServerOptions& options) {
+  if (options.limits.max_header_bytes >= 1024) return;
+  throw Error("server", "--max-header is too small; it must be at least 1KiB");
+}
+
+void check_limits(ServerOptions& options) {
+  const http::Limits& limits = options.limits;
+  if (limits.max_connections < 1 || limits.max_body_bytes < 1 ||
       limits.max_stream_buffer_bytes < 4096) {
     throw Error("server",
-                "limits are too small: at least 1 connection, 1024 header bytes, 1 body byte, "
-                "4096 stream buffer bytes");
+                "limits are too small: at least 1 of --max-connections, 1 byte of --max-body, 4096 "
+                "bytes of a stream's buffer");
   }
+  require_descriptors(limits.max_connections);
+}
+
+void check_sockets(ServerOptions& options) {
+  const http::ListenOptions& listen = options.listen;
+  if (!listen.inherited.empty()) return;
+  if (listen.host.empty() && listen.unix_path.empty()) {
+    throw Error("server", "there is nothing to listen on: set --host or --unix");
+  }
+  if (!listen.unix_path.empty()) http::check_unix_path(listen.unix_path);
+}
+
+void check_tls(ServerOptions& options) {
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
     throw Error("server", "TLS needs both --tls-cert and --tls-key");
   }
-  if (options.listen.host.empty() && options.listen.unix_path.empty() &&
-      options.listen.inherited.empty()) {
-    throw Error("server", "there is nothing to listen on: set --host or --unix");
-  }
-  if (options.listen.inherited.empty() && !options.listen.unix_path.empty()) {
-    http::check_unix_path(options.listen.unix_path);
-  }
-  require_descriptors(limits.max_connections);
   if (!options.tls.certificate.empty() && options.tls.keys == nullptr) {
     options.tls.keys = http::load_tls_keys(options.tls);
   }
+}
+
+constexpr void (*kChecks[])(ServerOptions&) = {check_threads, check_header_limit, check_limits,
+                                               check_sockets, check_tls};
+
+}  // namespace
+
+std::vector<Error> problems(ServerOptions& options) {
+  std::vector<Error> found;
+  for (const auto check : kChecks) {
+    try {
+      check(options);
+    } catch (const Error& error) {
+      found.push_back(error);
+    }
+  }
+  return found;
 }
 
 struct HttpServer::Impl {
@@ -137,7 +165,8 @@ struct HttpServer::Impl {
 };
 
 HttpServer::HttpServer(ServerOptions options, GenerationService& service, trace::Metrics* metrics) {
-  check(options);
+  const std::vector<Error> found = problems(options);
+  if (!found.empty()) throw Error(found.front());
   impl_ = std::make_unique<Impl>(std::move(options), service, metrics);
 }
 

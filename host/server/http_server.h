@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/deadline.h"
+#include "common/error.h"
 #include "server/generation_service.h"
 #include "server/http/limits.h"
 #include "server/http/listen_options.h"
@@ -32,9 +33,9 @@ struct ServerOptions {
   RouteOptions routes;
 };
 
-// Throws what the constructor below throws, but for addresses in use: what is wrong is said before
-// a model is loaded. The TLS files are read into `options`, unless they are there.
-void check(ServerOptions& options);
+// What the constructor below would throw, but for addresses in use: all that is wrong is said
+// before a model is loaded. The TLS files are read into `options`, unless they are there.
+std::vector<Error> problems(ServerOptions& options);
 
 class HttpServer {
  public:

@@ -41,6 +41,14 @@ void QueuePace::count_end() {
   num_active_ = std::max(0, num_active_ - 1);
 }
 
+void QueuePace::count_refused() {
+  const std::lock_guard lock(mutex_);
+  const Clock::TimePoint now = clock_.now();
+  window_ = window_at(now);
+  at_ = now;
+  num_active_ = std::max(0, num_active_ - 1);
+}
+
 int QueuePace::seconds_for(int waiting) const {
   const std::lock_guard lock(mutex_);
   const Window window = window_at(clock_.now());

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "common/clock.h"
+#include "server/generation_service.h"
 
 namespace tandem::server {
 
@@ -16,9 +17,10 @@ class QueuePace {
  public:
   explicit QueuePace(const Clock& clock = real_clock()) : clock_(clock) {}
 
-  // A generation has been accepted; it has ended.
+  // A generation is submitted; it has ended; it was not accepted.
   void count_begin();
   void count_end();
+  void count_refused();
 
   // Seconds until `waiting` more have ended, 1..120. While none has ended yet: about as long as the
   // first ones run already.
@@ -37,5 +39,20 @@ class QueuePace {
   Clock::TimePoint at_;  // of window_
   Window window_;
 };
+
+// Submits by `submit`, which returns a SubmitResult. The generation may end before that, so it is
+// counted first.
+template <typename Submit>
+SubmitResult submit_counted(QueuePace& pace, const Submit& submit) {
+  pace.count_begin();
+  try {
+    const SubmitResult result = submit();
+    if (result.status != SubmitStatus::kAccepted) pace.count_refused();
+    return result;
+  } catch (...) {
+    pace.count_refused();
+    throw;
+  }
+}
 
 }  // namespace tandem::server

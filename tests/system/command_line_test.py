@@ -112,10 +112,23 @@ class ConfigTest(unittest.TestCase):
         self.assertIn(f"{self.path}:1: --port", process.stderr)
         self.assertIn(f"{self.path}:3: --kv-memory", process.stderr)
         self.assertIn("has 2 errors", process.stderr)
-        process = self.check('model = "/no/model"\napi-keys = "/no/keys"\n')
+        process = self.check('model = "/no/model"\n\n[http]\napi-keys = "/no/keys"\nhost = "none"\ntls-key = "/no/key"\n'
+                             'attention = "abacus:1"\nprt = 1\nport = 1.5\nmodel = "x"\n')
         self.assertEqual(process.returncode, 2)
-        self.assertIn("/no/model", process.stderr)
-        self.assertIn("/no/keys", process.stderr)
+        lines = process.stderr.splitlines()
+        expected = [(1, "/no/model"), (4, "/no/keys"), (5, "nothing to listen on"), (6, "--tls-cert and --tls-key"),
+                    (7, "abacus:1"), (8, "unknown key 'prt' (did you mean 'port'?)"), (9, "--port"), (10, "'model' is given twice")]
+        for (number, text), line in zip(expected, lines, strict=False):
+            self.assertTrue(line.startswith(f"{self.path}:{number}: "), line)
+            self.assertIn(text, line)
+        self.assertIn("has 8 errors", lines[len(expected)])
+
+    def test_a_list_gives_several_values(self):
+        self.path.write_text('attention = "cpu"\nmodel-alias = ["one", "two"]\n')
+        with Daemon("--config", self.path) as daemon:
+            for name in ("one", "two"):
+                status, _, body = daemon.request("POST", "/v1/completions", {"model": name, "prompt": "a", "max_tokens": 1})
+                self.assertEqual(status, 200, body)
 
     def test_accepts_what_the_daemon_accepts(self):
         process = self.check('attention = "cpu"\nlog-level = "warn"\n[http]\nport = 0\n')

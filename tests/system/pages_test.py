@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What the pages say of the `tandem` command exists: subcommands, options, keys of the configuration file.
+# What the pages say of the `tandem` command exists: subcommands, options, keys of the configuration file. Lines of its log that
+# they show have the form that it writes.
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"\btandem ([a-z][a-z-]*)(.*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\S+", re.MULTILINE)
 KEY = re.compile(r"^([a-z][a-z0-9-]*) *=", re.MULTILINE)
 
 
@@ -75,6 +77,17 @@ class PagesTest(unittest.TestCase):
                         self.skipTest(f"the program behind `tandem {subcommand}` is not built")
                     if option:
                         self.assertTrue(option in self.options[subcommand], f"`tandem {subcommand} --help` has no {option}")
+
+    def test_log_lines_have_the_form_that_the_program_writes(self):
+        process = subprocess.run([PROGRAM, "generate", "--attention", "cpu", "--prompt", "a", "--max-tokens", "1"],
+                                 capture_output=True, text=True, timeout=60, env={**os.environ, "TZ": "UTC"})
+        written = TIME.search(process.stderr)
+        self.assertIsNotNone(written, process.stderr)
+        form = re.sub(r"\d", r"\\d", re.escape(written[0]))
+        shown = [(page, time) for page in ROOT.rglob("*.md") if "build" not in page.relative_to(ROOT).parts
+                 for time in TIME.findall(page.read_text(encoding="utf-8"))]
+        self.assertGreater(len(shown), 3)
+        self.assertEqual([each for each in shown if not re.fullmatch(form, each[1])], [])
 
 
 if __name__ == "__main__":

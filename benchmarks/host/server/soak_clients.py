@@ -148,7 +148,7 @@ def slow_writer(client):
     with client.connect() as connection:
         begin = 0
         for cut in cuts:
-            connection.sendall(data[begin:cut])
+            send_all(connection, data[begin:cut])  # a refusal may come before the end of the body
             begin = cut
             time.sleep(client.random.uniform(0, 0.2))
         return judge_generated(AnswerReader(connection).answer(), tokens, allowed)

@@ -13,6 +13,7 @@
 #include <xrt/xrt_uuid.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,9 +53,20 @@ class system {
 };
 
 namespace swemu {
+// The class of XRT's objects for devices, of the glue objects' size.
+class device {
+ public:
+  device(void* handle, unsigned int index, bool is_user);
+  ~device();
+
+ private:
+  alignas(16) std::byte object_[128];
+};
+
 class system {
  public:
   std::pair<unsigned int, unsigned int> get_total_devices(bool is_user) const;
+  std::shared_ptr<xrt_core::device> get_userpf_device(void* handle, unsigned int index) const;
 };
 }  // namespace swemu
 

@@ -139,10 +139,10 @@ server::SubmitResult EngineService::submit(server::GenerationRequest request,
     if (event.finish) pace->count_end();
     sink(server_event(std::move(event), with_tokens));
   };
-  const engine::SubmitResult result =
-      runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink));
-  if (result.status == engine::SubmitStatus::kAccepted) pace_->count_begin();
-  return server_result(result);
+  return server::submit_counted(*pace_, [&] {
+    return server_result(
+        runtime_.engine().submit(engine_request(std::move(request)), std::move(engine_sink)));
+  });
 }
 
 void EngineService::cancel(server::GenerationId id) { runtime_.engine().cancel(id); }

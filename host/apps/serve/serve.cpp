@@ -64,7 +64,7 @@ void drain(server::HttpServer& server, engine::Engine& engine, const SignalWatch
 void check(ServeOptions& options) {
   const ServeFindings findings = check_serve(options);
   for (const std::string& warning : findings.warnings) spdlog::warn("{}", warning);
-  if (!findings.errors.empty()) throw Error(findings.errors.front());
+  if (!findings.errors.empty()) throw Error(findings.errors.front().error);
 }
 
 // What is wrong with the new files leaves the old ones in use.

@@ -37,12 +37,6 @@ void take_keys(ServeOptions& options, Warnings& warnings) {
   options.server.routes.key_file = options.key_file;
 }
 
-// Limits, TLS files, what is listened on.
-void check_server(ServeOptions& options, Warnings& /*warnings*/) {
-  take_server_options(options);
-  server::check(options.server);
-}
-
 void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
   if (options.port_file.empty()) return;
   fs::path folder = fs::path(options.port_file).parent_path();
@@ -61,23 +55,23 @@ void check_port_file(ServeOptions& options, Warnings& /*warnings*/) {
 
 std::string kind_of(const std::string& id) { return id.substr(0, id.find(':')); }
 
-void check_devices(ServeOptions& options, Warnings& /*warnings*/) {
-  std::vector<std::string> ids = compute_ids(options.runtime.compute);
-  if (options.runtime.attention != "auto") {
-    for (const ListedDevice& each : listed_devices(options.runtime.attention)) {
-      ids.push_back(each.id);
-    }
+void require_known(const std::string& id) {
+  std::string known;
+  for (const device::Backend* backend : device::backends()) {
+    if (backend->kind() == kind_of(id)) return;
+    known += (known.empty() ? "" : ", ") + std::string(backend->kind());
   }
-  for (const std::string& id : ids) {
-    std::string known;
-    bool is_known = false;
-    for (const device::Backend* backend : device::backends()) {
-      known += (known.empty() ? "" : ", ") + std::string(backend->kind());
-      is_known |= backend->kind() == kind_of(id);
-    }
-    if (!is_known) {
-      throw Error("device", "no such kind of device: '" + id + "' (known: " + known + ")");
-    }
+  throw Error("device", "no such kind of device: '" + id + "' (known: " + known + ")");
+}
+
+void check_compute(ServeOptions& options, Warnings& /*warnings*/) {
+  for (const std::string& id : compute_ids(options.runtime.compute)) require_known(id);
+}
+
+void check_attention(ServeOptions& options, Warnings& /*warnings*/) {
+  if (options.runtime.attention == "auto") return;
+  for (const ListedDevice& each : listed_devices(options.runtime.attention)) {
+    require_known(each.id);
   }
 }
 
@@ -85,19 +79,29 @@ void check_backend_files(ServeOptions& options, Warnings& /*warnings*/) {
   require_files(device::backends(), options.runtime.backend);
 }
 
-constexpr void (*kChecks[])(ServeOptions&, Warnings&) = {
-    check_model, take_keys, check_server, check_port_file, check_devices, check_backend_files};
+struct Check {
+  const char* option;
+  void (*run)(ServeOptions&, Warnings&);
+};
+
+constexpr Check kChecks[] = {{"model", check_model},         {"api-keys", take_keys},
+                             {"port-file", check_port_file}, {"compute", check_compute},
+                             {"attention", check_attention}, {"", check_backend_files}};
 
 }  // namespace
 
 ServeFindings check_serve(ServeOptions& options) {
   ServeFindings findings;
-  for (const auto check : kChecks) {
+  for (const Check& check : kChecks) {
     try {
-      check(options, findings.warnings);
+      check.run(options, findings.warnings);
     } catch (const Error& error) {
-      findings.errors.push_back(error);
+      findings.errors.push_back({check.option, error});
     }
+  }
+  take_server_options(options);
+  for (const Error& error : server::problems(options.server)) {
+    findings.errors.push_back({"", error});
   }
   return findings;
 }

@@ -14,8 +14,13 @@
 
 namespace tandem::apps {
 
+struct ServeError {
+  std::string option;  // whose value is checked; the text may name another one ("--tls-key")
+  Error error;
+};
+
 struct ServeFindings {
-  std::vector<Error> errors;  // one for each thing that is wrong
+  std::vector<ServeError> errors;  // one for each thing that is wrong
   // What the daemon can do with, but should not have: a key file that every user can read.
   std::vector<std::string> warnings;
 };

@@ -22,6 +22,8 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr std::chrono::milliseconds kReservedPatience{2'000};  // of a reserved connection
+// Between two looks whether a client is still there, of which no more is read.
+constexpr std::chrono::milliseconds kUnreadPause{500};
 }  // namespace
 
 Connection::Connection(std::unique_ptr<Stream> stream, std::shared_ptr<const Hooks> hooks,
@@ -172,7 +174,9 @@ void Connection::on_complete() {
 
 void Connection::read_more() {
   if (read_in_flight_ || phase_ == Phase::kClosed || end_of_input_) return;
-  if (phase_ == Phase::kHandling && input_.size() >= hooks_->limits.max_header_bytes) return;
+  if (phase_ == Phase::kHandling && input_.size() >= hooks_->limits.max_header_bytes) {
+    return arm_read_timer(kUnreadPause);
+  }
   read_in_flight_ = true;
   stream_->read_some(input_, [self = shared_from_this()](const ErrorCode& error, std::size_t) {
     self->on_read(error);
@@ -212,6 +216,10 @@ void Connection::on_read_timeout() {
     refuse(hooks_->error_response(408, "the request did not arrive in time"), false);
   } else if (phase_ != Phase::kHandling) {
     close();
+  } else if (!answer_complete_ && stream_->peer_left()) {
+    close();
+  } else {
+    read_more();
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes as they are on the socket.
+#include <poll.h>
+
 #include <array>
 
 #include "server/http/stream.h"
@@ -42,6 +44,8 @@ class PlainStream final : public Stream {
     socket_.async_write_some(data, std::move(done));
   }
 
+  bool peer_left() override { return http::peer_left(socket_); }
+
   void finish() override {
     ErrorCode ignored;
     socket_.shutdown(Socket::shutdown_send, ignored);
@@ -57,6 +61,11 @@ class PlainStream final : public Stream {
 };
 
 }  // namespace
+
+bool peer_left(Socket& socket) {
+  pollfd state{socket.native_handle(), POLLRDHUP, 0};
+  return ::poll(&state, 1, 0) == 1;  // errors and the end of both directions are always told
+}
 
 std::unique_ptr<Stream> make_plain_stream(Socket socket) {
   return std::make_unique<PlainStream>(std::move(socket));

@@ -34,10 +34,15 @@ class Stream {
   virtual void read_some(std::string& into, Handler done) = 0;
   virtual void write_some(boost::asio::const_buffer data, Handler done) = 0;
 
+  // Whether the peer has closed, or sends nothing more, also where bytes before that are unread.
+  virtual bool peer_left() = 0;
+
   // Tells the peer that nothing more comes; reading may go on.
   virtual void finish() = 0;
   virtual void close() = 0;
 };
+
+bool peer_left(Socket& socket);
 
 // An idle connection holds no buffer: it waits until bytes are there and then reads them.
 std::unique_ptr<Stream> make_plain_stream(Socket socket);

@@ -70,6 +70,8 @@ class TlsStream final : public Stream {
     stream_.async_write_some(data, std::move(done));
   }
 
+  bool peer_left() override { return http::peer_left(stream_.next_layer()); }
+
   void finish() override {
     // OpenSSL has nothing else to send: the alert is one record in its buffer, and the socket's
     // buffer takes it or the client has left so much unread that it will not see the alert anyway.

@@ -24,7 +24,7 @@ namespace asio = boost::asio;
 namespace {
 
 [[noreturn]] void refuse_path(const std::string& path, const std::string& why) {
-  throw Error("server", "cannot listen on the Unix socket '" + path + "': " + why);
+  throw Error("server", "cannot listen on --unix '" + path + "': " + why);
 }
 
 sockaddr_un address_of(const std::string& path) {

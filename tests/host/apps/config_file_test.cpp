@@ -19,6 +19,7 @@ using testing::IsEmpty;
 
 int port = 0;
 std::string text, level;
+std::vector<std::string> aliases;
 bool is_quiet = false, has_run = false;
 
 void add_commands(CLI::App& app) {
@@ -27,6 +28,7 @@ void add_commands(CLI::App& app) {
   command->add_option("--config", "a file");
   command->add_option("--port", port)->check(CLI::Range(0, 65535));
   command->add_option("--name", text)->required();
+  command->add_option("--alias", aliases);
   command->add_flag("--quiet", is_quiet);
   command->callback([] { has_run = true; });
 }
@@ -101,11 +103,28 @@ TEST_F(ConfigFileTest, AnUnknownKeySuggestsOneThatIs) {
   EXPECT_THAT(error("help = true\n"), HasSubstr("unknown key"));
 }
 
-TEST_F(ConfigFileTest, EveryWrongValueIsFound) {
-  std::ofstream(path_.string()) << "port = -1\nlevel = \"x\"\nname = \"y\"\n";
-  const auto entries = read_config(*app_.get_subcommand("serve"), path_.string());
-  EXPECT_THAT(wrong_values("serve", entries, add_commands),
-              ElementsAre(HasSubstr(line(1)), HasSubstr(line(2))));
+TEST_F(ConfigFileTest, EveryFaultIsFoundInTheOrderOfTheFile) {
+  std::ofstream(path_.string()) << "port = -1\nprt = 2\nlevel = \"x\"\nname = \"y\"\n"
+                                   "[a]\nquiet = 3\nname = \"z\"\nconfig = \"c\"\n";
+  const Config config = read_config(*app_.get_subcommand("serve"), path_.string(), add_commands);
+  std::vector<std::string> texts;
+  for (const ConfigFault& fault : config.faults) texts.push_back(fault.text);
+  EXPECT_THAT(texts, ElementsAre(HasSubstr(line(1) + " --port"), HasSubstr(line(2) + " unknown"),
+                                 HasSubstr(line(3) + " --level"), HasSubstr(line(6) + " 'quiet'"),
+                                 HasSubstr(line(7) + " 'name' is given twice"),
+                                 HasSubstr(line(8) + " a configuration file cannot")));
+  ASSERT_EQ(config.entries.size(), 1u);
+  EXPECT_EQ(config.entries[0].key, "name");
+  EXPECT_EQ(config.entries[0].line, 4u);
+}
+
+TEST_F(ConfigFileTest, AListGivesAnOptionSeveralValues) {
+  EXPECT_THAT(words("name = \"x\"\nalias = [\"a\", \"b\"]\n"),
+              ElementsAre("serve", "--name=x", "--alias=a", "--alias=b", "--config", path_.string(),
+                          "--port=1"));
+  EXPECT_THAT(error("\nport = [1, 2]\n"), HasSubstr(line(2) + " 'port' takes one value"));
+  EXPECT_THAT(error("quiet = [true]\n"), HasSubstr("is a switch"));
+  EXPECT_THAT(error("alias = [[\"a\"]]\n"), HasSubstr("must be a string"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "host/server/server_fixture.h"
@@ -158,6 +159,18 @@ TEST(Connection, TheEndOfTheServerCancelsARequestWithAFloodBehindIt) {
   ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
   client.flood(get_request("/health"), 64 * 1024);
   running.server->stop();
+  EXPECT_TRUE(running.service.wait_until_idle());
+  EXPECT_EQ(running.service.num_cancelled(), 1u);
+}
+
+// No read is in flight that would tell of its end.
+TEST(Connection, AClientThatLeavesWithAFloodBehindItsRequestCancelsIt) {
+  RunningServer running({.hold_after = 2});
+  auto client = std::make_optional<HttpClient>(running.port());
+  client->send(post_request("/v1/completions", completion_body().dump()));
+  ASSERT_TRUE(eventually([&] { return running.service.num_running() == 1; }));
+  client->flood(get_request("/health"), 64 * 1024);
+  client.reset();
   EXPECT_TRUE(running.service.wait_until_idle());
   EXPECT_EQ(running.service.num_cancelled(), 1u);
 }

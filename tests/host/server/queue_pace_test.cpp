@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <stdexcept>
+
 namespace tandem::server {
 namespace {
 
@@ -56,6 +59,42 @@ TEST(QueuePace, TimeWithoutGenerationsDoesNotCount) {
   const int before = pace.seconds_for(10);
   clock.advance(std::chrono::hours(5));
   EXPECT_EQ(pace.seconds_for(10), before);
+}
+
+// What submit() does, and whether time goes on to count when it is over.
+void expect_nothing_counts_after(const std::function<SubmitResult(QueuePace&)>& submit) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  serve(pace, clock, 20, std::chrono::milliseconds(500));
+  try {
+    submit_counted(pace, [&] { return submit(pace); });
+  } catch (const std::runtime_error&) {
+  }
+  const int before = pace.seconds_for(10);
+  clock.advance(std::chrono::hours(5));
+  EXPECT_EQ(pace.seconds_for(10), before);
+}
+
+TEST(QueuePace, AGenerationMayEndBeforeItsSubmissionReturns) {
+  expect_nothing_counts_after([](QueuePace& pace) {
+    pace.count_end();
+    return SubmitResult{SubmitStatus::kAccepted, 1};
+  });
+}
+
+TEST(QueuePace, ARefusedGenerationDoesNotCount) {
+  expect_nothing_counts_after([](QueuePace&) { return SubmitResult{SubmitStatus::kQueueFull, 0}; });
+  expect_nothing_counts_after(
+      [](QueuePace&) -> SubmitResult { throw std::runtime_error("no such token"); });
+}
+
+TEST(QueuePace, AnAcceptedGenerationCountsUntilItEnds) {
+  VirtualClock clock;
+  QueuePace pace(clock);
+  submit_counted(pace, [] { return SubmitResult{SubmitStatus::kAccepted, 1}; });
+  clock.advance(std::chrono::seconds(20));
+  pace.count_end();
+  EXPECT_GE(pace.seconds_for(1), 15);
 }
 
 }  // namespace

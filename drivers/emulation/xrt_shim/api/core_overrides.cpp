@@ -4,8 +4,8 @@
 // interrupts, buffers of another process, devices by bus address, and the number of devices.
 //
 // The objects' virtual tables refer to these functions by name and define them weakly (the build
-// makes get_total_devices() weak), so the definitions here take their place. An ishim is the first
-// part of the xrt_core::device that DeviceHandle keeps. Errors: exceptions, as XRT expects.
+// makes those of swemu::system weak), so the definitions here take their place. An ishim is the
+// first part of the xrt_core::device that DeviceHandle keeps. Errors: exceptions, as XRT expects.
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <xrt.h>
@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "emulation/xrt_shim/card/interrupts.h"
+#include "emulation/xrt_shim/core_device.h"
 #include "emulation/xrt_shim/device_handle.h"
 #include "emulation/xrt_shim/settings.h"
 #include "emulation/xrt_shim/xrt_internal.h"
@@ -121,6 +122,11 @@ namespace swemu {
 // All devices, and those that work. No device is broken before it is opened.
 std::pair<unsigned int, unsigned int> system::get_total_devices(bool) const {
   return {settings().num_cards, settings().num_cards};
+}
+
+std::shared_ptr<xrt_core::device> system::get_userpf_device(void* handle,
+                                                            unsigned int index) const {
+  return tandem::emulation::make_core_device(handle, index);
 }
 
 }  // namespace swemu

@@ -23,9 +23,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> texts(const std::vector<Error>& errors) {
+std::vector<std::string> texts(const std::vector<ServeError>& errors) {
   std::vector<std::string> texts;
-  for (const Error& error : errors) texts.emplace_back(error.what());
+  for (const ServeError& each : errors) texts.emplace_back(each.error.what());
   return texts;
 }
 
