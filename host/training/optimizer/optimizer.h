@@ -33,7 +33,7 @@ struct OptimizedParameter {
   std::string name;
   std::uint64_t count = 0;  // values of the whole parameter
   std::uint32_t width = 1;  // values of a row
-  Rule rule = Adam{};
+  UpdateRule rule = Adam{};
   // The values that are updated here; a count of 0 means all. Rules of rows need whole rows.
   std::uint64_t owned_first = 0;
   std::uint64_t owned_count = 0;

@@ -51,7 +51,7 @@ struct RowAdam {
   double weight_decay = 0;
 };
 
-using Rule = std::variant<Sgd, Adam, RowwiseAdagrad, RowAdam>;
+using UpdateRule = std::variant<Sgd, Adam, RowwiseAdagrad, RowAdam>;
 
 struct StepFactors {
   std::uint64_t iteration = 1;  // global, from 1: for bias corrections
@@ -65,14 +65,14 @@ struct StateSlot {
   float initial = 0;
   bool per_row = false;
 };
-std::vector<StateSlot> state_slots(const Rule& rule);
+std::vector<StateSlot> state_slots(const UpdateRule& rule);
 
 // A word for options and messages: "sgd", "adam", "rowwise_adagrad", "row_adam".
-std::string rule_name(const Rule& rule);
+std::string rule_name(const UpdateRule& rule);
 
 // Error naming the field that is out of range: a beta or momentum outside [0, 1), an epsilon or
 // decay that is negative or not finite, Nesterov without momentum.
-void check_rule(const Rule& rule);
+void check_rule(const UpdateRule& rule);
 // Error for iteration 0, or a rate or scale that is negative or not finite.
 void check_step(const StepFactors& step);
 
