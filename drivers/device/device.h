@@ -24,6 +24,7 @@ namespace tandem::device {
 
 class SelectionUnit;  // selection_unit.h
 struct SelectionShape;
+class TableUnit;  // table_unit.h
 
 // Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {
@@ -45,6 +46,7 @@ struct DeviceInfo {
   bool attends_softcap = false;  // AttentionBatch::softcap
   bool makes_aggregation = false;
   bool makes_selection = false;
+  bool makes_tables = false;
 };
 
 // An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
@@ -76,6 +78,7 @@ class Device {
       const AttentionUnitOptions& options) = 0;
   virtual std::unique_ptr<AggregationUnit> make_aggregation_unit();
   virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
+  virtual std::unique_ptr<TableUnit> make_table_unit();
 
   // How `units`, made by devices of this kind, copy to each other and add up. Null: only through
   // host memory. The units outlive the result.
