@@ -219,18 +219,24 @@ void HostOffload::State::gather(const Numbers& parameters) {
 
 void HostOffload::State::unpack(const Numbers& parameters, int rank,
                                 std::span<const std::byte> bytes) {
+  const auto place = static_cast<std::size_t>(rank);
+  std::size_t expected = 0;
+  for (const std::uint32_t number : parameters) {
+    expected += known_[number].ranges[place].count * sizeof(float);
+  }
+  if (bytes.size() != expected) {
+    throw Error("training", "rank " + std::to_string(rank) + " sent " +
+                                std::to_string(bytes.size()) + " bytes of weights, not " +
+                                std::to_string(expected) +
+                                ": the ranks have other parameters or buckets");
+  }
   for (const std::uint32_t number : parameters) {
     const OffloadedParameter& p = known_[number].parameter;
-    const OwnedRange range = known_[number].ranges[static_cast<std::size_t>(rank)];
-    if (range.count == 0) continue;
-    const std::size_t size = range.count * sizeof(float);
-    if (bytes.size() < size) {
-      throw Error("training", "rank " + std::to_string(rank) + " sent fewer weights of " + p.name +
-                                  " than it owns");
-    }
+    const OwnedRange range = known_[number].ranges[place];
     float* to = p.weights.data() + range.first;
-    std::memcpy(to, bytes.data(), size);
-    if (!p.copy.empty()) {
+    const std::size_t size = range.count * sizeof(float);
+    if (size > 0) std::memcpy(to, bytes.data(), size);
+    if (size > 0 && !p.copy.empty()) {
       sparse::store_wire(bytes.data(), range.count, DType::kF32, DType::kBF16,
                          reinterpret_cast<std::byte*>(p.copy.data() + range.first));
     }

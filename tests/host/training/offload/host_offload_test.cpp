@@ -206,6 +206,20 @@ TEST(HostOffload, ALostRankIsAnErrorOfFinish) {
   EXPECT_THAT(results[0].text, testing::HasSubstr("rank 1"));
 }
 
+TEST(HostOffload, RanksWithOtherParametersAreTold) {
+  const auto results = collectives::test::run_groups(2, [&](Group& group) {
+    Values weights(group.rank() == 0 ? 300 : 200, 1.0f), gradients(weights.size(), 1.0f);
+    HostOffload offload(&group, {.threads = 1});
+    const std::uint32_t number = offload.add({.name = "w", .weights = weights});
+    offload.begin_step(factors_at(1));
+    offload.submit({{&number, 1}, gradients, {}});
+    offload.finish(Deadline::never());
+  });
+  EXPECT_EQ(results[0].outcome, Outcome::kDone);  // the other sends nothing, as it should
+  EXPECT_EQ(results[1].outcome, Outcome::kError);
+  EXPECT_THAT(results[1].text, testing::HasSubstr("rank 0 sent 1200 bytes of weights, not 800"));
+}
+
 TEST(HostOffload, ADeadlineThatPassesLeavesTheStepToGoOn) {
   Model model;
   HostOffload offload(nullptr, {.threads = 1});
