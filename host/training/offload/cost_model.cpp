@@ -57,8 +57,9 @@ double row_step_seconds(const RowOffloadCosts& costs, OffloadPlace place) {
     return seconds_of(sums + step, costs.host_bytes_per_s);
   }
   const double cards = std::max(1, costs.cards);
-  const double link = seconds_of((costs.inputs * (4 * width + 4) + costs.rows * 4 * width) / cards,
-                                 costs.link_bytes_per_s);
+  const double link = seconds_of(
+      (costs.inputs * (4 * width + 4) + costs.rows * 4 * (width + costs.state_values)) / cards,
+      costs.link_bytes_per_s);
   const double kernel = (costs.inputs + costs.rows) * width * costs.card_cycles_per_value /
                         (cards * std::max(1, costs.card_units)) / costs.clock_hz;
   return 2 * costs.transfer_s + costs.command_s + link + kernel;

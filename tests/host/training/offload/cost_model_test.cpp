@@ -77,6 +77,24 @@ TEST(OffloadCosts, RanksOnTheirHostsShardWhereTheNetworkIsFastEnough) {
   EXPECT_EQ(choose_dense_offload(costs).place, OffloadPlace::kHost);
 }
 
+TEST(OffloadCosts, ACardGetsGradientsAndReturnsRowsWithTheirState) {
+  RowOffloadCosts costs;
+  costs.rows = 1000;
+  costs.inputs = 3000;
+  costs.width = 10;
+  costs.state_values = 20;
+  costs.host_bytes_per_s = 1e9;
+  costs.link_bytes_per_s = 1e9;
+  costs.card_units = 4;
+  costs.cards = 2;
+  const double kernel = 4000 * 10 * 0.25 / 8 / 300e6;
+  EXPECT_NEAR(row_step_seconds(costs, OffloadPlace::kCards),
+              40e-6 + (3000 * 44 + 1000 * 120) / 2e9 + kernel, 1e-12);
+  // Sums: 4,000 rows read and written; then the gradient read, weights and state read and written.
+  EXPECT_NEAR(row_step_seconds(costs, OffloadPlace::kNone),
+              (8.0 * 4000 * 10 + 1000 * (40 + 8 * 30)) / 1e9, 1e-12);
+}
+
 TEST(OffloadCosts, ACardTakesRowsWhereItsLinkIsFasterThanTheHostsMemoryServesThem) {
   RowOffloadCosts costs;
   costs.rows = costs.inputs = 100'000;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <mutex>
+#include <thread>
 
 #include "../optimizer/reference.h"
 #include "host/collectives/api/groups.h"
@@ -166,6 +167,29 @@ TEST(HostOffload, UpdatesWaitForTheReducer) {
       EXPECT_TRUE(offload.finish(Deadline::never()));
     }
     expect_equal(model, expected);  // equal gradients: their mean is exact
+  });
+  for (const RankResult& result : results) EXPECT_EQ(result.text, "");
+}
+
+// The second bucket's gradient comes only after the first bucket's weights are everywhere.
+TEST(HostOffload, ABucketIsUpdatedAndGatheredBeforeTheNextHasArrived) {
+  const auto results = collectives::test::run_groups(2, [&](Group& group) {
+    Model model;
+    HostOffload offload(&group, {.threads = 1});
+    add_all(offload, model);
+    const std::vector<std::uint32_t> big = {0}, small = {1};
+    const Values first = bucket_gradients(big, 1), second = bucket_gradients(small, 1);
+    const Deadline patience = Deadline::after(std::chrono::seconds(60));
+    offload.begin_step(factors_at(1));
+    offload.submit({.parameters = big, .gradients = first, .arrived = {}});
+    offload.submit({.parameters = small, .gradients = second, .arrived = [&] {
+                      while (offload.statistics().gathered_bytes == 0) {
+                        if (patience.expired()) throw Error("test", "nothing was gathered");
+                        std::this_thread::yield();
+                      }
+                    }});
+    EXPECT_TRUE(offload.finish(Deadline::never()));
+    EXPECT_EQ(bits_of(model.weights[0]), bits_of(expected_after(1).weights[0]));
   });
   for (const RankResult& result : results) EXPECT_EQ(result.text, "");
 }
