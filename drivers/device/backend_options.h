@@ -24,7 +24,7 @@ enum class OptionType {
 };
 
 // Which commands take it.
-enum class OptionUse { kModel, kAggregation };
+enum class OptionUse { kModel, kAggregation, kTraining };
 
 struct BackendOption {
   std::string_view name;  // "cuda-kernels": --cuda-kernels, and the key of the file

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device ids, and the defaults of a device: no aggregation or selection unit, copies through host
-// memory, a constant speed.
+// Device ids, and the defaults of a device: no aggregation, selection or table unit, copies through
+// host memory, a constant speed.
 #include "device/device.h"
 
 #include "common/error.h"
 #include "device/gradient_memory.h"
 #include "device/selection_unit.h"
+#include "device/table_unit.h"
 
 namespace tandem::device {
 
@@ -34,6 +35,10 @@ std::unique_ptr<SelectionUnit> Device::make_selection_unit(const SelectionShape&
 
 std::unique_ptr<GradientMemory> Device::make_gradient_memory() {
   throw Error("device", info().id + " keeps no gradients; choose cpu, or a device that does");
+}
+
+std::unique_ptr<TableUnit> Device::make_table_unit() {
+  throw Error("device", info().id + " keeps no embedding tables; choose a card, or host memory");
 }
 
 std::unique_ptr<PeerCopy> Device::make_peer_copy(std::span<ComputeUnit* const>) { return nullptr; }

@@ -25,6 +25,7 @@ namespace tandem::device {
 class SelectionUnit;  // selection_unit.h
 struct SelectionShape;
 class GradientMemory;  // gradient_memory.h
+class TableUnit;  // table_unit.h
 
 // Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {
@@ -46,6 +47,7 @@ struct DeviceInfo {
   bool attends_softcap = false;  // AttentionBatch::softcap
   bool makes_aggregation = false;
   bool makes_selection = false;
+  bool makes_tables = false;
 };
 
 // An id, or ids joined by "+", with every number: "cuda" and "cuda:0" are one device.
@@ -79,6 +81,7 @@ class Device {
   // Both where info().makes_selection.
   virtual std::unique_ptr<SelectionUnit> make_selection_unit(const SelectionShape& shape);
   virtual std::unique_ptr<GradientMemory> make_gradient_memory();
+  virtual std::unique_ptr<TableUnit> make_table_unit();
 
   // How `units`, made by devices of this kind, copy to each other and add up. Null: only through
   // host memory. The units outlive the result.

@@ -16,6 +16,8 @@
 #include "xrt/card/card_table.h"
 #include "xrt/card/kernel_units.h"
 #include "xrt/options.h"
+#include "xrt/tables/table_image.h"
+#include "xrt/tables/table_unit.h"
 
 namespace tandem::device {
 namespace {
@@ -33,6 +35,7 @@ DeviceInfo describe(const xrt::device& card, int index) {
   info.link_bandwidth_bytes_per_s = facts.link_bandwidth_bytes_per_s;
   info.makes_attention = true;
   info.makes_aggregation = true;
+  info.makes_tables = true;
   return info;
 }
 
@@ -44,7 +47,8 @@ class XrtDevice final : public Device {
         kernel_image_(options.values.find(xrt_card::kAttentionImageOption)
                           .value_or(xrt_card::find_kernel_image("attention_decode"))),
         aggregation_image_(
-            options.values.find(xrt_card::kAggregationImageOption).value_or(std::string())) {}
+            options.values.find(xrt_card::kAggregationImageOption).value_or(std::string())),
+        table_image_(options.values.find(xrt_card::kTableImageOption).value_or(std::string())) {}
 
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<ComputeUnit> make_compute_unit() override {
@@ -56,11 +60,16 @@ class XrtDevice final : public Device {
     return std::make_unique<xrt_card::XrtAttentionUnit>(
         card_, xrt_card::load_kernel_image(card_, kernel_image_), options, info_);
   }
-  // Replaces an attention kernel on the card: a card runs one of the two.
+  // Replaces another kernel on the card: a card runs one of the three.
   std::unique_ptr<AggregationUnit> make_aggregation_unit() override {
     xrt_card::reclaim_abandoned();
     return std::make_unique<xrt_card::XrtAggregationUnit>(
         card_, xrt_card::load_aggregation_image(card_, aggregation_image_), info_);
+  }
+  std::unique_ptr<TableUnit> make_table_unit() override {
+    xrt_card::reclaim_abandoned();
+    return std::make_unique<xrt_card::XrtTableUnit>(
+        card_, xrt_card::load_table_image(card_, table_image_), info_);
   }
 
  private:
@@ -68,6 +77,7 @@ class XrtDevice final : public Device {
   DeviceInfo info_;
   std::string kernel_image_;
   std::string aggregation_image_;
+  std::string table_image_;
 };
 
 constexpr int kMostCards = 64;

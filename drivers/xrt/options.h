@@ -22,6 +22,14 @@ inline constexpr BackendOption kAggregationImageOption = {
     .default_value = "sparse_aggregation.xclbin beside the program or installed",
     .use = OptionUse::kAggregation};
 
-inline constexpr std::array kOptions = {kAttentionImageOption, kAggregationImageOption};
+inline constexpr BackendOption kTableImageOption = {
+    .name = "tables-xclbin",
+    .type = OptionType::kFile,
+    .help = "kernel of embedding tables for cards (default: the one built here)",
+    .default_value = "embedding_update.xclbin beside the program or installed",
+    .use = OptionUse::kTraining};
+
+inline constexpr std::array kOptions = {kAttentionImageOption, kAggregationImageOption,
+                                        kTableImageOption};
 
 }  // namespace tandem::device::xrt_card

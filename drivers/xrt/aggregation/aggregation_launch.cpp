@@ -4,7 +4,6 @@
 #include "xrt/aggregation/aggregation_launch.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "sparse_aggregation/abi.h"
@@ -33,18 +32,6 @@ AggregationLaunch::AggregationLaunch(const xrt::device& device, std::vector<Kern
   }
 }
 
-// True when the buffer was allocated anew.
-bool AggregationLaunch::grow(MappedBuffer& buffer, std::size_t bytes, int memory_group) {
-  if (bytes <= buffer.host.size()) return false;
-  const std::size_t room = memory_bytes_ / 16 * 15 / kSmallestBufferBytes * kSmallestBufferBytes;
-  const std::size_t doubled = std::bit_ceil(std::max(bytes, kSmallestBufferBytes));
-  const std::size_t size = doubled <= room ? doubled : std::max(bytes, room);
-  buffer = {};  // frees the old one first
-  buffer.buffer = xrt::bo(device_, size, memory_group);
-  buffer.host = {buffer.buffer.map<std::byte*>(), size};
-  return true;
-}
-
 void AggregationLaunch::reserve(std::size_t unit, std::size_t input_bytes,
                                 std::size_t result_bytes) {
   UnitBuffers& own = buffers_[unit];
@@ -60,13 +47,14 @@ void AggregationLaunch::grow_both(std::size_t unit, std::size_t input_bytes,
                                   std::size_t result_bytes) {
   const xrt::kernel& kernel = units_[unit].kernel;
   UnitBuffers& own = buffers_[unit];
-  if (grow(own.input, input_bytes, kernel.group_id(kAggregationDescriptor))) {
+  if (own.input.grow(device_, input_bytes, kernel.group_id(kAggregationDescriptor),
+                     memory_bytes_)) {
     for (const int argument : {kAggregationDescriptor, kAggregationPositions, kAggregationValues}) {
       run(unit).set_arg(argument, own.input.buffer);
     }
     run(unit).set_arg(kAggregationDescriptorWords, aggregation_words(own.input.host.size()));
   }
-  if (grow(own.result, result_bytes, kernel.group_id(kAggregationResult))) {
+  if (own.result.grow(device_, result_bytes, kernel.group_id(kAggregationResult), memory_bytes_)) {
     run(unit).set_arg(kAggregationResult, own.result.buffer);
     run(unit).set_arg(kAggregationResultWords, aggregation_words(own.result.host.size()));
   }

@@ -9,7 +9,6 @@
 // any other the caller treats the card as lost.
 #pragma once
 
-#include <xrt/xrt_bo.h>
 #include <xrt/xrt_device.h>
 
 #include <cstddef>
@@ -18,6 +17,7 @@
 
 #include "xrt/card/card_runs.h"
 #include "xrt/card/kernel_units.h"
+#include "xrt/card/mapped_buffer.h"
 
 namespace tandem::device::xrt_card {
 
@@ -40,16 +40,11 @@ class AggregationLaunch final : public CardRuns {
   const std::byte* fetch(std::size_t unit, std::size_t begin, std::size_t end);
 
  private:
-  struct MappedBuffer {
-    xrt::bo buffer;
-    std::span<std::byte> host;
-  };
   struct UnitBuffers {
     MappedBuffer input, result;
   };
 
   void grow_both(std::size_t unit, std::size_t input_bytes, std::size_t result_bytes);
-  bool grow(MappedBuffer& buffer, std::size_t bytes, int memory_group);
 
   xrt::device device_;
   std::vector<KernelUnit> units_;

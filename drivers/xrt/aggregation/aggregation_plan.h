@@ -20,20 +20,9 @@
 #include "common/raw_vector.h"
 #include "device/aggregation_unit.h"
 #include "sparse_aggregation/abi.h"
+#include "xrt/card/card_timing.h"
 
 namespace tandem::device::xrt_card {
-
-// Costs of a card in addition to the cycles that its kernel counts. The fixed costs of a transfer
-// and of a command are assumptions about a real card's driver, not measurements.
-struct CardTiming {
-  double link_bandwidth_bytes_per_s = 0;  // 0: unknown; bytes cost nothing
-  double transfer_s = 10e-6;
-  double command_s = 20e-6;
-
-  double transfer_seconds(double bytes) const {
-    return transfer_s + (link_bandwidth_bytes_per_s > 0 ? bytes / link_bandwidth_bytes_per_s : 0);
-  }
-};
 
 // Entries [begin, end) of a source, all in one tile.
 struct TileSlice {

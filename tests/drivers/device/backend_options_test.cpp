@@ -65,7 +65,8 @@ TEST(BackendOptions, OfTheBuildHaveNamesOfTheirOwnAndValidDefaults) {
     }
   }
   // In every build, with the backend or without.
-  for (const char* name : {"cuda-kernels", "cuda-fp8-rows", "xclbin", "aggregation-xclbin"}) {
+  for (const char* name :
+       {"cuda-kernels", "cuda-fp8-rows", "xclbin", "aggregation-xclbin", "tables-xclbin"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }

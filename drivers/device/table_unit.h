@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TableUnit: a device that keeps embedding tables with their optimiser state and updates rows.
+//
+// The caller has the tables too (TableArrays): load() copies them to the device, update() changes
+// rows there and writes the new rows, weights and state, back to the caller's arrays. So these are
+// always whole and current, and when a device is lost the host goes on from them. A row that is
+// there several times is updated once, with the sum of its gradients in their order. Numerics: the
+// bits of host/training/optimizer, except for the payload of a NaN. Ownership: arrays are borrowed
+// during a call. Threads: one at a time.
+// Errors: Error, and nothing changes, for what does not fit or is out of range; of load() with the
+// bytes that are needed and there. DeviceError, with the unit lost and the caller's arrays
+// unchanged, if started work failed or missed the deadline: every later call fails at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/deadline.h"
+
+namespace tandem::device {
+
+enum class TableRule : std::uint8_t { kSgd, kRowwiseAdagrad, kRowAdam };
+enum class TableDecay : std::uint8_t { kNone, kL2, kDecoupled };
+
+struct TableShape {
+  TableRule rule = TableRule::kSgd;
+  std::uint32_t width = 1;
+  std::uint64_t num_rows = 0;
+};
+
+// first: [num_rows] for kRowwiseAdagrad, [num_rows, width] for kRowAdam. second: kRowAdam only.
+struct TableArrays {
+  std::span<float> weights;  // [num_rows, width]
+  std::span<float> first, second;
+};
+
+// Of host/training/optimizer; fields that a rule has no use for are 0.
+struct TableFactors {
+  TableDecay decay_mode = TableDecay::kNone;
+  float scale = 1, rate = 0, decay = 0, epsilon = 0;
+  float beta1 = 0, rest1 = 0, beta2 = 0, rest2 = 0, correct1 = 0, correct2 = 0;
+};
+
+struct TableUpdate {
+  std::uint32_t table = 0;              // place in load()'s list
+  std::span<const std::uint32_t> rows;  // in any order, also repeated
+  std::span<const float> gradients;     // [rows.size(), width]
+  TableFactors factors;
+};
+
+struct TableReport {
+  std::uint64_t updated_rows = 0;
+  double modelled_seconds = 0;  // duration by the device's own model; 0: it has none
+};
+
+class TableUnit {
+ public:
+  virtual ~TableUnit() = default;
+  virtual std::string name() const = 0;  // "xrt:0"
+
+  // Replaces what is there. arrays: one per shape.
+  virtual void load(std::span<const TableShape> shapes, std::span<const TableArrays> arrays,
+                    Deadline deadline) = 0;
+
+  virtual TableReport update(const TableUpdate& update, const TableArrays& arrays,
+                             Deadline deadline) = 0;
+};
+
+}  // namespace tandem::device

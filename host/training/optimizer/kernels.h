@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of the rules for AVX-512, AVX2, NEON and the baseline, chosen at run time.
+//
+// One pass: every value is read and written once. A copy is written past the caches where `stream`
+// says so and it begins at a multiple of 64 bytes: for ranges that the caches do not hold anyway.
+// Numerics: rules.h; the bits depend neither on the instruction set nor on how a range is divided.
+// Threads: any, on different values; no allocation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "training/optimizer/rules.h"
+
+namespace tandem::training {
+
+// [count] each; what a rule has no use for, and a copy that nobody wants, is null.
+struct KernelValues {
+  float* weights = nullptr;
+  const float* gradient = nullptr;
+  float* first = nullptr;   // momentum, exp_avg
+  float* second = nullptr;  // exp_avg_sq
+  std::uint16_t* copy = nullptr;
+  bool stream = false;
+};
+
+void apply_sgd(const SgdFactors& factors, const KernelValues& values, std::size_t count);
+void apply_adam(const AdamFactors& factors, const KernelValues& values, std::size_t count);
+void apply_row_adam(const RowAdamFactors& factors, const KernelValues& values, std::size_t count);
+
+// One row of `count` values. `first`: the row's accumulator.
+void apply_rowwise_adagrad(const AdagradFactors& factors, const KernelValues& values,
+                           std::size_t count);
+
+}  // namespace tandem::training

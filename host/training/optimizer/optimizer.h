@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Optimizer: weights in host memory, changed in place by their gradients.
+//
+//   Optimizer optimizer(pool);
+//   const auto weight = optimizer.add({.name = "layer.weight", .count = 1 << 20, .rule = Adam{}});
+//   optimizer.update({.iteration = 1, .learning_rate = 1e-3},
+//                    {.parameter = weight, .weights = weights, .gradient = gradient});
+//
+// Weights and gradients are the caller's, f32; the state is the optimiser's. Any range of a
+// parameter is updated alone, so buckets, and the ranges of ranks, give the bits of one update of
+// the whole. A parameter of which this rank owns a range only is added with that range, and has
+// state for no more. `copy` receives the new weights in bf16, rounded to nearest even, in the same
+// pass. Rows of tables: update_rows() sums the gradients of a row that is there several times, in
+// their order, and applies the rule once per row. Numerics: rules.h. Ownership: borrows the pool.
+// Threads: one at a time; the work is divided over the pool. Errors: Error for what does not fit,
+// before any weight is written; std::bad_alloc in add() and update_rows().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/thread_pool.h"
+#include "training/optimizer/rules.h"
+
+namespace tandem::training {
+
+struct OptimizedParameter {
+  std::string name;
+  std::uint64_t count = 0;  // values of the whole parameter
+  std::uint32_t width = 1;  // values of a row
+  UpdateRule rule = Adam{};
+  // The values that are updated here; a count of 0 means all. Rules of rows need whole rows.
+  std::uint64_t owned_first = 0;
+  std::uint64_t owned_count = 0;
+};
+
+// Values [first, first + weights.size()) of a parameter.
+struct RangeUpdate {
+  std::uint32_t parameter = 0;
+  std::uint64_t first = 0;
+  std::span<float> weights;
+  std::span<const float> gradient;  // as many
+  std::span<std::uint16_t> copy;    // as many bf16 values, or empty
+};
+
+// Some rows of a parameter.
+struct RowsUpdate {
+  std::uint32_t parameter = 0;
+  std::span<const std::uint32_t> rows;  // of the whole parameter, all in the owned range
+  std::span<const float> gradient;      // [rows.size(), width]
+  std::span<float> weights;             // the whole owned range
+  std::span<std::uint16_t> copy;        // likewise, or empty
+};
+
+// A part of the state, to be saved or overwritten.
+struct StateView {
+  std::string name;         // "layer.weight/exp_avg"
+  std::uint64_t first = 0;  // of the parameter's values, or of its rows
+  std::span<float> values;
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(ThreadPool& pool);
+  ~Optimizer();
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // Error for a name that is there already, a rule out of range, an owned range outside the
+  // parameter or, where the rule is of rows, not of whole rows.
+  std::uint32_t add(const OptimizedParameter& parameter);
+
+  void update(const StepFactors& step, const RangeUpdate& range);
+
+  // Error for the rule Adam and for momentum: they change rows that have no gradient.
+  void update_rows(const StepFactors& step, const RowsUpdate& rows);
+
+  // In the order of add(). Valid until the next add().
+  std::vector<StateView> state();
+
+  std::uint64_t state_bytes() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tandem::training
