@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints that are whole or not there, and what is said of damaged ones.
 #include "training/trainer/checkpoint.h"
 
 #include <gmock/gmock.h>

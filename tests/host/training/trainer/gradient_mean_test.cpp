@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Means over ranks that are threads, and the choice of `--reduce auto`.
 #include "training/trainer/gradient_mean.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Differences of options, in words and on every rank.
 #include "training/trainer/option_agreement.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The memory of parameters and how they are drawn.
 #include "training/trainer/parameter_set.h"
 
 #include <gtest/gtest.h>

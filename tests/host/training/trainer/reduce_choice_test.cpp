@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The words of `--reduce`.
 #include "training/trainer/reduce_choice.h"
 
 #include <gmock/gmock.h>

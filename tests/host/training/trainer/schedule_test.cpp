@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Learning rates against their closed forms.
 #include "training/trainer/schedule.h"
 
 #include <gtest/gtest.h>

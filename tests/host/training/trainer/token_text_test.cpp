@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Texts as tokens, and windows of them as rows.
 #include "training/trainer/token_text.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a run tells: JSON, progress, the table, events, the curve.
 #include "training/trainer/training_log.h"
 
 #include <gmock/gmock.h>
