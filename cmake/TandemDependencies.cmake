@@ -66,6 +66,22 @@ endif()
 message(STATUS "Tandem: gloo ${TANDEM_HAVE_GLOO}")
 message(STATUS "Tandem: oneDNN ${TANDEM_HAVE_DNNL}, OpenCL ${TANDEM_HAVE_OPENCL}, XRT ${TANDEM_HAVE_XRT}")
 
+# libtorch, for the trainer: named by CMAKE_PREFIX_PATH, Debian's libtorch-dev, or that of the python3's PyTorch.
+find_package(Torch QUIET)
+if(NOT Torch_FOUND)
+  execute_process(COMMAND python3 -c "import torch; print(torch.utils.cmake_prefix_path)"
+                  OUTPUT_VARIABLE tandem_torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(tandem_torch_prefix)
+    find_package(Torch QUIET HINTS ${tandem_torch_prefix})
+  endif()
+endif()
+if(Torch_FOUND)
+  set(TANDEM_HAVE_TORCH TRUE)
+else()
+  set(TANDEM_HAVE_TORCH FALSE)
+endif()
+message(STATUS "Tandem: libtorch ${TANDEM_HAVE_TORCH}")
+
 if(TANDEM_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

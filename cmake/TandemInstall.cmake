@@ -4,7 +4,7 @@
 # Components, each of which can be installed alone with `cmake --install --component`: `collectives` (the library of
 # collective calls, its transports, its tool tandem-collectives and the contracts below them), `fpga` (the tree of emulated
 # cards with v++ and the other tools, bitstreams, and the CMake functions for projects with FPGA applications),
-# `training` (libtandem_training.so and its C header; host/training/c_api), and `serving`, everything else, which needs
+# `training` (libtandem_training.so and its C header, and the trainer with its library), and `serving`, everything else, which needs
 # `collectives`.
 
 include(CMakePackageConfigHelpers)
@@ -12,7 +12,7 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY TANDEM_LIBRARIES)
 # The card image builder and the emulated cards are programs; their libraries are not part of the package.
 list(REMOVE_ITEM libraries tandem_xclbin tandem_xclbin_format tandem_compiler_process tandem_vpp tandem_opencl_c
-     tandem_dataflow tandem_emulation_protocol tandem_training_c_api)
+     tandem_dataflow tandem_emulation_protocol tandem_training_c_api tandem_trainer)
 set(collectives_libraries ${libraries})
 list(FILTER collectives_libraries INCLUDE REGEX "^tandem_(common|nccl|tensor.*|device|transport.*|collectives.*)$")
 set(serving_libraries ${libraries})

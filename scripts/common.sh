@@ -15,7 +15,7 @@ tandem_packages=(
   ocl-icd-opencl-dev opencl-headers pocl-opencl-icd
   libopenmpi-dev openmpi-bin iproute2 libgloo-dev
 )
-test_packages=(debootstrap python3-venv python3-pip python3-setuptools python3-wheel python3-torch clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
+test_packages=(debootstrap python3-venv python3-pip python3-setuptools python3-wheel python3-torch libtorch-dev clang-format clang-tidy redis-server g++-aarch64-linux-gnu qemu-user)
 
 # What runs here talks to loopback only, never through a proxy.
 export no_proxy="127.0.0.1,localhost${no_proxy:+,$no_proxy}"

@@ -17,17 +17,23 @@
 namespace tandem::apps {
 namespace {
 
-constexpr const char* kProgram = "tandem-collectives";
+constexpr const char* kCollectives = "tandem-collectives";
+constexpr const char* kTrainer = "tandem-train";
 
 struct ExternalCommand {
+  const char* program;
   const char* name;
   const char* description;
 };
 
 constexpr std::array kCommands = {
-    ExternalCommand{"allreduce-bench", "Measure sparse all-reduce schemes on a transport"},
-    ExternalCommand{"simulate-collectives", "The same schemes over a simulated network"},
-    ExternalCommand{"sparsify-bench", "What gradient sparsifiers send, and how long they select"},
+    ExternalCommand{kCollectives, "allreduce-bench",
+                    "Measure sparse all-reduce schemes on a transport"},
+    ExternalCommand{kCollectives, "simulate-collectives",
+                    "The same schemes over a simulated network"},
+    ExternalCommand{kCollectives, "sparsify-bench",
+                    "What gradient sparsifiers send, and how long they select"},
+    ExternalCommand{kTrainer, "train", "Train a language model on one or more ranks"},
 };
 
 }  // namespace
@@ -47,13 +53,13 @@ void run_if_external(std::vector<std::string> words) {
   for (const ExternalCommand& command : kCommands) {
     if (words.empty() || words.front() != command.name) continue;
     const std::string program =
-        std::filesystem::read_symlink("/proc/self/exe").replace_filename(kProgram).string();
-    std::vector<char*> arguments = {const_cast<char*>(kProgram)};
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename(command.program).string();
+    std::vector<char*> arguments = {const_cast<char*>(command.program)};
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execv(program.c_str(), arguments.data());
     throw Error("tandem", "cannot run " + program + " (" + std::strerror(errno) +
-                              "); it comes with the collectives tools");
+                              "); it comes with Tandem's other programs");
   }
 }
 

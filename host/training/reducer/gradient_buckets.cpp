@@ -16,18 +16,32 @@ constexpr std::uint64_t kFirstBucketValues = (1 << 20) / sizeof(float);
 }  // namespace
 
 GradientBuckets::GradientBuckets(Reducer& reducer, std::uint64_t bucket_bytes,
-                                 const std::vector<NamedShape>& parameters)
+                                 const std::vector<NamedShape>& parameters,
+                                 const std::vector<std::uint32_t>& order)
     : reducer_(reducer), bucket_values_(std::max<std::uint64_t>(1, bucket_bytes / sizeof(float))) {
   if (parameters.empty()) throw Error("training", "a model has at least one parameter");
-  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> backwards;
   for (const auto& [name, shape] : parameters) {
     Slot& slot = slots_.emplace_back();
     slot.number = reducer_.add_parameter(name, shape);
     slot.num_values = 1;
     for (const std::int64_t size : shape) slot.num_values *= static_cast<std::uint64_t>(size);
-    order.insert(order.begin(), static_cast<std::uint32_t>(slots_.size() - 1));
+    backwards.insert(backwards.begin(), static_cast<std::uint32_t>(slots_.size() - 1));
   }
-  compose(order);
+  settled_ = !order.empty();
+  if (settled_ && !std::ranges::is_permutation(order, backwards)) {
+    throw Error("training", "the order of the buckets is of another model");
+  }
+  compose(settled_ ? order : backwards);
+}
+
+std::vector<std::uint32_t> GradientBuckets::order() const {
+  if (!settled_ || !order_.empty()) return order_;
+  std::vector<std::uint32_t> order;
+  for (const OpenBucket& bucket : buckets_) {
+    order.insert(order.end(), bucket.parameters.begin(), bucket.parameters.end());
+  }
+  return order;
 }
 
 void GradientBuckets::compose(const std::vector<std::uint32_t>& order) {

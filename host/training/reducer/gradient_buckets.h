@@ -28,9 +28,11 @@ class GradientBuckets {
  public:
   using NamedShape = std::pair<std::string, std::vector<std::int64_t>>;
 
-  // Adds the parameters to the reducer.
+  // Adds the parameters to the reducer. order: of buckets before, equal on all ranks, whose state
+  // the reducer goes on with; empty: the first step finds one.
   GradientBuckets(Reducer& reducer, std::uint64_t bucket_bytes,
-                  const std::vector<NamedShape>& parameters);
+                  const std::vector<NamedShape>& parameters,
+                  const std::vector<std::uint32_t>& order = {});
   ~GradientBuckets();  // waits for its buckets, each at most its timeout
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -48,6 +50,9 @@ class GradientBuckets {
   std::span<const float> mean(std::size_t parameter) const;
 
   std::size_t num_buckets() const { return buckets_.size(); }
+
+  // In which buckets are composed: parameters' places. Empty before the first step has ended.
+  std::vector<std::uint32_t> order() const;
 
  private:
   struct Slot {

@@ -71,6 +71,31 @@ TEST(GradientBuckets, GoBackwardsFirstAndThenInTheOrderInWhichGradientsArrivedAt
   }));
 }
 
+TEST(GradientBuckets, BeginWithAnOrderOfBefore) {
+  expect_done(run_groups(2, [&](Group& group) {
+    std::vector<std::uint32_t> order;
+    {
+      Reducer reducer(group, plain_options("dense", 1));
+      GradientBuckets buckets(reducer, 1200, kModel);
+      EXPECT_THAT(buckets.order(), ElementsAre());
+      step(buckets, group, 0, {2, 3, 0, 1});
+      EXPECT_THAT(buckets.order(), ElementsAre(2, 3, 0, 1));
+      step(buckets, group, 1, {0, 1, 2, 3});
+      order = buckets.order();
+    }
+    Reducer reducer(group, plain_options("dense", 1));
+    GradientBuckets buckets(reducer, 1200, kModel, order);
+    EXPECT_THAT(buckets.order(), ElementsAre(2, 3, 0, 1));
+    for (std::uint64_t number = 0; number < 2; ++number) {
+      step(buckets, group, number, {0, 1, 2, 3});  // does not change it
+    }
+    EXPECT_THAT(compositions(reducer),
+                ElementsAre(ElementsAre("c", "d"), ElementsAre("a"), ElementsAre("b")));
+    Reducer other(group, plain_options("dense", 1));
+    EXPECT_THROW(GradientBuckets(other, 1200, kModel, {2, 3, 0, 0}), Error);
+  }));
+}
+
 TEST(GradientBuckets, CountAMissingGradientAsZerosAndStillGiveItsMean) {
   expect_done(run_groups(2, [&](Group& group) {
     Reducer reducer(group, plain_options("dense", 1));

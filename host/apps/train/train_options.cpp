@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of options are those of the TOML file too.
+#include "apps/train/train_options.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "common/error.h"
+
+namespace tandem::apps {
+namespace {
+
+constexpr int kMost = 1 << 20;
+
+void add_model_options(CLI::App& command, TrainOptions& o) {
+  const char* group = "Model and text";
+  command.add_option("--text", o.text, "text to learn from (UTF-8), or token ids in .u16 or .u32")
+      ->group(group);
+  command.add_option("--valid", o.valid, "text to score: the perplexity of `tandem perplexity`")
+      ->group(group);
+  command
+      .add_option("--model-config", o.model_config,
+                  "sizes of a decoder from scratch: TOML, or a published config.json")
+      ->group(group);
+  command.add_option("--from", o.from, "model to go on from: a GGUF file, or a directory")
+      ->group(group);
+  command
+      .add_option("--tokenizer", o.tokenizer,
+                  "GGUF file whose tokenizer a new model gets, or bytes (default: what "
+                  "--model-config says, else bytes)")
+      ->group(group);
+}
+
+void add_run_options(CLI::App& command, TrainOptions& o) {
+  const char* group = "Run";
+  command.add_option("--steps", o.steps, "steps of the whole run, also of a resumed one")
+      ->group(group);
+  command.add_option("--batch", o.batch, "windows of each rank in a pass")
+      ->check(CLI::Range(1, kMost))
+      ->group(group);
+  command.add_option("--accumulate", o.accumulate, "passes of a step")
+      ->check(CLI::Range(1, kMost))
+      ->group(group);
+  command.add_option("--context", o.context, "tokens of a window")
+      ->check(CLI::Range(2, kMost))
+      ->group(group);
+  command.add_option("--seed", o.seed, "of weights, samples and sparsifiers")->group(group);
+  command.add_option("--threads", o.threads, "of each rank (0: its share of the cores)")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
+  command.add_option("--precision", o.precision, "of products of matrices")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->group(group);
+  command
+      .add_flag("--recompute", o.recompute,
+                "compute a layer's activations again in the backward pass instead of keeping them")
+      ->group(group);
+  command
+      .add_option("--on-nan", o.on_nan,
+                  "a loss or gradient that is not a number: stop, leave "
+                  "the step out, or go back to the last checkpoint")
+      ->check(CLI::IsMember({"stop", "skip", "back"}))
+      ->group(group);
+}
+
+void add_optimizer_options(CLI::App& command, TrainOptions& o) {
+  const char* group = "Optimizer";
+  command.add_option("--optimizer", o.optimizer, "rule of the update")
+      ->check(CLI::IsMember({"adamw", "sgd"}))
+      ->group(group);
+  command
+      .add_option("--offload", o.offload,
+                  "where the update is: none or host (host memory, where it is also without a GPU)")
+      ->group(group);
+  command.add_option("--rate", o.rate, "learning rate")->group(group);
+  command.add_option("--warmup", o.warmup, "steps in which the rate rises from 0")->group(group);
+  command.add_option("--decay", o.decay, "of the rate, until the last step")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->group(group);
+  command.add_option("--last-rate", o.last_rate, "share of the rate at the last step")
+      ->group(group);
+  command.add_option("--weight-decay", o.weight_decay, "of matrices")->group(group);
+  command.add_option("--beta1", o.beta1, "of adamw")->group(group);
+  command.add_option("--beta2", o.beta2, "of adamw")->group(group);
+  command.add_option("--momentum", o.momentum, "of sgd")->group(group);
+  command.add_option("--clip", o.clip, "norm of the gradient above which it is scaled (0: none)")
+      ->check(CLI::NonNegativeNumber)
+      ->group(group);
+}
+
+void add_rank_options(CLI::App& command, TrainOptions& o) {
+  const char* group = "Ranks";
+  command
+      .add_option("--reduce", o.reduce,
+                  "how gradients are added up: dense, auto, or a sparsifier with its density, as "
+                  "exdyna@0.01")
+      ->group(group);
+  command.add_option("--reduce-warmup", o.reduce_warmup, "first steps, which are dense")
+      ->group(group);
+  command.add_option("--scheme", o.scheme, "of sparse sums; auto measures, so bits may differ")
+      ->group(group);
+  command.add_option("--transport", o.meeting.transport, "of the ranks (auto: mpi under mpirun)")
+      ->check(CLI::IsMember({"auto", "mpi", "gloo"}))
+      ->group(group);
+  command
+      .add_option("--store", o.meeting.store, "gloo: folder where ranks meet (default: in --out)")
+      ->group(group);
+  command.add_option("--address", o.meeting.address, "gloo: address of this host to listen on")
+      ->group(group);
+  command
+      .add_flag("--elastic", o.meeting.elastic,
+                "ranks that are left after a loss go on from the last checkpoint")
+      ->group(group);
+  command.add_option("--timeout", o.meeting.timeout_s, "seconds that a rank may be late")
+      ->check(CLI::Range(0.1, 1e6))
+      ->group(group);
+}
+
+void add_output_options(CLI::App& command, TrainOptions& o) {
+  const char* group = "Output";
+  command.add_option("--out", o.out, "folder of checkpoints and logs, the same for all ranks")
+      ->group(group);
+  command
+      .add_option("--resume", o.resume,
+                  "folder of a run or of one checkpoint to go on from; also --out, unless that is "
+                  "given")
+      ->group(group);
+  command.add_option("--save-every", o.save_every, "steps between checkpoints (0: at the end)")
+      ->group(group);
+  command.add_option("--keep", o.keep, "newest checkpoints that stay (0: all)")
+      ->check(CLI::Range(0, kMost))
+      ->group(group);
+  command.add_option("--log-every", o.log_every, "steps between lines of the logs")
+      ->check(CLI::Range(1, kMost))
+      ->group(group);
+  command
+      .add_option("--evaluate-every", o.evaluate_every,
+                  "steps between scores of --valid (0: at "
+                  "the end)")
+      ->group(group);
+  command.add_flag("--json", o.json, "a line of JSON per logged step on standard output")
+      ->group(group);
+}
+
+training::UpdateRule rule_of(const TrainOptions& o) {
+  if (o.optimizer == "sgd")
+    return training::Sgd{.momentum = o.momentum, .weight_decay = o.weight_decay};
+  return training::Adam{.beta1 = o.beta1, .beta2 = o.beta2, .weight_decay = o.weight_decay};
+}
+
+training::OnNaN on_nan_of(const std::string& name) {
+  if (name == "skip") return training::OnNaN::kSkip;
+  return name == "back" ? training::OnNaN::kBack : training::OnNaN::kStop;
+}
+
+}  // namespace
+
+void add_train_options(CLI::App& command, TrainOptions& options) {
+  command.add_option("--config", options.config,
+                     "TOML file with these options, without their dashes");
+  add_model_options(command, options);
+  add_run_options(command, options);
+  add_optimizer_options(command, options);
+  add_rank_options(command, options);
+  add_output_options(command, options);
+}
+
+training::TrainerOptions trainer_options(const TrainOptions& o) {
+  if (o.steps == 0) throw Error("train", "--steps is missing");
+  training::TrainerOptions options;
+  options.out = o.out;
+  options.steps = o.steps;
+  options.batch = o.batch;
+  options.accumulate = o.accumulate;
+  options.context = o.context;
+  options.seed = o.seed;
+  options.schedule = {o.rate, o.warmup, o.steps, training::rate_decay_named(o.decay), o.last_rate};
+  options.rule = rule_of(o);
+  options.clip = o.clip;
+  options.on_nan = on_nan_of(o.on_nan);
+  options.reduce.choice = training::parse_reduce(o.reduce);
+  options.reduce.scheme = o.scheme;
+  options.reduce.warmup_steps = o.reduce_warmup;
+  options.reduce.seed = o.seed;
+  options.reduce.timeout =
+      std::chrono::milliseconds(static_cast<std::int64_t>(o.meeting.timeout_s * 1000));
+  options.log_every = o.log_every;
+  options.save_every = o.save_every;
+  options.evaluate_every = o.evaluate_every;
+  options.keep = o.keep;
+  options.save_first = o.meeting.elastic;
+  return options;
+}
+
+training::OptionValues compared_options(const TrainOptions& o) {
+  const auto number = [](auto value) { return fmt::format("{}", value); };
+  return {{"--steps", number(o.steps)},
+          {"--batch", number(o.batch)},
+          {"--accumulate", number(o.accumulate)},
+          {"--context", number(o.context)},
+          {"--seed", number(o.seed)},
+          {"--reduce", o.reduce},
+          {"--reduce-warmup", number(o.reduce_warmup)},
+          {"--scheme", o.scheme},
+          {"--optimizer", o.optimizer},
+          {"--rate", number(o.rate)},
+          {"--warmup", number(o.warmup)},
+          {"--decay", o.decay},
+          {"--last-rate", number(o.last_rate)},
+          {"--weight-decay", number(o.weight_decay)},
+          {"--beta1", number(o.beta1)},
+          {"--beta2", number(o.beta2)},
+          {"--momentum", number(o.momentum)},
+          {"--clip", number(o.clip)},
+          {"--on-nan", o.on_nan},
+          {"--precision", o.precision},
+          {"--log-every", number(o.log_every)},
+          {"--save-every", number(o.save_every)},
+          {"--evaluate-every", number(o.evaluate_every)},
+          {"--keep", number(o.keep)},
+          {"--out", o.out},
+          {"--resume", o.resume},
+          {"--elastic", number(o.meeting.elastic)}};
+}
+
+}  // namespace tandem::apps

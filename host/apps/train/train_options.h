@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The options of `tandem train`.
+//
+// Plain data, filled by the command line and `--config`. trainer_options() checks what depends on
+// several of them. Errors: Error("train", ...) naming the option.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "apps/train/ranks.h"
+#include "training/trainer/option_agreement.h"
+#include "training/trainer/trainer.h"
+
+namespace tandem::apps {
+
+struct TrainOptions {
+  std::string config, text, valid, model_config, from, tokenizer;
+  std::string out, resume;
+  std::uint64_t steps = 0;
+  int batch = 8, accumulate = 1, context = 256;
+  std::uint64_t seed = 1;
+  std::string reduce = "dense", scheme = "allgather_sparse";
+  std::uint64_t reduce_warmup = 0;
+  std::string optimizer = "adamw";
+  double rate = 1e-3, last_rate = 0.1, weight_decay = 0.1, momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.95;
+  std::uint64_t warmup = 0;
+  std::string decay = "cosine", offload = "none";
+  double clip = 1;
+  std::string on_nan = "stop", precision = "f32";
+  bool recompute = false, json = false;
+  std::uint64_t log_every = 1, save_every = 0, evaluate_every = 0;
+  int keep = 2, threads = 0;
+  MeetingOptions meeting;
+};
+
+void add_train_options(CLI::App& command, TrainOptions& options);
+
+training::TrainerOptions trainer_options(const TrainOptions& options);
+
+// What must be equal on all ranks.
+training::OptionValues compared_options(const TrainOptions& options);
+
+}  // namespace tandem::apps

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rename of a synced folder is the instant at which a checkpoint exists; `latest` follows by a
+// rename of its own. A crash between the two leaves a complete checkpoint that `latest` does not
+// name yet.
+#include "training/trainer/checkpoint.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "common/error.h"
+#include "training/trainer/file_sync.h"
+
+namespace tandem::training {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFields = "checkpoint.json";
+constexpr const char* kLatest = "latest";
+constexpr const char* kFormat = "tandem-checkpoint-1";
+constexpr const char* kPrefix = "step-";
+
+std::string step_name(std::uint64_t step) {
+  char name[40];
+  std::snprintf(name, sizeof(name), "%s%08llu", kPrefix, static_cast<unsigned long long>(step));
+  return name;
+}
+
+std::string sum_of(const std::string& path) {
+  const std::vector<std::byte> bytes = read_bytes(path);
+  char text[20];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(XXH64(bytes.data(), bytes.size(), 0)));
+  return text;
+}
+
+nlohmann::ordered_json list_files(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  nlohmann::ordered_json files = nlohmann::ordered_json::object();
+  for (const std::string& name : names) {
+    const std::string path = folder + "/" + name;
+    sync_file(path);
+    files[name] = {{"bytes", fs::file_size(path)}, {"xxh64", sum_of(path)}};
+  }
+  return files;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  write_bytes(path, std::as_bytes(std::span(text)));
+}
+
+void remove_older(const std::string& out, const std::string& newest, int keep) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(out)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kPrefix) && name <= newest) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  const std::size_t kept = static_cast<std::size_t>(keep);
+  std::error_code ignored;  // what cannot be removed costs only room
+  for (std::size_t at = 0; at + kept < names.size(); ++at) {
+    fs::remove_all(out + "/" + names[at], ignored);
+  }
+}
+
+void verify(const Checkpoint& checkpoint) {
+  for (const auto& [name, entry] : checkpoint.fields.at("files").items()) {
+    const std::string path = checkpoint.file(name);
+    std::error_code error;
+    const std::uintmax_t size = fs::file_size(path, error);
+    if (error) throw Error("train", "the checkpoint lacks '" + path + "'; resume from another one");
+    if (size != entry.at("bytes").get<std::uintmax_t>()) {
+      throw Error("train", "'" + path + "' has " + std::to_string(size) + " bytes, not the " +
+                               entry.at("bytes").dump() +
+                               " that were written; resume from another checkpoint");
+    }
+    if (sum_of(path) != entry.at("xxh64").get<std::string>()) {
+      throw Error("train", "'" + path +
+                               "' is not what was written (its checksum differs); "
+                               "resume from another checkpoint");
+    }
+  }
+}
+
+}  // namespace
+
+std::string CheckpointWriter::folder(const std::string& out, std::uint64_t step) {
+  return out + "/" + step_name(step);
+}
+
+std::string CheckpointWriter::partial_folder(const std::string& out, std::uint64_t step) {
+  return out + "/." + step_name(step) + ".partial";
+}
+
+CheckpointWriter::CheckpointWriter(std::string out, std::uint64_t step)
+    : out_(std::move(out)), folder_(partial_folder(out_, step)), step_(step) {
+  std::error_code error;
+  fs::create_directories(out_, error);
+  fs::remove_all(folder_, error);  // of a run that was killed
+  if (!fs::create_directory(folder_, error)) {
+    throw Error("train", "cannot make the folder '" + folder_ + "': " + error.message());
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+void CheckpointWriter::commit(nlohmann::ordered_json fields, int keep) {
+  fields["format"] = kFormat;
+  fields["step"] = step_;
+  fields["files"] = list_files(folder_);
+  write_text(folder_ + "/" + kFields, fields.dump(1) + "\n");
+  sync_folder(folder_);
+  const std::string name = step_name(step_), target = out_ + "/" + name;
+  std::error_code error;
+  if (fs::exists(target)) {  // of a run that went the same way before
+    const std::string aside = out_ + "/." + name + ".replaced";
+    fs::remove_all(aside, error);
+    fs::rename(target, aside, error);
+  }
+  fs::rename(folder_, target, error);
+  if (error) throw Error("train", "cannot write '" + target + "': " + error.message());
+  folder_.clear();
+  sync_folder(out_);
+  write_text(out_ + "/." + kLatest + ".partial", name + "\n");
+  fs::rename(out_ + "/." + kLatest + ".partial", out_ + "/" + kLatest, error);
+  if (error) throw Error("train", "cannot write '" + out_ + "/latest': " + error.message());
+  sync_folder(out_);
+  fs::remove_all(out_ + "/." + name + ".replaced", error);
+  if (keep > 0) remove_older(out_, name, keep);
+}
+
+Checkpoint find_checkpoint(const std::string& path) {
+  Checkpoint checkpoint;
+  checkpoint.folder = path;
+  if (std::ifstream latest(path + "/" + kLatest); latest) {
+    std::string name;
+    latest >> name;
+    checkpoint.folder = path + "/" + name;
+  }
+  const std::string file = checkpoint.file(kFields);
+  std::ifstream in(file);
+  if (!in) {
+    throw Error("train", "'" + path + "' has no checkpoint ('" + file + "' cannot be read)");
+  }
+  try {
+    checkpoint.fields = nlohmann::json::parse(in);
+    if (checkpoint.fields.at("format") != kFormat) {
+      throw Error("train",
+                  "'" + file + "' has another format: " + checkpoint.fields.at("format").dump());
+    }
+    verify(checkpoint);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("train",
+                "'" + file + "' is damaged (" + error.what() + "); resume from another checkpoint");
+  }
+  return checkpoint;
+}
+
+}  // namespace tandem::training

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints: folders OUT/step-00000100, each complete and on the disk or not there; OUT/latest
+// names the newest.
+//
+// A CheckpointWriter collects files in a folder of another name. commit() adds checkpoint.json with
+// every file's size and XXH64, syncs files and folders, and renames. What it replaces stays until
+// then. Several processes may write files; one commits. find_checkpoint() verifies sizes and sums
+// before anything is used. Threads: one. Errors: Error("train", ...) naming the file and the
+// system's reason, such as a full disk; the destructor removes what was not committed.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem::training {
+
+class CheckpointWriter {
+ public:
+  static std::string folder(const std::string& out, std::uint64_t step);
+  // Where the files of `step` go before they are committed.
+  static std::string partial_folder(const std::string& out, std::uint64_t step);
+
+  CheckpointWriter(std::string out, std::uint64_t step);
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  // keep: of the newest checkpoints, this one included; others are removed. 0: all stay.
+  void commit(nlohmann::ordered_json fields, int keep);
+
+ private:
+  std::string out_, folder_;
+  std::uint64_t step_;
+};
+
+struct Checkpoint {
+  std::string folder;
+  nlohmann::json fields;  // of checkpoint.json
+
+  std::string file(const std::string& name) const { return folder + "/" + name; }
+};
+
+// path: a folder with `latest`, or one checkpoint's folder.
+Checkpoint find_checkpoint(const std::string& path);
+
+// Whole files, synced; the file is removed if the disk is full.
+void write_bytes(const std::string& path, std::span<const std::byte> bytes);
+std::vector<std::byte> read_bytes(const std::string& path);
+
+// A safetensors file of f32 tensors.
+struct StoredTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<const float> values;
+};
+void write_tensors(const std::string& path, const std::vector<StoredTensor>& tensors);
+// Fills the values of the tensors named; Error where the file has others, or other shapes.
+struct WantedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::span<float> values;
+};
+void read_tensors(const std::string& path, const std::vector<WantedTensor>& tensors);
+
+}  // namespace tandem::training

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Computation: forward and backward passes of a model, behind an interface without libtorch.
+//
+// The trainer owns parameters and gradients; a computation borrows both for its life. Gradients are
+// added to what is there. The implementation is libtandem_trainer.so (trainer/torch), which
+// load_computation_library() opens at run time, so that no other program loads libtorch.
+// Threads: one at a time. Errors: std::exception with libtorch's words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::training {
+
+// One parameter, row-major f32.
+struct ParameterMemory {
+  const char* name = nullptr;
+  const std::int64_t* shape = nullptr;  // [num_dims]
+  int num_dims = 0;
+  float* values = nullptr;
+  float* gradient = nullptr;
+};
+
+// A decoder of the Llama family. Parameters have GGUF's names; pairs (2i, 2i + 1) are rotated.
+struct DecoderSizes {
+  int num_layers = 0, width = 0, q_heads = 0, kv_heads = 0, head_dim = 0, ffn_width = 0;
+  int vocab_size = 0, context = 0;
+  float norm_epsilon = 1e-5f;
+  float attention_scale = 0;
+  const float* inverse_frequencies = nullptr;  // [num_frequencies]
+  int num_frequencies = 0;
+  float rope_magnitude = 1;
+};
+
+struct ComputationOptions {
+  int threads = 0;         // 0: as libtorch chooses
+  bool bf16 = false;       // products of matrices in bf16; parameters and gradients stay f32
+  bool recompute = false;  // activations of a layer are computed again in the backward pass
+  std::uint64_t seed = 1;
+};
+
+constexpr std::int32_t kNotScored = -100;  // as a target
+
+// Rows of tokens and what follows each; both [rows, columns].
+struct TokenBatch {
+  const std::int32_t* tokens = nullptr;
+  const std::int32_t* targets = nullptr;
+  int rows = 0;
+  int columns = 0;
+};
+
+// Hears that a parameter's gradient of this backward pass is complete.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  virtual void ready(std::size_t parameter) = 0;
+};
+
+class Computation {
+ public:
+  virtual ~Computation() = default;
+  // Adds `scale` times the gradient of the summed losses to the gradients. Returns the sum of the
+  // losses in nats. listener: null, or told of every parameter once.
+  virtual double backward(const TokenBatch& batch, float scale, GradientListener* listener) = 0;
+  // One negative log-likelihood per token, 0 where it is not scored. losses: [rows, columns]
+  virtual void losses(const TokenBatch& batch, float* losses) = 0;
+};
+
+}  // namespace tandem::training
+
+// What libtandem_trainer.so exports. The caller deletes the computation.
+extern "C" {
+constexpr int kTandemTrainerVersion = 1;
+int tandem_trainer_version();
+const char* tandem_trainer_libtorch();  // "1.13.1"
+tandem::training::Computation* tandem_trainer_make_decoder(
+    const tandem::training::DecoderSizes* sizes,
+    const tandem::training::ComputationOptions* options,
+    const tandem::training::ParameterMemory* parameters, std::size_t num_parameters);
+}

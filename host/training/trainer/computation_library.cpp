@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the library's functions by name, once per process.
+#include "training/trainer/computation_library.h"
+
+#include <filesystem>
+
+#include "common/error.h"
+#include "common/loaded_library.h"
+
+namespace tandem::training {
+namespace {
+
+constexpr const char* kFile = "libtandem_trainer.so";
+
+}  // namespace
+
+const ComputationLibrary& ComputationLibrary::open(const std::string& folder) {
+  static const ComputationLibrary once(folder);
+  return once;
+}
+
+ComputationLibrary::ComputationLibrary(const std::string& folder) {
+  const std::string path = folder + "/" + kFile;
+  if (!std::filesystem::exists(path)) {
+    throw Error("train",
+                "this build has no libtorch, which computes gradients; install "
+                "libtorch-dev or PyTorch, configure and build again (" +
+                    path + " is absent)");
+  }
+  LoadedLibrary library("the trainer's library", path);
+  decltype(&tandem_trainer_version) version = nullptr;
+  library.find("tandem_trainer_version", version);
+  library.find("tandem_trainer_libtorch", libtorch_);
+  library.find("tandem_trainer_make_decoder", make_decoder_);
+  if (!library.reason().empty()) throw Error("train", library.reason());
+  if (version() != kTandemTrainerVersion) {
+    throw Error("train", path + " is of another version of Tandem; build it again");
+  }
+}
+
+std::unique_ptr<Computation> ComputationLibrary::make_decoder(const DecoderSizes& sizes,
+                                                              const ComputationOptions& options,
+                                                              ParameterSet& parameters) const {
+  const std::vector<ParameterMemory> memory = parameters.memory();
+  return std::unique_ptr<Computation>(
+      make_decoder_(&sizes, &options, memory.data(), memory.size()));
+}
+
+}  // namespace tandem::training

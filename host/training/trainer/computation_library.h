@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ComputationLibrary: libtandem_trainer.so, opened at run time.
+//
+// It lies in lib/tandem beside the program's folder, in the build tree as in an installation. It is
+// absent where the build found no libtorch. It stays loaded. Threads: any, after open(). Errors:
+// Error("train", ...) saying what is missing and how to get it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "training/trainer/computation.h"
+#include "training/trainer/parameter_set.h"
+
+namespace tandem::training {
+
+class ComputationLibrary {
+ public:
+  // folder: where the library lies.
+  static const ComputationLibrary& open(const std::string& folder);
+
+  std::string libtorch_version() const { return libtorch_(); }
+  std::unique_ptr<Computation> make_decoder(const DecoderSizes& sizes,
+                                            const ComputationOptions& options,
+                                            ParameterSet& parameters) const;
+
+ private:
+  explicit ComputationLibrary(const std::string& folder);
+
+  decltype(&tandem_trainer_libtorch) libtorch_ = nullptr;
+  decltype(&tandem_trainer_make_decoder) make_decoder_ = nullptr;
+};
+
+}  // namespace tandem::training

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint's decoder as a GGUF file that `tandem serve` loads: the skeleton with the trained
+// tensors, f32.
+//
+// Threads: one. Errors: Error("train", ...) for a checkpoint of another family.
+#pragma once
+
+#include <memory>
+
+#include "model/loader/gguf/gguf_writer.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/decoder_model.h"
+
+namespace tandem::training {
+
+struct ExportedDecoder {
+  std::unique_ptr<ParameterSet> parameters;  // the writer reads them while it writes
+  model::GgufWriter writer;
+};
+
+ExportedDecoder export_decoder(const Checkpoint& checkpoint);
+
+// The decoder that a checkpoint is of, without its values.
+DecoderModel checkpoint_decoder(const Checkpoint& checkpoint);
+
+}  // namespace tandem::training

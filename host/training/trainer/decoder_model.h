@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DecoderModel: a Llama-family decoder to train: its sizes, and what its file holds beside the
+// trained tensors.
+//
+// The latter is the skeleton: a GGUF file of metadata, tokenizer and rotary factors. A checkpoint
+// keeps it, so an export needs no other file. Parameters have GGUF's names, shapes and order of
+// rotated rows. Ownership: owns its bytes. Threads: immutable. Errors: those of the file's format;
+// Error("train", ...) for an architecture that is not trained, or a field of a configuration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "training/trainer/computation.h"
+#include "training/trainer/parameter_set.h"
+
+namespace tandem::training {
+
+struct DecoderModel {
+  std::string skeleton;  // bytes of a GGUF file
+  bool tied = true;      // the embedding is the output matrix too
+  model::ModelConfig config;
+  std::shared_ptr<const model::Tokenizer> tokenizer;
+};
+
+// A GGUF file, or a published directory; then `tokenizer` names a GGUF file with its tokenizer.
+DecoderModel read_decoder(const std::string& path, const std::string& tokenizer);
+// The values of that file's tensors, dequantised.
+void read_decoder_values(const std::string& path, ParameterSet& parameters);
+
+// From scratch. file: TOML with the fields of decoder_config.h, or a published config.json.
+// tokenizer: a GGUF file, "bytes", or empty: what the file says, else bytes.
+DecoderModel make_decoder(const std::string& file, const std::string& tokenizer);
+
+// What a checkpoint holds.
+DecoderModel decoder_of_skeleton(std::string skeleton, bool tied);
+
+std::vector<ParameterSpec> decoder_parameters(const DecoderModel& model);
+
+// Borrows the model's frequencies. context: tokens of a window.
+DecoderSizes decoder_sizes(const DecoderModel& model, int context);
+
+}  // namespace tandem::training

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GradientMean: the mean of gradients over ranks while the backward pass runs, with the mean of a
+// few numbers of the step: the loss, and whether a rank wants to stop.
+//
+// It fills the reducer's buckets. With `--reduce auto` the first steps are dense and timed; then
+// all ranks take the same decision. A NaN or an infinity on one rank is a NaN on all. One rank
+// alone has no reducer: its gradients are the mean. Ownership: borrows group and parameters.
+// Threads: one. Errors: those of the reducer; TransportError when a rank is lost or late.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/group.h"
+#include "training/reducer/gradient_buckets.h"
+#include "training/reducer/reducer.h"
+#include "training/trainer/computation.h"
+#include "training/trainer/parameter_set.h"
+#include "training/trainer/reduce_choice.h"
+
+namespace tandem::training {
+
+struct ReduceOptions {
+  ReduceChoice choice;
+  std::string scheme = "allgather_sparse";  // named, so that a run has the same bits again
+  std::uint64_t dense_below = 16384;
+  std::uint64_t warmup_steps = 0;
+  std::uint64_t bucket_bytes = 4 << 20;
+  std::uint64_t seed = 1;
+  std::chrono::milliseconds timeout{60'000};
+};
+
+// Of the steps since the last reading, on this rank.
+struct ReduceFigures {
+  double density_sent = 1;  // of the sparsified values
+  double build_up = 1;
+  std::uint64_t bytes_sent = 0;
+};
+
+// What a checkpoint keeps of it.
+struct ReduceState {
+  ReduceChoice choice;
+  std::vector<std::uint32_t> order;  // of the buckets; empty: not settled
+  std::vector<std::byte> reducer;    // of this rank; empty: none
+};
+
+class GradientMean final : public GradientListener {
+ public:
+  static constexpr std::size_t kNumbers = 2;
+  using Numbers = std::array<float, kNumbers>;
+
+  // group: null for one rank.
+  GradientMean(collectives::Group* group, ParameterSet& parameters, const ReduceOptions& options);
+  ~GradientMean() override;
+
+  void ready(std::size_t parameter) override;
+  // After the backward pass: gradients and numbers are their means.
+  void finish(Numbers& numbers);
+
+  // The choice that is in force; may have been decided in the last finish().
+  const ReduceChoice& choice() const { return choice_; }
+  ReduceFigures figures();
+
+  ReduceState state();
+  // A state of another number of ranks, or of another rank, only gives the choice.
+  void restore(const ReduceState& state);
+
+ private:
+  void build(const std::vector<std::uint32_t>& order);
+  void decide();
+
+  collectives::Group* group_;
+  ParameterSet& parameters_;
+  ReduceOptions options_;
+  ReduceChoice choice_;
+  std::unique_ptr<Reducer> reducer_;
+  std::unique_ptr<GradientBuckets> buckets_;
+  Numbers numbers_{};
+  std::uint64_t timed_steps_ = 0;
+  double step_seconds_ = 0, waiting_seconds_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> step_begin_;
+  std::uint64_t bytes_before_ = 0;
+  std::vector<std::uint64_t> calls_before_;
+};
+
+}  // namespace tandem::training

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks compare their options before the first step.
+//
+// Collective: all ranks of the group call it. Where a value differs, every rank throws the same
+// Error("train", ...): it names each option that differs, with the values and their ranks. Cost:
+// one all-gather.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/group.h"
+
+namespace tandem::training {
+
+using OptionValues = std::vector<std::pair<std::string, std::string>>;  // name, value
+
+void require_equal_options(collectives::Group& group, const OptionValues& own);
+
+// The text of that error; empty: there is no difference. ranks[r]: what rank r has.
+std::string differences(const std::vector<OptionValues>& ranks);
+
+}  // namespace tandem::training

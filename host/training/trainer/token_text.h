@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TokenText: the tokens of a text, and windows of it as batches.
+//
+// A text file is mapped and tokenised as one text. Files whose names end in .u16 or .u32 hold token
+// ids (little endian) and stay mapped. Where the tokenizer has a BOS, every window begins with it,
+// as in `tandem perplexity` and in a server; so every token of the window is predicted. Threads:
+// immutable. Errors: Error("train", ...) for text that is not UTF-8, or ids beyond the vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/loader/mapped_file.h"
+#include "model/tokenizer/tokenizer.h"
+#include "training/trainer/computation.h"
+
+namespace tandem::training {
+
+class TokenText {
+ public:
+  TokenText(const std::string& path, const model::Tokenizer& tokenizer);
+
+  std::uint64_t size() const { return size_; }
+  std::int32_t operator[](std::uint64_t at) const;
+
+ private:
+  void check_ids(const std::string& path, int vocab_size) const;
+
+  std::optional<model::MappedFile> mapping_;  // of a file of ids
+  std::uint64_t size_ = 0;
+  int id_bytes_ = 4;
+  std::vector<model::TokenId> own_;
+  const std::byte* ids_ = nullptr;
+};
+
+// Rows of tokens with their targets.
+class TokenRows {
+ public:
+  TokenRows(int rows, int columns);
+
+  // Row `row` predicts text[begin, begin + count); the rest of the row is not scored. bos:
+  // kNoToken: the row begins with text[begin], and predicts from begin + 1 on, count - 1 tokens.
+  void fill(int row, const TokenText& text, std::uint64_t begin, std::uint64_t count,
+            model::TokenId bos);
+  void clear(int row);  // nothing is scored
+  TokenBatch view() const;
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  std::uint64_t num_scored() const;
+
+ private:
+  int rows_, columns_;
+  std::vector<std::int32_t> tokens_, targets_;
+};
+
+// Summed negative log-likelihood over a text in the windows of `tandem perplexity --context`, and
+// of how many tokens.
+struct Likelihood {
+  double nll = 0;
+  std::uint64_t tokens = 0;
+};
+struct EvaluationPart {
+  int part = 0, parts = 1;  // batches are dealt to ranks
+};
+Likelihood evaluate(Computation& computation, const TokenText& text, TokenRows& batch,
+                    model::TokenId bos, EvaluationPart part);
+
+}  // namespace tandem::training

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Causal attention of grouped queries, with its gradients, without the scores of all pairs.
+//
+// q: [rows, tokens, q_heads, head_dim]; k, v: [rows, tokens, kv_heads, head_dim]; f32; the result
+// is as q. Blocks of queries read the keys up to their own end, so about half of the scores are
+// computed. The backward pass computes them again. Memory: a block of scores per thread.
+// Threads: libtorch's; a task is a row and a KV head. Source: FlashAttention (Dao 2023).
+#pragma once
+
+#include <torch/torch.h>
+
+namespace tandem::training::torch_passes {
+
+torch::Tensor causal_attention(const torch::Tensor& q, const torch::Tensor& k,
+                               const torch::Tensor& v, double scale);
+
+}  // namespace tandem::training::torch_passes

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leaves: the trainer's parameters as leaves of autograd, and news of their gradients.
+//
+// Tensors are views of the trainer's memory, gradients too: autograd adds to them in place. A hook
+// behind each gradient's accumulation tells the listener at the last use of the parameter in a
+// pass. Parameters that a pass does not use are told at its end. Threads: one.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "training/trainer/computation.h"
+
+namespace tandem::training::torch_passes {
+
+class Leaves {
+ public:
+  Leaves(const ParameterMemory* parameters, std::size_t num_parameters);
+  Leaves(const Leaves&) = delete;
+  Leaves& operator=(const Leaves&) = delete;
+
+  torch::Tensor get(const std::string& name) const;  // std::runtime_error: there is none
+  bool has(const std::string& name) const { return places_.contains(name); }
+
+  // Runs the backward pass of a scalar. listener: may be null.
+  void backward(const torch::Tensor& loss, GradientListener* listener);
+
+ private:
+  void tell(std::size_t parameter);
+
+  std::vector<torch::Tensor> tensors_;
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<bool> told_;
+  GradientListener* listener_ = nullptr;
+};
+
+}  // namespace tandem::training::torch_passes

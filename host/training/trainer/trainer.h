@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trainer: the loop of a training run: batches, gradients, their mean over ranks, updates,
+// checkpoints, logs.
+//
+//   Trainer trainer(options, model, parameters, computation, text);
+//   trainer.resume(find_checkpoint(folder));   // or start from the parameters as they are
+//   trainer.run(group);                        // null: one rank
+//
+// All ranks run it alike. The samples of a step depend on seed and step alone, so a run that is
+// resumed has the bits of one that was not interrupted, with the same threads and ranks. A NaN or
+// an infinity in loss or gradient acts by the option, on all ranks alike. run() may be called again
+// with a smaller group after a TransportError; it then goes on from the last checkpoint. Ownership:
+// borrows all it is given. Threads: one; request_stop() from any, and from signal handlers.
+// Errors: Error("train", ...); those of libtorch and the reducer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/group.h"
+#include "training/optimizer/optimizer.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/decoder_model.h"
+#include "training/trainer/gradient_mean.h"
+#include "training/trainer/schedule.h"
+#include "training/trainer/token_text.h"
+#include "training/trainer/training_log.h"
+#include "training/trainer/windows.h"
+
+namespace tandem::training {
+
+enum class OnNaN : std::uint8_t {
+  kStop,  // Error
+  kSkip,  // the step changes nothing
+  kBack,  // to the last checkpoint; the samples since then are not used again
+};
+
+struct TrainerOptions {
+  std::string out;          // folder of checkpoints; empty: none
+  std::uint64_t steps = 0;  // of the whole run, from the very first one
+  int batch = 8;            // windows of a rank in one pass
+  int accumulate = 1;       // passes of a step
+  int context = 256;        // tokens of a window
+  std::uint64_t seed = 1;
+  Schedule schedule;
+  UpdateRule rule = Adam{};
+  double clip = 1;  // of the gradient's norm; 0: none
+  OnNaN on_nan = OnNaN::kStop;
+  ReduceOptions reduce;
+  std::uint64_t log_every = 1;
+  std::uint64_t save_every = 0;  // steps; 0: at the end only
+  int keep = 2;                  // checkpoints
+  std::uint64_t evaluate_every = 0;
+  bool save_first = false;  // a checkpoint before the first step
+  int threads = 1;          // of the optimiser
+};
+
+struct TrainerParts {
+  const DecoderModel& model;
+  ParameterSet& parameters;
+  Computation& computation;
+  const TokenText& text;
+  const TokenText* evaluated = nullptr;  // null: none
+  // Called on rank 0 before its first step, with the number of steps that are done. May be empty.
+  std::function<std::vector<TrainingLog*>(std::uint64_t step)> open_logs;
+};
+
+class Trainer {
+ public:
+  Trainer(const TrainerOptions& options, const TrainerParts& parts);
+  ~Trainer();
+
+  void resume(const Checkpoint& checkpoint);
+  void run(collectives::Group* group);
+
+  std::uint64_t steps_done() const { return step_; }
+  bool was_stopped() const { return stopped_; }
+  static void request_stop() { stop_requested().store(true); }
+
+ private:
+  struct Interval;  // since the last line of the log
+
+  static std::atomic<bool>& stop_requested();
+  int rank() const { return group_ == nullptr ? 0 : group_->rank(); }
+  int world() const { return group_ == nullptr ? 1 : group_->world(); }
+  std::uint64_t samples_of_step() const;
+
+  void run_steps();
+  void train_step(Interval& interval);
+  double backward();
+  double gradient_norm() const;
+  void update(double norm);
+  bool act_on_nan();
+  void go_back();
+
+  void log_step(Interval& interval, double loss, double norm);
+  void evaluate_now();
+
+  void save_if_due();
+  void save();
+  void write_files(const std::string& folder);
+  void restore_values(const Checkpoint& checkpoint);
+  void restore_reduction(const Checkpoint& checkpoint);
+
+  TrainerOptions options_;
+  TrainerParts parts_;
+  Windows windows_;
+  TokenRows rows_;
+  ThreadPool pool_;
+  Optimizer optimizer_;
+  std::vector<std::uint32_t> optimized_;  // the optimiser's numbers of the parameters
+  collectives::Group* group_ = nullptr;
+  std::unique_ptr<GradientMean> mean_;
+  std::vector<TrainingLog*> logs_;
+  std::string last_;  // folder of the checkpoint to go on from; empty: none
+  bool has_run_ = false;
+  std::uint64_t step_ = 0;
+  std::uint64_t samples_ = 0;  // used by all ranks
+  int times_back_ = 0;         // since the last checkpoint
+  bool stopped_ = false;
+};
+
+}  // namespace tandem::training

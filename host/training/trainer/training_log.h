@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run tells while it goes on: JSON lines, a table, TensorBoard's events, a curve, progress.
+//
+// A TrainingLog is one destination. Rank 0 has them. A step's figures are of the steps since the
+// line before: loss, gradient norm and rate of the last of them. Threads: one. Errors:
+// Error("train", ...) naming the file that cannot be written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tandem::training {
+
+struct StepFigures {
+  std::uint64_t step = 0;  // from 1
+  double loss = 0;         // mean over the step's tokens of all ranks, in nats
+  double gradient_norm = 0;
+  double rate = 0;
+  std::uint64_t tokens = 0;  // of all ranks, since the line before; likewise below
+  std::uint64_t steps = 1;
+  double seconds = 0;
+  double density_sent = 1;
+  double build_up = 1;
+  std::uint64_t bytes_sent = 0;  // by rank 0
+
+  double tokens_per_second() const {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+  }
+};
+
+struct EvaluationFigures {
+  std::uint64_t step = 0;
+  double mean_nll = 0;
+  std::uint64_t tokens = 0;
+};
+
+class TrainingLog {
+ public:
+  virtual ~TrainingLog() = default;
+  virtual void step(const StepFigures& figures) = 0;
+  virtual void evaluation(const EvaluationFigures&) {}
+  virtual void end() {}
+};
+
+// One line of JSON, as `tandem train --json` prints it.
+std::string json_line(const StepFigures& figures);
+std::string json_line(const EvaluationFigures& figures);
+
+// "step 120 of 1000, loss 2.3145, 5321 tokens/s, 3 min left"
+std::string progress_line(const StepFigures& figures, std::uint64_t steps);
+
+std::unique_ptr<TrainingLog> make_json_log();                         // on the standard output
+std::unique_ptr<TrainingLog> make_progress_log(std::uint64_t steps);  // on the log, now and then
+// Files; what a resumed run has written after `step` is removed first.
+std::unique_ptr<TrainingLog> make_csv_log(const std::string& path, std::uint64_t step);
+std::unique_ptr<TrainingLog> make_event_log(const std::string& folder);
+std::unique_ptr<TrainingLog> make_curve_log(const std::string& csv, const std::string& svg);
+
+}  // namespace tandem::training

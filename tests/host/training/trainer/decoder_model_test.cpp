@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decoders from configurations and files, and back to files.
+#include "training/trainer/decoder_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "common/error.h"
+#include "support/gguf_writer.h"
+#include "support/scratch_path.h"
+#include "training/trainer/decoder_config.h"
+#include "training/trainer/decoder_export.h"
+
+namespace tandem::training {
+namespace {
+
+using testing::HasSubstr;
+
+class DecoderModelTest : public testing::Test {
+ protected:
+  DecoderModelTest() { std::filesystem::create_directories(folder_.path()); }
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = folder_.string() + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  static std::string refusal(const std::string& path) {
+    try {
+      read_decoder_config(path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  test::ScratchPath folder_{"decoder"};
+  const std::string good_ =
+      "name = \"small\"\nlayers = 2\nwidth = 32\nheads = 4\nkv_heads = 2\nffn = 48\ncontext = 64\n"
+      "rope_base = 5e5\n";
+};
+
+TEST_F(DecoderModelTest, IsMadeFromToml) {
+  const DecoderModel model = make_decoder(write("model.toml", good_ + "tied = false\n"), "");
+  EXPECT_EQ(model.config.name, "small");
+  EXPECT_EQ(model.config.head_dim, 8);
+  EXPECT_EQ(model.config.kv_heads, 2);
+  EXPECT_EQ(model.config.vocab_size, 260);
+  EXPECT_EQ(model.config.context_length, 64);
+  EXPECT_NEAR(model.config.rope.inverse_frequencies.at(1), 1 / std::pow(5e5, 0.25), 1e-6);
+  EXPECT_FALSE(model.tied);
+  const auto parameters = decoder_parameters(model);
+  ASSERT_EQ(parameters.size(), 3 + 2 * 9u);
+  EXPECT_EQ(parameters.back().name, "output.weight");
+  EXPECT_EQ(parameters[3].name, "blk.0.attn_k.weight");
+  EXPECT_EQ(parameters[3].shape, (std::vector<std::int64_t>{16, 32}));
+}
+
+TEST_F(DecoderModelTest, IsMadeFromAPublishedConfiguration) {
+  const std::string json = R"({"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 1,
+    "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 99,
+    "rms_norm_eps": 1e-4, "tie_word_embeddings": true, "architectures": ["LlamaForCausalLM"],
+    "rope_scaling": null})";
+  const DecoderModel model = make_decoder(write("config.json", json), "");
+  EXPECT_EQ(model.config.context_length, 99);
+  EXPECT_EQ(model.config.kv_heads, 4);
+  EXPECT_FLOAT_EQ(model.config.norm_epsilon, 1e-4f);
+  EXPECT_TRUE(model.tied);
+}
+
+TEST_F(DecoderModelTest, WrongFieldsAreNamed) {
+  EXPECT_THAT(refusal(write("a.toml", good_ + "witdh = 3\n")),
+              HasSubstr("field 'witdh': is unknown"));
+  EXPECT_THAT(refusal(write("b.toml", "layers = 2\n")), HasSubstr("field 'width': is missing"));
+  EXPECT_THAT(refusal(write("c.toml", good_ + "head_dim = 7\n")), HasSubstr("must be even"));
+  EXPECT_THAT(refusal(write("d.toml", good_ + "tied = 1\n")), HasSubstr("true or false"));
+  EXPECT_THAT(refusal(write("e.toml", "layers = 0\n")), HasSubstr("whole number from 1"));
+  EXPECT_THAT(refusal(write("f.toml", "layers = \n")), HasSubstr("f.toml:1"));
+  EXPECT_THAT(refusal(write("g.toml", good_ + "family = \"bert\"\n")),
+              HasSubstr("decoders are llama"));
+  EXPECT_THAT(refusal(write("h.json", R"({"model_type": "bert"})")), HasSubstr("llama is trained"));
+  EXPECT_THAT(refusal(folder_.string() + "/absent.toml"), HasSubstr("cannot read"));
+}
+
+// What is trained from a file and exported at once is that file.
+TEST_F(DecoderModelTest, AFileGoesInAndOutUnchanged) {
+  const std::string in = folder_.string() + "/in.gguf", out = folder_.string() + "/out.gguf";
+  for (const bool tied : {true, false}) {
+    test::RandomLlama shape;
+    shape.tied = tied;
+    test::write_random_llama(in, shape, DType::kQ8_0, 3);
+    const DecoderModel model = read_decoder(in, "");
+    ParameterSet parameters(decoder_parameters(model));
+    read_decoder_values(in, parameters);
+    const std::string run = folder_.string() + "/run";
+    CheckpointWriter writer(run, 1);
+    const std::string partial = CheckpointWriter::partial_folder(run, 1);
+    std::vector<StoredTensor> tensors;
+    for (std::size_t at = 0; at < parameters.size(); ++at) {
+      const ParameterSpec& spec = parameters.spec(at);
+      tensors.push_back({spec.name, spec.shape, parameters.values(at)});
+    }
+    write_tensors(partial + "/model.safetensors", tensors);
+    write_bytes(partial + "/skeleton.gguf", std::as_bytes(std::span(model.skeleton)));
+    writer.commit({{"family", "llama"}, {"tied", tied}}, 0);
+    const ExportedDecoder exported = export_decoder(find_checkpoint(run));
+    exported.writer.save(out);
+
+    const auto before = model::load_model(in), after = model::load_model(out);
+    EXPECT_EQ(after->config().context_length, shape.context_length);
+    EXPECT_EQ(after->config().quantization, "f32");
+    EXPECT_EQ(after->tokenizer().encode("a cat", {}), before->tokenizer().encode("a cat", {}));
+    EXPECT_EQ(after->output().data == after->embedding().data, tied);
+    std::vector<float> first(64), second(64);
+    for (std::int64_t row = 0; row < 128; ++row) {
+      dequantize_row(before->layers()[1].wq, row, first.data());
+      dequantize_row(after->layers()[1].wq, row, second.data());
+      ASSERT_EQ(first, second);
+    }
+  }
+}
+
+TEST_F(DecoderModelTest, OnlyCheckpointsOfDecodersAreExported) {
+  CheckpointWriter(folder_.string() + "/run", 1).commit({{"family", "recommender"}}, 0);
+  EXPECT_THROW(export_decoder(find_checkpoint(folder_.string() + "/run")), Error);
+}
+
+}  // namespace
+}  // namespace tandem::training

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Means over ranks that are threads, and the choice of `--reduce auto`.
+#include "training/trainer/gradient_mean.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/ranks.h"
+
+namespace tandem::training {
+namespace {
+
+std::vector<ParameterSpec> specs() { return {{"table", {64, 8}, 0, 0}, {"bias", {4}, 0, 0}}; }
+
+void set(ParameterSet& parameters, float value) {
+  for (std::size_t parameter = 0; parameter < parameters.size(); ++parameter) {
+    for (float& gradient : parameters.gradient(parameter)) gradient = value;
+  }
+}
+
+TEST(GradientMean, OneRankKeepsItsGradients) {
+  ParameterSet parameters(specs());
+  GradientMean mean(nullptr, parameters, {.choice = {.automatic = true}});
+  set(parameters, 3);
+  mean.ready(1);
+  mean.ready(0);
+  GradientMean::Numbers numbers = {5, 0};
+  mean.finish(numbers);
+  EXPECT_EQ(parameters.gradient(0)[7], 3);
+  EXPECT_EQ(numbers[0], 5);
+  EXPECT_EQ(mean.figures().bytes_sent, 0u);
+  EXPECT_EQ(to_string(mean.choice()), "dense");
+}
+
+TEST(GradientMean, NumbersAndGradientsAreMeansOverRanks) {
+  test::run_ranks(4, [](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    ParameterSet parameters(specs());
+    GradientMean mean(&group, parameters, {});
+    for (int step = 0; step < 3; ++step) {
+      set(parameters, static_cast<float>(group.rank()));
+      mean.ready(1);
+      mean.ready(0);
+      GradientMean::Numbers numbers = {static_cast<float>(group.rank() * 2),
+                                       group.rank() == 3 ? 1.0f : 0.0f};
+      mean.finish(numbers);
+      EXPECT_EQ(numbers[0], 3);
+      EXPECT_EQ(numbers[1], 0.25f);
+      EXPECT_EQ(parameters.gradient(0)[511], 1.5f);
+      EXPECT_EQ(parameters.gradient(1)[3], 1.5f);
+      const ReduceFigures figures = mean.figures();
+      EXPECT_EQ(figures.density_sent, 1);
+      EXPECT_GT(figures.bytes_sent, 0u);
+    }
+    EXPECT_EQ(mean.figures().bytes_sent, 0u);  // since the last reading
+  });
+}
+
+// A rank that computes for long waits little, however long the others wait for it.
+void run_auto(int compute_ms, const std::string& expected) {
+  test::run_ranks(2, [&](std::unique_ptr<transport::Transport> transport) {
+    collectives::Group group(std::move(transport));
+    ParameterSet parameters(specs());
+    GradientMean mean(&group, parameters, {.choice = {.automatic = true}, .dense_below = 64});
+    for (int step = 0; step < 12; ++step) {
+      set(parameters, 1);
+      mean.ready(1);
+      if (group.rank() == 0 && compute_ms > 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(compute_ms));
+      }
+      mean.ready(0);
+      GradientMean::Numbers numbers{};
+      mean.finish(numbers);
+    }
+    EXPECT_EQ(to_string(mean.choice()), expected);
+  });
+}
+
+TEST(GradientMean, AutoStaysDenseWhereTheSlowestRankDoesNotWait) { run_auto(200, "dense"); }
+TEST(GradientMean, AutoSparsifiesWhereRanksDoNothingButWait) { run_auto(0, "exdyna@0.01"); }
+
+}  // namespace
+}  // namespace tandem::training

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tandem train` as a user runs it: from scratch and from a file, resumed, over ranks, exported and served.
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from daemon import BUILD, TANDEM, run_json
+
+SHAPE = """
+name = "tiny"
+layers = 2
+width = 64
+heads = 4
+kv_heads = 2
+ffn = 64
+context = 64
+"""
+WORDS = "the a cat dog bird sat ran flew on under over mat tree house red blue old new and then".split()
+SMALL = ["--batch", 2, "--context", 32, "--rate", "1e-2", "--json", "--threads", 1]
+
+
+def text_of(seed, words=4000):
+    draw = random.Random(seed)
+    return " ".join(draw.choice(WORDS) for _ in range(words)) + ".\n"
+
+
+@unittest.skipUnless((BUILD / "lib" / "tandem" / "libtandem_trainer.so").exists(), "this build has no libtorch")
+class TrainTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "text.txt").write_text(text_of(1))
+        (self.folder / "valid.txt").write_text(text_of(2, 300))
+        (self.folder / "shape.toml").write_text(SHAPE)
+
+    def start(self, *arguments, ranks=0, mpi_arguments=(), **options):
+        prefix = ["mpirun", "--oversubscribe", "--bind-to", "none", *mpi_arguments, "-n", str(ranks)] if ranks else []
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return subprocess.Popen([*prefix, TANDEM, "train", *map(str, arguments)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=environment, **options)
+
+    def train(self, *arguments, ranks=0, code=0, small=True, mpi_arguments=()):
+        if ranks and shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        common = ["--text", self.folder / "text.txt", *SMALL] if small else []
+        process = self.start(*common, *arguments, ranks=ranks, mpi_arguments=mpi_arguments)
+        out, error = process.communicate(timeout=240)
+        if (process.returncode == 0) != (code == 0):
+            raise AssertionError(f"{arguments} ended with {process.returncode}:\n{out}{error}")
+        if code != 0:
+            return error
+        self.log = error
+        return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+    def from_scratch(self, *arguments, **options):
+        return self.train("--model-config", self.folder / "shape.toml", *arguments, **options)
+
+    def test_a_model_from_scratch_is_trained_exported_and_scored(self):
+        out = self.folder / "run"
+        lines = self.from_scratch("--steps", 40, "--out", out, "--valid", self.folder / "valid.txt")
+        steps = [line for line in lines if "step" in line]
+        self.assertEqual([line["step"] for line in steps], list(range(1, 41)))
+        self.assertLess(steps[-1]["loss"], 0.7 * steps[0]["loss"])
+        for name in ("loss", "tokens_per_s", "density_sent", "build_up", "bytes_sent", "seconds"):
+            self.assertIn(name, steps[0])
+        scored = lines[-1]
+        exported = self.folder / "model.gguf"
+        self.train("export", out, exported, small=False)
+        engine = run_json("perplexity", "--model", exported, "--file", self.folder / "valid.txt", "--context", 32,
+                          "--attention", "cpu", "--no-lists")
+        self.assertEqual(engine["tokens_scored"], scored["tokens_scored"])
+        self.assertTrue(math.isclose(engine["mean_nll"], scored["mean_nll"], rel_tol=2e-4), (engine, scored))
+        for name in ("log.csv", "loss.svg"):
+            self.assertTrue((out / name).exists(), name)
+
+    def test_a_published_model_is_scored_as_the_engine_scores_it(self):
+        model = BUILD / "share" / "tandem" / "models" / "tandem-stories-q8_0.gguf"
+        arguments = ["--from", model, "--valid", self.folder / "valid.txt", "--rate", "1e-9", "--out", self.folder / "run"]
+        before = self.train(*arguments, "--steps", 1, "--context", 64)[-1]
+        engine = run_json("perplexity", "--model", model, "--file", self.folder / "valid.txt", "--context", 64,
+                          "--attention", "cpu", "--no-lists")
+        self.assertTrue(math.isclose(engine["mean_nll"], before["mean_nll"], rel_tol=2e-3), (engine, before))
+
+    def test_a_resumed_run_has_the_undisturbed_runs_log(self):
+        common = ["--warmup", 3, "--accumulate", 2]
+        whole = self.from_scratch("--steps", 12, *common)
+        out = self.folder / "run"
+        self.from_scratch("--steps", 12, "--save-every", 5, "--keep", 0, "--out", out, *common)
+        lines = self.train("--resume", out / "step-00000005", "--steps", 12, *common)
+        self.assertEqual([(line["step"], line["loss"], line["gradient_norm"]) for line in lines],
+                         [(line["step"], line["loss"], line["gradient_norm"]) for line in whole[5:]])
+
+    def test_recomputed_layers_give_the_same_bits(self):
+        plain, again = (self.from_scratch("--steps", 5, *extra) for extra in ((), ("--recompute",)))
+        self.assertEqual([line["loss"] for line in plain], [line["loss"] for line in again])
+
+    def test_ranks_agree_with_one_rank(self):
+        one = self.from_scratch("--steps", 6, "--batch", 4)
+        two = self.from_scratch("--steps", 6, ranks=2)
+        for first, second in zip(one, two):
+            self.assertAlmostEqual(first["loss"], second["loss"], delta=1e-4)
+        self.assertGreater(two[-1]["bytes_sent"], 0)
+        self.assertEqual(two[-1]["density_sent"], 1)
+
+    def test_a_sparsified_run_resumes_bit_for_bit(self):
+        out = self.folder / "run"
+        arguments = ["--reduce", "exdyna@0.01", "--out", out, "--save-every", 5, "--keep", 0]
+        whole = self.from_scratch("--steps", 10, *arguments, ranks=2)
+        self.assertLess(whole[-1]["density_sent"], 0.2)
+        self.assertLess(whole[-1]["build_up"], 1.01)
+        shutil.copytree(out / "step-00000005", self.folder / "five")
+        arguments = ["--reduce", "exdyna@0.01", "--out", self.folder / "again"]
+        lines = self.train("--resume", self.folder / "five", "--steps", 10, *arguments, ranks=2)
+        self.assertEqual([line["loss"] for line in lines], [line["loss"] for line in whole[5:]])
+
+    def test_ranks_with_other_options_are_told_all_of_them(self):
+        script = self.folder / "rank.sh"
+        script.write_text(f'#!/bin/sh\nexec {TANDEM} train "$@" --seed $((OMPI_COMM_WORLD_RANK + 5)) '
+                          '--log-every $((OMPI_COMM_WORLD_RANK + 1))\n')
+        script.chmod(0o755)
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if shutil.which("mpirun") is None:
+            self.skipTest("mpirun is not installed")
+        process = subprocess.run(
+            ["mpirun", "--oversubscribe", "-n", "2", script, "--text", self.folder / "text.txt", *map(str, SMALL),
+             "--model-config", self.folder / "shape.toml", "--steps", "2"],
+            capture_output=True, text=True, timeout=120, env=environment)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("--seed is 5 on rank 0, 6 on rank 1", process.stderr)
+        self.assertIn("--log-every is 1 on rank 0, 2 on rank 1", process.stderr)
+        self.assertIn("the model's weights (checksum)", process.stderr)
+
+    def test_a_signal_saves_and_ends_the_run(self):
+        out = self.folder / "run"
+        process = self.start("--text", self.folder / "text.txt", *SMALL, "--model-config", self.folder / "shape.toml",
+                             "--steps", 1000000, "--out", out)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.assertIn("stopped after step", error)
+        step = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
+        lines = self.train("--resume", out, "--steps", step + 2)
+        self.assertEqual([line["step"] for line in lines], [step + 1, step + 2])
+
+    def test_kills_at_any_instant_lose_no_checkpoint(self):
+        out = self.folder / "run"
+        draw = random.Random(3)
+        last = 0
+        for _ in range(8):
+            source = ["--resume", out] if last else ["--model-config", self.folder / "shape.toml"]
+            process = self.start("--text", self.folder / "text.txt", *SMALL, *source, "--out", out, "--steps", 100000,
+                                 "--save-every", 1)
+            for _ in range(draw.randrange(2, 12)):
+                process.stdout.readline()
+            time.sleep(draw.random() * 0.02)
+            process.kill()
+            process.communicate()
+            found = json.loads((out / (out / "latest").read_text().strip() / "checkpoint.json").read_text())["step"]
+            self.assertGreater(found, last)
+            last = found
+        self.train("--resume", out, "--steps", last + 1)
+
+    def test_wrong_inputs_are_named(self):
+        shape = self.folder / "shape.toml"
+        (self.folder / "short.txt").write_text("short")
+        for arguments, words in (
+            (["--model-config", shape], "--steps is missing"),
+            (["--steps", 1], "name a model"),
+            (["--steps", 1, "--model-config", shape, "--from", shape], "exclude each other"),
+            (["--steps", 1, "--model-config", shape, "--reduce", "exdina@1"], "exdyna@DENSITY"),
+            (["--steps", 1, "--model-config", shape, "--offload", "xrt:0"], "cards hold embedding tables"),
+            (["--steps", 1, "--resume", self.folder / "nowhere"], "has no checkpoint"),
+            (["--steps", 1, "--model-config", shape, "--text", self.folder / "short.txt"], "give a longer text"),
+            (["--steps", 1, "--from", self.folder / "text.txt"], "not a GGUF file"),
+            (["--steps", 30, "--model-config", shape, "--optimizer", "sgd", "--clip", 0, "--rate", "1e30"],
+             "is not a number; --on-nan"),
+        ):
+            text = ["--text", self.folder / "text.txt"] if "--text" not in arguments else []
+            error = self.train(*text, "--batch", 2, "--context", 32, *arguments, code=2, small=False)
+            self.assertIn(words, error)
+
+    def test_options_come_from_a_file(self):
+        config = self.folder / "train.toml"
+        config.write_text(f'text = "{self.folder}/text.txt"\nmodel-config = "{self.folder}/shape.toml"\nsteps = 3\n'
+                          '[run]\nbatch = 2\ncontext = 32\njson = true\n')
+        lines = self.train("--config", config, "--steps", 2, small=False)
+        self.assertEqual([line["step"] for line in lines], [1, 2])
+        config.write_text("stepz = 3\n")
+        self.assertIn("unknown key 'stepz'", self.train("--config", config, small=False, code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()
