@@ -22,6 +22,7 @@ struct SparsifyBenchOptions {
   double skew = 1;
   SparsifyRunOptions run;
   std::vector<std::string> sparsifiers;
+  std::string sidco_fit = "exponential";
   std::string scheme = "allgather_sparse";
   std::string wire = "f32";
   int threads = 1;
@@ -71,10 +72,9 @@ void add_algorithm_options(CLI::App& command, SparsifyBenchOptions& options) {
                    "micro, exdyna: the published steps of the threshold");
   command.add_flag("--only-own", sparsifier.only_own_entries,
                    "topk: send the own entries, not the union");
-  command
-      .add_option("--sidco-fit", sparsifier.sidco_fit,
-                  "exponential (default), generalised_pareto or gamma")
-      ->transform(CLI::CheckedTransformer(collectives::sidco_fit_names()));
+  command.add_option("--sidco-fit", options.sidco_fit, "exponential, generalised_pareto or gamma")
+      ->check(CLI::IsMember(collectives::sidco_fit_names()))
+      ->capture_default_str();
   command.add_option("--local-steps", sparsifier.local_steps, "chunk_topk: gradients per exchange")
       ->capture_default_str();
   command.add_option("--hard-threshold", sparsifier.hard_threshold,
@@ -128,6 +128,7 @@ void run_sparsify_bench(SparsifyBenchOptions& options) {
   if (options.wire == "f16") sparsifier.reduce.wire = DType::kF16;
   if (options.wire == "bf16") sparsifier.reduce.wire = DType::kBF16;
   sparsifier.reduce.timeout = std::chrono::minutes(10);
+  sparsifier.sidco_fit = collectives::sidco_fit_names().at(options.sidco_fit);
   if (options.sparsifiers.empty()) options.sparsifiers = collectives::sparsifier_names();
   for (const std::string& name : options.sparsifiers) {  // before the first one runs for minutes
     collectives::make_sparsifier(name, 1, sparsifier);

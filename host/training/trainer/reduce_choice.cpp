@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMostWaiting = 0.1;
 constexpr const char* kDenseName = "dense";
-constexpr const char* kAuto = "auto";
+constexpr const char* kAutoName = "auto";
 
 [[noreturn]] void refuse(const std::string& text, const std::string& what) {
   throw Error("train", "--reduce " + text + ": " + what);
@@ -27,7 +27,7 @@ constexpr const char* kAuto = "auto";
 
 ReduceChoice parse_reduce(const std::string& text) {
   if (text == kDenseName) return {};
-  if (text == kAuto) return {.automatic = true};
+  if (text == kAutoName) return {.automatic = true};
   const std::size_t at = text.find('@');
   ReduceChoice choice{false, text.substr(0, at), 0};
   const std::vector<std::string> known = collectives::sparsifier_names();
@@ -52,7 +52,7 @@ ReduceChoice parse_reduce(const std::string& text) {
 }
 
 std::string to_string(const ReduceChoice& choice) {
-  if (choice.automatic) return kAuto;
+  if (choice.automatic) return kAutoName;
   if (choice.sparsifier == kDenseName) return kDenseName;
   char density[32];
   std::snprintf(density, sizeof(density), "@%.9g", choice.density);

@@ -188,6 +188,24 @@ def case_scalars():
     return found
 
 
+class Empty(torch.nn.Module):
+    """A parameter without values, in a bucket of its own: the last one."""
+
+    def __init__(self):
+        super().__init__()
+        self.nothing, self.inner = torch.nn.Parameter(torch.zeros(0)), two_bucket_model()
+
+    def forward(self, inputs):
+        return self.inner(inputs) + self.nothing.sum()
+
+
+def case_empty():
+    runs = [Run(options, Empty(), bucket_cap_mb=0.001) for options in (None, EXACT, OPTIONS)]
+    for run in runs:
+        run.steps(0, 6)
+    return {"far": distance(*runs[:2]), "same": same_on_all_ranks(runs[2]), "steps": runs[2].hook.statistics()["steps"]}
+
+
 def case_skipped_buckets():
     """PyTorch leaves out buckets that no rank uses, the last one too, where it is told so."""
     if "skip_all_reduce_unused_params" not in inspect.signature(DistributedDataParallel.__init__).parameters:

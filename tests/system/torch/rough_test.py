@@ -69,6 +69,12 @@ class RoughCases(Cases):
                     if not name.startswith("some"):
                         self.assertEqual(sent, [steps * mean] * 4)
 
+    def test_parameters_without_values_are_left_out(self):
+        for found in self.of("empty"):
+            self.assertLess(found["far"], 1e-6)
+            self.assertTrue(found["same"])
+            self.assertEqual(found["steps"], 6)
+
     def test_buckets_that_pytorch_leaves_out_do_not_stop_the_steps(self):
         for found in self.of("skipped_buckets"):
             if "skipped" in found:

@@ -66,7 +66,7 @@ class SparseHook:
             raise TandemError("this hook is bound already: make one hook for each DistributedDataParallel")
         if isinstance(parameters, torch.nn.parallel.DistributedDataParallel):
             self._process_group = self._process_group or parameters.process_group
-        named = [(name, value) for name, value in _named(parameters) if value.requires_grad]
+        named = [(name, value) for name, value in _named(parameters) if value.requires_grad and value.numel() > 0]
         if not named:
             raise TandemError("none of the parameters requires a gradient: there is nothing to reduce")
         engine = Engine(self._process_group, self.options)
@@ -194,7 +194,10 @@ class SparseHook:
             self._end_open_step()
             self._step = self._layout.steps
         buffer = bucket.buffer()
-        names = tuple(self._name(value) for value in bucket.parameters())
+        pieces = {self._name(value): value.numel() for value in bucket.parameters() if value.numel() > 0}
+        if not pieces:
+            return self._reduce_nothing(buffer, bucket.is_last())
+        names = tuple(pieces)
         parts, exact = self._layout.take(names)
         self._last_index = bucket.index()
         if bucket.is_last():
@@ -206,8 +209,15 @@ class SparseHook:
             return self._reduce_rows(names[0], buffer, bucket.is_last())
         if self._mode is Mode.DENSE:
             return self._reduce_densely(bucket)
-        pieces = {name: value.numel() for name, value in zip(names, bucket.parameters())}
         return self._reduce_values(buffer, pieces, (parts, self._exactness(exact), bucket.is_last()))
+
+    def _reduce_nothing(self, buffer: torch.Tensor, last: bool) -> "torch.futures.Future[torch.Tensor]":
+        """A bucket whose parameters have no values."""
+        if last:
+            self._end_open_step()
+        done: "torch.futures.Future[torch.Tensor]" = torch.futures.Future()
+        done.set_result(buffer)
+        return done
 
     def _end_open_step(self) -> None:
         """Where DDP has left out the last bucket of the step before, or its backward pass has failed."""

@@ -32,15 +32,20 @@ def install(options: Mapping[str, Any]) -> None:
         _note_own_hook(name)
     forward = DistributedDataParallel.forward
 
+    def give_hook(ddp: Any) -> None:
+        _see(ddp)
+        hook = attach(ddp, **options)
+        _say(f"hook on DistributedDataParallel({type(ddp.module).__name__}): "
+             + ("dense, exact" if hook.options.dense_exact else f"{hook.options.sparsifier}, density {hook.options.density:g}"))
+
+    if hasattr(torch, "compiler"):  # torch.compile() must not look into it
+        give_hook = torch.compiler.disable(give_hook)
+
     @functools.wraps(forward)
     def forward_with_hook(self: Any, *inputs: Any, **keywords: Any) -> Any:
         # Also under no_sync(): Lightning switches to the exchange after the forward pass.
         if torch.is_grad_enabled() and self not in _seen:
-            _see(self)
-            hook = attach(self, **options)
-            _say(f"hook on DistributedDataParallel({type(self.module).__name__}): "
-                 + ("dense, exact" if hook.options.dense_exact
-                    else f"{hook.options.sparsifier}, density {hook.options.density:g}"))
+            give_hook(self)
         return forward(self, *inputs, **keywords)
 
     DistributedDataParallel.forward = forward_with_hook
