@@ -186,6 +186,8 @@ void run(TrainOptions options) {
 void add_train(CLI::App& app) {
   CLI::App* command = app.add_subcommand("train", "Train a language model on one or more ranks");
   auto options = std::make_shared<TrainOptions>();
+  // The command line comes behind what --config says.
+  command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_train_options(*command, *options);
   add_export(*command);
   command->require_subcommand(0, 1);
