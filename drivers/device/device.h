@@ -25,7 +25,7 @@ namespace tandem::device {
 class SelectionUnit;  // selection_unit.h
 struct SelectionShape;
 class GradientMemory;  // gradient_memory.h
-class TableUnit;  // table_unit.h
+class TableUnit;       // table_unit.h
 
 // Multiplications plus additions per second, of all cores, by operand type; 0: unknown.
 struct PeakOps {

@@ -8,7 +8,6 @@
 // With a DeviceResidence the residual lies in a device's memory, and gradients may too: they are
 // added and selected from there, and only entries and numbers come to the host. Rules, results and
 // states are the same (residual_store.h states the tolerance of sums), so ranks may differ in this.
-//
 // In: the rank's gradient of this step. Accumulated = residual + gradient. Out: the mean over ranks
 // of what was sent, sparse, sorted; the same bits on every rank. A sparsifier selects, exchanges
 // and then clears by its own rule, which is part of the algorithm. So sent + residual = the
@@ -16,11 +15,11 @@
 // Density 0 sends nothing; density 1 exchanges everything and clears it. Ranks first agree on name,
 // size, options and step: a mismatch is the same Error on every rank, and no state has changed. A
 // NaN or an infinity in a gradient is named with step, rank and place. After a TransportError the
-// gradient of the step is in the residual. A device that fails in the check of a gradient is an
-// Error on every rank; later, a DeviceError on its rank, and a TransportError on the others once
-// they time out. Determinism: equal inputs, options and schemes give
-// equal bits, whatever the number of threads; scheme auto may change the order of additions.
-// Ownership: borrows the threads. Threads: one at a time per sparsifier and group.
+// gradient of the step is in the residual. A device that fails while a gradient is checked is an
+// Error on every rank; later, a DeviceError on its rank and a TransportError on the others.
+// Determinism: equal inputs, options and schemes give equal bits, whatever the number of threads;
+// scheme auto may change the order of additions. Ownership: borrows the threads. Threads: one at a
+// time per sparsifier and group.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Steps beyond those of the trial are kept too: a submitter may be ahead of the calls.
 #include "training/reducer/pays_trial.h"
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 namespace tandem::training {
 namespace {
 
-// Of the trial, and of a submitter that is ahead.
 constexpr std::size_t kKeptSteps = 2 * PaysTrial::kPairs + 8;
 constexpr std::size_t kLeastSamples = 3;
 

@@ -102,7 +102,9 @@ TEST(PaysTrial, EndsDenseWhereSparseStepsAreSlowerAndSendsWhatWasKeptBack) {
         expected[i] += naive[i];
       }
       // Steps after the one that sends the residuals are the dense ones.
-      if (step > kTrialSteps) EXPECT_EQ(means[step], naive);
+      if (step > kTrialSteps) {
+        EXPECT_EQ(means[step], naive);
+      }
     }
     EXPECT_EQ(sum, expected);
     EXPECT_EQ(rank.outcome().payoff, Payoff::kDense);
@@ -232,7 +234,9 @@ TEST(Flush, SendsTheResidualsOfEverySparsifierWithAnExactSum) {
       for (std::uint64_t step = 0; step < 4; ++step) {
         const Values naive = naive_mean(2, step);
         const Values mean = reducer.step(kBuckets, step >= 2, step == 3).at(0);
-        if (step == 2) EXPECT_EQ(mean, naive);  // exact, without residuals
+        if (step == 2) {
+          EXPECT_EQ(mean, naive);  // exact, without residuals
+        }
         for (std::size_t i = 0; i < 400; ++i) {
           sum[i] += mean[i];
           expected[i] += naive[i];
