@@ -143,7 +143,9 @@ TEST(TablePlan, RecordsComeBackToTheirRows) {
       EXPECT_EQ(weights_back[i], touched ? weights[i] : 0);
       const bool adam = rule == TableRule::kRowAdam;
       EXPECT_EQ(second_back[i], touched && adam ? second[i] : 0);
-      if (adam) EXPECT_EQ(first_back[i], touched ? first[i] : 0);
+      if (adam) {
+        EXPECT_EQ(first_back[i], touched ? first[i] : 0);
+      }
     }
     if (rule == TableRule::kRowwiseAdagrad) {
       EXPECT_EQ(first_back[5], first[5]);
