@@ -112,7 +112,8 @@ def compare(kind):
 def flat():
     reducer = FlatReducer(sparsifier="topk", density=0.1, scheme="allgather_sparse", dense_below=0)
     values = (torch.arange(100.0) + dist.get_rank()).as_subclass(GpuTensor)
-    reducer.mean("flat", values, True)
+    reducer.mean("flat", values)
+    reducer.end_step()
     result = torch.as_tensor(values).tolist()
     reducer.close()
     return {"entries": sum(value != 0 for value in result), "last": result[99]}
